@@ -1,0 +1,82 @@
+// How JSON text looks byte by byte. For json_scan.cc and json_text.cc only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace lineward::json {
+
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// The value of a hexadecimal digit, or -1.
+inline int hex_value(char c) {
+  if (is_digit(c)) return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// What ends a run of plain string bytes: quote, backslash, control byte, first byte of a multi-byte sequence.
+inline bool is_special(unsigned char c) {
+  return c < 0x20 || c >= 0x80 || c == '"' || c == '\\';
+}
+
+// The first special byte from `at` on, or `end`: eight bytes at a time, any byte order. A false alarm
+// (borrows run upwards) costs nothing but a look at each byte.
+inline const char* skip_plain_portable(const char* at, const char* end) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  while (end - at >= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    const uint64_t quote = word ^ (kOnes * '"'), backslash = word ^ (kOnes * '\\');
+    const uint64_t alarm = word | (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes);
+    if (alarm & kTops) break;
+    at += 8;
+  }
+  while (at != end && !is_special(static_cast<unsigned char>(*at)))
+    ++at;
+  return at;
+}
+
+inline const char* skip_plain(const char* at, const char* end) {
+#ifdef __SSE2__
+  const __m128i space = _mm_set1_epi8(0x20), quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i low = _mm_cmplt_epi8(bytes, space);  // signed, so 0x80 and above are found as well
+    const __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash));
+    const int mask = _mm_movemask_epi8(_mm_or_si128(low, marks));
+    if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
+    at += 16;
+  }
+#endif
+  return skip_plain_portable(at, end);
+}
+
+// The length of the well-formed multi-byte UTF-8 sequence at `at`, or 0 (Unicode, table 3-7).
+inline int utf8_length(const char* at, const char* end) {
+  const auto byte = [at](int i) { return static_cast<unsigned char>(at[i]); };
+  const auto tail = [&byte](int i) { return (byte(i) & 0xC0) == 0x80; };
+  const ptrdiff_t left = end - at;
+  const unsigned char lead = byte(0);
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  if (lead < 0xE0) return left >= 2 && tail(1) ? 2 : 0;
+  if (lead < 0xF0) {
+    if (left < 3 || !tail(1) || !tail(2)) return 0;
+    if (lead == 0xE0 && byte(1) < 0xA0) return 0;  // overlong
+    if (lead == 0xED && byte(1) > 0x9F) return 0;  // surrogate
+    return 3;
+  }
+  if (left < 4 || !tail(1) || !tail(2) || !tail(3)) return 0;
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;  // overlong
+  if (lead == 0xF4 && byte(1) > 0x8F) return 0;  // above U+10FFFF
+  return 4;
+}
+
+}  // namespace lineward::json

@@ -1,0 +1,38 @@
+// Events as lines on stderr (stdout belongs to MCP on the stdio front). The same keys in all three formats: text for
+// people on a terminal, logfmt, JSON. Bytes from outside are escaped: one event is one line, whatever it holds.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lineward::log {
+
+enum class Level : uint8_t { debug, info, warn, error, off };
+enum class Format : uint8_t { text, logfmt, json };
+
+struct Field {
+  std::string_view key;
+  std::string value;
+  bool number = false;
+  Field(std::string_view k, std::string_view v) : key(k), value(v) {}
+  Field(std::string_view k, const std::string& v) : key(k), value(v) {}
+  Field(std::string_view k, const char* v) : key(k), value(v) {}
+  Field(std::string_view k, int64_t v) : key(k), value(std::to_string(v)), number(true) {}
+  Field(std::string_view k, uint64_t v) : key(k), value(std::to_string(v)), number(true) {}
+  Field(std::string_view k, int v) : key(k), value(std::to_string(v)), number(true) {}
+};
+
+// Once, before the first event. Lines longer than 4 KiB are cut.
+void configure(Format format, Level level, bool colour);
+bool enabled(Level level);
+// `event` is a stable name such as "call.end"; empty values are left out.
+void write(Level level, std::string_view event, const std::vector<Field>& fields);
+
+// Exposed for tests: the line without its newline, at a fixed time.
+std::string render(Format format, Level level, std::string_view event, const std::vector<Field>& fields,
+                   std::string_view iso_time, bool colour);
+
+}  // namespace lineward::log

@@ -1,0 +1,226 @@
+#include "client/admission.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "mcp/errors.h"
+#include "mcp/header_value.h"
+#include "mcp/methods.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::client {
+namespace {
+
+using mcp::Field;
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return out;
+}
+
+// "example.com:8080" → "example.com", "[::1]:80" → "[::1]".
+std::string_view without_port(std::string_view host) {
+  if (!host.empty() && host.front() == '[') {
+    size_t end = host.find(']');
+    return end == std::string_view::npos ? host : host.substr(0, end + 1);
+  }
+  return host.substr(0, host.rfind(':'));
+}
+
+bool is_loopback_name(std::string_view host) {
+  if (host == "localhost" || host == "[::1]") return true;
+  if (host.substr(0, 4) != "127.") return false;
+  int dots = 0;
+  for (char c : host) {
+    if (c == '.') {
+      ++dots;
+    } else if (c < '0' || c > '9') {
+      return false;
+    }
+  }
+  return dots == 3;
+}
+
+// A configured host matches with its port where it names one, and with any port where it does not.
+bool host_listed(const std::vector<std::string>& list, const std::string& host) {
+  for (const auto& entry : list) {
+    std::string wanted = lower(entry);
+    if (wanted == host || wanted == without_port(host)) return true;
+  }
+  return false;
+}
+
+Refusal mismatch(std::string text) { return {400, mcp::kHeaderMismatch, "Header mismatch: " + std::move(text), {}, {}}; }
+
+// One header that must be there exactly once; its value, or the refusal.
+Result<std::string_view, Refusal> single(const http::HeaderList& headers, std::string_view name) {
+  size_t count = headers.count(name);
+  if (count == 0) return Unexpected<Refusal>{mismatch(fmt::format("the {} header is missing", name))};
+  if (count > 1) return Unexpected<Refusal>{mismatch(fmt::format("the {} header stands there {} times", name, count))};
+  return headers.get(name);
+}
+
+bool media_type_is(std::string_view value, std::string_view type) {
+  return http::equals_ignoring_case(trim(value.substr(0, value.find(';'))), type);
+}
+
+std::optional<Refusal> check_name(const mcp::Message& message, const http::HeaderList& headers, Field source) {
+  auto value = single(headers, "Mcp-Name");
+  if (!value) return value.error();
+  std::optional<std::string> decoded = mcp::decode_header_value(*value);
+  if (!decoded) return mismatch("the Mcp-Name header is no valid encoded value");
+  if (!message.is_string(source)) return std::nullopt;  // the server says what is wrong with its own parameters
+  if (*decoded != message.text(source)) return mismatch("the Mcp-Name header differs from the name in the body");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen, bool loopback) {
+  std::string host = lower(headers.get("Host"));
+  bool check_host = loopback || !listen.allowed_hosts.empty();
+  if (check_host && !host_listed(listen.allowed_hosts, host) &&
+      !(loopback && is_loopback_name(without_port(host)))) {
+    return Refusal{403, 403, "this Host is not served here (listen.allowedHosts)", {}, {}};
+  }
+  size_t origins = headers.count("Origin");
+  if (origins == 0) return std::nullopt;
+  std::string origin = lower(headers.get("Origin"));
+  for (const auto& allowed : listen.allowed_origins) {
+    if (origins == 1 && lower(allowed) == origin) return std::nullopt;
+  }
+  if (origins == 1 && loopback) {
+    for (std::string_view scheme : {"http://", "https://"}) {
+      if (origin.substr(0, scheme.size()) == scheme && is_loopback_name(without_port(std::string_view(origin).substr(scheme.size())))) {
+        return std::nullopt;
+      }
+    }
+  }
+  return Refusal{403, 403, "requests from this Origin are refused (listen.allowedOrigins)", {}, {}};
+}
+
+Accepts accepts(const http::HeaderList& headers) {
+  if (headers.count("Accept") == 0) return {};
+  Accepts out{false, false};
+  for (const auto& header : headers.all()) {
+    if (!http::equals_ignoring_case(header.name, "Accept")) continue;
+    for (std::string_view any : {"*/*", "application/*", "application/json"}) {
+      if (http::list_has_token(header.value, any)) out.json = true;
+    }
+    for (std::string_view any : {"*/*", "text/*", "text/event-stream"}) {
+      if (http::list_has_token(header.value, any)) out.events = true;
+    }
+  }
+  return out;
+}
+
+std::optional<Refusal> check_post_headers(const http::HeaderList& headers) {
+  if (headers.count("Content-Type") != 1 || !media_type_is(headers.get("Content-Type"), "application/json")) {
+    return Refusal{415, 415, "Content-Type must be application/json", {}, {}};
+  }
+  std::string type = lower(headers.get("Content-Type"));
+  size_t charset = type.find("charset=");
+  if (charset != std::string::npos) {
+    std::string_view value = std::string_view(type).substr(charset + 8);
+    if (value.substr(0, 5) != "utf-8" && value.substr(0, 7) != "\"utf-8\"") {
+      return Refusal{415, 415, "JSON is sent as UTF-8; this charset is not supported", {}, {}};
+    }
+  }
+  if (headers.count("Content-Encoding") > 0 && !http::equals_ignoring_case(headers.get("Content-Encoding"), "identity")) {
+    return Refusal{415, 415, "Content-Encoding is not supported; send the body as it is", {}, {}};
+  }
+  Accepts takes = accepts(headers);
+  if (!takes.json && !takes.events) {
+    return Refusal{406, 406, "Accept must allow application/json and text/event-stream", {}, {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers) {
+  if (message.has(Field::meta_protocol_version)) return mcp::Era::modern;
+  if (mcp::looks_modern(headers.get("MCP-Protocol-Version"))) return mcp::Era::modern;
+  if (message.method() == "initialize" || headers.count("Mcp-Session-Id") > 0) return mcp::Era::legacy;
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
+                                            const std::vector<std::string>& supported) {
+  auto version = single(headers, "MCP-Protocol-Version");
+  if (!version) return version.error();
+  if (message.has(Field::meta_protocol_version)) {
+    if (!message.is_string(Field::meta_protocol_version) || message.text(Field::meta_protocol_version) != *version) {
+      return mismatch("MCP-Protocol-Version differs from the version in _meta");
+    }
+  }
+  const mcp::Revision* revision = mcp::find_revision(*version);
+  if (revision == nullptr || revision->era != mcp::Era::modern) {
+    Refusal refusal{400, mcp::kUnsupportedVersion, "Unsupported protocol version", {}, {}};
+    refusal.body = mcp::unsupported_version(message.raw(Field::id), *version, supported);
+    return refusal;
+  }
+  auto method = single(headers, "Mcp-Method");
+  if (!method) return method.error();
+  if (*method != message.method()) return mismatch("the Mcp-Method header differs from the method in the body");
+  const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
+  if (row != nullptr && row->mcp_name != Field::count_) {
+    if (auto refusal = check_name(message, headers, row->mcp_name)) return refusal;
+  }
+  if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
+    return Refusal{400, mcp::kInvalidParams,
+                   message.has(Field::meta_protocol_version)
+                       ? "params._meta needs io.modelcontextprotocol/clientCapabilities (an object)"
+                       : "params._meta needs io.modelcontextprotocol/protocolVersion",
+                   {},
+                   {}};
+  }
+  if (row != nullptr && !row->modern) {
+    return Refusal{404, mcp::kMethodNotFound,
+                   fmt::format("Method not found: {} is not part of {}", message.method(), *version), {}, {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_legacy_version(const http::HeaderList& headers) {
+  size_t count = headers.count("MCP-Protocol-Version");
+  if (count == 0) return std::nullopt;  // 2025-03-26 did not have it
+  const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
+  if (count > 1 || revision == nullptr || !revision->streamable_http) {
+    return Refusal{400, mcp::kInvalidRequest,
+                   "Unsupported protocol version in MCP-Protocol-Version (supported: 2025-11-25, 2025-06-18, 2025-03-26)",
+                   {},
+                   {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& headers) {
+  for (const auto& header : headers.all()) {
+    if (!http::equals_ignoring_case(header.name, "Prefer")) continue;
+    std::string_view rest = header.value;
+    while (!rest.empty()) {
+      size_t comma = rest.find(',');
+      std::string_view item = trim(rest.substr(0, comma));
+      rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+      if (lower(item.substr(0, 5)) != "wait=") continue;
+      uint32_t seconds = 0;
+      std::string_view digits = trim(item.substr(5, item.find(';') - 5));
+      auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+      if (error == std::errc() && end == digits.data() + digits.size() && seconds <= 86400) {
+        return std::chrono::seconds(seconds);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,54 @@
+// What is checked of a request before it may become an exchange: addresses, content types, the era it belongs to and
+// whether its headers say what its body says (BEHAVIOUR 1 and 2; 2026-07-28 streamable HTTP, "Server Validation").
+// Pure: no sockets, no state.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "http/header_list.h"
+#include "mcp/message.h"
+#include "mcp/revision.h"
+
+namespace lineward::client {
+
+// A refusal: what to answer. `code` is that of the JSON-RPC error in the body.
+struct Refusal {
+  int status = 400;
+  int code = -32600;
+  std::string text;
+  std::string body;   // the whole body where it is not made from code and text
+  std::string allow;  // for 405
+};
+
+// Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to it.
+std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen, bool loopback);
+
+// Content-Type, Content-Encoding and Accept of a POST.
+std::optional<Refusal> check_post_headers(const http::HeaderList& headers);
+
+struct Accepts {
+  bool json = true;
+  bool events = true;
+};
+Accepts accepts(const http::HeaderList& headers);
+
+// The era a message belongs to; nothing when there is no evidence.
+std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers);
+
+// A modern request: the required `_meta` fields, the version, and the headers that mirror the body. `supported` is
+// what the endpoint speaks, for −32022; `known` false: not known yet, then versions Lineward speaks pass.
+std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
+                                            const std::vector<std::string>& supported);
+
+// The version header of a request in a legacy session.
+std::optional<Refusal> check_legacy_version(const http::HeaderList& headers);
+
+// `Prefer: wait=N` in seconds (RFC 7240).
+std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& headers);
+
+}  // namespace lineward::client

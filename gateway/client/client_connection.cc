@@ -1,0 +1,178 @@
+#include "client/client_connection.h"
+
+#include "http/writer.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+namespace {
+
+using Phase = http::RequestParser::Phase;
+using Next = http::RequestParser::Next;
+
+// Requests that a client sends ahead of their answers wait here; past this we stop reading.
+constexpr size_t kMostPipelined = 256 * 1024;
+// After a refusal we read on for a while, so that the refusal is not lost to a reset.
+constexpr std::chrono::milliseconds kLinger{2000};
+constexpr size_t kWriteResumeBytes = 64 * 1024;
+
+http::RequestLimits request_limits(const config::Listen& limits) {
+  http::RequestLimits out;
+  out.head_bytes = limits.max_head_bytes;
+  out.fields = limits.max_fields;
+  out.body_bytes = limits.max_body_bytes;
+  return out;
+}
+
+}  // namespace
+
+ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                                   std::unique_ptr<net::ByteStream> stream, std::string peer)
+    : loop_(loop),
+      limits_(limits),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      parser_(request_limits(limits)),
+      timer_(loop) {
+  stream_->set_owner(this);
+  stream_->start_reading();
+  arm();
+}
+
+ClientConnection::~ClientConnection() {
+  *alive_ = false;
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+}
+
+bool ClientConnection::may_keep_alive() const { return parser_.head().keep_alive && !handler_.draining(); }
+
+void ClientConnection::on_data(std::string_view bytes) {
+  if (lingering_) return;
+  parser_.append(bytes);
+  if (!busy_) {
+    pump();
+  } else if (parser_.buffered() > kMostPipelined) {
+    stream_->pause_reading();
+  }
+}
+
+void ClientConnection::on_end(int) {
+  // A client that goes away, with FIN or RST, takes back what it asked for.
+  close();
+}
+
+void ClientConnection::on_drained() {
+  if (stream_ && !stream_->reading() && parser_.buffered() <= kMostPipelined) stream_->start_reading();
+}
+
+void ClientConnection::pump() {
+  while (!busy_ && !lingering_ && stream_) {
+    Next next = parser_.next();
+    if (next == Next::head) {
+      if (parser_.head().expect_continue) stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
+      continue;
+    }
+    if (next == Next::failed) return refuse(parser_.fault());
+    if (next == Next::need_more) {
+      if (!stream_->reading()) stream_->start_reading();
+      return arm();
+    }
+    timer_.stop();
+    timed_ = Phase::complete;
+    busy_ = true;
+    auto alive = alive_;
+    handler_.on_request(*this, parser_.take_body());
+    if (!*alive) return;
+  }
+}
+
+void ClientConnection::arm() {
+  Phase phase = parser_.phase();
+  if (phase == timed_) return;  // counted from the phase's start, not from the last byte
+  timed_ = phase;
+  std::chrono::milliseconds limit = limits_.idle_timeout;
+  if (phase == Phase::in_head) limit = limits_.head_timeout;
+  if (phase == Phase::in_body) limit = limits_.read_timeout;
+  timer_.start(limit, [this, phase, limit] {
+    if (phase == Phase::idle) return close();
+    refuse({408, std::string("the request ") + (phase == Phase::in_head ? "head" : "body") +
+                     " was not complete within " + std::to_string(limit.count()) + " ms"});
+  });
+}
+
+void ClientConnection::refuse(const http::RequestFault& fault) {
+  http::ResponseHead head;
+  head.status = fault.status;
+  head.keep_alive = false;
+  head.headers.push_back({"Content-Type", "application/json"});
+  stream_->write(http::full_response(head, mcp::error_message({}, fault.status, fault.text)));
+  linger();
+}
+
+void ClientConnection::respond(int status, std::string content_type, const std::string& body,
+                               std::vector<http::OutHeader> headers) {
+  bool keep = may_keep_alive();
+  http::ResponseHead head;
+  head.status = status;
+  head.keep_alive = keep;
+  head.minor_version = parser_.head().minor_version;
+  head.headers = std::move(headers);
+  if (!content_type.empty()) head.headers.push_back({"Content-Type", std::move(content_type)});
+  stream_->write(http::full_response(head, body));
+  reply_finished(keep);
+}
+
+void ClientConnection::write(std::string bytes) {
+  if (stream_) stream_->write(std::move(bytes));
+}
+
+void ClientConnection::reply_finished(bool keep_alive) {
+  reply_ = nullptr;
+  busy_ = false;
+  if (!keep_alive || handler_.draining()) return linger();
+  parser_.next_request();
+  arm();
+  if (pump_scheduled_) return;
+  // Not from here: we may be deep inside the exchange that has just been answered.
+  pump_scheduled_ = true;
+  loop_.defer([this, alive = alive_] {
+    if (!*alive) return;
+    pump_scheduled_ = false;
+    pump();
+  });
+}
+
+void ClientConnection::reply_dropped() {
+  reply_ = nullptr;
+  close();
+}
+
+void ClientConnection::close_when_idle() {
+  if (!busy_ && !lingering_ && parser_.phase() == Phase::idle) close();
+}
+
+void ClientConnection::cut(mcp::EndReason why) {
+  HttpReply* reply = std::exchange(reply_, nullptr);
+  close();
+  if (reply != nullptr) reply->connection_lost(why);
+}
+
+// Sends what is queued and a FIN, then waits for the client to close.
+void ClientConnection::linger() {
+  if (lingering_ || !stream_) return;
+  lingering_ = true;
+  stream_->end_writes();
+  if (!stream_->reading()) stream_->start_reading();
+  timer_.start(kLinger, [this] { close(); });
+}
+
+void ClientConnection::close() {
+  if (!stream_) return;
+  timer_.stop();
+  stream_->close();
+  loop_.defer([stream = std::shared_ptr<net::ByteStream>(std::move(stream_))] {});
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+  handler_.on_closed(*this);
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,81 @@
+// One client's socket: bytes in, one HTTP request at a time out to the front, answers back in order.
+//
+// Owned by the HttpFront, which retires it at the end of a loop turn. Times every phase in which a client could be
+// slow on purpose: the head from its first byte, the body as a whole, the pause between requests.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/http_reply.h"
+#include "config/config.h"
+#include "http/request_parser.h"
+#include "http/writer.h"
+#include "net/byte_stream.h"
+
+namespace lineward::client {
+
+// The front of all connections.
+class RequestHandler {
+ public:
+  // A complete request. The handler answers through respond() or makes an HttpReply, now or later.
+  virtual void on_request(ClientConnection& connection, std::string body) = 0;
+  // The connection is closed; free it at the end of the turn.
+  virtual void on_closed(ClientConnection& connection) = 0;
+  virtual bool draining() const = 0;
+
+ protected:
+  ~RequestHandler() = default;
+};
+
+class ClientConnection final : private net::StreamOwner {
+ public:
+  ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                   std::unique_ptr<net::ByteStream> stream, std::string peer);
+  ~ClientConnection();
+
+  const std::string& peer() const { return peer_; }
+  const http::RequestHead& head() const { return parser_.head(); }  // of the request being answered
+  bool busy() const { return busy_; }
+  bool may_keep_alive() const;
+
+  // Answers the current request in one piece.
+  void respond(int status, std::string content_type, const std::string& body,
+               std::vector<http::OutHeader> headers = {});
+  void close_when_idle();
+  // Ends the connection at once.
+  void cut(mcp::EndReason why);
+
+  // For HttpReply only.
+  void attach(HttpReply* reply) { reply_ = reply; }
+  void write(std::string bytes);
+  size_t backlog() const { return stream_ ? stream_->backlog() : 0; }
+  void reply_finished(bool keep_alive);
+  void reply_dropped();
+
+ private:
+  void on_data(std::string_view bytes) override;
+  void on_end(int error) override;
+  void on_drained() override;
+  void pump();
+  void arm();
+  void refuse(const http::RequestFault& fault);
+  void linger();
+  void close();
+
+  net::Loop& loop_;
+  const config::Listen& limits_;
+  RequestHandler& handler_;
+  std::unique_ptr<net::ByteStream> stream_;
+  std::string peer_;
+  http::RequestParser parser_;
+  net::Timer timer_;
+  http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
+  HttpReply* reply_ = nullptr;
+  bool busy_ = false;       // a request is being answered
+  bool lingering_ = false;  // the last answer is out; what still comes is thrown away
+  bool pump_scheduled_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::client

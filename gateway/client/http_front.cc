@@ -1,0 +1,278 @@
+#include "client/http_front.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/methods.h"
+
+namespace lineward::client {
+namespace {
+
+using mcp::Field;
+
+constexpr std::string_view kJson = "application/json";
+
+}  // namespace
+
+HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door)
+    : loop_(loop),
+      config_(config),
+      paths_(std::move(paths)),
+      door_(door),
+      sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }) {}
+
+HttpFront::~HttpFront() { close_all(); }
+
+Status<net::ListenFailure> HttpFront::listen() {
+  auto listener = net::Listener::open(loop_, config_.address, [this](auto stream, std::string peer) {
+    accept(std::move(stream), std::move(peer));
+  });
+  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  listener_ = std::move(*listener);
+  return Done{};
+}
+
+void HttpFront::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  if (connections_.size() >= config_.max_connections) return;  // closed at once: nothing is owed to it yet
+  auto connection = std::make_unique<ClientConnection>(loop_, config_, *this, std::move(stream), std::move(peer));
+  const ClientConnection* key = connection.get();
+  connections_.emplace(key, std::move(connection));
+}
+
+void HttpFront::on_closed(ClientConnection& connection) {
+  auto found = connections_.find(&connection);
+  if (found == connections_.end()) return;
+  loop_.defer([retired = std::shared_ptr<ClientConnection>(std::move(found->second))] {});
+  connections_.erase(found);
+}
+
+void HttpFront::drain() {
+  draining_ = true;
+  if (listener_) listener_->close();
+  std::vector<ClientConnection*> all;
+  for (auto& entry : connections_) all.push_back(entry.second.get());
+  for (auto* connection : all) connection->close_when_idle();
+}
+
+void HttpFront::close_all() {
+  if (listener_) listener_->close();
+  std::vector<ClientConnection*> all;
+  for (auto& entry : connections_) all.push_back(entry.second.get());
+  for (auto* connection : all) connection->cut(mcp::EndReason::cancelled_client);
+}
+
+std::string HttpFront::principal_of(const ClientConnection&) const { return "anonymous"; }
+
+void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
+  std::vector<http::OutHeader> headers;
+  if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
+  log::write(log::Level::info, "request.refused",
+             {{"reason", mcp::name(mcp::EndReason::invalid_request)},
+              {"status", refusal.status},
+              {"code", refusal.code},
+              {"why", refusal.text},
+              {"remote", connection.peer()}});
+  std::string body = refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
+  connection.respond(refusal.status, std::string(kJson), body, std::move(headers));
+}
+
+void HttpFront::on_request(ClientConnection& connection, std::string body) {
+  const http::RequestHead& head = connection.head();
+  if (auto refusal = check_addresses(head.headers, config_, listener_ && listener_->is_loopback())) {
+    return refuse(connection, *refusal);
+  }
+  auto route = paths_.servers.find(std::string(head.path));
+  if (route == paths_.servers.end()) {
+    return refuse(connection, {404, 404, "nothing is served at this path; " + paths_.hint, {}, {}});
+  }
+  if (head.method == "POST") return post(connection, route->second, std::move(body));
+  if (head.method == "GET") return get(connection);
+  if (head.method == "DELETE") return remove_session(connection);
+  refuse(connection, {405, 405, "this endpoint takes POST, and GET and DELETE in a legacy session", {},
+                      "POST, GET, DELETE"});
+}
+
+void HttpFront::post(ClientConnection& connection, const std::string& server, std::string body) {
+  if (auto refusal = check_post_headers(connection.head().headers)) return refuse(connection, *refusal);
+  uint64_t bytes = body.size();
+  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
+  if (!parsed) {
+    const mcp::MessageFault& fault = parsed.error();
+    int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
+    return refuse(connection, {400, code, fault.text, {}, {}}, fault.raw_id);
+  }
+  switch (parsed->kind()) {
+    case mcp::MessageKind::request: return post_request(connection, server, std::move(*parsed), bytes);
+    case mcp::MessageKind::notification: return post_notification(connection, server, std::move(*parsed));
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error: return post_answer(connection, std::move(*parsed));
+  }
+}
+
+void HttpFront::post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
+                             uint64_t bytes) {
+  const http::HeaderList& headers = connection.head().headers;
+  std::string raw_id(message.raw(Field::id));
+  auto era = era_of(message, headers);
+  if (!era) {
+    return refuse(connection,
+                  {400, mcp::kInvalidRequest,
+                   "this request belongs to no session (Mcp-Session-Id) and names no protocol version in "
+                   "params._meta; start with initialize or server/discover",
+                   {},
+                   {}},
+                  raw_id);
+  }
+  core::Arrival arrival;
+  arrival.method = mcp::method_of(message.method());
+  arrival.era = *era;
+  arrival.upstream = server;
+  arrival.principal = principal_of(connection);
+  arrival.peer = connection.peer();
+  arrival.wait = preferred_wait(headers);
+  arrival.bytes_in = bytes;
+  if (*era == mcp::Era::modern) {
+    auto known = door_.versions(server);
+    auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
+    if (auto refusal = check_modern_request(message, headers, supported)) return refuse(connection, *refusal, raw_id);
+    arrival.revision = std::string(headers.get("MCP-Protocol-Version"));
+  } else if (arrival.method == mcp::Method::initialize) {
+    if (!message.is_object(Field::params) || !message.is_string(Field::params_protocol_version)) {
+      return refuse(connection, {400, mcp::kInvalidParams, "initialize needs params.protocolVersion", {}, {}}, raw_id);
+    }
+    Session* session = sessions_.create(arrival.principal, server);
+    if (session == nullptr) {
+      return refuse(connection, {503, 503, "too many sessions (listen.maxSessions)", {}, {}}, raw_id);
+    }
+    arrival.session = session->id;
+  } else {
+    Session* session = session_of(connection, raw_id);
+    if (session == nullptr) return;
+    if (session->upstream != server) {
+      return refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
+    }
+    if (auto refusal = check_legacy_version(headers)) return refuse(connection, *refusal, raw_id);
+    arrival.session = session->id;
+    arrival.revision = session->revision;
+    sessions_.touch(*session);
+  }
+  arrival.message = std::move(message);
+  start(connection, std::move(arrival));
+}
+
+ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
+  Accepts takes = accepts(connection.head().headers);
+  ReplyOptions options;
+  options.takes_json = takes.json;
+  options.takes_events = takes.events;
+  options.minor_version = connection.head().minor_version;
+  options.comment_every = config_.keep_alive;
+  options.max_backlog_bytes = config_.max_stream_backlog_bytes;
+  return options;
+}
+
+void HttpFront::start(ClientConnection& connection, core::Arrival arrival) {
+  ReplyOptions options = reply_options(connection);
+  if (arrival.method == mcp::Method::initialize && arrival.era == mcp::Era::legacy) {
+    options.session_header = arrival.session;
+  }
+  // The reply may be told that its client is gone only after start() has returned, so the id is known by then.
+  auto id = std::make_shared<core::ExchangeId>();
+  auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), [this, id](mcp::EndReason why) {
+    door_.client_gone(*id, why);
+  });
+  *id = door_.start(std::move(arrival), std::move(reply));
+}
+
+void HttpFront::post_notification(ClientConnection& connection, const std::string& server, mcp::Message message) {
+  const http::HeaderList& headers = connection.head().headers;
+  core::Arrival arrival;
+  arrival.method = mcp::method_of(message.method());
+  arrival.upstream = server;
+  arrival.principal = principal_of(connection);
+  arrival.peer = connection.peer();
+  auto era = era_of(message, headers);
+  if (era && *era == mcp::Era::legacy) {
+    Session* session = session_of(connection, {});
+    if (session == nullptr) return;
+    if (auto refusal = check_legacy_version(headers)) return refuse(connection, *refusal);
+    sessions_.touch(*session);
+    arrival.era = mcp::Era::legacy;
+    arrival.session = session->id;
+  } else if (!era) {
+    arrival.upstream.clear();  // nothing says where it belongs: accepted, counted, not passed on
+  }
+  connection.respond(202, {}, {});
+  if (arrival.upstream.empty()) return;
+  arrival.message = std::move(message);
+  door_.notified(std::move(arrival));
+}
+
+void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) {
+  const http::HeaderList& headers = connection.head().headers;
+  if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
+    return refuse(connection, {400, mcp::kInvalidRequest,
+                               "a client sends requests and notifications; responses belong to a legacy session", {}, {}});
+  }
+  Session* session = session_of(connection, {});
+  if (session == nullptr) return;
+  sessions_.touch(*session);
+  std::string id = session->id;
+  connection.respond(202, {}, {});
+  door_.answered(id, std::move(message));
+}
+
+Session* HttpFront::session_of(ClientConnection& connection, std::string_view raw_id) {
+  const http::HeaderList& headers = connection.head().headers;
+  Session* session = headers.count("Mcp-Session-Id") == 1
+                         ? sessions_.find(std::string(headers.get("Mcp-Session-Id")), principal_of(connection))
+                         : nullptr;
+  if (session == nullptr) refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
+  return session;
+}
+
+void HttpFront::get(ClientConnection& connection) {
+  const http::HeaderList& headers = connection.head().headers;
+  if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
+    return refuse(connection, {405, 405, "GET opens a stream in a legacy session only (Mcp-Session-Id)", {}, "POST"});
+  }
+  Session* session = session_of(connection, {});
+  if (session == nullptr) return;
+  if (!accepts(headers).events) {
+    return refuse(connection, {406, 406, "Accept must allow text/event-stream", {}, {}});
+  }
+  if (headers.count("Last-Event-ID") > 0) {
+    return refuse(connection, {405, 405, "this stream cannot be resumed", {}, "POST, DELETE"});
+  }
+  sessions_.touch(*session);
+  ReplyOptions options = reply_options(connection);
+  options.session_header = session->id;
+  auto self = std::make_shared<const HttpReply*>(nullptr);
+  auto stream = std::make_unique<HttpReply>(loop_, connection, std::move(options),
+                                            [this, self, id = session->id](mcp::EndReason) {
+                                              Session* owner = sessions_.find(id);
+                                              if (owner == nullptr) return;
+                                              sessions_.touch(*owner);
+                                              // Freed at the end of the turn: it is on the stack right now.
+                                              loop_.defer([this, self, id] {
+                                                if (Session* s = sessions_.find(id)) s->drop_stream(*self);
+                                              });
+                                            });
+  *self = stream.get();
+  session->add_stream(std::move(stream));
+}
+
+void HttpFront::remove_session(ClientConnection& connection) {
+  const http::HeaderList& headers = connection.head().headers;
+  if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
+    return refuse(connection, {405, 405, "DELETE ends a legacy session (Mcp-Session-Id)", {}, "POST"});
+  }
+  Session* session = session_of(connection, {});
+  if (session == nullptr) return;
+  std::string id = session->id;
+  connection.respond(200, {}, {});
+  door_.session_ended(id);
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,69 @@
+// The HTTP side towards clients: the listener, its connections, the legacy sessions, and the way of a request from its
+// head to the door of the exchanges. Both eras on one endpoint (BEHAVIOUR 1).
+//
+// Owned by the worker; outlived by the exchange table it hands requests to.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "client/admission.h"
+#include "client/client_connection.h"
+#include "client/session.h"
+#include "core/exchange_door.h"
+#include "net/listener.h"
+
+namespace lineward::client {
+
+// Which server a path leads to. `servers` lists what there is, for the error of a wrong path.
+struct PathTable {
+  std::unordered_map<std::string, std::string> servers;  // path → server name
+  std::string hint;
+};
+
+class HttpFront final : public RequestHandler {
+ public:
+  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door);
+  ~HttpFront();
+
+  Status<net::ListenFailure> listen();
+  const std::string& address() const { return listener_->address(); }
+  SessionTable& sessions() { return sessions_; }
+
+  // No new connections; idle ones are closed, the others after their answer.
+  void drain();
+  size_t connections() const { return connections_.size(); }
+  void close_all();
+
+ private:
+  void on_request(ClientConnection& connection, std::string body) override;
+  void on_closed(ClientConnection& connection) override;
+  bool draining() const override { return draining_; }
+
+  void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
+  void post(ClientConnection& connection, const std::string& server, std::string body);
+  void post_request(ClientConnection& connection, const std::string& server, mcp::Message message, uint64_t bytes);
+  void post_notification(ClientConnection& connection, const std::string& server, mcp::Message message);
+  void post_answer(ClientConnection& connection, mcp::Message message);
+  void get(ClientConnection& connection);
+  void remove_session(ClientConnection& connection);
+  void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {});
+  void start(ClientConnection& connection, core::Arrival arrival);
+  // The session a request names, or null after it was refused.
+  Session* session_of(ClientConnection& connection, std::string_view raw_id);
+  ReplyOptions reply_options(ClientConnection& connection) const;
+  std::string principal_of(const ClientConnection& connection) const;
+
+  net::Loop& loop_;
+  const config::Listen& config_;
+  PathTable paths_;
+  core::ExchangeDoor& door_;
+  SessionTable sessions_;
+  std::unique_ptr<net::Listener> listener_;
+  std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
+  bool draining_ = false;
+};
+
+}  // namespace lineward::client

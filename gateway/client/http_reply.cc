@@ -1,0 +1,129 @@
+#include "client/http_reply.h"
+
+#include "client/client_connection.h"
+#include "http/writer.h"
+
+namespace lineward::client {
+
+HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions options, Gone gone)
+    : timer_(loop), connection_(&connection), options_(std::move(options)), gone_(std::move(gone)) {
+  connection.attach(this);
+  if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
+}
+
+HttpReply::~HttpReply() {
+  if (connection_ != nullptr) {
+    ClientConnection* connection = connection_;
+    connection_ = nullptr;
+    connection->reply_dropped();
+  }
+}
+
+void HttpReply::open_stream() {
+  if (connection_ != nullptr && !head_sent_) start_events();
+}
+
+void HttpReply::start_events() {
+  head_sent_ = true;
+  keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
+  http::ResponseHead head;
+  head.status = 200;
+  head.keep_alive = keep_alive_;
+  head.minor_version = options_.minor_version;
+  head.headers.push_back({"Content-Type", "text/event-stream"});
+  head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
+  head.headers.push_back({"X-Accel-Buffering", "no"});
+  if (!options_.session_header.empty()) head.headers.push_back({"Mcp-Session-Id", options_.session_header});
+  write(http::streaming_head(head));
+}
+
+void HttpReply::write(std::string bytes) {
+  bytes_out_ += bytes.size();
+  written_ += bytes.size();
+  boundaries_.push_back(written_);
+  connection_->write(std::move(bytes));
+}
+
+void HttpReply::piece(const std::string& event) { write(http::body_piece(event, options_.minor_version)); }
+
+// What waits behind the message being written is capped; the message being written is not, so one of any legal size
+// always gets through.
+bool HttpReply::too_slow() {
+  uint64_t sent = written_ - std::min<uint64_t>(written_, connection_->backlog());
+  while (!boundaries_.empty() && boundaries_.front() <= sent) boundaries_.pop_front();
+  if (boundaries_.size() < 2) return false;
+  return written_ - boundaries_.front() > options_.max_backlog_bytes;
+}
+
+void HttpReply::send(std::string message) {
+  if (!can_send()) return;
+  if (too_slow()) {
+    connection_->cut(mcp::EndReason::client_too_slow);
+    return;
+  }
+  if (!head_sent_) start_events();
+  quiet_ = false;
+  piece(http::sse_event(message));
+}
+
+void HttpReply::finish(std::string message, int status) {
+  if (connection_ == nullptr || finished_) return;
+  if (!head_sent_ && options_.takes_json) {
+    head_sent_ = true;
+    keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
+    http::ResponseHead head;
+    head.status = status;
+    head.keep_alive = keep_alive_;
+    head.minor_version = options_.minor_version;
+    head.headers.push_back({"Content-Type", "application/json"});
+    if (!options_.session_header.empty() && status == 200) {
+      head.headers.push_back({"Mcp-Session-Id", options_.session_header});
+    }
+    write(http::full_response(head, message));
+    return done();
+  }
+  if (!head_sent_) start_events();
+  piece(http::sse_event(message));
+  write(http::body_end(options_.minor_version));
+  done();
+}
+
+void HttpReply::finish_empty() {
+  if (connection_ == nullptr || finished_) return;
+  if (!head_sent_) start_events();
+  write(http::body_end(options_.minor_version));
+  done();
+}
+
+void HttpReply::cut() {
+  if (connection_ == nullptr) return;
+  finished_ = true;
+  timer_.stop();
+  ClientConnection* connection = connection_;
+  connection_ = nullptr;
+  connection->reply_dropped();
+}
+
+void HttpReply::done() {
+  finished_ = true;
+  timer_.stop();
+  ClientConnection* connection = connection_;
+  connection_ = nullptr;
+  connection->reply_finished(keep_alive_);
+}
+
+void HttpReply::tick() {
+  timer_.start(options_.comment_every, [this] { tick(); });
+  if (connection_ == nullptr || finished_) return;
+  if (!head_sent_) start_events();
+  if (quiet_ && !too_slow()) piece(http::sse_comment());
+  quiet_ = true;
+}
+
+void HttpReply::connection_lost(mcp::EndReason why) {
+  connection_ = nullptr;
+  timer_.stop();
+  if (auto gone = std::move(gone_)) gone(why);
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,73 @@
+// One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the first
+// message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
+//
+// Owned by an exchange (POST) or a session (GET). The connection may go first: then `gone` is called once, and all
+// that comes later is swallowed. Destroying an unfinished reply cuts its connection.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "core/reply_stream.h"
+#include "mcp/end_reason.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class ClientConnection;
+
+struct ReplyOptions {
+  bool takes_json = true;
+  bool takes_events = true;
+  int minor_version = 1;
+  std::string session_header;   // Mcp-Session-Id of the response, where it has one
+  std::chrono::milliseconds comment_every{15000};
+  uint64_t max_backlog_bytes = 256 * 1024;
+};
+
+class HttpReply final : public core::ReplyStream {
+ public:
+  using Gone = std::function<void(mcp::EndReason why)>;
+
+  HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions options, Gone gone);
+  ~HttpReply() override;
+  HttpReply(const HttpReply&) = delete;
+  HttpReply& operator=(const HttpReply&) = delete;
+
+  void send(std::string message) override;
+  void finish(std::string message, int status) override;
+  void finish_empty() override;
+  void cut() override;
+  bool can_send() const override { return connection_ != nullptr && options_.takes_events && !finished_; }
+  uint64_t bytes_out() const override { return bytes_out_; }
+
+  // Starts the event stream now (GET streams).
+  void open_stream();
+  // From the connection: it is gone.
+  void connection_lost(mcp::EndReason why);
+
+ private:
+  void start_events();
+  void write(std::string bytes);
+  void piece(const std::string& event);
+  void tick();
+  void done();
+  bool too_slow();
+
+  net::Timer timer_;
+  ClientConnection* connection_;
+  ReplyOptions options_;
+  Gone gone_;
+  bool head_sent_ = false;
+  bool keep_alive_ = false;  // what the head promised
+  bool finished_ = false;
+  bool quiet_ = true;  // nothing was written since the last tick
+  uint64_t bytes_out_ = 0;
+  uint64_t written_ = 0;             // bytes handed to the connection
+  std::deque<uint64_t> boundaries_;  // where each message ends, counted as written_
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,112 @@
+// The configuration as plain structs with their defaults; config/load.h fills them from YAML or JSON and reports
+// every error at once. Immutable once the gateway runs. Option names, units, ranges and help: config/options.h.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lineward::config {
+
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+// BEHAVIOUR: queue → connect → startup → request (restarts at each progress) ≤ maxDuration (never restarts).
+struct Timeouts {
+  milliseconds startup = 60s;
+  milliseconds request = 60s;
+  milliseconds max_duration = 10min;
+  milliseconds park = 10min;        // while a server's question waits for its client
+  milliseconds cancel_grace = 5s;   // how long a cancelled call may still be answered before it counts as ignored
+  bool progress_resets = true;
+};
+
+struct Limits {
+  uint32_t max_in_flight = 64;  // per server; listens and parked calls are not counted
+  uint32_t max_queue = 256;
+  milliseconds queue_timeout = 10s;
+  uint64_t max_message_bytes = 32ull << 20;  // one message from the server
+};
+
+struct Restart {
+  milliseconds backoff = 200ms;  // doubles with jitter
+  milliseconds max_backoff = 30s;
+};
+
+// Close stdin, wait, SIGTERM to the group, wait, SIGKILL.
+struct Stop {
+  milliseconds stdin_grace = 2s;
+  milliseconds term_grace = 5s;
+};
+
+enum class Era : uint8_t { automatic, legacy, modern };
+enum class Isolation : uint8_t { automatic, shared, session, principal, call };
+enum class CancelMode : uint8_t { send, never, kill };
+enum class StdoutMode : uint8_t { tolerant, strict };
+
+struct Server {
+  std::string name;
+  std::string command;
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;  // added last; values may be secrets: never log them
+  std::string env_file;                                   // NAME=value lines, already merged into `env` when loaded
+  std::string cwd;
+  bool inherit_env = true;  // false: only PATH HOME LANG TZ TMPDIR and `env`. LINEWARD_* is never passed on
+  Era protocol_era = Era::automatic;
+  Isolation isolation = Isolation::automatic;
+  uint32_t instances = 16;          // at most that many processes
+  milliseconds instance_idle = 10min;
+  Timeouts timeouts;
+  Limits limits;
+  Restart restart;
+  Stop stop;
+  CancelMode cancel = CancelMode::send;
+  StdoutMode stdout_mode = StdoutMode::tolerant;
+  std::vector<std::string> roots;   // file:// URIs that answer roots/list where no session does
+  bool required = false;
+  bool disabled = false;
+};
+
+struct Listen {
+  std::string address = "127.0.0.1:8000";  // host:port, :port, or unix:/path
+  std::string path = "/mcp";
+  std::vector<std::string> allowed_hosts;
+  std::vector<std::string> allowed_origins;
+  uint32_t max_connections = 10000;
+  milliseconds head_timeout = 10s;   // a whole request head, from its first byte
+  milliseconds read_timeout = 30s;   // a whole request body
+  milliseconds idle_timeout = 75s;   // a keep-alive connection with nothing in flight
+  milliseconds keep_alive = 15s;     // SSE comment on a quiet stream
+  uint64_t max_body_bytes = 8ull << 20;
+  uint32_t max_head_bytes = 32 * 1024;
+  uint32_t max_fields = 100;
+  uint32_t max_depth = 128;
+  uint32_t max_sessions = 10000;       // legacy sessions
+  milliseconds session_idle = 1h;      // a legacy session with no stream and no call
+  uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
+};
+
+struct Shutdown {
+  milliseconds delay = 0ms;
+  milliseconds drain = 25s;
+};
+
+enum class LogFormat : uint8_t { automatic, text, logfmt, json };
+enum class LogLevel : uint8_t { debug, info, warn, error };
+
+struct Log {
+  LogFormat format = LogFormat::automatic;
+  LogLevel level = LogLevel::info;
+};
+
+struct Config {
+  Listen listen;
+  Shutdown shutdown;
+  Log log;
+  std::vector<Server> servers;  // in the order of the file
+};
+
+}  // namespace lineward::config

@@ -1,0 +1,31 @@
+// What the configuration says wrongly, and where. Lines and columns count from 1, columns in characters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lineward::config {
+
+enum class Severity : uint8_t { error, warning, info };
+
+struct Diagnostic {
+  Severity severity = Severity::error;
+  std::string code;     // stable: "unknown-option", "no-unit", …
+  std::string message;  // one plain sentence; never holds a value from env or headers
+  int line = 0;         // 0: not from the file, see origin
+  int column = 0;
+  int length = 1;
+  std::string hint;    // short, stands beside the caret
+  std::string note;    // background, on a line of its own
+  std::string origin;  // a flag or an environment variable when the value came from there
+};
+
+// A stretch of the file that is never shown: values of env and headers. The end is one past the last character.
+struct SecretSpan {
+  int line = 0;
+  int column = 0;
+  int end_line = 0;
+  int end_column = 0;
+};
+
+}  // namespace lineward::config

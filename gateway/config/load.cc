@@ -1,0 +1,156 @@
+#include "config/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "config/document.h"
+#include "config/options.h"
+#include "config/report.h"
+#include "config/secrets.h"
+#include "config/tree_reader.h"
+
+namespace lineward::config {
+namespace {
+
+// ops and admin exist as words already, because turning them off must work from the first version on.
+constexpr std::string_view kLater[] = {"ops.address", "admin.address"};
+
+std::string env_name_of(std::string_view path) {
+  Option option{};
+  option.path = path;
+  option.kind = Kind::text;
+  return option.env_name();
+}
+
+void apply(const Setting& setting, LoadResult& result) {
+  const Option* option = find_option(setting.path);
+  Diagnostic diagnostic;
+  diagnostic.origin = setting.origin;
+  if (option == nullptr) {
+    if (setting.text == "off") return;
+    diagnostic.code = "not-built";
+    diagnostic.message = fmt::format("{} is not built yet; the only value is off", setting.path);
+    result.diagnostics.push_back(std::move(diagnostic));
+    return;
+  }
+  Result<Value, Misfit> value = read_value(*option, setting.text);
+  Misfit misfit;
+  if (!value) {
+    misfit = value.error();
+  } else if (Result<Done, Misfit> checked = check_value(*option, *value, setting.text); !checked) {
+    misfit = checked.error();
+  } else {
+    Server unused;
+    if (!option->per_server()) option->set(result.config, unused, *value);
+    for (Server& server : result.config.servers) {
+      if (option->per_server()) option->set(result.config, server, *value);
+    }
+    return;
+  }
+  diagnostic.code = misfit.code;
+  diagnostic.message = fmt::format("{}: {}", setting.origin, misfit.message);
+  diagnostic.hint = misfit.hint;
+  diagnostic.note = misfit.note;
+  result.diagnostics.push_back(std::move(diagnostic));
+}
+
+void apply_environment(const EnvLookup& env, LoadResult& result) {
+  if (!env) return;
+  auto one = [&](std::string_view path, const std::string& name) {
+    std::optional<std::string> text = name.empty() ? std::nullopt : env(name);
+    if (text && !text->empty()) apply({std::string(path), *text, name}, result);
+  };
+  for (const Option& option : options()) one(option.path, option.env_name());
+  for (std::string_view path : kLater) one(path, env_name_of(path));
+}
+
+void check_names(const std::vector<Server>& servers, LoadResult& result) {
+  for (const Server& server : servers) {
+    bool taken = std::any_of(result.config.servers.begin(), result.config.servers.end(),
+                             [&](const Server& other) { return other.name == server.name; });
+    if (!taken) continue;
+    Diagnostic diagnostic;
+    diagnostic.code = "duplicate-key";
+    diagnostic.message = fmt::format("the file has a server '{}' already", server.name);
+    diagnostic.hint = "choose another name with --name";
+    diagnostic.origin = "command line";
+    result.diagnostics.push_back(std::move(diagnostic));
+  }
+}
+
+// The command line says who a server is; how it is treated comes from `defaults:`.
+void add_servers(const std::vector<Server>& servers, const Server& defaults, LoadResult& result) {
+  check_names(servers, result);
+  for (Server server : servers) {
+    server.timeouts = defaults.timeouts;
+    server.limits = defaults.limits;
+    server.restart = defaults.restart;
+    server.stop = defaults.stop;
+    result.config.servers.push_back(std::move(server));
+  }
+}
+
+std::string directory_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+bool LoadResult::has(Severity severity) const {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [severity](const Diagnostic& diagnostic) { return diagnostic.severity == severity; });
+}
+
+bool LoadResult::ok() const { return !has(Severity::error); }
+
+std::string LoadResult::report(bool colour) const {
+  return render_report(diagnostics, {name, text, &secrets}, colour);
+}
+
+LoadResult load_text(std::string text, std::string name, const LoadOptions& options) {
+  LoadResult result;
+  result.name = std::move(name);
+  result.text = std::move(text);
+  Document document = parse_document(result.text, syntax_of(result.name, result.text));
+  result.diagnostics = std::move(document.diagnostics);
+  Server defaults;
+  if (document.parsed) {
+    result.secrets = find_secrets(document.root);
+    TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files});
+    reader.read(document.root);
+    defaults = reader.defaults();
+  } else {
+    result.secrets = guess_secrets(result.text);
+  }
+  add_servers(options.servers, defaults, result);
+  apply_environment(options.env, result);
+  for (const Setting& setting : options.settings) apply(setting, result);
+  std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
+  });
+  return result;
+}
+
+LoadResult load_file(const std::string& path, LoadOptions options) {
+  bool not_permitted = false;
+  Result<std::string> text = read_small_file(path, kMaxDocumentBytes + 1, &not_permitted);
+  if (text) {
+    options.directory = path == "-" ? "." : directory_of(path);
+    return load_text(std::move(*text), path, options);
+  }
+  LoadResult result;
+  result.name = path;
+  result.unreadable = true;
+  result.not_permitted = not_permitted;
+  Diagnostic diagnostic;
+  diagnostic.code = "cannot-read";
+  diagnostic.message = fmt::format("cannot read {}", text.error().text);
+  result.diagnostics.push_back(std::move(diagnostic));
+  return result;
+}
+
+}  // namespace lineward::config

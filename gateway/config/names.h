@@ -1,0 +1,28 @@
+// Words: which option was probably meant, and whether an address or a server's name is well formed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lineward::config {
+
+// Lower case, without _ and -: how names are compared when looking for the likely one.
+std::string normalised(std::string_view name);
+// The candidate within max(1, length/3) edits (insert, delete, replace, swap neighbours), or empty.
+std::string_view nearest(std::string_view name, const std::vector<std::string_view>& candidates);
+
+// Another product's word for one of our options.
+struct Synonym {
+  std::string_view word;    // normalised
+  std::string_view target;  // our path
+  std::string_view said_by;
+};
+const Synonym* find_synonym(std::string_view name, bool per_server);
+
+// Empty when fine, else what is wrong.
+std::string_view address_fault(std::string_view address);
+bool is_server_name(std::string_view name);
+
+}  // namespace lineward::config

@@ -1,0 +1,71 @@
+// The one table of options: name, type, default, range and help. The loader, the command line's help, the reference
+// file conf/every-option.yaml and the tests are made from it; an option that is not here does not exist.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+
+namespace lineward::config {
+
+enum class Kind : uint8_t { duration, size, count, flag, text, list, map, choice };
+
+// A typed value on its way into the structs. Which member counts is decided by the option's kind.
+struct Value {
+  milliseconds duration{};
+  uint64_t number = 0;  // size, count, or the index of a choice
+  bool flag = false;
+  std::string text;
+  std::vector<std::string> list;
+  std::vector<std::pair<std::string, std::string>> map;
+};
+
+struct Option {
+  std::string_view path;  // "listen.idleTimeout", "mcpServers.*.timeouts.request"
+  Kind kind;
+  std::string_view fallback;  // the default as one would write it; for a list or map always empty
+  uint64_t least;             // range in milliseconds, bytes or units; 0 and 0: any
+  uint64_t most;
+  std::string_view choices;  // "auto|text|json", in the order of the enum
+  std::string_view help;
+  std::string_view (*check)(const Value&);  // what is wrong with it, or empty; may be null
+  void (*set)(Config&, Server&, const Value&);
+  std::string (*show)(const Config&, const Server&, Kind, std::string_view choices);
+
+  bool per_server() const;
+  bool inherited() const;        // may stand under `defaults:`
+  std::string_view leaf() const;
+  std::string key() const;       // without "mcpServers.*."
+  std::string env_name() const;  // LINEWARD_…, or empty where there is none
+  std::string shown(const Config& config, const Server& server) const { return show(config, server, kind, choices); }
+};
+
+inline constexpr std::string_view kServerPrefix = "mcpServers.*.";
+
+const std::vector<Option>& options();
+const Option* find_option(std::string_view path);
+bool is_group(std::string_view path);                            // some option begins with it and a dot
+std::vector<std::string_view> children(std::string_view group);  // names right below; "" is the top
+
+// Why a text does not fit an option.
+struct Misfit {
+  std::string code;
+  std::string message;
+  std::string hint;
+  std::string note;
+};
+
+// Types a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option says otherwise.
+Result<Value, Misfit> read_value(const Option& option, std::string_view text);
+// Empty when the value is in range and passes the option's own check.
+Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text);
+
+std::string_view kind_name(Kind kind);
+std::string clip(std::string_view text);  // for messages: short, printable
+
+}  // namespace lineward::config

@@ -1,0 +1,65 @@
+// Fills a Config from a parsed document and notes everything that does not belong. It never stops at an error: the
+// user sees them all.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "config/diagnostic.h"
+#include "config/document.h"
+#include "config/options.h"
+#include "config/variables.h"
+
+namespace lineward::config {
+
+class TreeReader {
+ public:
+  TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources);
+
+  void read(const Node& root);
+  // What `defaults:` makes of a server that says nothing itself.
+  const Server& defaults() const { return defaults_; }
+
+ private:
+  struct HttpSigns {
+    const Member* url = nullptr;
+    const Member* type = nullptr;
+  };
+
+  void read_top(const Member& member);
+  void read_defaults(const Member& member);
+  void read_servers(const Member& member);
+  void read_server(const Member& member);
+  void read_server_member(const Member& member, Server& server, HttpSigns& http);
+  bool read_client_word(const Member& member, Server& server, HttpSigns& http);
+  void read_type(const Member& member, HttpSigns& http);
+  void read_enabled(const Member& member, Server& server);
+  void finish_server(const Member& member, Server& server, const HttpSigns& http);
+  void http_not_built(const Member& server, const Member& sign);
+  void check_timeouts(const Node& server_node, const Server& server);
+  void check_command(const Node& server_node, const Server& server);
+  void merge_env_file(const Node& server_node, Server& server);
+
+  // An option, a group of them, or neither; `group` is "" or "listen" or "mcpServers.*.timeouts".
+  void read_member(const std::string& group, const Member& member, Server& server);
+  void set_option(const Option& option, const Node& node, Server& server);
+  bool read_scalar(const Option& option, const Node& node, Value& value);
+  bool read_list(const Option& option, const Node& node, Value& value);
+  bool read_map(const Option& option, const Node& node, Value& value);
+  bool expand_scalar(const Node& node, bool secret, Expansion& out);
+  bool not_built(const std::string& path, const Member& member);
+  void unknown(const std::string& group, const Member& member);
+  void suggest(const std::string& group, const Member& member, Diagnostic& diagnostic, const Option*& meant);
+
+  Diagnostic& add(std::string code, std::string message, const Node& at);
+  Diagnostic& add(std::string code, std::string message, const Member& at);
+
+  Config& config_;
+  std::vector<Diagnostic>& diagnostics_;
+  VariableSources sources_;
+  Server defaults_;
+};
+
+}  // namespace lineward::config

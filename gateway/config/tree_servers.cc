@@ -1,0 +1,203 @@
+// One entry of mcpServers, ours or pasted from a client's file: the half of config/tree_reader.h that knows clients.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/duration.h"
+#include "config/names.h"
+#include "config/tree_reader.h"
+
+namespace lineward::config {
+namespace {
+
+constexpr size_t kMaxEnvFile = 256 * 1024;
+constexpr size_t kMaxServers = 1000;
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Matters between a client and its user; they mean nothing to a gateway.
+bool is_client_matter(std::string_view key) {
+  static constexpr std::array<std::string_view, 9> kWords = {"autoApprove", "alwaysAllow", "trust",   "dev", "oauth",
+                                                             "auth",        "description", "gallery", "icon"};
+  return is_one_of(kWords, key) || key.substr(0, 7) == "sandbox";
+}
+
+}  // namespace
+
+void TreeReader::read_servers(const Member& member) {
+  if (member.value.kind == NodeKind::null) return;
+  if (member.value.kind != NodeKind::mapping) {
+    add("wrong-type", fmt::format("'{}' is a map from a name to a server", member.key), member.value).hint =
+        "write name: { command: … }";
+    return;
+  }
+  for (const Member& child : member.value.members) {
+    if (config_.servers.size() == kMaxServers) {
+      add("too-many", fmt::format("more than {} servers", kMaxServers), child);
+      return;
+    }
+    read_server(child);
+  }
+}
+
+void TreeReader::read_server(const Member& member) {
+  if (!is_server_name(member.key)) {
+    add("bad-name", fmt::format("'{}' cannot be the name of a server", clip(member.key)), member).hint =
+        "use 1 to 64 of A-Z a-z 0-9 _ -";
+  }
+  bool taken = std::any_of(config_.servers.begin(), config_.servers.end(),
+                           [&member](const Server& other) { return other.name == member.key; });
+  if (taken) {
+    // Within one map the document reports it already.
+    bool reported = std::any_of(diagnostics_.begin(), diagnostics_.end(), [&member](const Diagnostic& diagnostic) {
+      return diagnostic.line == member.line && diagnostic.column == member.column;
+    });
+    if (!reported) add("duplicate-key", fmt::format("a server '{}' exists already", clip(member.key)), member);
+  }
+  Server server = defaults_;
+  server.name = member.key;
+  if (member.value.kind != NodeKind::mapping && member.value.kind != NodeKind::null) {
+    add("wrong-type", "a server is a map with command, args, env and so on", member.value);
+    return;
+  }
+  HttpSigns http;
+  for (const Member& child : member.value.members) read_server_member(child, server, http);
+  finish_server(member, server, http);
+  config_.servers.push_back(std::move(server));
+}
+
+void TreeReader::read_server_member(const Member& member, Server& server, HttpSigns& http) {
+  if (!read_client_word(member, server, http)) read_member("mcpServers.*", member, server);
+}
+
+bool TreeReader::read_client_word(const Member& member, Server& server, HttpSigns& http) {
+  static constexpr std::array<std::string_view, 3> kUrls = {"url", "httpUrl", "serverUrl"};
+  static constexpr std::array<std::string_view, 3> kTypes = {"type", "transportType", "transport"};
+  if (is_one_of(kUrls, member.key)) {
+    http.url = &member;
+  } else if (is_one_of(kTypes, member.key)) {
+    read_type(member, http);
+  } else if (member.key == "enabled") {
+    read_enabled(member, server);
+  } else if (member.key == "timeout") {
+    const Option* option = find_option("mcpServers.*.timeouts.maxDuration");
+    bool bare = member.value.kind == NodeKind::scalar && lacks_unit(member.value.text);
+    Value unused;
+    if (bare) {
+      read_scalar(*option, member.value, unused);
+      diagnostics_.back().note += "; here it is timeouts.maxDuration";
+    } else {
+      add("unknown-option", "'timeout' is not an option here", member).hint = "did you mean 'timeouts.maxDuration'?";
+    }
+  } else if (member.key == "headers" || is_client_matter(member.key)) {
+    if (member.key == "headers" && http.url != nullptr) return true;
+    std::string why = member.key == "headers" ? "concerns HTTP servers only" : "concerns the client only";
+    add("ignored-option", fmt::format("'{}' {} and is ignored", member.key, why), member).severity = Severity::info;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void TreeReader::read_type(const Member& member, HttpSigns& http) {
+  static constexpr std::array<std::string_view, 5> kHttp = {"http", "sse", "streamable-http", "streamableHttp",
+                                                            "streamable_http"};
+  if (member.value.kind != NodeKind::scalar) {
+    add("wrong-type", fmt::format("'{}' takes one word: stdio", member.key), member.value);
+  } else if (is_one_of(kHttp, member.value.text)) {
+    http.type = &member;
+  } else if (member.value.text != "stdio") {
+    add("unknown-choice", fmt::format("'{}' is not a type of server", clip(member.value.text)), member.value).hint =
+        "write stdio, or remove it";
+  }
+}
+
+void TreeReader::read_enabled(const Member& member, Server& server) {
+  Value value;
+  if (read_scalar(*find_option("mcpServers.*.disabled"), member.value, value)) server.disabled = !value.flag;
+}
+
+// The only place that turns HTTP upstreams away.
+void TreeReader::http_not_built(const Member& server, const Member& sign) {
+  add("not-built",
+      fmt::format("HTTP upstreams are not built yet: '{}' can only be a server with a command", clip(server.key)), sign)
+      .hint = "remove the server, or add disabled: true";
+}
+
+void TreeReader::finish_server(const Member& member, Server& server, const HttpSigns& http) {
+  const Node& node = member.value;
+  const Member* sign = http.url != nullptr ? http.url : http.type;
+  if (sign != nullptr) {
+    if (!server.disabled) http_not_built(member, *sign);
+  } else if (node.find("command") == nullptr && !server.disabled) {
+    add("missing-option", fmt::format("server '{}' has no command", clip(member.key)), member).hint =
+        "add command: and args:";
+  }
+  check_command(node, server);
+  check_timeouts(node, server);
+  if (!server.env_file.empty()) merge_env_file(node, server);
+}
+
+void TreeReader::check_command(const Node& server_node, const Server& server) {
+  bool several_words = server.command.find(' ') != std::string::npos && server.args.empty();
+  const Member* command = server_node.find("command");
+  if (command == nullptr || !several_words) return;
+  Diagnostic& diagnostic = add("command-words", "the command is one word here: no shell splits it", command->value);
+  diagnostic.severity = Severity::warning;
+  diagnostic.hint = "put the rest into args: [...]";
+}
+
+void TreeReader::check_timeouts(const Node& server_node, const Server& server) {
+  if (server.timeouts.request <= server.timeouts.max_duration) return;
+  const Member* timeouts = server_node.find("timeouts");
+  if (timeouts == nullptr) return;
+  const Member* request = timeouts->value.find("request");
+  if (request == nullptr) request = timeouts->value.find("maxDuration");
+  if (request == nullptr) return;
+  Diagnostic& diagnostic =
+      add("request-beyond-max",
+          fmt::format("timeouts.request {} never runs out: the call ends at maxDuration {}",
+                      format_duration(server.timeouts.request), format_duration(server.timeouts.max_duration)),
+          request->value);
+  diagnostic.severity = Severity::warning;
+  diagnostic.hint = "raise maxDuration as well";
+}
+
+void TreeReader::merge_env_file(const Node& server_node, Server& server) {
+  const Node& at = server_node.find("envFile")->value;
+  if (!sources_.read_files) {
+    add("missing-file", "files are not read here", at);
+    return;
+  }
+  Result<std::string> text = read_small_file(resolve_path(server.env_file, sources_.directory), kMaxEnvFile);
+  if (!text) {
+    add("missing-file", fmt::format("envFile: {}", text.error().text), at);
+    return;
+  }
+  Result<std::vector<EnvLine>> lines = parse_env_file(*text);
+  if (!lines) {
+    add("bad-env-file", fmt::format("envFile: {}", lines.error().text), at);
+    return;
+  }
+  // In the file the last one counts; `env` counts more than the file.
+  std::vector<std::pair<std::string, std::string>> merged;
+  for (EnvLine& line : *lines) {
+    auto same = [&line](const auto& entry) { return entry.first == line.name; };
+    if (std::any_of(server.env.begin(), server.env.end(), same)) continue;
+    auto earlier = std::find_if(merged.begin(), merged.end(), same);
+    if (earlier != merged.end()) {
+      earlier->second = std::move(line.value);
+    } else {
+      merged.emplace_back(std::move(line.name), std::move(line.value));
+    }
+  }
+  merged.insert(merged.end(), server.env.begin(), server.env.end());
+  server.env = std::move(merged);
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,50 @@
+// ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${input:id} and the editor words in string values.
+// One pass: what a variable holds is never expanded again. $${ stands for ${.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lineward::config {
+
+using EnvLookup = std::function<std::optional<std::string>(std::string_view)>;
+
+struct VariableFault {
+  std::string code;     // "missing-variable", "missing-file", "bad-variable"
+  std::string message;  // names the variable, never a value
+  std::string hint;
+};
+
+struct Expansion {
+  std::string text;
+  std::vector<VariableFault> faults;
+  bool bare_dollar = false;  // $NAME stands in it and is left alone
+  bool replaced = false;
+};
+
+struct VariableSources {
+  EnvLookup env;
+  std::string directory = ".";  // of the configuration file
+  bool read_files = true;
+};
+
+Expansion expand(std::string_view text, const VariableSources& sources);
+
+// A small file as text, or a sentence why not. `not_permitted` is set when that is the reason.
+Result<std::string> read_small_file(const std::string& path, size_t limit, bool* not_permitted = nullptr);
+// `path` seen from `directory`.
+std::string resolve_path(std::string_view path, const std::string& directory);
+
+struct EnvLine {
+  std::string name;
+  std::string value;
+};
+// NAME=value lines: comments, `export`, quotes; nothing is expanded. The error names the line, never its text.
+Result<std::vector<EnvLine>> parse_env_file(std::string_view text);
+
+}  // namespace lineward::config

@@ -1,0 +1,54 @@
+// The doors from the client side into the room of exchanges. Clients, sessions and connections hold ids only.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/slot_map.h"
+#include "core/reply_stream.h"
+#include "mcp/end_reason.h"
+#include "mcp/message.h"
+#include "mcp/methods.h"
+#include "mcp/revision.h"
+
+namespace lineward::core {
+
+struct ExchangeTag {};
+using ExchangeId = SlotId<ExchangeTag>;
+
+// One admitted client request.
+struct Arrival {
+  mcp::Message message;
+  mcp::Method method = mcp::Method::other;
+  mcp::Era era = mcp::Era::modern;
+  std::string revision;
+  std::string upstream;   // name of the server it goes to
+  std::string session;    // legacy
+  std::string principal;
+  std::string peer;       // "127.0.0.1:51234"
+  std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
+  uint64_t bytes_in = 0;
+};
+
+class ExchangeDoor {
+ public:
+  virtual ExchangeId start(Arrival arrival, std::unique_ptr<ReplyStream> reply) = 0;
+  // The stream or connection of an exchange is gone.
+  virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
+  // A notification from a client (its session, or a modern POST).
+  virtual void notified(Arrival arrival) = 0;
+  // A client's answer to a server's request, in a legacy session.
+  virtual void answered(const std::string& session, mcp::Message answer) = 0;
+  // A session is over: everything it owns ends.
+  virtual void session_ended(const std::string& session) = 0;
+  // The versions that a server behind speaks; nothing while unknown.
+  virtual std::optional<std::vector<std::string>> versions(const std::string& upstream) const = 0;
+
+ protected:
+  ~ExchangeDoor() = default;
+};
+
+}  // namespace lineward::core

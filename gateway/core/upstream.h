@@ -1,0 +1,100 @@
+// The MCP server as the rest of the gateway sees it: calls go in, their messages come back. Interfaces only; nothing
+// here knows a transport or an era's wire form. Everything lives on one worker's thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "mcp/end_reason.h"
+#include "mcp/message.h"
+#include "mcp/methods.h"
+#include "mcp/revision.h"
+
+namespace lineward::core {
+
+// Why a call ended without an answer.
+struct Failure {
+  mcp::EndReason reason = mcp::EndReason::internal;
+  std::string text;  // one plain sentence for the client; no secrets, no server output
+};
+
+enum class CallPhase : uint8_t {
+  queued,    // waits for a free place
+  starting,  // waits for its server to be up
+  written    // the server has it (or its bytes are on their way and cannot be taken back)
+};
+
+// Who awaits a call. Never called from inside Upstream::start() or any method of Call.
+class CallOwner {
+ public:
+  virtual void on_call_phase(CallPhase phase) = 0;
+  // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is the last.
+  virtual void on_call_message(mcp::Message message) = 0;
+  virtual void on_call_failed(const Failure& failure) = 0;
+
+ protected:
+  ~CallOwner() = default;
+};
+
+// One request on its way. Destroying a live one cancels it as `internal` and counts a bug.
+class Call {
+ public:
+  virtual ~Call() = default;
+  // The only way to give up on a call. Nothing is sent for what was not sent or has been answered; the owner hears
+  // nothing more. `why` is for people on the server's side.
+  virtual void cancel(std::string_view why) = 0;
+  virtual bool live() const = 0;
+};
+
+// Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).
+struct Scope {
+  std::string session;    // a legacy session's id; empty for modern clients
+  std::string principal;
+};
+
+struct CallRequest {
+  mcp::Message message;
+  mcp::Method method = mcp::Method::other;
+  mcp::Era client_era = mcp::Era::modern;
+  Scope scope;
+  uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
+};
+
+// Who answers for a legacy session: gets what its server sends and no call claims.
+class ScopeOwner {
+ public:
+  // A server's request, or a notification that names no call. `only_call` is the tag of the one call it can belong
+  // to, where there is exactly one.
+  virtual void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) = 0;
+  // The process behind the session is gone; open questions will never be answered by it.
+  virtual void on_scope_reset() = 0;
+
+ protected:
+  ~ScopeOwner() = default;
+};
+
+class Upstream {
+ public:
+  virtual ~Upstream() = default;
+  virtual const std::string& name() const = 0;
+  // Takes the request. Fails at once only when nothing can be queued any more.
+  virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest request, CallOwner& owner) = 0;
+  // A session's life. Between the two, the owner must live.
+  virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
+  virtual void close_scope(const Scope& scope) = 0;
+  // A notification, or the answer to a server's request, from a client. Dropped when there is no process for it.
+  virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
+  // What the server speaks, towards clients; nothing while that is not known.
+  virtual std::optional<std::vector<std::string>> versions() const = 0;
+  // Ends everything; `done` is called once no process is left.
+  virtual void stop(std::function<void()> done) = 0;
+};
+
+}  // namespace lineward::core

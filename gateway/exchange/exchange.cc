@@ -1,0 +1,318 @@
+#include "exchange/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::exchange {
+namespace {
+
+using core::CallPhase;
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A server has this long to acknowledge a listen (BEHAVIOUR 6).
+constexpr milliseconds kAckLimit{5000};
+
+std::string target_of(const mcp::Message& message) {
+  if (message.is_string(Field::params_name)) return message.text(Field::params_name);
+  if (message.is_string(Field::params_uri)) return message.text(Field::params_uri);
+  return {};
+}
+
+std::optional<milliseconds> wish_in_meta(const mcp::Message& message) {
+  std::string_view raw = message.raw(Field::meta_timeout_ms);
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+  if (raw.empty() || error != std::errc() || end != raw.data() + raw.size() || value <= 0) return std::nullopt;
+  return milliseconds(value);
+}
+
+}  // namespace
+
+Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
+                   core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply)
+    : loop_(loop),
+      home_(home),
+      id_(id),
+      call_id_(std::move(call_id)),
+      arrival_(std::move(arrival)),
+      raw_id_(arrival_.message.raw(Field::id)),
+      raw_token_(arrival_.message.raw(Field::meta_progress_token)),
+      method_(arrival_.message.method()),
+      target_(target_of(arrival_.message)),
+      reply_(std::move(reply)),
+      clock_(loop),
+      started_(loop.now()),
+      phase_since_(loop.now()) {
+  if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
+}
+
+// The life of an exchange, top to bottom. Whatever wakes it sets step_ and calls this.
+void Exchange::advance() {
+  for (;;) {
+    switch (step_) {
+      case Step::admitted:
+        server_ = home_.server(arrival_.upstream);
+        step_ = Step::route;
+        break;
+      case Step::route: {
+        core::Upstream* upstream = home_.upstream(arrival_.upstream);
+        if (upstream == nullptr || server_ == nullptr) {
+          return fail(EndReason::upstream_unreachable, fmt::format("there is no server '{}'", arrival_.upstream));
+        }
+        core::CallRequest request;
+        request.message = std::move(arrival_.message);
+        request.method = arrival_.method;
+        request.client_era = arrival_.era;
+        request.scope = {arrival_.session, arrival_.principal};
+        request.tag = (static_cast<uint64_t>(id_.generation) << 32) | id_.index;
+        step_ = Step::await_upstream;
+        if (arrival_.method == Method::initialize) home_.session_opening(*this);
+        auto call = upstream->start(std::move(request), *this);
+        if (!call) return fail(call.error().reason, call.error().text);
+        call_ = std::move(*call);
+        return set_clock();
+      }
+      case Step::await_upstream: return;
+      case Step::ended: return;
+    }
+  }
+}
+
+// ---- from upstream --------------------------------------------------------------------------------------------------
+
+void Exchange::on_call_phase(CallPhase phase) {
+  if (ended() || phase == phase_) return;
+  if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
+  phase_ = phase;
+  phase_since_ = loop_.now();
+  if (phase == CallPhase::written) written_at_ = last_progress_ = loop_.now();
+  set_clock();
+}
+
+void Exchange::on_call_message(mcp::Message message) {
+  if (ended()) return;
+  if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
+    return final_message(std::move(message));
+  }
+  if (is_listen()) return listen_message(std::move(message));
+  forward_message(std::move(message));
+}
+
+void Exchange::forward_message(mcp::Message message) {
+  if (mcp::method_of(message.method()) == Method::progress) {
+    if (server_->timeouts.progress_resets) {
+      last_progress_ = loop_.now();
+      set_clock();
+    }
+    if (!raw_token_.empty()) reply_->send(mcp::progress_for_client(message, raw_token_));
+    return;
+  }
+  reply_->send(message.bytes());
+}
+
+void Exchange::listen_message(mcp::Message message) {
+  Method method = mcp::method_of(message.method());
+  if (method == Method::subscriptions_acknowledged) {
+    acknowledged_ = true;
+    set_clock();
+  }
+  if (method == Method::cancelled) {
+    // The server tore the stream down without its result. Over HTTP the stream's end says that it is over; the
+    // result says that it ended in order.
+    reply_->finish(mcp::listen_result(raw_id_), 200);
+    return end(EndReason::ok);
+  }
+  if (!acknowledged_) return;  // nothing may come before the acknowledgement
+  reply_->send(mcp::subscription_for_client(message, raw_id_));
+}
+
+void Exchange::final_message(mcp::Message message) {
+  int status = mcp::response_status(arrival_.era, message);
+  int code = 0;
+  EndReason reason = EndReason::ok;
+  if (message.kind() == mcp::MessageKind::error) {
+    reason = EndReason::rpc_error;
+    code = mcp::error_code(message);
+  } else if (message.raw(Field::result_is_error) == "true") {
+    reason = EndReason::tool_error;
+  } else if (message.text(Field::result_type) == "input_required") {
+    reason = EndReason::input_required;
+  }
+  if (arrival_.method == Method::initialize) {
+    home_.session_opened(*this, message.kind() == mcp::MessageKind::result ? &message : nullptr);
+  }
+  if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
+    auto cut = mcp::Message::parse(mcp::with_versions(message, Field::result_supported_versions,
+                                                      mcp::spoken_versions(message.raw(Field::result_supported_versions))));
+    if (cut) message = std::move(*cut);
+  } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
+    auto cut = mcp::Message::parse(mcp::with_versions(message, Field::error_data_supported,
+                                                      mcp::spoken_versions(message.raw(Field::error_data_supported))));
+    if (cut) message = std::move(*cut);
+  }
+  reply_->finish(mcp::response_for_client(message, raw_id_), status);
+  end(reason, code);
+}
+
+void Exchange::on_call_failed(const core::Failure& failure) {
+  if (ended()) return;
+  if (is_listen() && acknowledged_ && failure.reason == EndReason::cancelled_drain) {
+    reply_->finish(mcp::listen_result(raw_id_), 200);
+    return end(EndReason::cancelled_drain);
+  }
+  fail(failure.reason, failure.text);
+}
+
+// ---- from the client and from operators -----------------------------------------------------------------------------
+
+void Exchange::client_gone(EndReason why) {
+  if (ended()) return;
+  if (call_) call_->cancel(why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
+  end(why);
+}
+
+void Exchange::tell(EndReason reason, std::string_view why) {
+  if (ended()) return;
+  if (reason == EndReason::cancelled_client) {
+    if (arrival_.method == Method::initialize) return;  // never cancelled by a message
+    if (call_) call_->cancel(why);
+    reply_->finish_empty();
+    return end(reason);
+  }
+  if (is_listen() && acknowledged_ && reason == EndReason::cancelled_drain) {
+    // A graceful end of a subscription is its result.
+    if (call_) call_->cancel(why);
+    reply_->finish(mcp::listen_result(raw_id_), 200);
+    return end(reason);
+  }
+  fail(reason, std::string(why));
+}
+
+bool Exchange::send(std::string message) {
+  if (ended() || !reply_->can_send()) return false;
+  reply_->send(std::move(message));
+  return true;
+}
+
+bool Exchange::ask(std::string message) {
+  if (!send(std::move(message))) return false;
+  asked();
+  return true;
+}
+
+void Exchange::asked() {
+  if (open_questions_++ == 0) question_since_ = loop_.now();
+  set_clock();
+}
+
+void Exchange::answered() {
+  if (open_questions_ == 0) return;
+  if (--open_questions_ == 0) {
+    waited_ += loop_.now() - question_since_;
+    last_progress_ = loop_.now();
+  }
+  set_clock();
+}
+
+// ---- time -----------------------------------------------------------------------------------------------------------
+
+// One clock, set anew whenever something it depends on has changed (BEHAVIOUR 4).
+void Exchange::set_clock() {
+  if (ended() || server_ == nullptr) return;
+  const config::Timeouts& t = server_->timeouts;
+  auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
+  auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
+    clock_.start(in, [this, reason, limit, option] { deadline(reason, limit, option); });
+  };
+  switch (phase_) {
+    case CallPhase::queued:
+      return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
+                 server_->limits.queue_timeout, "limits.queueTimeout");
+    case CallPhase::starting:
+      return arm(since(phase_since_, t.startup), EndReason::timeout_startup, t.startup, "timeouts.startup");
+    case CallPhase::written: break;
+  }
+  if (is_listen()) {
+    if (acknowledged_) return clock_.stop();
+    return arm(since(written_at_, kAckLimit), EndReason::timeout_request, kAckLimit, "acknowledgement");
+  }
+  if (open_questions_ > 0) {
+    return arm(since(question_since_, t.park), EndReason::timeout_park, t.park, "timeouts.park");
+  }
+  milliseconds request = std::min(arrival_.wait.value_or(t.request), t.max_duration);
+  milliseconds left = since(last_progress_, request);
+  milliseconds left_total = since(written_at_ + waited_, t.max_duration);
+  if (left_total < left || (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {
+    return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
+  }
+  arm(left, EndReason::timeout_request, request, "timeouts.request");
+}
+
+void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view option) {
+  if (ended()) return;
+  std::string method = method_.substr(0, 100);
+  std::string text;
+  switch (reason) {
+    case EndReason::timeout_queue:
+      text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method, limit.count(), option);
+      break;
+    case EndReason::timeout_startup:
+      text = fmt::format("{} was not ready within {} ms (lineward {})", arrival_.upstream, limit.count(), option);
+      break;
+    default:
+      text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", arrival_.upstream, method,
+                         target_.empty() ? "" : " ", target_, limit.count(), option);
+      break;
+  }
+  fail(reason, text, limit.count());
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
+  if (call_ && call_->live()) call_->cancel(text);
+  mcp::GatewayError error;
+  error.reason = reason;
+  error.text = std::move(text);
+  error.upstream = arrival_.upstream;
+  error.call_id = call_id_;
+  error.limit_ms = limit_ms;
+  error.elapsed_ms = elapsed().count();
+  if (arrival_.method == Method::initialize) home_.session_opened(*this, nullptr);
+  reply_->finish(mcp::gateway_error(raw_id_, error), 200);
+  end(reason, mcp::row(reason).code);
+}
+
+void Exchange::end(EndReason reason, int code) {
+  step_ = Step::ended;
+  clock_.stop();
+  if (call_ && call_->live()) call_->cancel("the exchange ended");
+  bool failed = reason != EndReason::ok && reason != EndReason::tool_error && reason != EndReason::input_required &&
+                reason != EndReason::cancelled_client;
+  log::write(failed ? log::Level::warn : log::Level::info, "call.end",
+             {{"upstream", arrival_.upstream},
+              {"call", call_id_},
+              {"rpc_id", raw_id_.substr(0, 64)},
+              {"method", method_.substr(0, 100)},
+              {"target", target_.substr(0, 200)},
+              {"reason", mcp::name(reason)},
+              {"code", code == 0 ? std::string() : std::to_string(code)},
+              {"dur_ms", elapsed().count()},
+              {"queue_ms", queued_for_.count()},
+              {"bytes_in", arrival_.bytes_in},
+              {"bytes_out", reply_->bytes_out()},
+              {"era", mcp::name(arrival_.era)},
+              {"remote", arrival_.peer}});
+  home_.retire(*this);
+}
+
+}  // namespace lineward::exchange

@@ -1,0 +1,104 @@
+// One client request from its admission to its single end. The only place that decides how it ends.
+//
+// Lives in the worker's slot map (exchange_table.h); everyone else holds its id. Five doors lead in: a message from
+// upstream (CallOwner), the client is gone, a deadline, a plugin resumed (with the plugins), tell(). Whoever ends it
+// first wins; what comes later is dropped.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "core/exchange_door.h"
+#include "core/upstream.h"
+#include "net/loop.h"
+
+namespace lineward::exchange {
+
+class Exchange;
+
+// What an exchange needs from the table it lives in.
+class ExchangeHome {
+ public:
+  virtual core::Upstream* upstream(const std::string& name) = 0;
+  virtual const config::Server* server(const std::string& name) = 0;
+  // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
+  virtual void session_opening(Exchange& exchange) = 0;
+  virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
+  // Free it at the end of the turn; nothing is called on it after this.
+  virtual void retire(Exchange& exchange) = 0;
+
+ protected:
+  ~ExchangeHome() = default;
+};
+
+class Exchange final : public core::CallOwner {
+ public:
+  Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id, core::Arrival arrival,
+           std::unique_ptr<core::ReplyStream> reply);
+
+  void begin() { advance(); }
+
+  // The other doors.
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override;
+  void on_call_failed(const core::Failure& failure) override;
+  void client_gone(mcp::EndReason why);
+  // An order to end: an operator, draining, the client's own cancel on another request.
+  void tell(mcp::EndReason reason, std::string_view why);
+
+  // A server's question to the client on this exchange's stream: its clock stands still until it is answered.
+  bool ask(std::string message);
+  void asked();
+  void answered();
+  // A notification of the session that belongs here.
+  bool send(std::string message);
+
+  core::ExchangeId id() const { return id_; }
+  const core::Arrival& arrival() const { return arrival_; }
+  std::string_view raw_id() const { return raw_id_; }
+  bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
+  bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
+  bool ended() const { return step_ == Step::ended; }
+
+ private:
+  enum class Step : uint8_t { admitted, route, await_upstream, ended };
+
+  void advance();
+  void forward_message(mcp::Message message);
+  void final_message(mcp::Message message);
+  void listen_message(mcp::Message message);
+  void set_clock();
+  void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
+  void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1);
+  void end(mcp::EndReason reason, int code = 0);
+  std::chrono::milliseconds elapsed() const { return loop_.now() - started_; }
+
+  net::Loop& loop_;
+  ExchangeHome& home_;
+  const core::ExchangeId id_;
+  const std::string call_id_;
+  core::Arrival arrival_;
+  std::string raw_id_;     // the client's own id and token, byte for byte
+  std::string raw_token_;
+  std::string method_;
+  std::string target_;     // tool, prompt or URI, for people
+  std::unique_ptr<core::ReplyStream> reply_;
+  std::unique_ptr<core::Call> call_;
+  const config::Server* server_ = nullptr;
+  Step step_ = Step::admitted;
+  core::CallPhase phase_ = core::CallPhase::queued;
+  net::Timer clock_;
+  std::chrono::milliseconds started_;
+  std::chrono::milliseconds phase_since_{0};
+  std::chrono::milliseconds last_progress_{0};  // when the request clock was started last
+  std::chrono::milliseconds written_at_{0};
+  std::chrono::milliseconds waited_{0};         // total time with open questions since written
+  std::chrono::milliseconds question_since_{0};
+  std::chrono::milliseconds queued_for_{0};
+  uint32_t open_questions_ = 0;
+  bool acknowledged_ = false;  // a listen
+};
+
+}  // namespace lineward::exchange

@@ -1,0 +1,187 @@
+#include "exchange/exchange_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "mcp/methods.h"
+
+namespace lineward::exchange {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&) : loop_(loop) {}
+
+ExchangeTable::~ExchangeTable() = default;
+
+void ExchangeTable::add_upstream(core::Upstream& upstream, const config::Server& server) {
+  servers_[upstream.name()] = {&upstream, &server};
+}
+
+core::Upstream* ExchangeTable::upstream(const std::string& name) {
+  auto found = servers_.find(name);
+  return found == servers_.end() ? nullptr : found->second.upstream;
+}
+
+const config::Server* ExchangeTable::server(const std::string& name) {
+  auto found = servers_.find(name);
+  return found == servers_.end() ? nullptr : found->second.server;
+}
+
+std::optional<std::vector<std::string>> ExchangeTable::versions(const std::string& name) const {
+  auto found = servers_.find(name);
+  return found == servers_.end() ? std::nullopt : found->second.upstream->versions();
+}
+
+client::Session* ExchangeTable::session(const std::string& id) {
+  return sessions_ != nullptr ? sessions_->find(id) : nullptr;
+}
+
+core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) {
+  core::ExchangeId id = exchanges_.reserve();
+  std::string session_id = arrival.session;
+  auto exchange = std::make_unique<Exchange>(loop_, *this, id, fmt::format("c{:x}", ++calls_), std::move(arrival),
+                                             std::move(reply));
+  Exchange& started = exchanges_.put(id, std::move(exchange));
+  if (!session_id.empty()) {
+    by_session_[session_id].push_back(id);
+    if (client::Session* owner = session(session_id)) ++owner->exchanges;
+  }
+  started.begin();
+  return id;
+}
+
+void ExchangeTable::retire(Exchange& exchange) {
+  core::ExchangeId id = exchange.id();
+  const std::string& session_id = exchange.arrival().session;
+  if (!session_id.empty()) {
+    auto ids = by_session_.find(session_id);
+    if (ids != by_session_.end()) {
+      std::erase(ids->second, id);
+      if (ids->second.empty()) by_session_.erase(ids);
+    }
+    if (client::Session* owner = session(session_id)) {
+      --owner->exchanges;
+      sessions_->touch(*owner);
+    }
+  }
+  loop_.defer([retired = std::shared_ptr<Exchange>(exchanges_.take(id))] {});
+  if (exchanges_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
+}
+
+void ExchangeTable::when_empty(std::function<void()> empty) {
+  empty_ = std::move(empty);
+  if (exchanges_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
+}
+
+void ExchangeTable::client_gone(core::ExchangeId id, EndReason why) {
+  if (Exchange* exchange = exchanges_.find(id)) exchange->client_gone(why);
+}
+
+std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) {
+  std::vector<Exchange*> out;
+  auto ids = by_session_.find(session_id);
+  if (ids == by_session_.end()) return out;
+  for (core::ExchangeId id : ids->second) {
+    if (Exchange* exchange = exchanges_.find(id)) out.push_back(exchange);
+  }
+  return out;
+}
+
+// ---- notifications and answers of clients ---------------------------------------------------------------------------
+
+void ExchangeTable::notified(core::Arrival arrival) {
+  if (arrival.method == Method::cancelled) return cancelled_by_message(arrival);
+  if (arrival.message.method().rfind("notifications/", 0) != 0) {
+    log::write(log::Level::info, "client.dropped", {{"kind", "request_without_id"}, {"remote", arrival.peer}});
+    return;
+  }
+  auto found = servers_.find(arrival.upstream);
+  if (found == servers_.end()) return;
+  found->second.upstream->forward({arrival.session, arrival.principal}, arrival.era, arrival.message);
+}
+
+// A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed stream;
+// a message cancels nothing and goes nowhere (SDK clients send one with their listen id).
+void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
+  std::string reason = arrival.message.text(Field::params_reason);
+  if (arrival.era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
+    std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));
+    auto calls = of_session(arrival.session);
+    for (auto exchange = calls.rbegin(); exchange != calls.rend(); ++exchange) {
+      if (mcp::canonical_id((*exchange)->raw_id()) != wanted) continue;
+      return (*exchange)->tell(EndReason::cancelled_client, reason.empty() ? "cancelled by the client" : reason);
+    }
+  }
+  log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});
+}
+
+void ExchangeTable::answered(const std::string& session_id, mcp::Message answer) {
+  auto link = links_.find(session_id);
+  if (link != links_.end()) link->second->answer(answer);
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------------
+
+void ExchangeTable::session_opening(Exchange& exchange) {
+  const core::Arrival& arrival = exchange.arrival();
+  core::Upstream* target = upstream(arrival.upstream);
+  if (target == nullptr || arrival.session.empty()) return;
+  core::Scope scope{arrival.session, arrival.principal};
+  auto& link = links_[arrival.session];
+  link = std::make_unique<SessionLink>(*this, *target, scope);
+  target->open_scope(scope, *link);
+}
+
+void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* result) {
+  const std::string id = exchange.arrival().session;
+  client::Session* opened = session(id);
+  if (opened == nullptr) return;
+  if (result != nullptr) {
+    opened->revision = result->text(Field::result_protocol_version);
+    log::write(log::Level::info, "session.open",
+               {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
+    return;
+  }
+  // It never came to be. Not from here: the failed exchange is on the stack.
+  loop_.defer([this, id] { session_ended(id); });
+}
+
+void ExchangeTable::session_ended(const std::string& id) {
+  client::Session* ending = session(id);
+  if (ending == nullptr) return;
+  std::string session_id = id;  // `id` may live in what goes now
+  log::write(log::Level::info, "session.close", {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
+  for (Exchange* exchange : of_session(session_id)) {
+    exchange->tell(EndReason::cancelled_client, "the session ended");
+    exchange->client_gone(EndReason::cancelled_client);  // an `initialize`, which takes no cancel
+  }
+  auto link = links_.find(session_id);
+  if (link != links_.end()) {
+    link->second->upstream().close_scope(link->second->scope());
+    loop_.defer([kept = std::shared_ptr<SessionLink>(std::move(link->second))] {});
+    links_.erase(link);
+  }
+  sessions_->remove(session_id);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void ExchangeTable::end_listens() {
+  std::vector<Exchange*> listens;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+    if (exchange.is_listen()) listens.push_back(&exchange);
+  });
+  for (Exchange* exchange : listens) exchange->tell(EndReason::cancelled_drain, "the gateway is stopping");
+}
+
+void ExchangeTable::end_all(EndReason reason, std::string_view why) {
+  std::vector<Exchange*> all;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { all.push_back(&exchange); });
+  for (Exchange* exchange : all) exchange->tell(reason, why);
+}
+
+}  // namespace lineward::exchange

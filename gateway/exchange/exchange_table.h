@@ -1,0 +1,74 @@
+// All exchanges of one worker, by id, and the legacy sessions' links. Implements the doors that the client side knocks
+// on; owns what it opens.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/slot_map.h"
+#include "client/session.h"
+#include "config/config.h"
+#include "core/exchange_door.h"
+#include "core/upstream.h"
+#include "exchange/exchange.h"
+#include "exchange/session_link.h"
+
+namespace lineward::exchange {
+
+class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, public ExchangeFinder {
+ public:
+  ExchangeTable(net::Loop& loop, const config::Config& config);
+  ~ExchangeTable();
+
+  // Before the first request. The upstreams and the session table must outlive this.
+  void add_upstream(core::Upstream& upstream, const config::Server& server);
+  void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
+
+  size_t size() const { return exchanges_.size(); }
+  // Ends every listen in order; all others may go on.
+  void end_listens();
+  // Ends what is left.
+  void end_all(mcp::EndReason reason, std::string_view why);
+  // Called (once) when no exchange is left.
+  void when_empty(std::function<void()> empty);
+
+  // core::ExchangeDoor
+  core::ExchangeId start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) override;
+  void client_gone(core::ExchangeId id, mcp::EndReason why) override;
+  void notified(core::Arrival arrival) override;
+  void answered(const std::string& session, mcp::Message answer) override;
+  void session_ended(const std::string& session) override;
+  std::optional<std::vector<std::string>> versions(const std::string& upstream) const override;
+
+  // ExchangeHome
+  core::Upstream* upstream(const std::string& name) override;
+  const config::Server* server(const std::string& name) override;
+  void session_opening(Exchange& exchange) override;
+  void session_opened(Exchange& exchange, const mcp::Message* result) override;
+  void retire(Exchange& exchange) override;
+
+  // ExchangeFinder
+  Exchange* find(core::ExchangeId id) override { return exchanges_.find(id); }
+  std::vector<Exchange*> of_session(const std::string& session) override;
+  client::Session* session(const std::string& id) override;
+
+ private:
+  struct Served {
+    core::Upstream* upstream;
+    const config::Server* server;
+  };
+  void cancelled_by_message(const core::Arrival& arrival);
+
+  net::Loop& loop_;
+  std::unordered_map<std::string, Served> servers_;
+  client::SessionTable* sessions_ = nullptr;
+  SlotMap<Exchange, core::ExchangeTag> exchanges_;
+  std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;
+  std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
+  std::function<void()> empty_;
+  uint64_t calls_ = 0;
+};
+
+}  // namespace lineward::exchange

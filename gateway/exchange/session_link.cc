@@ -1,0 +1,134 @@
+#include "exchange/session_link.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::exchange {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+
+constexpr size_t kMostQuestions = 256;
+
+}  // namespace
+
+// The stream a message goes to: that of the one call it can belong to; else a GET stream (null here); else, since all
+// calls of a session are one client's, that of the newest call during which a server may ask.
+Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
+  if (only_call) {
+    core::ExchangeId id{static_cast<uint32_t>(*only_call & 0xffffffffu), static_cast<uint32_t>(*only_call >> 32)};
+    Exchange* exchange = finder_.find(id);
+    if (exchange != nullptr && exchange->may_be_asked()) return exchange;
+  }
+  client::Session* session = finder_.session(scope_.session);
+  if (session == nullptr || session->has_stream()) return nullptr;
+  Exchange* newest = nullptr;
+  for (Exchange* exchange : finder_.of_session(scope_.session)) {
+    if (exchange->may_be_asked()) newest = exchange;
+  }
+  return newest;
+}
+
+void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) {
+  Exchange* exchange = stream_for(only_call);
+  if (message.kind() == mcp::MessageKind::request) return question(std::move(message), exchange);
+  if (mcp::method_of(message.method()) == Method::cancelled) return withdrawn(message);
+  // List changes and updates concern the session, not the call that happens to run.
+  bool about_session = mcp::method_of(message.method()) != Method::message &&
+                       mcp::method_of(message.method()) != Method::other;
+  client::Session* session = finder_.session(scope_.session);
+  if (session == nullptr) return;
+  if (about_session && session->to_stream(message.bytes())) return;
+  if (exchange != nullptr && exchange->send(message.bytes())) return;
+  if (session->to_stream(message.bytes())) return;
+  if (!session->keep_for_stream(message.bytes())) {
+    log::write(log::Level::info, "session.dropped", {{"upstream", scope_.session.substr(0, 8)}, {"kind", "backlog"}});
+  }
+}
+
+void SessionLink::question(mcp::Message message, Exchange* on) {
+  if (questions_.size() >= kMostQuestions) {
+    auto refusal = mcp::Message::parse(mcp::error_message(
+        message.raw(Field::id), -32603, fmt::format("{} questions of this session are open already", kMostQuestions)));
+    if (refusal) upstream_.forward(scope_, mcp::Era::legacy, *refusal);
+    return;
+  }
+  int64_t id = next_id_++;
+  std::string ours = mcp::with_id(message, std::to_string(id));
+  Question question{std::string(message.raw(Field::id)), {}};
+  if (on != nullptr && on->ask(ours)) {
+    question.on = on->id();
+  } else {
+    client::Session* session = finder_.session(scope_.session);
+    if (session == nullptr) return;
+    if (!session->to_stream(ours)) session->keep_for_stream(ours);
+    // Nobody can say which call asked: the clocks of all that may have stand still.
+    for (Exchange* exchange : finder_.of_session(scope_.session)) {
+      if (exchange->may_be_asked()) exchange->asked();
+    }
+  }
+  questions_.emplace(id, std::move(question));
+}
+
+void SessionLink::closed(const Question& question) {
+  if (question.on) {
+    if (Exchange* exchange = finder_.find(question.on)) exchange->answered();
+    return;
+  }
+  for (Exchange* exchange : finder_.of_session(scope_.session)) {
+    if (exchange->may_be_asked()) exchange->answered();
+  }
+}
+
+void SessionLink::answer(const mcp::Message& answer) {
+  std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
+  int64_t id = -1;
+  if (canonical.rfind("n:", 0) == 0) std::from_chars(canonical.data() + 2, canonical.data() + canonical.size(), id);
+  auto found = questions_.find(id);
+  if (found == questions_.end()) {
+    log::write(log::Level::info, "session.dropped", {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_answer"}});
+    return;
+  }
+  Question question = std::move(found->second);
+  questions_.erase(found);
+  auto theirs = mcp::Message::parse(mcp::with_id(answer, question.server_id));
+  if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
+  closed(question);
+}
+
+// The server takes a question back: the client is told under the id it knows.
+void SessionLink::withdrawn(const mcp::Message& cancelled) {
+  std::string wanted = cancelled.has(Field::params_request_id) ? mcp::canonical_id(cancelled.raw(Field::params_request_id)) : "";
+  for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
+    if (mcp::canonical_id(entry->second.server_id) != wanted) continue;
+    std::string message = mcp::with_request_id(cancelled, std::to_string(entry->first));
+    Question question = std::move(entry->second);
+    questions_.erase(entry);
+    Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
+    client::Session* session = finder_.session(scope_.session);
+    if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
+    return closed(question);
+  }
+}
+
+void SessionLink::on_scope_reset() {
+  auto lost = std::move(questions_);
+  questions_.clear();
+  for (const auto& [id, question] : lost) {
+    std::string message = fmt::format(
+        R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"the server's process ended"}}}})",
+        id);
+    Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
+    client::Session* session = finder_.session(scope_.session);
+    if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
+    closed(question);
+  }
+}
+
+}  // namespace lineward::exchange

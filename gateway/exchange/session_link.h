@@ -1,0 +1,56 @@
+// The two-way traffic of a legacy session with its server that belongs to no single call: the server's own requests
+// and unscoped notifications on their way to exactly one stream, and the client's answers on their way back.
+//
+// One per legacy session, owned by the exchange table; the upstream holds a reference from open_scope to close_scope.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "client/session.h"
+#include "core/upstream.h"
+#include "exchange/exchange.h"
+
+namespace lineward::exchange {
+
+class ExchangeFinder {
+ public:
+  virtual Exchange* find(core::ExchangeId id) = 0;
+  // The exchanges of a session that are under way, oldest first.
+  virtual std::vector<Exchange*> of_session(const std::string& session) = 0;
+  virtual client::Session* session(const std::string& id) = 0;
+
+ protected:
+  ~ExchangeFinder() = default;
+};
+
+class SessionLink final : public core::ScopeOwner {
+ public:
+  SessionLink(ExchangeFinder& finder, core::Upstream& upstream, core::Scope scope)
+      : finder_(finder), upstream_(upstream), scope_(std::move(scope)) {}
+
+  void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
+  void on_scope_reset() override;
+  // The client answers a question; unknown ones are dropped.
+  void answer(const mcp::Message& answer);
+  const core::Scope& scope() const { return scope_; }
+  core::Upstream& upstream() const { return upstream_; }
+
+ private:
+  struct Question {
+    std::string server_id;     // as the server wrote it
+    core::ExchangeId on;       // the exchange whose stream carries it; none: a GET stream
+  };
+  void question(mcp::Message message, Exchange* on);
+  void withdrawn(const mcp::Message& cancelled);
+  Exchange* stream_for(std::optional<uint64_t> only_call);
+  void closed(const Question& question);
+
+  ExchangeFinder& finder_;
+  core::Upstream& upstream_;
+  core::Scope scope_;
+  std::map<int64_t, Question> questions_;  // by the id the client sees
+  int64_t next_id_ = 0;
+};
+
+}  // namespace lineward::exchange

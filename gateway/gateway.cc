@@ -1,0 +1,223 @@
+#include "gateway.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/log.h"
+#include "cli/exit_codes.h"
+
+namespace lineward {
+namespace {
+
+using std::chrono::milliseconds;
+
+// After the last answer connections get this long to take it.
+constexpr milliseconds kFarewell{1000};
+constexpr milliseconds kFarewellStep{10};
+constexpr milliseconds kParentCheck{500};
+
+std::string command_line(const config::Server& server) {
+  std::string out = server.command;
+  for (const auto& arg : server.args) out += " " + arg;
+  return out.size() > 100 ? out.substr(0, 97) + "..." : out;
+}
+
+client::PathTable paths(const config::Config& config) {
+  client::PathTable table;
+  std::vector<const config::Server*> served;
+  for (const auto& server : config.servers) {
+    if (!server.disabled) served.push_back(&server);
+  }
+  std::string list;
+  for (const auto* server : served) {
+    std::string path = config.listen.path + "/" + server->name;
+    table.servers[path] = server->name;
+    list += (list.empty() ? "" : ", ") + path;
+  }
+  if (served.size() == 1) {
+    table.servers[config.listen.path] = served.front()->name;
+    list = config.listen.path;
+  }
+  table.hint = list.empty() ? "no server is configured" : "there is " + list;
+  return table;
+}
+
+}  // namespace
+
+Gateway::Gateway(const config::Config& config, RunOptions options, int spawner_socket)
+    : config_(config),
+      options_(std::move(options)),
+      spawner_socket_(spawner_socket),
+      exchanges_(loop_, config),
+      timer_(loop_),
+      parent_timer_(loop_) {}
+
+Gateway::~Gateway() {
+  // Calls die before the upstreams they point to, connections before the table they knock on.
+  signals_.clear();
+  if (front_) front_->close_all();
+  exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
+  loop_.update_time();
+  front_.reset();
+  loop_.close_deferred();
+  upstreams_.clear();
+  loop_.close_deferred();
+  spawner_.reset();
+  timer_.stop();
+  parent_timer_.stop();
+  loop_.close_all();
+}
+
+int Gateway::start() {
+  auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] {
+    log::write(log::Level::error, "spawner.lost", {{"why", "the process that starts servers has died"}});
+    finish(cli::kSoftware);
+  });
+  if (!spawner) {
+    fmt::print(stderr, "lineward: {}\n", spawner.error().text);
+    return cli::kSoftware;
+  }
+  spawner_ = std::move(*spawner);
+  front_ = std::make_unique<client::HttpFront>(loop_, config_.listen, paths(config_), exchanges_);
+  exchanges_.use_sessions(front_->sessions());
+  auto listening = front_->listen();
+  if (!listening) {
+    const net::ListenFailure& failure = listening.error();
+    fmt::print(stderr, "lineward: {}\n", failure.text);
+    if (failure.in_use) {
+      fmt::print(stderr, "  fix   choose another address (--listen :8010) or stop what listens there\n");
+      return cli::kTempFail;
+    }
+    return failure.not_permitted ? cli::kNoPermission : cli::kUsage;
+  }
+  for (const auto& server : config_.servers) {
+    if (server.disabled) continue;
+    auto upstream = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
+    exchanges_.add_upstream(*upstream, server);
+    if (options_.exit_with_upstream) {
+      upstream->on_lost([this] {
+        exit_code_ = cli::kUnavailable;
+        drain();
+      });
+    }
+    upstreams_.push_back(std::move(upstream));
+  }
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGINT, [this] { on_signal(SIGINT); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
+  if (options_.exit_with_parent) watch_parent();
+  greet();
+  return cli::kOk;
+}
+
+void Gateway::greet() {
+  fmt::print(stderr, "lineward {}  config: {}\n", options_.version, options_.source);
+  bool unix_socket = front_->address().rfind("unix:", 0) == 0;
+  std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
+  size_t served = upstreams_.size();
+  for (const auto& upstream : upstreams_) {
+    std::string path = config_.listen.path + (served == 1 ? "" : "/" + upstream->name());
+    fmt::print(stderr, "  MCP      {}{}   {}\n", base, path, upstream->name());
+  }
+  if (served == 0) fmt::print(stderr, "  MCP      {}{}   no server is configured yet\n", base, config_.listen.path);
+  std::fflush(stderr);
+  log::write(log::Level::info, "listen", {{"address", front_->address()}});
+  size_t index = 0;
+  for (const auto& server : config_.servers) {
+    if (server.disabled) continue;
+    upstreams_[index++]->warm_up([this, &server](const upstream::Verdict& verdict) { upstream_ready(server, verdict); });
+  }
+}
+
+void Gateway::upstream_ready(const config::Server& server, const upstream::Verdict& verdict) {
+  if (verdict.known) {
+    fmt::print(stderr, "  ready    {}   {}   {}{}{}\n", server.name, command_line(server), mcp::name(verdict.era),
+               verdict.versions.empty() ? "" : " " + verdict.versions.front(),
+               verdict.server.empty() ? "" : "   " + verdict.server);
+  } else {
+    fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, verdict.failure.text);
+    if (!verdict.failure.last_stderr.empty()) fmt::print(stderr, "    stderr {}\n", verdict.failure.last_stderr);
+    if (options_.exit_with_upstream) {
+      exit_code_ = cli::kUnavailable;
+      drain();
+    }
+  }
+  std::fflush(stderr);
+}
+
+int Gateway::run() {
+  if (int code = start(); code != cli::kOk) return code;
+  loop_.run();
+  return exit_code_;
+}
+
+void Gateway::on_signal(int signal) {
+  if (draining_) {
+    // A second one: now. The spawner ends every process when our socket closes.
+    log::write(log::Level::warn, "stop", {{"why", "second signal"}});
+    return finish(128 + signal);
+  }
+  drain();
+}
+
+void Gateway::drain() {
+  if (draining_) return;
+  draining_ = true;
+  log::write(log::Level::info, "drain", {{"calls", exchanges_.size()}, {"limit_ms", config_.shutdown.drain.count()}});
+  if (exchanges_.size() > 0) {
+    fmt::print(stderr, "draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", exchanges_.size(),
+               config_.shutdown.drain.count());
+  }
+  auto begin = [this] {
+    front_->drain();
+    exchanges_.end_listens();
+    for (const auto& id : front_->sessions().ids()) {
+      if (auto* session = front_->sessions().find(id)) session->end_streams();
+    }
+    timer_.start(config_.shutdown.drain, [this] {
+      exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping and its grace is over");
+    });
+    exchanges_.when_empty([this] { stop_upstreams(); });
+  };
+  if (config_.shutdown.delay.count() > 0) {
+    timer_.start(config_.shutdown.delay, begin);
+  } else {
+    begin();
+  }
+}
+
+void Gateway::stop_upstreams() {
+  stopping_ = upstreams_.size() + 1;
+  auto one_less = [this] {
+    if (--stopping_ == 0) finish(exit_code_);
+  };
+  for (auto& upstream : upstreams_) upstream->stop(one_less);
+  // The last answers are on their way: wait for the clients to take them.
+  auto deadline = loop_.now() + kFarewell;
+  auto step = std::make_shared<std::function<void()>>();
+  *step = [this, deadline, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
+    if (front_->connections() == 0 || loop_.now() >= deadline) return one_less();
+    timer_.start(kFarewellStep, [again = weak.lock()] { (*again)(); });
+  };
+  (*step)();
+}
+
+void Gateway::finish(int code) {
+  exit_code_ = code;
+  log::write(log::Level::info, "stop", {{"code", code}});
+  loop_.stop();
+}
+
+void Gateway::watch_parent() {
+  pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  parent_timer_.start(kParentCheck, [this, parent] {
+    if (getppid() != parent) return drain();
+    watch_parent();
+  });
+}
+
+}  // namespace lineward

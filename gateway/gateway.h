@@ -1,0 +1,61 @@
+// The running gateway: one thread, one loop, and everything that lives on it, in the order in which it must die.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/http_front.h"
+#include "config/config.h"
+#include "exchange/exchange_table.h"
+#include "net/child_process.h"
+#include "net/loop.h"
+#include "net/signals.h"
+#include "upstream/stdio_upstream.h"
+
+namespace lineward {
+
+struct RunOptions {
+  std::string version;
+  std::string source;  // where the configuration came from, for the first line
+  bool exit_with_upstream = false;
+  bool exit_with_parent = false;
+};
+
+class Gateway {
+ public:
+  // `spawner_socket` is the descriptor of net::fork_spawner().
+  Gateway(const config::Config& config, RunOptions options, int spawner_socket);
+  ~Gateway();
+
+  // Serves until it is told to stop; the process's exit code (cli/exit_codes.h).
+  int run();
+
+ private:
+  int start();
+  void greet();
+  void upstream_ready(const config::Server& server, const upstream::Verdict& verdict);
+  void on_signal(int signal);
+  void drain();
+  void stop_upstreams();
+  void finish(int code);
+  void watch_parent();
+
+  const config::Config& config_;
+  RunOptions options_;
+  int exit_code_ = 0;
+  bool draining_ = false;
+  size_t stopping_ = 0;
+  int spawner_socket_;
+  net::Loop loop_;
+  std::unique_ptr<net::Spawner> spawner_;
+  std::vector<std::unique_ptr<upstream::StdioUpstream>> upstreams_;
+  exchange::ExchangeTable exchanges_;
+  std::unique_ptr<client::HttpFront> front_;
+  std::vector<std::unique_ptr<net::SignalWatch>> signals_;
+  net::Timer timer_;
+  net::Timer parent_timer_;
+};
+
+}  // namespace lineward

@@ -1,0 +1,173 @@
+#include "http/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "http/char_class.h"
+#include "http/header_list.h"
+
+namespace lineward::http {
+
+namespace {
+
+enum class Framing { none, length, chunked };
+
+bool has_no_body(int status) {
+  return status < 200 || status == 204 || status == 304;
+}
+
+// Framing and Connection are the writer's: a second, different copy from elsewhere would be a smuggling tool.
+bool is_owned_by_writer(std::string_view name) {
+  return equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ||
+         equals_ignoring_case(name, "Connection");
+}
+
+void append_header(std::string& out, const OutHeader& header) {
+  if (header.name.empty() || !std::all_of(header.name.begin(), header.name.end(), is_tchar)) return;
+  if (is_owned_by_writer(header.name)) return;
+  out += header.name;
+  out += ": ";
+  for (char c : header.value) {
+    if (!is_control(c) || c == '\t') out += c;
+  }
+  out += "\r\n";
+}
+
+void append_head(std::string& out, const ResponseHead& head, int status, Framing framing, size_t body_size,
+                 bool keep_alive) {
+  out += fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  for (const OutHeader& header : head.headers)
+    append_header(out, header);
+  if (framing == Framing::length)
+    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", body_size);
+  if (framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
+  if (status >= 200) {  // an interim response says nothing about the connection
+    if (!keep_alive) {
+      out += "Connection: close\r\n";
+    } else if (head.minor_version == 0) {
+      out += "Connection: keep-alive\r\n";
+    }
+  }
+  out += "\r\n";
+}
+
+// Statuses come from upstreams as well, and some are not even three digits.
+int checked_status(int status) {
+  return status >= 100 && status <= 599 ? status : 502;
+}
+
+// One line of an event stream: whatever ends a line, or a string in C, becomes a space.
+void append_line(std::string& out, std::string_view text) {
+  size_t start = out.size();
+  out += text;
+  const std::string_view breaks("\r\n\0", 3);
+  for (size_t at = out.find_first_of(breaks, start); at != std::string::npos;
+       at = out.find_first_of(breaks, at)) {
+    out[at] = ' ';
+  }
+  out += '\n';
+}
+
+// An id with a line break in it would be another id: such bytes are dropped instead.
+void append_id(std::string& out, std::string_view id) {
+  if (id.empty()) return;
+  out += "id: ";
+  std::copy_if(id.begin(), id.end(), std::back_inserter(out), [](char c) { return !is_control(c); });
+  out += '\n';
+}
+
+}  // namespace
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 100: return "Continue";
+    case 200: return "OK";
+    case 202: return "Accepted";
+    case 204: return "No Content";
+    case 304: return "Not Modified";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 413: return "Content Too Large";
+    case 414: return "URI Too Long";
+    case 415: return "Unsupported Media Type";
+    case 417: return "Expectation Failed";
+    case 421: return "Misdirected Request";
+    case 429: return "Too Many Requests";
+    case 431: return "Request Header Fields Too Large";
+    case 499: return "Client Closed Request";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 502: return "Bad Gateway";
+    case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
+    case 505: return "HTTP Version Not Supported";
+    default: return "Unknown";
+  }
+}
+
+std::string full_response(const ResponseHead& head, std::string_view body) {
+  int status = checked_status(head.status);
+  if (has_no_body(status)) body = {};
+  std::string out;
+  out.reserve(256 + body.size());
+  append_head(out, head, status, has_no_body(status) ? Framing::none : Framing::length, body.size(),
+              head.keep_alive);
+  out += body;
+  return out;
+}
+
+std::string streaming_head(const ResponseHead& head) {
+  int status = checked_status(head.status);
+  std::string out;
+  bool chunked = head.minor_version != 0;
+  append_head(out, head, status, chunked && !has_no_body(status) ? Framing::chunked : Framing::none, 0,
+              chunked && head.keep_alive);
+  return out;
+}
+
+std::string body_piece(std::string_view piece, int minor_version) {
+  if (piece.empty()) return {};  // a chunk of size 0 would end the body
+  if (minor_version == 0) return std::string(piece);
+  std::string out;
+  out.reserve(piece.size() + 20);
+  fmt::format_to(std::back_inserter(out), "{:x}\r\n", piece.size());
+  out += piece;
+  out += "\r\n";
+  return out;
+}
+
+std::string body_end(int minor_version) {
+  return minor_version == 0 ? std::string() : std::string("0\r\n\r\n");
+}
+
+std::string sse_event(std::string_view data, std::string_view id) {
+  std::string out;
+  out.reserve(data.size() + id.size() + 16);
+  append_id(out, id);
+  out += "data: ";
+  append_line(out, data);
+  out += '\n';
+  return out;
+}
+
+std::string sse_comment() {
+  return ":\n\n";
+}
+
+std::string sse_prime(std::string_view id, int retry_ms) {
+  std::string out;
+  append_id(out, id);
+  if (retry_ms >= 0) fmt::format_to(std::back_inserter(out), "retry: {}\n", retry_ms);
+  out += "data: \n\n";
+  return out;
+}
+
+}  // namespace lineward::http

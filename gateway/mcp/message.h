@@ -1,0 +1,124 @@
+// One JSON-RPC message: its bytes as they came, and where the few fields are that a gateway looks at.
+//
+// Moves freely (fields are offsets). Nothing is ever re-serialised: change it through json::Splice and take the
+// result. A key that we read and that stands twice in its object (after unescaping) refuses the message: the server
+// behind might read the other one. Keys compare exactly: "Method" is not "method".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/json_scan.h"
+#include "base/json_splice.h"
+#include "base/result.h"
+
+namespace lineward::mcp {
+
+enum class MessageKind : uint8_t { request, notification, result, error };
+
+// Every place in a message that Lineward reads. The table in message.cc gives each its path; one row each.
+enum class Field : uint8_t {
+  id,
+  method,
+  params,
+  result,
+  error,
+  // params
+  params_meta,
+  params_name,
+  params_uri,
+  params_cursor,
+  params_request_id,      // notifications/cancelled
+  params_reason,
+  params_progress_token,  // notifications/progress
+  params_level,           // logging/setLevel, notifications/message
+  params_notifications,   // subscriptions/listen, notifications/subscriptions/acknowledged
+  params_arguments,
+  params_protocol_version,  // initialize
+  params_capabilities,
+  params_client_info,
+  params_request_state,
+  params_input_responses,
+  params_task,
+  params_task_id,
+  // params._meta
+  meta_progress_token,
+  meta_protocol_version,     // io.modelcontextprotocol/protocolVersion
+  meta_client_capabilities,  // io.modelcontextprotocol/clientCapabilities
+  meta_client_info,          // io.modelcontextprotocol/clientInfo
+  meta_log_level,            // io.modelcontextprotocol/logLevel
+  meta_subscription_id,      // io.modelcontextprotocol/subscriptionId
+  meta_timeout_ms,           // io.lineward/timeoutMs
+  meta_traceparent,
+  // result
+  result_meta,
+  result_type,            // resultType
+  result_is_error,        // isError
+  result_task,
+  result_supported_versions,
+  result_protocol_version,
+  result_capabilities,
+  result_server_info,
+  result_next_cursor,
+  result_ttl_ms,
+  result_cache_scope,
+  // result._meta
+  result_subscription_id,  // io.modelcontextprotocol/subscriptionId
+  result_meta_server_info,
+  // error
+  error_code,
+  error_message,
+  error_data,
+  error_data_supported,  // error.data.supported of -32022
+  count_
+};
+
+struct MessageFault {
+  enum class Kind : uint8_t { not_json, invalid_request, batch };  // -32700, -32600, -32600
+  Kind kind = Kind::not_json;
+  std::string text;    // for a person
+  std::string raw_id;  // the id's JSON text where one was read and is legal, else empty
+};
+
+// The located parts of a message. Get one from Message::parse only.
+class Message {
+ public:
+  Message() = default;
+  // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an integer
+  // (1.0 counts; null, 1.5, objects do not), params an object, exactly one of method | result | error.
+  static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth);
+
+  MessageKind kind() const { return kind_; }
+  const std::string& bytes() const { return bytes_; }
+  std::string take_bytes() && { return std::move(bytes_); }
+
+  bool has(Field f) const { return static_cast<bool>(at(f)); }
+  json::Span at(Field f) const { return values_[static_cast<size_t>(f)]; }
+  // Where the field's key stands, between its quotes.
+  json::Span key_at(Field f) const { return keys_[static_cast<size_t>(f)]; }
+  // The value's JSON text as it came, e.g. `"a\u0062"` or `1.0`; empty when absent.
+  std::string_view raw(Field f) const { return at(f).in(bytes_); }
+  // The decoded text of a string value; empty when absent or not a string (see is_string).
+  std::string text(Field f) const;
+  bool is_string(Field f) const { return has(f) && raw(f).front() == '"'; }
+  bool is_object(Field f) const { return has(f) && raw(f).front() == '{'; }
+
+  const std::string& method() const { return method_; }  // decoded; empty for results and errors
+  json::Splice splice() const { return json::Splice(bytes_); }
+
+ private:
+  friend struct MessageParser;
+  std::string bytes_;
+  std::string method_;
+  MessageKind kind_ = MessageKind::notification;
+  std::array<json::Span, static_cast<size_t>(Field::count_)> values_{};
+  std::array<json::Span, static_cast<size_t>(Field::count_)> keys_{};
+};
+
+// A form of an id or token by which equal ones compare equal: type tag and unescaped text; 1 and 1.0 are the same
+// number, "1" is another id. `raw` is JSON text.
+std::string canonical_id(std::string_view raw);
+
+}  // namespace lineward::mcp

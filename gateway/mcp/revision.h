@@ -1,0 +1,50 @@
+// The revisions of the protocol that Lineward speaks, and the eras they belong to (2026-07-28 basic/versioning).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lineward::mcp {
+
+enum class Era : uint8_t { legacy, modern };
+
+struct Revision {
+  std::string_view name;
+  Era era;
+  bool streamable_http;  // 2024-11-05 has HTTP+SSE and stdio only
+};
+
+inline constexpr std::array<Revision, 5> kRevisions{{
+    {"2026-07-28", Era::modern, true},
+    {"2025-11-25", Era::legacy, true},
+    {"2025-06-18", Era::legacy, true},
+    {"2025-03-26", Era::legacy, true},
+    {"2024-11-05", Era::legacy, false},
+}};
+
+inline constexpr std::string_view kNewestModern = "2026-07-28";
+inline constexpr std::string_view kNewestLegacy = "2025-11-25";
+
+inline const Revision* find_revision(std::string_view name) {
+  for (const auto& r : kRevisions) {
+    if (r.name == name) return &r;
+  }
+  return nullptr;
+}
+
+// Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or not.
+inline bool looks_modern(std::string_view name) {
+  if (name.size() != kNewestModern.size()) return false;
+  for (size_t i = 0; i < name.size(); ++i) {
+    bool dash = i == 4 || i == 7;
+    if (dash ? name[i] != '-' : (name[i] < '0' || name[i] > '9')) return false;
+  }
+  return name >= kNewestModern;
+}
+
+inline constexpr std::string_view name(Era era) { return era == Era::modern ? "modern" : "legacy"; }
+
+}  // namespace lineward::mcp

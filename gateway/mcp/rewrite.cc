@@ -1,0 +1,161 @@
+#include "mcp/rewrite.h"
+
+#include <fmt/format.h>
+
+namespace lineward::mcp {
+
+std::string request_for_upstream(const Message& request, int64_t id) {
+  json::Splice splice = request.splice();
+  std::string ours = std::to_string(id);
+  splice.replace(request.at(Field::id), ours);
+  if (request.has(Field::meta_progress_token)) splice.replace(request.at(Field::meta_progress_token), ours);
+  return splice.apply();
+}
+
+std::string response_for_client(const Message& response, std::string_view client_raw_id) {
+  json::Splice splice = response.splice();
+  if (response.has(Field::id)) splice.replace(response.at(Field::id), std::string(client_raw_id));
+  if (response.has(Field::result_subscription_id)) {
+    splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
+  }
+  return splice.apply();
+}
+
+std::string progress_for_client(const Message& progress, std::string_view client_raw_token) {
+  json::Splice splice = progress.splice();
+  splice.replace(progress.at(Field::params_progress_token), std::string(client_raw_token));
+  return splice.apply();
+}
+
+std::string subscription_for_client(const Message& message, std::string_view client_raw_id) {
+  json::Splice splice = message.splice();
+  if (message.has(Field::meta_subscription_id)) {
+    splice.replace(message.at(Field::meta_subscription_id), std::string(client_raw_id));
+  }
+  return splice.apply();
+}
+
+std::string listen_result(std::string_view client_raw_id) {
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{0},"result":{{"resultType":"complete","_meta":)"
+                     R"({{"io.modelcontextprotocol/subscriptionId":{0}}}}}}})",
+                     client_raw_id);
+}
+
+std::string with_id(const Message& message, std::string_view raw_id) {
+  json::Splice splice = message.splice();
+  splice.replace(message.at(Field::id), std::string(raw_id));
+  return splice.apply();
+}
+
+std::string with_request_id(const Message& cancelled, std::string_view raw_id) {
+  json::Splice splice = cancelled.splice();
+  splice.replace(cancelled.at(Field::params_request_id), std::string(raw_id));
+  return splice.apply();
+}
+
+std::string own_envelope() {
+  return fmt::format(
+      R"("io.modelcontextprotocol/protocolVersion":"{}",)"
+      R"("io.modelcontextprotocol/clientInfo":{{"name":"lineward","version":"0.1.0"}},)"
+      R"("io.modelcontextprotocol/clientCapabilities":{{}})",
+      kNewestModern);
+}
+
+std::string with_envelope(const Message& notification) {
+  if (notification.has(Field::meta_protocol_version)) return notification.bytes();
+  json::Splice splice = notification.splice();
+  if (notification.is_object(Field::params_meta)) {
+    json::Span meta = notification.at(Field::params_meta);
+    // The envelope goes in as one piece: the first key by name, the others behind its value.
+    std::string envelope = own_envelope();
+    size_t colon = envelope.find(':');
+    splice.add_member(meta, "io.modelcontextprotocol/protocolVersion",
+                      std::string_view(envelope).substr(colon + 1));
+  } else if (notification.is_object(Field::params)) {
+    splice.add_member(notification.at(Field::params), "_meta", "{" + own_envelope() + "}");
+  } else {
+    json::Span method = notification.at(Field::method);
+    splice.insert(method.end, R"(,"params":{"_meta":{)" + own_envelope() + "}}");
+  }
+  return splice.apply();
+}
+
+std::string cancel_notification(int64_t id, std::string_view reason, Era upstream_era) {
+  std::string meta = upstream_era == Era::modern ? R"(,"_meta":{)" + own_envelope() + "}" : std::string();
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}{}}}}})", id,
+      json::quote(reason), meta);
+}
+
+std::string discover_request(int64_t id) {
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{{}}}}}}})", id,
+                     own_envelope());
+}
+
+std::string initialize_request(int64_t id, std::string_view params) {
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"initialize","params":{}}})", id, params);
+}
+
+std::string bare_initialize_params() {
+  return fmt::format(
+      R"({{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"lineward","version":"0.1.0"}}}})",
+      kNewestLegacy);
+}
+
+std::vector<std::string> string_array(std::string_view raw) {
+  std::vector<std::string> out;
+  json::Cursor cursor(raw);
+  if (!cursor.at_array() || !cursor.enter_array()) return out;
+  while (cursor.next_element()) {
+    json::Span value;
+    if (!cursor.skip(value)) return out;
+    std::string_view text = value.in(raw);
+    if (text.size() >= 2 && text.front() == '"') out.push_back(json::unescape(text.substr(1, text.size() - 2)));
+  }
+  return out;
+}
+
+std::vector<std::string> spoken_versions(std::string_view raw_array) {
+  std::vector<std::string> out;
+  for (auto& version : string_array(raw_array)) {
+    const Revision* revision = find_revision(version);
+    if (revision && revision->streamable_http) out.push_back(std::move(version));
+  }
+  return out;
+}
+
+std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions) {
+  if (!message.has(list) || string_array(message.raw(list)) == versions) return message.bytes();
+  std::string text = "[";
+  for (const auto& version : versions) {
+    if (text.size() > 1) text += ',';
+    text += json::quote(version);
+  }
+  json::Splice splice = message.splice();
+  splice.replace(message.at(list), text + "]");
+  return splice.apply();
+}
+
+Salvage salvage(std::string_view broken_line) {
+  Salvage found;
+  json::Cursor cursor(broken_line);
+  if (!cursor.at_object() || !cursor.enter_object()) return found;
+  json::Span key;
+  bool escaped = false;
+  bool twice = false;
+  while (cursor.next_key(key, escaped)) {
+    std::string_view raw_key = key.in(broken_line);
+    bool is_id = json::key_equals(raw_key, escaped, "id");
+    if (json::key_equals(raw_key, escaped, "jsonrpc")) found.looks_like_message = true;
+    json::Span value;
+    if (!cursor.skip(value)) break;
+    if (is_id) {
+      twice = twice || !found.raw_id.empty();
+      found.raw_id = std::string(value.in(broken_line));
+    }
+  }
+  if (twice) found.raw_id.clear();
+  return found;
+}
+
+}  // namespace lineward::mcp

@@ -1,0 +1,67 @@
+// The few bytes that change when a message crosses Lineward between two sides of the same era: ids, progress tokens,
+// subscription ids, and lists of versions. Everything else leaves as it came. Pure functions; the result is the
+// message to send, without a line end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mcp/message.h"
+#include "mcp/revision.h"
+
+namespace lineward::mcp {
+
+// A client's request under the id that the server is to know. A progress token the client sent becomes that id too.
+std::string request_for_upstream(const Message& request, int64_t id);
+
+// A server's answer under the client's own id. On the result of a listen the subscription id is the client's as well.
+std::string response_for_client(const Message& response, std::string_view client_raw_id);
+
+// A server's progress under the client's own token.
+std::string progress_for_client(const Message& progress, std::string_view client_raw_token);
+
+// A message on a listen under the client's listen id.
+std::string subscription_for_client(const Message& message, std::string_view client_raw_id);
+
+// The graceful end of a listen (2026-07-28 subscriptions, "Graceful Closure").
+std::string listen_result(std::string_view client_raw_id);
+
+// `message` with its id replaced (a server's request on its way to a client, or the client's answer to it).
+std::string with_id(const Message& message, std::string_view raw_id);
+// notifications/cancelled with its requestId replaced.
+std::string with_request_id(const Message& cancelled, std::string_view raw_id);
+
+// The `_meta` members a modern server wants on every message (2026-07-28 basic, "Per-request protocol fields"), as
+// members without braces. A bare message pins dual-era SDK servers to legacy.
+std::string own_envelope();
+// A modern notification with the envelope added where it has none.
+std::string with_envelope(const Message& notification);
+
+// notifications/cancelled for the id the server knows.
+std::string cancel_notification(int64_t id, std::string_view reason, Era upstream_era);
+
+// Lineward's own requests.
+std::string discover_request(int64_t id);
+std::string initialize_request(int64_t id, std::string_view params);
+// Initialize parameters that declare no capability.
+std::string bare_initialize_params();
+inline constexpr std::string_view kInitialized = R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
+
+// The strings of a JSON array; others are skipped.
+std::vector<std::string> string_array(std::string_view raw);
+// Those of them that Lineward speaks over HTTP towards clients.
+std::vector<std::string> spoken_versions(std::string_view raw_array);
+// A DiscoverResult, or an error −32022, whose list of versions is cut to `versions`.
+std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions);
+
+// Best effort on a line that is no valid message: the id it claims, as JSON text, and whether it looks like JSON-RPC
+// at all (has a top-level "jsonrpc" before it breaks).
+struct Salvage {
+  bool looks_like_message = false;
+  std::string raw_id;
+};
+Salvage salvage(std::string_view broken_line);
+
+}  // namespace lineward::mcp

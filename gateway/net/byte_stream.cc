@@ -1,0 +1,205 @@
+#include "net/byte_stream.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <vector>
+
+namespace lineward::net {
+
+// Owns the bytes until libuv is done with them; knows the stream only while that one lives.
+struct ByteStream::WriteRequest {
+  uv_write_t request{};
+  std::vector<std::string> pieces;
+  size_t bytes = 0;
+  std::shared_ptr<bool> alive;
+  ByteStream* stream = nullptr;
+};
+
+namespace {
+
+// One read buffer per thread is enough: libuv asks for it, fills it and calls back before it asks again.
+void give_buffer(uv_handle_t*, size_t, uv_buf_t* buffer) {
+  thread_local std::array<char, 64 * 1024> shared;
+  *buffer = uv_buf_init(shared.data(), shared.size());
+}
+
+constexpr size_t kMostPieces = 64;  // per system call
+
+}  // namespace
+
+Result<std::unique_ptr<ByteStream>> ByteStream::from_pipe(Loop& loop, int fd) {
+  std::unique_ptr<ByteStream> stream(new ByteStream(loop));
+  int error = stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
+  if (error == 0) error = uv_pipe_open(stream->pipe_.get(), fd);
+  if (error != 0) {
+    ::close(fd);
+    return fail(fmt::format("cannot use a pipe: {}", uv_strerror(error)));
+  }
+  return stream;
+}
+
+ByteStream::~ByteStream() {
+  *alive_ = false;
+  close();
+}
+
+void ByteStream::start_reading() {
+  if (reading_ || ended_ || closed()) return;
+  reading_ = true;
+  int error = uv_read_start(raw(), give_buffer, [](uv_stream_t* h, ssize_t n, const uv_buf_t* buffer) {
+    auto* self = static_cast<ByteStream*>(h->data);
+    if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
+    if (n > 0) {
+      if (self->owner_) self->owner_->on_data({buffer->base, static_cast<size_t>(n)});
+      return;
+    }
+    self->ended(n == UV_EOF ? 0 : static_cast<int>(n));
+  });
+  if (error != 0) {
+    auto alive = alive_;
+    loop_.defer([this, alive, error] {
+      if (*alive) ended(error);
+    });
+  }
+}
+
+void ByteStream::pause_reading() {
+  if (!reading_) return;
+  reading_ = false;
+  if (!closed()) uv_read_stop(raw());
+}
+
+void ByteStream::ended(int error) {
+  if (ended_) return;
+  ended_ = true;
+  pause_reading();
+  if (farewell_) return;
+  if (owner_) owner_->on_end(error);
+}
+
+void ByteStream::write(std::string bytes) {
+  if (bytes.empty() || closed() || ending_writes_) return;
+  backlog_ += bytes.size();
+  queue_.push_back(std::move(bytes));
+  schedule_flush();
+}
+
+void ByteStream::end_writes() {
+  ending_writes_ = true;
+  schedule_flush();
+}
+
+void ByteStream::schedule_flush() {
+  if (flush_scheduled_ || writing_) return;
+  flush_scheduled_ = true;
+  auto alive = alive_;
+  loop_.defer([this, alive] {
+    if (!*alive) return;
+    flush_scheduled_ = false;
+    flush();
+  });
+}
+
+void ByteStream::flush() {
+  while (!writing_ && !queue_.empty() && !closed()) {
+    std::array<uv_buf_t, kMostPieces> buffers;
+    unsigned count = 0;
+    for (auto& piece : queue_) {
+      if (count == kMostPieces) break;
+      buffers[count++] = uv_buf_init(piece.data(), static_cast<unsigned>(piece.size()));
+    }
+    int sent = uv_try_write(raw(), buffers.data(), count);
+    if (sent < 0 && sent != UV_EAGAIN) {
+      queue_.clear();
+      backlog_ = 0;
+      if (farewell_) return farewell_done();
+      ended(sent);
+      return;
+    }
+    size_t left = sent > 0 ? static_cast<size_t>(sent) : 0;
+    backlog_ -= left;
+    while (left > 0 && left >= queue_.front().size()) {
+      left -= queue_.front().size();
+      queue_.pop_front();
+    }
+    if (queue_.empty()) break;
+    if (left == 0 && sent > 0) continue;  // whole pieces went out and more are waiting
+    // The kernel's buffer is full: hand the rest to libuv, which goes on when there is room.
+    auto* request = new WriteRequest;
+    request->request.data = request;
+    request->alive = alive_;
+    request->stream = this;
+    for (unsigned i = 0; i < kMostPieces && !queue_.empty(); ++i) {
+      request->pieces.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+    }
+    count = 0;
+    for (auto& piece : request->pieces) {
+      size_t skip = count == 0 ? left : 0;
+      buffers[count++] = uv_buf_init(piece.data() + skip, static_cast<unsigned>(piece.size() - skip));
+      request->bytes += piece.size() - skip;
+    }
+    writing_ = true;
+    int error = uv_write(&request->request, raw(), buffers.data(), count, [](uv_write_t* r, int status) {
+      auto* done = static_cast<WriteRequest*>(r->data);
+      if (*done->alive) done->stream->written(done, status);
+      delete done;
+    });
+    if (error != 0) {
+      delete request;
+      writing_ = false;
+      queue_.clear();
+      backlog_ = 0;
+      if (farewell_) return farewell_done();
+      ended(error);
+      return;
+    }
+  }
+  if (queue_.empty() && !writing_ && !closed()) {
+    if (farewell_) return farewell_done();
+    if (ending_writes_) {
+      auto* request = new uv_shutdown_t;
+      if (uv_shutdown(request, raw(), [](uv_shutdown_t* r, int) { delete r; }) != 0) delete request;
+      return;
+    }
+    if (owner_) owner_->on_drained();
+  }
+}
+
+void ByteStream::written(WriteRequest* request, int status) {
+  writing_ = false;
+  if (closed()) return;
+  backlog_ -= request->bytes;
+  if (status != 0) {
+    queue_.clear();
+    backlog_ = 0;
+    if (farewell_) return farewell_done();
+    ended(status);
+    return;
+  }
+  flush();
+}
+
+void ByteStream::close() {
+  owner_ = nullptr;
+  reading_ = false;
+  queue_.clear();
+  backlog_ = 0;
+  pipe_.close();
+  tcp_.close();
+}
+
+void ByteStream::close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
+  if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
+  ByteStream* self = stream.release();  // owns itself from here on; farewell_done() ends it
+  self->owner_ = nullptr;
+  self->pause_reading();
+  self->farewell_ = std::make_unique<Timer>(self->loop_);
+  self->farewell_->start(patience, [self] { self->farewell_done(); });
+}
+
+void ByteStream::farewell_done() { delete this; }
+
+}  // namespace lineward::net

@@ -1,0 +1,84 @@
+// A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads push into its owner; writes are queued,
+// gathered and sent once per loop turn.
+//
+// Owned by exactly one object, which is its StreamOwner. No callback comes from inside write(), none after close(),
+// and the owner may destroy the stream from inside any callback.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "net/handle.h"
+#include "net/loop.h"
+
+namespace lineward::net {
+
+class StreamOwner {
+ public:
+  virtual void on_data(std::string_view bytes) = 0;
+  // The other side has ended: error is 0 for an orderly end, else a negative errno. Comes once; no data after it.
+  virtual void on_end(int error) = 0;
+  // All queued bytes went to the kernel.
+  virtual void on_drained() {}
+
+ protected:
+  ~StreamOwner() = default;
+};
+
+class ByteStream {
+ public:
+  // Takes the descriptor (closed on failure too).
+  static Result<std::unique_ptr<ByteStream>> from_pipe(Loop& loop, int fd);
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  void set_owner(StreamOwner* owner) { owner_ = owner; }
+  void start_reading();
+  void pause_reading();
+  bool reading() const { return reading_; }
+
+  void write(std::string bytes);
+  // Bytes not yet taken by the kernel.
+  size_t backlog() const { return backlog_; }
+
+  // Sends what is queued, then tells the other side that no more will come. Reading goes on.
+  void end_writes();
+  // Ends the stream at once; queued bytes are lost.
+  void close();
+  // Sends what is queued, then closes; gives up after `patience`. No more callbacks from here on.
+  static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience);
+  bool closed() const { return !pipe_ && !tcp_; }
+
+ private:
+  friend class Listener;
+  struct WriteRequest;
+  explicit ByteStream(Loop& loop) : loop_(loop) {}
+  uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
+  void flush();
+  void schedule_flush();
+  void written(WriteRequest* request, int status);
+  void ended(int error);
+
+  Loop& loop_;
+  Handle<uv_pipe_t> pipe_;
+  Handle<uv_tcp_t> tcp_;
+  StreamOwner* owner_ = nullptr;
+  std::deque<std::string> queue_;
+  size_t backlog_ = 0;
+  bool reading_ = false;
+  bool ended_ = false;
+  bool writing_ = false;          // a uv_write is under way
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for the one deferred flush
+  bool flush_scheduled_ = false;
+  bool ending_writes_ = false;
+  // Set by close_after_writes(): the stream owns itself until it is done.
+  std::unique_ptr<Timer> farewell_;
+  void farewell_done();
+};
+
+}  // namespace lineward::net

@@ -1,0 +1,149 @@
+#include "net/listener.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+
+namespace lineward::net {
+namespace {
+
+constexpr int kBacklog = 511;
+
+std::string describe(const sockaddr_storage& address) {
+  char host[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+    return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
+  }
+  const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+  inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+  return fmt::format("{}:{}", host, ntohs(v4.sin_port));
+}
+
+bool is_loopback_address(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+  }
+  return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) == 127;
+}
+
+// Splits "host:port", ":port", "[::1]:port". Only literal addresses and "localhost": a listener needs no resolver.
+bool parse_address(const std::string& text, sockaddr_storage& out) {
+  size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return false;
+  std::string host = text.substr(0, colon);
+  std::string port = text.substr(colon + 1);
+  unsigned number = 0;
+  auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number > 65535) return false;
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host == "localhost") host = "127.0.0.1";
+  if (host.empty() || host == "*") host = "0.0.0.0";
+  if (uv_ip4_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in*>(&out)) == 0) return true;
+  return uv_ip6_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in6*>(&out)) == 0;
+}
+
+Unexpected<ListenFailure> failure(int error, const std::string& address) {
+  ListenFailure f;
+  f.error = error;
+  f.in_use = error == UV_EADDRINUSE;
+  f.not_permitted = error == UV_EACCES || error == UV_EPERM;
+  f.text = fmt::format("cannot listen on {}: {}", address, uv_strerror(error));
+  return {f};
+}
+
+// A socket file that nobody listens on is left over from a process that was killed; a live one is in use.
+int clear_stale_socket(const std::string& path) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return 0;
+  if (!S_ISSOCK(status.st_mode)) return UV_EADDRINUSE;
+  int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return uv_translate_sys_error(errno);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::strncpy(name.sun_path, path.c_str(), sizeof name.sun_path - 1);
+  int connected = connect(probe, reinterpret_cast<sockaddr*>(&name), sizeof name);
+  ::close(probe);
+  if (connected == 0) return UV_EADDRINUSE;
+  unlink(path.c_str());
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
+                                                               Accepted accepted) {
+  std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
+  auto on_connection = [](uv_stream_t* h, int status) {
+    auto* listener = static_cast<Listener*>(h->data);
+    if (listener && status == 0) listener->on_connection();
+  };
+  if (address.rfind("unix:", 0) == 0) {
+    std::string path = address.substr(5);
+    if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) return failure(UV_ENAMETOOLONG, address);
+    if (int error = clear_stale_socket(path)) return failure(error, address);
+    int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
+    mode_t mask = umask(0077);  // only this user may connect
+    if (error == 0) error = uv_pipe_bind(self->pipe_.get(), path.c_str());
+    umask(mask);
+    if (error == 0) self->unlink_ = path;
+    if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_connection);
+    if (error != 0) return failure(error, address);
+    self->address_ = address;
+    self->loopback_ = true;
+    return self;
+  }
+  sockaddr_storage bound{};
+  if (!parse_address(address, bound)) {
+    ListenFailure f;
+    f.text = fmt::format("'{}' is no address to listen on; write host:port, :port or unix:/path", address);
+    return Unexpected<ListenFailure>{f};
+  }
+  int error = self->tcp_.open(self.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop.raw(), h); });
+  if (error == 0) error = uv_tcp_bind(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), 0);
+  if (error == 0) error = uv_listen(self->tcp_.stream(), kBacklog, on_connection);
+  if (error != 0) return failure(error, address);
+  int length = sizeof bound;
+  uv_tcp_getsockname(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), &length);
+  self->address_ = describe(bound);
+  self->loopback_ = is_loopback_address(bound);
+  return self;
+}
+
+Listener::~Listener() { close(); }
+
+void Listener::close() {
+  tcp_.close();
+  pipe_.close();
+  if (!unlink_.empty()) unlink(unlink_.c_str());
+  unlink_.clear();
+}
+
+void Listener::on_connection() {
+  std::unique_ptr<ByteStream> stream(new ByteStream(loop_));
+  std::string peer = "unix";
+  if (tcp_) {
+    if (stream->tcp_.open(stream.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop_.raw(), h); }) != 0) return;
+    if (uv_accept(tcp_.stream(), stream->tcp_.stream()) != 0) return;
+    uv_tcp_nodelay(stream->tcp_.get(), 1);
+    sockaddr_storage address{};
+    int length = sizeof address;
+    if (uv_tcp_getpeername(stream->tcp_.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0) {
+      peer = describe(address);
+    }
+  } else {
+    if (stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop_.raw(), h, 0); }) != 0) return;
+    if (uv_accept(pipe_.stream(), stream->pipe_.stream()) != 0) return;
+  }
+  accepted_(std::move(stream), std::move(peer));
+}
+
+}  // namespace lineward::net

@@ -1,0 +1,15 @@
+#include "net/signals.h"
+
+namespace lineward::net {
+
+SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived) : arrived_(std::move(arrived)) {
+  LW_CHECK(handle_.open(this, [&](uv_signal_t* h) { return uv_signal_init(loop.raw(), h); }) == 0);
+  uv_signal_start(
+      handle_.get(),
+      [](uv_signal_t* h, int) {
+        if (auto* self = static_cast<SignalWatch*>(h->data)) self->arrived_();
+      },
+      signal);
+}
+
+}  // namespace lineward::net

@@ -1,0 +1,20 @@
+// Process signals as loop callbacks.
+#pragma once
+
+#include <functional>
+
+#include "net/handle.h"
+#include "net/loop.h"
+
+namespace lineward::net {
+
+class SignalWatch {
+ public:
+  SignalWatch(Loop& loop, int signal, std::function<void()> arrived);
+
+ private:
+  Handle<uv_signal_t> handle_;
+  std::function<void()> arrived_;
+};
+
+}  // namespace lineward::net

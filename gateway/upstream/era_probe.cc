@@ -1,0 +1,131 @@
+#include "upstream/era_probe.h"
+
+#include <fmt/format.h>
+
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+
+constexpr std::chrono::milliseconds kDiscoverPatience{2000};
+constexpr int64_t kDiscoverId = 1;
+constexpr int64_t kInitializeId = 2;
+
+std::string describe(std::string_view implementation) {
+  auto info = mcp::Message::parse(
+      fmt::format(R"({{"jsonrpc":"2.0","method":"x","params":{{"name":"x","clientInfo":{}}}}})", implementation));
+  if (!info) return {};
+  // An Implementation object: name and version are what people want to see.
+  std::string_view raw = info->raw(Field::params_client_info);
+  std::string name, version;
+  json::Cursor cursor(raw);
+  if (!cursor.at_object() || !cursor.enter_object()) return {};
+  json::Span key, value;
+  bool escaped = false;
+  while (cursor.next_key(key, escaped)) {
+    bool is_name = json::key_equals(key.in(raw), escaped, "name");
+    bool is_version = json::key_equals(key.in(raw), escaped, "version");
+    if (!cursor.skip(value)) break;
+    std::string_view text = value.in(raw);
+    if (text.size() < 2 || text.front() != '"') continue;
+    if (is_name) name = json::unescape(text.substr(1, text.size() - 2));
+    if (is_version) version = json::unescape(text.substr(1, text.size() - 2));
+  }
+  return version.empty() ? name : name + " " + version;
+}
+
+}  // namespace
+
+EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                   std::function<void(const Verdict&)> decided, std::function<void()> finished)
+    : loop_(loop),
+      server_(server),
+      decided_(std::move(decided)),
+      finished_(std::move(finished)),
+      process_(loop, spawner, server, *this),
+      patience_(loop),
+      limit_(loop) {
+  limit_.start(server.timeouts.startup, [this] {
+    Verdict verdict;
+    verdict.failure = {mcp::EndReason::timeout_startup,
+                       fmt::format("did not answer within {} ms of its start (timeouts.startup)",
+                                   server_.timeouts.startup.count()),
+                       process_.last_stderr()};
+    decide(std::move(verdict));
+  });
+  process_.start();
+}
+
+void EraProbe::stop() { process_.stop({mcp::EndReason::cancelled_drain, "was stopped", {}}); }
+
+void EraProbe::on_process_started() {
+  process_.write_line(mcp::discover_request(kDiscoverId));
+  patience_.start(kDiscoverPatience, [this] {
+    process_.write_line(mcp::initialize_request(kInitializeId, mcp::bare_initialize_params()));
+  });
+}
+
+void EraProbe::on_process_line(std::string line) {
+  auto message = mcp::Message::parse(std::move(line));
+  if (!message || !decided_) return;
+  if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification) return;
+  std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
+  if (id == "n:1") return discover_answer(*message);
+  if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
+    Verdict verdict;
+    verdict.known = true;
+    verdict.versions = {message->text(Field::result_protocol_version)};
+    if (message->has(Field::result_server_info)) verdict.server = describe(message->raw(Field::result_server_info));
+    decide(std::move(verdict));
+  }
+}
+
+// Modern: a result whose supportedVersions names a version that we speak, or −32022 whose data.supported does.
+void EraProbe::discover_answer(const mcp::Message& message) {
+  Field list = message.kind() == mcp::MessageKind::result ? Field::result_supported_versions
+                                                          : Field::error_data_supported;
+  bool may_be_modern =
+      message.kind() == mcp::MessageKind::result || mcp::error_code(message) == mcp::kUnsupportedVersion;
+  Verdict verdict;
+  verdict.known = true;
+  if (may_be_modern && message.has(list)) {
+    verdict.versions = mcp::spoken_versions(message.raw(list));
+    for (const auto& version : verdict.versions) {
+      if (mcp::find_revision(version)->era == mcp::Era::modern) verdict.era = mcp::Era::modern;
+    }
+  }
+  if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
+  if (message.has(Field::result_meta_server_info)) {
+    verdict.server = describe(message.raw(Field::result_meta_server_info));
+  }
+  decide(std::move(verdict));
+}
+
+void EraProbe::on_process_down(const ProcessEnd& end) {
+  if (!decided_) return;
+  Verdict verdict;
+  // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be started, or
+  // our own stop, tells nothing.
+  verdict.known = end.reason == mcp::EndReason::upstream_exited;
+  verdict.failure = end;
+  decide(std::move(verdict));
+}
+
+void EraProbe::decide(Verdict verdict) {
+  patience_.stop();
+  limit_.stop();
+  auto decided = std::exchange(decided_, nullptr);
+  if (!decided) return;
+  // Ends the sibling; what it reports from here on concerns nobody.
+  process_.stop({mcp::EndReason::cancelled_drain, "was only asked for its era", {}});
+  decided(verdict);
+}
+
+void EraProbe::on_process_gone() {
+  if (auto finished = std::exchange(finished_, nullptr)) finished();
+}
+
+}  // namespace lineward::upstream

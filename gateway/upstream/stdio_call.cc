@@ -1,0 +1,44 @@
+#include "upstream/stdio_call.h"
+
+#include "base/log.h"
+#include "upstream/stdio_instance.h"
+#include "upstream/stdio_upstream.h"
+
+namespace lineward::upstream {
+
+StdioCall::~StdioCall() {
+  if (!live()) return;
+  log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", upstream_.name()}});
+  cancel("internal error");
+}
+
+void StdioCall::cancel(std::string_view why) {
+  if (!live()) return;
+  owner_ = nullptr;
+  if (instance != nullptr) {
+    std::exchange(instance, nullptr)->cancel(*this, why);
+  } else {
+    upstream_.withdraw(*this);
+  }
+}
+
+void StdioCall::phase(core::CallPhase phase) {
+  if (!live() || (phase_told_ && phase == phase_)) return;
+  phase_told_ = true;
+  phase_ = phase;
+  owner_->on_call_phase(phase);
+}
+
+void StdioCall::message(mcp::Message message) {
+  if (live()) owner_->on_call_message(std::move(message));
+}
+
+void StdioCall::answer(mcp::Message message) {
+  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
+}
+
+void StdioCall::fail(const core::Failure& failure) {
+  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
+}
+
+}  // namespace lineward::upstream

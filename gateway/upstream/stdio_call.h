@@ -1,0 +1,44 @@
+// One client request on its way to a stdio server. Owned by its caller (an exchange); the upstream's queue and the
+// instance's table hold plain pointers, which the call removes when it dies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/upstream.h"
+
+namespace lineward::upstream {
+
+class StdioInstance;
+class StdioUpstream;
+
+class StdioCall final : public core::Call {
+ public:
+  StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner)
+      : request(std::move(what)), upstream_(upstream), owner_(&owner) {}
+  ~StdioCall() override;
+
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+
+  // From here on for the upstream and its instances.
+  core::CallRequest request;
+  std::string group;                   // key of the group whose queue it waits in
+  StdioInstance* instance = nullptr;   // once written
+  int64_t id = 0;                      // the id the server knows
+  bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
+
+  void phase(core::CallPhase phase);
+  void message(mcp::Message message);  // not the last
+  // The last message, or the failure: the call is over.
+  void answer(mcp::Message message);
+  void fail(const core::Failure& failure);
+
+ private:
+  StdioUpstream& upstream_;
+  core::CallOwner* owner_;
+  core::CallPhase phase_ = core::CallPhase::queued;
+  bool phase_told_ = false;
+};
+
+}  // namespace lineward::upstream

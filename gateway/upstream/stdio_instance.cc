@@ -1,0 +1,293 @@
+#include "upstream/stdio_instance.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/json_splice.h"
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+
+// A request is written only while the pipe is nearly empty: what is still ours can be taken back without a word.
+constexpr size_t kPipeBacklog = 64 * 1024;
+
+// Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
+std::optional<int64_t> own_id(std::string_view raw) {
+  std::string canonical = mcp::canonical_id(raw);
+  if (canonical.substr(0, 2) != "n:") return std::nullopt;
+  int64_t value = 0;
+  const char* begin = canonical.data() + 2;
+  const char* end = canonical.data() + canonical.size();
+  auto [at, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
+}
+
+// A subscription id may come back in its string form: some servers follow an earlier draft.
+std::optional<int64_t> own_subscription_id(std::string_view raw) {
+  if (auto id = own_id(raw)) return id;
+  if (raw.size() < 3 || raw.front() != '"') return std::nullopt;
+  return own_id(json::unescape(raw.substr(1, raw.size() - 2)));
+}
+
+}  // namespace
+
+StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                             InstanceOwner& owner, std::string group, InstancePlan plan)
+    : loop_(loop),
+      server_(server),
+      owner_(owner),
+      group_(std::move(group)),
+      plan_(std::move(plan)),
+      process_(loop, spawner, server, *this),
+      last_used_(loop.now()),
+      started_at_(loop.now()),
+      cancel_timer_(loop) {}
+
+bool StdioInstance::takes(const StdioCall& call) const {
+  if (process_.backlog() > kPipeBacklog) return false;
+  if (state_ == State::handshake) return plan_.initialize_params.empty() && call.request.method == Method::initialize;
+  return state_ == State::ready;
+}
+
+void StdioInstance::send(StdioCall& call) {
+  int64_t id = next_id_++;
+  Pending entry;
+  entry.call = &call;
+  entry.listen = call.is_listen();
+  entry.counts = !entry.listen;
+  pending_.emplace(id, entry);
+  if (entry.counts) ++in_flight_;
+  call.instance = this;
+  call.id = id;
+  last_used_ = loop_.now();
+  write(mcp::request_for_upstream(call.request.message, id));
+  call.phase(core::CallPhase::written);
+}
+
+void StdioInstance::send_own(std::string_view method, std::string_view params) {
+  int64_t id = next_id_++;
+  pending_.emplace(id, Pending{});
+  write(fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params));
+}
+
+void StdioInstance::write(std::string message) {
+  json::flatten_lines(message);
+  process_.write_line(std::move(message));
+}
+
+void StdioInstance::cancel(StdioCall& call, std::string_view why) {
+  auto entry = pending_.find(call.id);
+  if (entry == pending_.end()) return;
+  entry->second.call = nullptr;
+  last_used_ = loop_.now();
+  if (call.request.method != Method::initialize && server_.cancel != config::CancelMode::never) {
+    write(mcp::cancel_notification(call.id, why, plan_.era));
+    log::write(log::Level::debug, "call.cancel",
+               {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
+  }
+  cancelled_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, call.id);
+  if (!cancel_timer_.running()) cancel_timer_.start(server_.timeouts.cancel_grace, [this] { sweep_cancelled(); });
+}
+
+void StdioInstance::sweep_cancelled() {
+  while (!cancelled_.empty() && cancelled_.front().first <= loop_.now()) {
+    auto entry = pending_.find(cancelled_.front().second);
+    cancelled_.pop_front();
+    if (entry == pending_.end()) continue;  // it was answered after all
+    log::write(log::Level::info, "call.cancel_ignored",
+               {{"upstream", server_.name}, {"upstream_id", entry->first}});
+    if (server_.cancel == config::CancelMode::kill) {
+      return stop({mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}});
+    }
+    forget(entry);
+  }
+  if (!cancelled_.empty()) {
+    cancel_timer_.start(cancelled_.front().first - loop_.now(), [this] { sweep_cancelled(); });
+  }
+  owner_.on_instance_free(*this);
+}
+
+void StdioInstance::forget(Table::iterator entry) {
+  if (entry->second.counts) --in_flight_;
+  pending_.erase(entry);
+}
+
+// ---- the process ----------------------------------------------------------------------------------------------------
+
+void StdioInstance::on_process_started() {
+  if (plan_.era == mcp::Era::modern) return became_ready();
+  state_ = State::handshake;
+  if (plan_.initialize_params.empty()) return owner_.on_instance_free(*this);  // the client's own is waiting
+  int64_t id = next_id_++;
+  Pending entry;
+  entry.own_initialize = true;
+  pending_.emplace(id, entry);
+  write(mcp::initialize_request(id, plan_.initialize_params));
+}
+
+void StdioInstance::became_ready() {
+  state_ = State::ready;
+  was_ready_ = true;
+  owner_.on_instance_ready(*this);
+}
+
+void StdioInstance::handshake_answer(const mcp::Message& message) {
+  if (message.kind() == mcp::MessageKind::error) {
+    return stop({mcp::EndReason::upstream_protocol, "refused initialize: " + message.text(Field::error_message), {}});
+  }
+  initialize_result_ = std::string(message.raw(Field::result));
+  write(std::string(mcp::kInitialized));
+  became_ready();
+}
+
+void StdioInstance::on_process_down(const ProcessEnd& end) {
+  state_ = State::down;
+  cancel_timer_.stop();
+  cancelled_.clear();
+  Table lost;
+  lost.swap(pending_);
+  in_flight_ = 0;
+  for (auto& [id, entry] : lost) {
+    if (entry.call == nullptr) continue;
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
+    entry.call->instance = nullptr;
+    entry.call->fail(failure);
+  }
+  owner_.on_instance_down(*this, end);
+}
+
+void StdioInstance::on_process_gone() { owner_.on_instance_gone(*this); }
+
+void StdioInstance::on_process_line(std::string line) {
+  if (line.find_first_not_of(" \t") == std::string::npos) return;
+  auto message = mcp::Message::parse(line);
+  if (!message) return broken_line(line, message.error());
+  last_used_ = loop_.now();
+  switch (message->kind()) {
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error: return on_response(std::move(*message));
+    case mcp::MessageKind::request: return on_request(std::move(*message));
+    case mcp::MessageKind::notification: return on_notification(std::move(*message));
+  }
+}
+
+void StdioInstance::drop(std::string_view kind) {
+  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+}
+
+// A line that is no message. Banners are skipped; what was meant as an answer must not leave its caller waiting.
+void StdioInstance::broken_line(const std::string& line, const mcp::MessageFault& fault) {
+  if (server_.stdout_mode == config::StdoutMode::strict) {
+    return stop({mcp::EndReason::upstream_protocol, "wrote a line that is no message (stdout: strict)", {}});
+  }
+  mcp::Salvage found = mcp::salvage(line);
+  std::string raw_id = fault.raw_id.empty() ? found.raw_id : fault.raw_id;
+  auto entry = raw_id.empty() ? pending_.end() : find(raw_id);
+  if (entry == pending_.end() && found.looks_like_message && raw_id.empty()) {
+    if (StdioCall* only = only_call()) entry = pending_.find(only->id);
+  }
+  if (entry == pending_.end()) return drop("not_json");
+  StdioCall* call = entry->second.call;
+  bool handshake = entry->second.own_initialize;
+  forget(entry);
+  if (handshake) return stop({mcp::EndReason::upstream_protocol, "answered initialize with a broken message", {}});
+  if (call != nullptr) {
+    call->instance = nullptr;
+    call->fail({mcp::EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server_.name, fault.text)});
+  }
+  owner_.on_instance_free(*this);
+}
+
+StdioInstance::Table::iterator StdioInstance::find(std::string_view raw_id) {
+  auto id = own_id(raw_id);
+  return id ? pending_.find(*id) : pending_.end();
+}
+
+StdioCall* StdioInstance::only_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.call == nullptr || entry.listen) continue;
+    if (only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+void StdioInstance::on_response(mcp::Message message) {
+  auto entry = message.has(Field::id) ? find(message.raw(Field::id)) : pending_.end();
+  if (entry == pending_.end()) return drop("unknown_id");
+  Pending pending = entry->second;
+  forget(entry);
+  if (pending.own_initialize) return handshake_answer(message);
+  if (pending.call != nullptr) {
+    StdioCall* call = pending.call;
+    call->instance = nullptr;
+    if (state_ == State::handshake && call->request.method == Method::initialize) {
+      if (message.kind() == mcp::MessageKind::result) {
+        state_ = State::ready;
+        was_ready_ = true;
+      }
+      owner_.on_instance_initialized(*this, message);
+    }
+    call->answer(std::move(message));
+  } else {
+    log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
+  }
+  owner_.on_instance_free(*this);
+}
+
+void StdioInstance::on_request(mcp::Message message) {
+  if (message.method() == "ping") {
+    return write(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
+  }
+  if (plan_.era == mcp::Era::modern) {
+    // 2026-07-28 stdio forbids it; an answer keeps the server from waiting for ever.
+    drop("server_request");
+    return write(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                    "servers of this revision do not send requests"));
+  }
+  StdioCall* only = only_call();
+  owner_.on_instance_message(*this, std::move(message), only);
+}
+
+void StdioInstance::on_notification(mcp::Message message) {
+  Method method = mcp::method_of(message.method());
+  auto deliver = [&](std::string_view raw, bool listens, auto id_of) -> bool {
+    auto id = id_of(raw);
+    auto entry = id ? pending_.find(*id) : pending_.end();
+    if (entry == pending_.end() || entry->second.call == nullptr || entry->second.listen != listens) return false;
+    entry->second.call->message(std::move(message));
+    return true;
+  };
+  if (method == Method::progress) {
+    if (!deliver(message.raw(Field::params_progress_token), false, own_id)) drop("unknown_token");
+    return;
+  }
+  if (message.has(Field::meta_subscription_id)) {
+    if (!deliver(message.raw(Field::meta_subscription_id), true, own_subscription_id)) drop("unknown_subscription");
+    return;
+  }
+  if (method == Method::cancelled && plan_.era == mcp::Era::modern) {
+    // A server tears a listen down; it may name it in either form.
+    if (!deliver(message.raw(Field::params_request_id), true, own_subscription_id)) drop("unknown_id");
+    return;
+  }
+  StdioCall* only = only_call();
+  if (plan_.era == mcp::Era::modern) {
+    // Unscoped: it can only belong to the one call there is, if that call asked for such messages at all.
+    if (only != nullptr && method == Method::message && only->request.message.has(Field::meta_log_level)) {
+      return only->message(std::move(message));
+    }
+    return drop("unscoped");
+  }
+  owner_.on_instance_message(*this, std::move(message), only);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,123 @@
+// One process of a stdio server that speaks one era for life: the handshake, the table of ids, and which call each of
+// its messages belongs to (BEHAVIOUR 5). Ids and progress tokens are its own integers, never the clients'.
+//
+// Owned by a StdioUpstream group; retired when its process is gone.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/upstream.h"
+#include "mcp/revision.h"
+#include "upstream/stdio_call.h"
+#include "upstream/stdio_process.h"
+
+namespace lineward::upstream {
+
+class InstanceOwner {
+ public:
+  virtual void on_instance_ready(StdioInstance& instance) = 0;
+  // A place became free, or the pipe took what was queued.
+  virtual void on_instance_free(StdioInstance& instance) = 0;
+  // A server's request, or a notification that names no call.
+  // `only`: the one call it can belong to, where there is exactly one.
+  virtual void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) = 0;
+  // The answer to the client's own `initialize`, about to be passed on.
+  virtual void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) = 0;
+  virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end) = 0;
+  virtual void on_instance_gone(StdioInstance& instance) = 0;
+
+ protected:
+  ~InstanceOwner() = default;
+};
+
+// How an instance comes to life.
+struct InstancePlan {
+  mcp::Era era = mcp::Era::modern;
+  // Legacy: parameters of an `initialize` that Lineward sends itself. Empty: the client's own `initialize` is the
+  // first call (legacy), or there is no handshake (modern).
+  std::string initialize_params;
+};
+
+class StdioInstance final : public ProcessOwner {
+ public:
+  enum class State : uint8_t { starting, handshake, ready, down };
+
+  StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server, InstanceOwner& owner,
+                std::string group, InstancePlan plan);
+
+  void start() { process_.start(); }
+  State state() const { return state_; }
+  const std::string& group() const { return group_; }
+  mcp::Era era() const { return plan_.era; }
+  pid_t pid() const { return process_.pid(); }
+  // May this call be written now?
+  bool takes(const StdioCall& call) const;
+  size_t in_flight() const { return in_flight_; }
+  bool idle() const { return pending_.empty(); }
+  std::chrono::milliseconds last_used() const { return last_used_; }
+  std::chrono::milliseconds started_at() const { return started_at_; }
+  // Whether it was ever ready, for the one who learns that it is down.
+  bool was_ready() const { return was_ready_; }
+  // The result of Lineward's own `initialize`, as JSON text; empty before.
+  const std::string& initialize_result() const { return initialize_result_; }
+
+  void send(StdioCall& call);
+  // A request of Lineward's own whose answer nobody waits for (a level or subscription set again after a restart).
+  void send_own(std::string_view method, std::string_view params);
+  void write(std::string message);  // flattened to one line
+  // Takes the call out of the table and tells the server, once.
+  void cancel(StdioCall& call, std::string_view why);
+  void stop(const ProcessEnd& why) { process_.stop(why); }
+
+ private:
+  struct Pending {
+    StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
+    bool counts = false;        // takes a place in flight
+    bool listen = false;
+    bool own_initialize = false;
+  };
+  using Table = std::map<int64_t, Pending>;
+
+  void on_process_started() override;
+  void on_process_line(std::string line) override;
+  void on_process_down(const ProcessEnd& end) override;
+  void on_process_gone() override;
+  void on_process_writable() override { owner_.on_instance_free(*this); }
+
+  void broken_line(const std::string& line, const mcp::MessageFault& fault);
+  void on_response(mcp::Message message);
+  void on_request(mcp::Message message);
+  void on_notification(mcp::Message message);
+  void handshake_answer(const mcp::Message& message);
+  void became_ready();
+  void drop(std::string_view kind);
+  Table::iterator find(std::string_view raw_id);
+  StdioCall* only_call() const;
+  void forget(Table::iterator entry);
+  void sweep_cancelled();
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  InstanceOwner& owner_;
+  std::string group_;
+  InstancePlan plan_;
+  StdioProcess process_;
+  State state_ = State::starting;
+  Table pending_;
+  int64_t next_id_ = 1;
+  size_t in_flight_ = 0;
+  std::string initialize_result_;
+  std::chrono::milliseconds last_used_{0};
+  std::chrono::milliseconds started_at_{0};
+  bool was_ready_ = false;
+  // Cancelled calls that may still be answered: until when we remember them.
+  std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
+  net::Timer cancel_timer_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,250 @@
+#include "upstream/stdio_process.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/log.h"
+
+extern char** environ;
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kLongestStderrLine = 4096;
+constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
+// After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
+constexpr milliseconds kLastWords{100};
+// After its stdout has ended the exit status usually follows at once.
+constexpr milliseconds kExitFollows{50};
+
+bool is_default_variable(std::string_view entry) {
+  for (std::string_view name : {"PATH=", "HOME=", "LANG=", "TZ=", "TMPDIR="}) {
+    if (entry.substr(0, name.size()) == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void StdioProcess::Pipe::close() {
+  if (!stream) return;
+  stream->close();
+  // A callback of this stream may be on the stack.
+  process->loop_.defer([kept = std::shared_ptr<net::ByteStream>(std::move(stream))] {});
+}
+
+StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config::Server& server, ProcessOwner& owner)
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      owner_(owner),
+      lines_(server.limits.max_message_bytes),
+      stderr_lines_(kLongestStderrLine),
+      timer_(loop) {
+  in_.process = out_.process = err_.process = this;
+}
+
+StdioProcess::~StdioProcess() {
+  *alive_ = false;
+  in_.close();
+  out_.close();
+  err_.close();
+}
+
+std::vector<std::string> StdioProcess::environment() const {
+  std::vector<std::string> out;
+  auto overridden = [&](std::string_view entry) {
+    std::string_view name = entry.substr(0, entry.find('='));
+    for (const auto& [key, value] : server_.env) {
+      if (key == name) return true;
+    }
+    return false;
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    if (text.substr(0, 9) == "LINEWARD_" || overridden(text)) continue;
+    if (server_.inherit_env || is_default_variable(text)) out.emplace_back(text);
+  }
+  for (const auto& [key, value] : server_.env) out.push_back(key + "=" + value);
+  return out;
+}
+
+Status<> StdioProcess::open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
+                            void (StdioProcess::*end)()) {
+  auto stream = net::ByteStream::from_pipe(loop_, fd);
+  if (!stream) return fail(stream.error().text);
+  pipe.stream = std::move(*stream);
+  pipe.data = data;
+  pipe.end = end;
+  pipe.stream->set_owner(&pipe);
+  return Done{};
+}
+
+void StdioProcess::start() {
+  net::SpawnRequest request;
+  request.argv.push_back(server_.command);
+  request.argv.insert(request.argv.end(), server_.args.begin(), server_.args.end());
+  request.environment = environment();
+  request.cwd = server_.cwd;
+  net::ChildProcess::Events events;
+  events.started = [this](pid_t pid) {
+    log::write(log::Level::debug, "upstream.spawn", {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid)}});
+    owner_.on_process_started();
+  };
+  events.failed = [this](const net::SpawnFailure& failure) { failed(failure); };
+  events.exited = [this](net::ExitStatus status) { exited(status); };
+  auto child = spawner_.start(request, std::move(events));
+  Status<> opened = Done{};
+  if (child) {
+    child_ = std::move(*child);
+    opened = open(in_, child_->take_stdin(), &StdioProcess::stdin_data, &StdioProcess::stdin_end);
+    if (opened) opened = open(out_, child_->take_stdout(), &StdioProcess::stdout_data, &StdioProcess::stdout_end);
+    if (opened) opened = open(err_, child_->take_stderr(), &StdioProcess::stderr_data, &StdioProcess::stderr_end);
+  } else {
+    opened = fail(child.error().text);
+  }
+  if (!opened) {
+    loop_.defer([this, alive = alive_, text = opened.error().text] {
+      if (!*alive) return;
+      child_.reset();
+      exited_ = true;
+      go_down({mcp::EndReason::upstream_unreachable, "could not be started: " + text, {}});
+    });
+    return;
+  }
+  out_.stream->start_reading();
+  err_.stream->start_reading();
+}
+
+void StdioProcess::write_line(std::string message) {
+  if (!in_.stream || down_) return;
+  message += '\n';
+  in_.stream->write(std::move(message));
+}
+
+void StdioProcess::stdin_end() { in_.close(); }  // nobody reads there any more; its end follows on other ways
+
+void StdioProcess::stdout_data(std::string_view bytes) {
+  auto alive = alive_;
+  bool fits = lines_.feed(bytes, [&](std::string line) {
+    if (*alive && !down_) owner_.on_process_line(std::move(line));
+  });
+  if (!*alive || fits || down_) return;
+  stop({mcp::EndReason::upstream_protocol,
+        fmt::format("sent a message over limits.maxMessageBytes ({} bytes)", server_.limits.max_message_bytes),
+        {}});
+  child_->signal(net::TreeSignal::kill);
+}
+
+void StdioProcess::stdout_end() {
+  if (out_ended_) return;
+  out_ended_ = true;
+  out_.close();
+  if (exited_) return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
+  if (down_) return;
+  timer_.start(kExitFollows, [this] {
+    ProcessEnd end{mcp::EndReason::upstream_exited, "closed its output", {}};
+    stop(end);
+  });
+}
+
+void StdioProcess::stderr_data(std::string_view bytes) {
+  auto now = loop_.now();
+  if (now - stderr_second_ >= milliseconds(1000)) {
+    if (stderr_dropped_ > 0) {
+      log::write(log::Level::warn, "upstream.stderr",
+                 {{"upstream", server_.name}, {"dropped_bytes", stderr_dropped_}});
+    }
+    stderr_second_ = now;
+    stderr_budget_ = kStderrBytesPerSecond;
+    stderr_dropped_ = 0;
+  }
+  if (bytes.size() > stderr_budget_) {
+    stderr_dropped_ += bytes.size();
+    return;
+  }
+  stderr_budget_ -= bytes.size();
+  if (!stderr_lines_.feed(bytes, [&](std::string line) { stderr_line(std::move(line)); })) {
+    stderr_dropped_ += bytes.size();
+  }
+}
+
+void StdioProcess::stderr_line(std::string line) {
+  if (line.empty()) return;
+  log::write(log::Level::info, "upstream.stderr",
+             {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid())}, {"line", line}});
+  last_stderr_ = line.substr(0, 500);
+}
+
+void StdioProcess::failed(const net::SpawnFailure& failure) {
+  std::string text = fmt::format("'{}' could not be started: {}", server_.command, std::strerror(failure.error));
+  if (failure.step == "find") {
+    text = fmt::format("'{}' not found (PATH searched: {})", server_.command, failure.searched);
+  } else if (failure.step == "chdir") {
+    text = fmt::format("cannot change to the directory '{}': {}", server_.cwd, std::strerror(failure.error));
+  }
+  exited_ = true;
+  go_down({mcp::EndReason::upstream_unreachable, text, {}});
+}
+
+void StdioProcess::exited(net::ExitStatus status) {
+  exited_ = true;
+  exit_text_ = status.signal != 0 ? fmt::format("was ended by signal {} ({})", status.signal, strsignal(status.signal))
+                                  : fmt::format("exited with code {}", status.code);
+  log::write(stopping_ ? log::Level::debug : log::Level::warn, "upstream.exit",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(pid())},
+              {"how", exit_text_},
+              {"stderr", last_stderr_}});
+  timer_.stop();
+  if (down_) return check_gone();
+  if (out_ended_) return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
+  timer_.start(kLastWords, [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+}
+
+void StdioProcess::go_down(ProcessEnd end) {
+  if (!down_) {
+    down_ = true;
+    end.last_stderr = last_stderr_;
+    auto alive = alive_;
+    owner_.on_process_down(end);
+    if (!*alive) return;
+  }
+  check_gone();
+}
+
+void StdioProcess::stop(const ProcessEnd& why) {
+  if (!stopping_ && !exited_) {
+    stopping_ = true;
+    begin_stop();
+  }
+  go_down(why);
+}
+
+void StdioProcess::begin_stop() {
+  if (!child_) return;
+  if (in_.stream) {
+    // What is queued (a cancel, for instance) still goes out before the end.
+    net::ByteStream::close_after_writes(std::move(in_.stream), server_.stop.stdin_grace);
+  }
+  timer_.start(server_.stop.stdin_grace, [this] {
+    child_->signal(net::TreeSignal::term);
+    timer_.start(server_.stop.term_grace, [this] { child_->signal(net::TreeSignal::kill); });
+  });
+}
+
+void StdioProcess::check_gone() {
+  if (!exited_ || gone_) return;
+  gone_ = true;
+  timer_.stop();
+  in_.close();
+  out_.close();
+  err_.close();
+  owner_.on_process_gone();
+}
+
+}  // namespace lineward::upstream

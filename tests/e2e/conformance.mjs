@@ -1,0 +1,159 @@
+// Runs the official suite against Lineward, or with --direct against the fixtures alone, and prints one table.
+//
+//   ./node.sh conformance.mjs [--direct] [--all] [--cell NAME]… [--limit SECONDS] [--list]
+//
+// Exits with 1 when a required scenario of a chosen cell is lost.
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startGateway, startListener } from './lib/gateway.mjs';
+import { conformanceRequirements, conformanceSuite, legacyFixture, modernFixture } from './lib/servers.mjs';
+
+const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
+const AT_ONCE = 2;
+
+// A cell is what the client speaks, in front of the fixture that speaks what the server does.
+const CELLS = {
+  legacy: { revision: '2025-11-25', server: legacyFixture, sameEra: true },
+  modern: { revision: '2026-07-28', server: modernFixture, sameEra: true },
+  'modern-on-legacy': { revision: '2026-07-28', server: legacyFixture },
+  'legacy-on-modern': { revision: '2025-11-25', server: modernFixture },
+};
+
+const { values: options } = parseArgs({
+  options: {
+    direct: { type: 'boolean', default: false },
+    all: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    cell: { type: 'string', multiple: true, default: [] },
+    limit: { type: 'string', default: '240' },
+  },
+});
+
+/** The scenarios that a revision requires of a server, out of the list that the suite ships. */
+function requiredScenarios(revision) {
+  const lines = readFileSync(conformanceRequirements(revision), 'utf8').split('\n');
+  const begin = lines.indexOf('server:') + 1;
+  const names = [];
+  for (let at = begin; /^\s+-|^\s*$|^\s*#/.test(lines[at] ?? '-end'); at++) {
+    const name = /^\s+-\s+(\S+)/.exec(lines[at])?.[1];
+    if (name) names.push(name);
+  }
+  if (!names.length) throw new Error(`no server scenarios found for ${revision}`);
+  return names;
+}
+
+/** Runs the suite to its end, or to the limit; resolves with what ended it. */
+async function runSuite(url, revision, folder) {
+  const log = openSync(join(folder, 'suite.log'), 'w');
+  const [node, program] = conformanceSuite();
+  const args = [program, 'server', '--url', url, '--requirements', revision, '--output-dir', folder];
+  const suite = spawn(node, args, { stdio: ['ignore', log, log] });
+  closeSync(log);
+  const killNow = () => suite.kill('SIGKILL');
+  process.once('exit', killNow);
+  const timer = setTimeout(killNow, Number(options.limit) * 1000);
+  const end = await new Promise((resolve) => suite.once('exit', (code, signal) => resolve(signal ?? code)));
+  clearTimeout(timer);
+  process.off('exit', killNow);
+  return end;
+}
+
+/** {scenario: checks}, out of the folders that the suite wrote. */
+function readChecks(folder) {
+  const checks = {};
+  for (const name of readdirSync(folder)) {
+    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1];
+    if (!scenario) continue;
+    try {
+      checks[scenario] = JSON.parse(readFileSync(join(folder, name, 'checks.json'), 'utf8'));
+    } catch {
+      // begun and not finished
+    }
+  }
+  return checks;
+}
+
+function judge(required, checks) {
+  const lost = [];
+  let warnings = 0;
+  for (const scenario of required) {
+    const failures = checks[scenario]?.filter((check) => check.status === 'FAILURE');
+    warnings += checks[scenario]?.filter((check) => check.status === 'WARNING').length ?? 0;
+    if (!failures) lost.push({ scenario, failures: [{ id: 'not finished', errorMessage: 'see suite.log' }] });
+    else if (failures.length) lost.push({ scenario, failures: failures.map(({ id, errorMessage }) => ({ id, errorMessage })) });
+  }
+  const rest = Object.keys(checks).filter((scenario) => !required.includes(scenario));
+  const restPassed = rest.filter((scenario) => checks[scenario].every((check) => check.status !== 'FAILURE'));
+  return { lost, warnings, optional: rest.length, optionalPassed: restPassed.length };
+}
+
+async function runCell(name) {
+  const { revision, server } = CELLS[name];
+  const folder = join(RESULTS, options.direct ? `${name}-direct` : name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const required = requiredScenarios(revision);
+  const began = Date.now();
+  const outcome = { name, revision, total: required.length, passed: 0, lost: [], warnings: 0, optional: 0, optionalPassed: 0 };
+  let target;
+  try {
+    const [program, ...args] = server();
+    target = options.direct
+      ? await startListener(program, [...args, '--http', '0'], { strict: false })
+      : await startGateway({ command: [program, ...args] });
+    const end = await runSuite(target.url, revision, folder);
+    if (typeof end === 'string') outcome.trouble = `the suite was ended by ${end}; the limit is ${options.limit}s`;
+    Object.assign(outcome, judge(required, readChecks(folder)));
+    outcome.passed = required.length - outcome.lost.length;
+  } catch (error) {
+    outcome.trouble = error.message;
+  }
+  try {
+    await target?.stop();
+  } catch (error) {
+    outcome.trouble = [outcome.trouble, error.message].filter(Boolean).join('; ');
+  }
+  if (target) writeFileSync(join(folder, 'target.log'), target.stderr());
+  outcome.seconds = (Date.now() - began) / 1000;
+  writeFileSync(join(folder, 'outcome.json'), `${JSON.stringify(outcome, null, 2)}\n`);
+  return outcome;
+}
+
+function print(outcomes) {
+  const row = (...cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(10) : String(cell).padEnd(18))).join('  '));
+  row('cell', 'revision', 'required', 'warnings', 'optional', 'seconds');
+  for (const { name, revision, passed, total, warnings, optional, optionalPassed, seconds } of outcomes) {
+    row(name, revision, `${passed}/${total}`, warnings, `${optionalPassed}/${optional}`, seconds.toFixed(1));
+  }
+  for (const { name, lost, trouble } of outcomes) {
+    if (trouble) console.log(`\n${name}: ${trouble}`);
+    for (const { scenario, failures } of lost) {
+      console.log(`\n${name}: lost ${scenario}`);
+      for (const { id, errorMessage } of failures) console.log(`    ${id}: ${(errorMessage ?? '').slice(0, 300)}`);
+    }
+  }
+}
+
+function chosenCells() {
+  const unknown = options.cell.filter((name) => !Object.hasOwn(CELLS, name));
+  if (unknown.length) throw new Error(`no cell ${unknown.join(', ')}; there are ${Object.keys(CELLS).join(', ')}`);
+  const names = options.cell.length ? options.cell : Object.keys(CELLS).filter((name) => options.all || CELLS[name].sameEra);
+  return options.direct ? names.filter((name) => CELLS[name].sameEra) : names;
+}
+
+const names = chosenCells();
+if (options.list) {
+  names.forEach((name) => console.log(name));
+} else {
+  const outcomes = [];
+  const queue = names.entries();
+  const work = async () => {
+    for (const [at, name] of queue) outcomes[at] = await runCell(name);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  print(outcomes);
+  process.exitCode = outcomes.every(({ lost, trouble }) => !lost.length && !trouble) ? 0 : 1;
+}

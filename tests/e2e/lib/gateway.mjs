@@ -1,0 +1,82 @@
+// Starts Lineward in front of a command and sees to its end.
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { binary } from './binary.mjs';
+import { bounded } from './events.mjs';
+import { describe, descendants, leftovers, tagged } from './processes.mjs';
+
+const START_MS = 20_000;
+const STOP_MS = 40_000; // the drain time and some
+const LEFTOVER_MS = 10_000;
+const TAG = 'LINEWARD_E2E_TAG';
+const URL_LINE = /http:\/\/127\.0\.0\.1:\d+\/mcp\b/;
+
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () => process.exit(2));
+
+/** Resolves with the URL that the process prints on stderr; rejects when it ends without one. */
+function urlOf(child, stderr) {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => reject(new Error(`ended with ${signal ?? code} before it listened:\n${stderr()}`)));
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      const url = URL_LINE.exec(line)?.[0];
+      if (url) resolve(url);
+    });
+  });
+}
+
+/**
+ * Starts a program that prints the URL it listens at.
+ *
+ * @returns {{url: string, pid: number, stderr: () => string, stop: () => Promise<void>}} stop() sends SIGTERM and
+ *   rejects when the exit code is not 0 (strict), or when anything that it started is still there.
+ */
+export async function startListener(command, args, { env = {}, strict = true } = {}) {
+  const tag = randomUUID();
+  const child = spawn(command, args, { env: { ...process.env, ...env, [TAG]: tag }, stdio: ['ignore', 'ignore', 'pipe'] });
+  running.add(child);
+  let text = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk) => (text = (text + chunk).slice(-200_000)));
+  const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)));
+  ended.then(() => running.delete(child));
+  const family = new Map();
+  const look = () => descendants(child.pid).forEach((one) => family.set(`${one.pid} ${one.started}`, one));
+
+  async function stop() {
+    look();
+    child.kill('SIGTERM');
+    const end = await bounded(ended, STOP_MS, `${command}: the end after SIGTERM`).catch((error) => {
+      look();
+      child.kill('SIGKILL');
+      return error.message;
+    });
+    const left = await leftovers(() => [...family.values(), ...tagged(TAG, tag)], LEFTOVER_MS);
+    const names = [...new Set(left.map(describe))];
+    for (const { pid } of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // gone in the meantime
+      }
+    }
+    if (names.length) throw new Error(`${command} left processes behind: ${names.join(', ')}`);
+    if (strict && end !== 0) throw new Error(`${command} ended with ${end}, not 0:\n${text}`);
+  }
+
+  try {
+    const url = await bounded(urlOf(child, () => text), START_MS, `${command}: the start`);
+    return { url, pid: child.pid, stderr: () => text, stop };
+  } catch (error) {
+    child.kill('SIGKILL');
+    await ended;
+    throw error;
+  }
+}
+
+/** Starts Lineward on a free port in front of a command, given as one array. */
+export async function startGateway({ args = [], command, env = {} }) {
+  return startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...args, '--', ...command], { env });
+}

@@ -1,0 +1,48 @@
+#include "http/header_list.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward::http;
+
+TEST_CASE("names compare without case, and only ASCII letters have one") {
+  CHECK(equals_ignoring_case("Content-LENGTH", "content-length"));
+  CHECK(equals_ignoring_case("", ""));
+  CHECK_FALSE(equals_ignoring_case("a", "ab"));
+  CHECK_FALSE(equals_ignoring_case("[", "{"));
+  CHECK_FALSE(equals_ignoring_case("@", "`"));
+  CHECK_FALSE(equals_ignoring_case("\xc4", "\xe4"));
+}
+
+TEST_CASE("a header list finds the first field and counts all") {
+  HeaderList list;
+  list.add("Accept", "a");
+  list.add("X", "1");
+  list.add("accept", "b");
+  REQUIRE(list.find("ACCEPT"));
+  CHECK(list.find("ACCEPT")->value == "a");
+  CHECK(list.get("x") == "1");
+  CHECK(list.get("y").empty());
+  CHECK(list.find("y") == nullptr);
+  CHECK(list.count("accept") == 2);
+  CHECK(list.count("y") == 0);
+  CHECK(list.all().size() == 3);
+  list.clear();
+  CHECK(list.all().empty());
+}
+
+TEST_CASE("tokens of a comma-separated list") {
+  CHECK(list_has_token("application/json, text/event-stream", "text/event-stream"));
+  CHECK(list_has_token("application/json;q=0.5 , x", "Application/JSON"));
+  CHECK(list_has_token(" \tclose\t ", "close"));
+  CHECK(list_has_token("a,,b,", "b"));
+  CHECK_FALSE(list_has_token("closed, not-close", "close"));
+  CHECK_FALSE(list_has_token("", "close"));
+  CHECK_FALSE(list_has_token(",", "close"));
+  CHECK_FALSE(list_has_token("a;close", "close"));
+}
+
+TEST_CASE("white space is trimmed at both ends only") {
+  CHECK(trim_white_space(" \ta b\t ") == "a b");
+  CHECK(trim_white_space(" \t ").empty());
+  CHECK(trim_white_space("").empty());
+}

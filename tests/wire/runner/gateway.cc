@@ -1,0 +1,244 @@
+#include "gateway.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+namespace lineward::wire {
+
+using namespace std::chrono_literals;
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+namespace {
+
+int free_port() {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+               getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  close(fd);
+  if (!bound) throw std::runtime_error("no free port");
+  return ntohs(address.sin_port);
+}
+
+bool reachable(const std::string& address) {
+  auto colon = address.rfind(':');
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr);
+  to.sin_port = htons(static_cast<uint16_t>(atoi(address.c_str() + colon + 1)));
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool ok = connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+  close(fd);
+  return ok;
+}
+
+std::string join(const std::vector<std::string>& words, std::string_view between) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : std::string(between)) + word;
+  return out;
+}
+
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+Gateway::Gateway(Run& run, std::string name, const GatewayProgram& program)
+    : run_(run), name_(std::move(name)), program_(program) {}
+
+Gateway::~Gateway() {
+  if (running()) {
+    kill(child_.pid, SIGKILL);
+    waitpid(child_.pid, nullptr, 0);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  if (reader_.joinable()) reader_.join();
+  if (child_.out >= 0) close(child_.out);
+  if (child_.err >= 0) close(child_.err);
+}
+
+void Gateway::start(const Setup& setup) {
+  auto conf_path = run_.tmp() + "/" + name_ + ".yaml";
+  if (!setup.conf.empty()) std::ofstream(conf_path) << setup.conf;
+  std::vector<std::string> argv;
+  if (!program_.command_template.empty()) {
+    auto port = std::to_string(free_port());
+    address_ = "127.0.0.1:" + port;
+    for (auto word : split_words(program_.command_template)) {
+      replace_all(word, "${port}", port);
+      replace_all(word, "${command}", join(setup.upstream, " "));
+      replace_all(word, "${conf}", conf_path);
+      if (word == "${words}") {
+        argv.insert(argv.end(), setup.upstream.begin(), setup.upstream.end());
+      } else {
+        argv.push_back(word);
+      }
+    }
+  } else {
+    argv = {program_.path, "run", "--listen", "127.0.0.1:0", "--log-format", "logfmt"};
+    argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
+    argv.insert(argv.end(), setup.args.begin(), setup.args.end());
+    if (!setup.conf.empty()) argv.push_back(conf_path);
+    if (!setup.upstream.empty()) {
+      argv.push_back("--");
+      argv.insert(argv.end(), setup.upstream.begin(), setup.upstream.end());
+    }
+  }
+  run_.record(name_, ' ', "start: " + join(argv, " "));
+  child_ = start_process(argv, {"LW_WIRE_TAG=" + run_.tag()});
+  reader_ = std::thread([this] { read_loop(); });
+  wait_ready();
+}
+
+// Lineward says where it listens; for others a connection tells.
+void Gateway::wait_ready() {
+  static const std::regex url(R"(http://([0-9.]+:\d+)(/[^\s"]*)?)");
+  auto deadline = std::min(run_.deadline(), Clock::now() + 15s);
+  for (size_t seen = 0;;) {
+    if (run_.stopped()) throw Stopped{};
+    if (poll_exit()) throw std::runtime_error(fmt::format("the gateway ended at its start, code {}", status_));
+    if (!program_.command_template.empty()) {
+      if (reachable(address_)) break;
+      std::this_thread::sleep_for(10ms);
+    } else {
+      std::unique_lock lock(mutex_);
+      std::smatch match;
+      for (; seen < lines_.size() && address_.empty(); ++seen) {
+        if (lines_[seen].find("/mcp") != std::string::npos && std::regex_search(lines_[seen], match, url)) {
+          address_ = match[1];
+        }
+      }
+      if (!address_.empty()) break;
+      changed_.wait_for(lock, 20ms);
+    }
+    if (Clock::now() >= deadline) throw std::runtime_error("the gateway does not say http://…/mcp on stderr");
+  }
+  run_.set(name_ + ".addr", {address_});
+  run_.set(name_ + ".port", {address_.substr(address_.rfind(':') + 1)});
+  run_.set(name_ + ".url", {"http://" + address_ + "/mcp"});
+  run_.set(name_ + ".pid", {std::to_string(child_.pid), true});
+  if (!run_.get("first-gateway")) run_.set("first-gateway", {address_});
+}
+
+void Gateway::read_loop() {
+  std::string pending[2];
+  pollfd fds[] = {{child_.out, POLLIN, 0}, {child_.err, POLLIN, 0}};
+  while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+    if (poll(fds, 2, 50) <= 0) {
+      std::lock_guard lock(mutex_);
+      if (closed_) return;
+      continue;
+    }
+    for (int i = 0; i < 2; ++i) {
+      if (!fds[i].revents) continue;
+      char bytes[65536];
+      ssize_t n = read(fds[i].fd, bytes, sizeof bytes);
+      if (n <= 0) {
+        fds[i].fd = -1;
+        continue;
+      }
+      pending[i].append(bytes, static_cast<size_t>(n));
+      for (size_t end; (end = pending[i].find('\n')) != std::string::npos;) {
+        auto text = pending[i].substr(0, end);
+        pending[i].erase(0, end + 1);
+        run_.record(name_, i ? '!' : '|', text);
+        std::lock_guard lock(mutex_);
+        lines_.push_back(std::move(text));
+      }
+    }
+    changed_.notify_all();
+  }
+}
+
+bool Gateway::poll_exit() {
+  if (exited_) return true;
+  int status = 0;
+  if (waitpid(child_.pid, &status, WNOHANG) != child_.pid) return false;
+  exited_ = true;
+  status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  run_.record(name_, ' ', fmt::format("ended with {}", status_));
+  return true;
+}
+
+void Gateway::signal(const std::string& name) {
+  static const std::pair<const char*, int> known[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},
+                                                      {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
+                                                      {"STOP", SIGSTOP}, {"CONT", SIGCONT}};
+  for (auto [text, number] : known) {
+    if (name != text) continue;
+    run_.record(name_, ' ', "signal " + name);
+    if (!poll_exit()) kill(child_.pid, number);
+    return;
+  }
+  throw std::runtime_error("no signal " + name);
+}
+
+int Gateway::wait_exit(Clock::time_point deadline) {
+  while (!poll_exit()) {
+    if (run_.stopped()) throw Stopped{};
+    if (Clock::now() >= deadline) throw std::runtime_error("the gateway does not end");
+    std::this_thread::sleep_for(5ms);
+  }
+  return status_;
+}
+
+int Gateway::count_lines(const std::string& regex) {
+  std::regex wanted(regex);
+  int count = 0;
+  for (const auto& text : lines_) count += std::regex_search(text, wanted);
+  return count;
+}
+
+void Gateway::expect_log(const std::string& regex, int count, Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    int found = count_lines(regex);
+    if (count < 0 ? found > 0 : found == count) return;
+    if (count >= 0 && found > count) throw std::runtime_error(fmt::format("{} log lines match /{}/", found, regex));
+    if (run_.stopped()) throw Stopped{};
+    if (Clock::now() >= deadline) throw std::runtime_error(fmt::format("{} log lines match /{}/", found, regex));
+    changed_.wait_until(lock, std::min(deadline, Clock::now() + 50ms));
+  }
+}
+
+void Gateway::no_log(const std::string& regex) {
+  std::lock_guard lock(mutex_);
+  std::regex wanted(regex);
+  for (const auto& text : lines_) {
+    if (std::regex_search(text, wanted)) throw std::runtime_error("a log line that must not be: " + text);
+  }
+}
+
+std::string Gateway::complaint() {
+  std::lock_guard lock(mutex_);
+  for (const auto& text : lines_) {
+    for (auto word : {"Sanitizer", "runtime error:", "Assertion `"}) {
+      if (text.find(word) != std::string::npos) return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace lineward::wire

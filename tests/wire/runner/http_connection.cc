@@ -1,0 +1,258 @@
+#include "http_connection.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace lineward::wire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int slice(Clock::time_point deadline) {
+  auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left, 0, 50));
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(const std::string& address, Hooks hooks, Deadline) : hooks_(std::move(hooks)) {
+  auto colon = address.rfind(':');
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  if (colon == std::string::npos || inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr) != 1) {
+    throw WireError("'" + address + "' is not HOST:PORT with a numeric IPv4 host");
+  }
+  to.sin_port = htons(static_cast<uint16_t>(atoi(address.c_str() + colon + 1)));
+  fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd_ < 0 || connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) {
+    auto why = std::string(strerror(errno));
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+    throw WireError("cannot connect to " + address + ": " + why);
+  }
+  int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+HttpConnection::~HttpConnection() { close_fin(); }
+
+void HttpConnection::close_fin() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+void HttpConnection::close_rst() {
+  linger how{1, 0};
+  if (fd_ >= 0) setsockopt(fd_, SOL_SOCKET, SO_LINGER, &how, sizeof how);
+  close_fin();
+}
+
+void HttpConnection::shutdown_write() {
+  if (fd_ >= 0) ::shutdown(fd_, SHUT_WR);
+}
+
+void HttpConnection::send(std::string_view bytes, size_t step, Deadline deadline) {
+  hooks_.record('>', bytes);
+  while (!bytes.empty()) {
+    hooks_.idle();
+    if (fd_ < 0) throw WireError("the connection is closed on our side");
+    if (Clock::now() >= deadline) throw WireError("could not send everything in time");
+    pollfd fd{fd_, POLLOUT, 0};
+    if (poll(&fd, 1, slice(deadline)) <= 0) continue;
+    auto part = step ? bytes.substr(0, step) : bytes;
+    ssize_t n = ::send(fd_, part.data(), part.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n < 0) return;  // the gateway may refuse early; its answer is still to be read
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+bool HttpConnection::fill(Deadline deadline) {
+  if (end_) return false;
+  if (fd_ < 0) throw WireError("the connection is closed on our side");
+  for (;;) {
+    hooks_.idle();
+    pollfd fd{fd_, POLLIN, 0};
+    if (poll(&fd, 1, slice(deadline)) > 0) break;
+    if (Clock::now() >= deadline) throw WireError("nothing more came in time");
+  }
+  char bytes[65536];
+  ssize_t n = recv(fd_, bytes, sizeof bytes, 0);
+  if (n > 0) {
+    hooks_.record('<', {bytes, static_cast<size_t>(n)});
+    in_.append(bytes, static_cast<size_t>(n));
+    return true;
+  }
+  end_ = true;
+  reset_ = n < 0;
+  hooks_.record('<', reset_ ? "(reset)" : "(closed)");
+  return false;
+}
+
+std::string HttpConnection::read_exactly(size_t count, Deadline deadline) {
+  while (in_.size() < count) {
+    if (!fill(deadline)) throw WireError("the gateway closed the connection");
+  }
+  auto out = in_.substr(0, count);
+  in_.erase(0, count);
+  return out;
+}
+
+void HttpConnection::expect_end(Deadline deadline) {
+  while (in_.empty() && fill(deadline)) {
+  }
+  if (!in_.empty()) throw WireError("expected the end of the connection; came " + in_.substr(0, 300));
+}
+
+std::string HttpConnection::anything(Deadline until) {
+  while (in_.empty() && decoded_.empty()) {
+    try {
+      if (!fill(until)) return "(the end of the connection)";
+    } catch (const WireError&) {
+      return "";
+    }
+  }
+  return decoded_.empty() ? in_ : decoded_;
+}
+
+bool HttpConnection::take_line(std::string& line, Deadline deadline) {
+  size_t end;
+  while ((end = in_.find('\n')) == std::string::npos) {
+    if (!fill(deadline)) return false;
+  }
+  line = in_.substr(0, end);
+  in_.erase(0, end + 1);
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return true;
+}
+
+ResponseHead HttpConnection::read_head(Deadline deadline) {
+  ResponseHead head;
+  std::string line;
+  decoded_.clear();
+  do {
+    head = {};
+    if (!take_line(line, deadline)) throw WireError(reset_ ? "the connection was reset" : "the gateway closed the connection");
+    if (line.rfind("HTTP/1.", 0) != 0 || line.size() < 12) throw WireError("not a status line: " + line);
+    head.status = atoi(line.c_str() + 9);
+    while (take_line(line, deadline) && !line.empty()) {
+      auto colon = line.find(':');
+      if (colon == std::string::npos) throw WireError("not a header: " + line);
+      auto name = line.substr(0, colon);
+      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+      auto start = line.find_first_not_of(" \t", colon + 1);
+      auto value = start == std::string::npos ? "" : line.substr(start);
+      auto& slot = head.headers[name];
+      slot = slot.empty() ? value : slot + ", " + value;
+    }
+  } while (head.status == 100);
+  auto header = [&](const char* name) {
+    auto found = head.headers.find(name);
+    return found == head.headers.end() ? std::string() : found->second;
+  };
+  in_chunk_ = false;
+  left_ = 0;
+  if (head.status == 204 || head.status == 304 || head.status < 200) {
+    body_ = Body::none;
+  } else if (header("transfer-encoding").find("chunked") != std::string::npos) {
+    body_ = Body::chunked;
+  } else if (head.headers.count("content-length")) {
+    body_ = Body::length;
+    left_ = static_cast<size_t>(atoll(header("content-length").c_str()));
+  } else {
+    body_ = Body::until_close;
+  }
+  return head;
+}
+
+bool HttpConnection::more_body(Deadline deadline) {
+  if (body_ == Body::none || (body_ == Body::length && left_ == 0)) return false;
+  if (body_ == Body::chunked && left_ == 0) {
+    std::string line;
+    if (in_chunk_ && !take_line(line, deadline)) throw WireError("the connection ended within a chunk");
+    if (!take_line(line, deadline)) throw WireError("the connection ended before the last chunk");
+    auto [end, ec] = std::from_chars(line.data(), line.data() + line.size(), left_, 16);
+    if (ec != std::errc{}) throw WireError("not a chunk size: " + line);
+    in_chunk_ = true;
+    if (left_ == 0) {
+      while (take_line(line, deadline) && !line.empty()) {
+      }
+      body_ = Body::none;
+      return false;
+    }
+  }
+  if (in_.empty() && !fill(deadline)) {
+    if (body_ == Body::until_close && !reset_) return false;
+    throw WireError(reset_ ? "the connection was reset within a body" : "the connection ended within a body");
+  }
+  size_t part = body_ == Body::until_close ? in_.size() : std::min(left_, in_.size());
+  decoded_ += in_.substr(0, part);
+  in_.erase(0, part);
+  if (body_ != Body::until_close) left_ -= part;
+  return true;
+}
+
+std::string HttpConnection::read_body(Deadline deadline) {
+  while (more_body(deadline)) {
+  }
+  return std::exchange(decoded_, {});
+}
+
+bool HttpConnection::body_line(std::string& line, Deadline deadline) {
+  size_t end;
+  while ((end = decoded_.find('\n')) == std::string::npos) {
+    if (!more_body(deadline)) {
+      if (!decoded_.empty()) throw WireError("the stream ended within a line: " + decoded_);
+      return false;
+    }
+  }
+  line = decoded_.substr(0, end);
+  decoded_.erase(0, end + 1);
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  return true;
+}
+
+std::optional<SseItem> HttpConnection::read_item(Deadline deadline) {
+  SseItem item;
+  std::string line;
+  bool any = false;
+  while (body_line(line, deadline)) {
+    if (line.empty()) {
+      if (any) return item;
+      continue;
+    }
+    if (line[0] == ':' && !any) {
+      item.comment = true;
+      item.text = line.substr(1);
+      return item;
+    }
+    any = true;
+    item.text += line + "\n";
+    auto colon = std::min(line.find(':'), line.size());
+    auto field = line.substr(0, colon);
+    auto value = colon < line.size() ? line.substr(colon + 1) : "";
+    if (!value.empty() && value[0] == ' ') value.erase(0, 1);
+    if (field == "data") {
+      item.data += (item.has_data ? "\n" : "") + value;
+      item.has_data = true;
+    } else if (field == "event") {
+      item.type = value;
+    } else if (field == "id") {
+      item.id = value;
+    }
+  }
+  if (any) throw WireError("the stream ended within an event: " + item.text);
+  return std::nullopt;
+}
+
+}  // namespace lineward::wire

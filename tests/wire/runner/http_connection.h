@@ -1,0 +1,76 @@
+// One TCP connection of a client peer, with just enough HTTP/1.1 to read what a gateway answers: heads, bodies
+// (length, chunked, until close) and SSE. Blocking with deadlines; everything is thrown as WireError.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace lineward::wire {
+
+struct WireError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct ResponseHead {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case; repeated ones joined by ", "
+};
+
+struct SseItem {
+  bool comment = false;
+  std::string type, data, id, text;  // text: the comment, or all raw lines
+  bool has_data = false;
+};
+
+class HttpConnection {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+  // Called while waiting (throws to stop) and for every byte read.
+  struct Hooks {
+    std::function<void()> idle;
+    std::function<void(char direction, std::string_view)> record;
+  };
+
+  HttpConnection(const std::string& address, Hooks hooks, Deadline deadline);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  void send(std::string_view bytes, size_t step, Deadline deadline);
+  void close_fin();
+  void close_rst();
+  void shutdown_write();
+  bool closed() const { return fd_ < 0; }
+
+  std::string read_exactly(size_t count, Deadline deadline);
+  void expect_end(Deadline deadline);         // the peer closes, no byte before
+  std::string anything(Deadline until);       // what came before `until`; "" when nothing did
+
+  ResponseHead read_head(Deadline deadline);
+  std::string read_body(Deadline deadline);   // the rest of it
+  std::optional<SseItem> read_item(Deadline deadline);  // nothing: the body ended
+  void no_body() { body_ = Body::none; }
+
+ private:
+  enum class Body { none, length, chunked, until_close };
+
+  bool fill(Deadline deadline);       // reads once; false at the end
+  bool take_line(std::string& line, Deadline deadline);  // from in_, without CRLF
+  bool more_body(Deadline deadline);  // moves some bytes to decoded_; false when the body is over
+  bool body_line(std::string& line, Deadline deadline);
+
+  int fd_ = -1;
+  Hooks hooks_;
+  std::string in_, decoded_;
+  bool end_ = false, reset_ = false;
+  Body body_ = Body::none;
+  size_t left_ = 0;           // of the length or the chunk
+  bool in_chunk_ = false;
+};
+
+}  // namespace lineward::wire
