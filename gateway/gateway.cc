@@ -20,6 +20,8 @@ constexpr milliseconds kFarewell{1000};
 constexpr milliseconds kFarewellStep{10};
 constexpr milliseconds kParentCheck{500};
 
+constexpr int code(cli::ExitCode exit) { return static_cast<int>(exit); }
+
 std::string command_line(const config::Server& server) {
   std::string out = server.command;
   for (const auto& arg : server.args) out += " " + arg;
@@ -75,11 +77,11 @@ Gateway::~Gateway() {
 int Gateway::start() {
   auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] {
     log::write(log::Level::error, "spawner.lost", {{"why", "the process that starts servers has died"}});
-    finish(cli::kSoftware);
+    finish(code(cli::ExitCode::internal));
   });
   if (!spawner) {
     fmt::print(stderr, "lineward: {}\n", spawner.error().text);
-    return cli::kSoftware;
+    return code(cli::ExitCode::internal);
   }
   spawner_ = std::move(*spawner);
   front_ = std::make_unique<client::HttpFront>(loop_, config_.listen, paths(config_), exchanges_);
@@ -90,9 +92,9 @@ int Gateway::start() {
     fmt::print(stderr, "lineward: {}\n", failure.text);
     if (failure.in_use) {
       fmt::print(stderr, "  fix   choose another address (--listen :8010) or stop what listens there\n");
-      return cli::kTempFail;
+      return code(cli::ExitCode::temporary);
     }
-    return failure.not_permitted ? cli::kNoPermission : cli::kUsage;
+    return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
   }
   for (const auto& server : config_.servers) {
     if (server.disabled) continue;
@@ -100,7 +102,7 @@ int Gateway::start() {
     exchanges_.add_upstream(*upstream, server);
     if (options_.exit_with_upstream) {
       upstream->on_lost([this] {
-        exit_code_ = cli::kUnavailable;
+        exit_code_ = code(cli::ExitCode::unavailable);
         drain();
       });
     }
@@ -110,7 +112,7 @@ int Gateway::start() {
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
   if (options_.exit_with_parent) watch_parent();
   greet();
-  return cli::kOk;
+  return code(cli::ExitCode::ok);
 }
 
 void Gateway::greet() {
@@ -141,7 +143,7 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
     fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, verdict.failure.text);
     if (!verdict.failure.last_stderr.empty()) fmt::print(stderr, "    stderr {}\n", verdict.failure.last_stderr);
     if (options_.exit_with_upstream) {
-      exit_code_ = cli::kUnavailable;
+      exit_code_ = code(cli::ExitCode::unavailable);
       drain();
     }
   }
@@ -149,7 +151,7 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
 }
 
 int Gateway::run() {
-  if (int code = start(); code != cli::kOk) return code;
+  if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
   loop_.run();
   return exit_code_;
 }
@@ -205,9 +207,9 @@ void Gateway::stop_upstreams() {
   (*step)();
 }
 
-void Gateway::finish(int code) {
-  exit_code_ = code;
-  log::write(log::Level::info, "stop", {{"code", code}});
+void Gateway::finish(int exit) {
+  exit_code_ = exit;
+  log::write(log::Level::info, "stop", {{"code", exit}});
   loop_.stop();
 }
 

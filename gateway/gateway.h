@@ -21,6 +21,7 @@ struct RunOptions {
   std::string source;  // where the configuration came from, for the first line
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
+  bool quiet = false;
 };
 
 class Gateway {
@@ -39,7 +40,7 @@ class Gateway {
   void on_signal(int signal);
   void drain();
   void stop_upstreams();
-  void finish(int code);
+  void finish(int exit);
   void watch_parent();
 
   const config::Config& config_;

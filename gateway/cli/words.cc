@@ -6,7 +6,9 @@
 namespace lineward::cli {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n';
+}
 
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -20,8 +22,8 @@ std::string_view base_name(std::string_view path) {
 
 bool is_runner(std::string_view program) {
   static constexpr std::array<std::string_view, 16> kRunners = {
-      "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "node", "deno", "uv", "uvx", "pipx", "tsx", "env", "poetry",
-      "sudo"};
+      "npx",  "npm", "pnpm", "pnpx", "yarn", "bun", "bunx",   "node",
+      "deno", "uv",  "uvx",  "pipx", "tsx",  "env", "poetry", "sudo"};
   return is_one_of(kRunners, program) || program.substr(0, 6) == "python";
 }
 
@@ -42,18 +44,21 @@ std::string_view telling_word(const std::vector<std::string>& words) {
   if (!is_runner(program)) return words[0];
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];
-    bool skip = word.empty() || word[0] == '-' || is_runner_verb(word) || word.find('=') != std::string_view::npos;
-    if (!skip || (i == words.size() - 1 && !word.empty() && word[0] != '-')) return word;
+    bool assignment = program == "env" && word.find('=') != std::string_view::npos;
+    if (word.empty() || word[0] == '-' || assignment) continue;
+    if (!is_runner_verb(word) && !is_runner(base_name(word))) return word;
   }
   return words[0];
 }
 
 void drop_suffix(std::string_view& name, std::string_view suffix) {
-  if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) name.remove_suffix(suffix.size());
+  if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix)
+    name.remove_suffix(suffix.size());
 }
 
 void drop_prefix(std::string_view& name, std::string_view prefix) {
-  if (name.size() > prefix.size() && name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());
+  if (name.size() > prefix.size() && name.substr(0, prefix.size()) == prefix)
+    name.remove_prefix(prefix.size());
 }
 
 }  // namespace
@@ -100,12 +105,16 @@ std::string name_from_command(const std::vector<std::string>& words) {
   std::string_view name = base_name(telling_word(words));
   size_t version = name.find_first_of("@:=<>[", 1);
   if (version != std::string_view::npos) name = name.substr(0, version);
-  for (std::string_view suffix : {".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".exe"}) drop_suffix(name, suffix);
-  for (std::string_view prefix : {"mcp-server-", "mcp_server_", "server-", "mcp-"}) drop_prefix(name, prefix);
-  for (std::string_view suffix : {"-mcp-server", "_mcp_server", "-mcp", "_mcp"}) drop_suffix(name, suffix);
+  for (std::string_view suffix : {".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".exe"})
+    drop_suffix(name, suffix);
+  for (std::string_view prefix : {"mcp-server-", "mcp_server_", "server-", "mcp-"})
+    drop_prefix(name, prefix);
+  for (std::string_view suffix : {"-mcp-server", "_mcp_server", "-mcp", "_mcp"})
+    drop_suffix(name, suffix);
   std::string clean;
   for (char c : name.substr(0, kLongest)) {
-    bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
     clean += fine ? c : '-';
   }
   size_t first = clean.find_first_not_of('-');

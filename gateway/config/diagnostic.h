@@ -20,7 +20,8 @@ struct Diagnostic {
   std::string origin;  // a flag or an environment variable when the value came from there
 };
 
-// A stretch of the file that is never shown: values of env and headers. The end is one past the last character.
+// A stretch of the file that is never shown: values of env and headers. The end is one past the last
+// character.
 struct SecretSpan {
   int line = 0;
   int column = 0;

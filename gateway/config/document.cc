@@ -252,7 +252,8 @@ bool ends_with(std::string_view text, std::string_view ending) {
 }  // namespace
 
 const Member* Node::find(std::string_view key) const {
-  auto found = std::find_if(members.begin(), members.end(), [key](const Member& member) { return member.key == key; });
+  auto found =
+      std::find_if(members.begin(), members.end(), [key](const Member& member) { return member.key == key; });
   return found == members.end() ? nullptr : &*found;
 }
 

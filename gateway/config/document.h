@@ -1,5 +1,5 @@
-// YAML or JSON text as a tree of nodes that remember where they stand. Scalars stay raw text: their type is decided by
-// the option they belong to, never by how they look.
+// YAML or JSON text as a tree of nodes that remember where they stand. Scalars stay raw text: their type is
+// decided by the option they belong to, never by how they look.
 #pragma once
 
 #include <cstddef>

@@ -15,12 +15,17 @@ struct Unit {
 
 constexpr std::array<Unit, 5> kTimeUnits = {
     {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
-constexpr std::array<Unit, 4> kSizeUnits = {{{"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1024}, {"B", 1}}};
+constexpr std::array<Unit, 4> kSizeUnits = {
+    {{"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1024}, {"B", 1}}};
 constexpr uint64_t kLongest = 3650ull * 86'400'000;  // ten years, in milliseconds
 constexpr uint64_t kLargest = 1ull << 50;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 size_t count_while(std::string_view text, bool (*accepts)(char)) {
   return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), accepts) - text.begin());
@@ -52,7 +57,8 @@ bool take_quantity(std::string_view& text, Quantity& out) {
 
 uint64_t to_number(std::string_view digits) {
   uint64_t value = 0;
-  for (char c : digits) value = value * 10 + static_cast<uint64_t>(c - '0');
+  for (char c : digits)
+    value = value * 10 + static_cast<uint64_t>(c - '0');
   return value;
 }
 
@@ -61,7 +67,8 @@ bool scale_up(const Quantity& quantity, uint64_t scale, uint64_t limit, uint64_t
   uint64_t whole = to_number(quantity.whole);
   if (whole > limit / scale) return false;
   uint64_t divisor = 1;
-  for (size_t i = 0; i < quantity.fraction.size(); ++i) divisor *= 10;
+  for (size_t i = 0; i < quantity.fraction.size(); ++i)
+    divisor *= 10;
   uint64_t scaled = to_number(quantity.fraction) * scale;
   if (scaled % divisor != 0) return false;
   out = whole * scale + scaled / divisor;
@@ -84,7 +91,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     Quantity quantity;
     if (!take_quantity(rest, quantity)) return fail("not a duration: write 500ms, 30s, 2m, 1h or 1h30m");
     size_t unit = next_unit;
-    while (unit < kTimeUnits.size() && kTimeUnits[unit].name != quantity.unit) ++unit;
+    while (unit < kTimeUnits.size() && kTimeUnits[unit].name != quantity.unit)
+      ++unit;
     if (unit == kTimeUnits.size()) {
       return fail("not a duration: the units are ms, s, m, h and d, the larger ones first");
     }

@@ -11,7 +11,8 @@ size_t end_of_string(std::string_view text, size_t at) {
   return at < text.size() ? at + 1 : text.size();
 }
 
-// One past a comment that starts at `at`, or `at`. An unclosed /* is left as it stands, for the parser to refuse.
+// One past a comment that starts at `at`, or `at`. An unclosed /* is left as it stands, for the parser to
+// refuse.
 size_t end_of_comment(std::string_view text, size_t at) {
   if (text.substr(at, 2) == "//") {
     size_t end = text.find('\n', at);

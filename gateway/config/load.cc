@@ -62,8 +62,10 @@ void apply_environment(const EnvLookup& env, LoadResult& result) {
     std::optional<std::string> text = name.empty() ? std::nullopt : env(name);
     if (text && !text->empty()) apply({std::string(path), *text, name}, result);
   };
-  for (const Option& option : options()) one(option.path, option.env_name());
-  for (std::string_view path : kLater) one(path, env_name_of(path));
+  for (const Option& option : options())
+    one(option.path, option.env_name());
+  for (std::string_view path : kLater)
+    one(path, env_name_of(path));
 }
 
 void check_names(const std::vector<Server>& servers, LoadResult& result) {
@@ -105,7 +107,9 @@ bool LoadResult::has(Severity severity) const {
                      [severity](const Diagnostic& diagnostic) { return diagnostic.severity == severity; });
 }
 
-bool LoadResult::ok() const { return !has(Severity::error); }
+bool LoadResult::ok() const {
+  return !has(Severity::error);
+}
 
 std::string LoadResult::report(bool colour) const {
   return render_report(diagnostics, {name, text, &secrets}, colour);
@@ -120,7 +124,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   Server defaults;
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
-    TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files});
+    TreeReader reader(result.config, result.diagnostics,
+                      {options.env, options.directory, options.read_files});
     reader.read(document.root);
     defaults = reader.defaults();
   } else {
@@ -128,10 +133,12 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   }
   add_servers(options.servers, defaults, result);
   apply_environment(options.env, result);
-  for (const Setting& setting : options.settings) apply(setting, result);
-  std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
-  });
+  for (const Setting& setting : options.settings)
+    apply(setting, result);
+  std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) {
+                     return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
+                   });
   return result;
 }
 

@@ -80,7 +80,8 @@ constexpr Synonym kSynonyms[] = {
 
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (size_t j = 0; j <= b.size(); ++j)
+    last[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
@@ -137,7 +138,8 @@ std::string_view address_fault(std::string_view address) {
   constexpr std::string_view kShape = "write host:port, :port, [::1]:port or unix:/path";
   if (address.substr(0, 5) == "unix:") {
     std::string_view path = address.substr(5);
-    if (path.empty() || path[0] != '/') return "a unix socket needs an absolute path: unix:/run/lineward/mcp.sock";
+    if (path.empty() || path[0] != '/')
+      return "a unix socket needs an absolute path: unix:/run/lineward/mcp.sock";
     return path.size() > 107 ? "the path of a unix socket has at most 107 bytes" : std::string_view();
   }
   size_t colon = address.rfind(':');
@@ -145,11 +147,14 @@ std::string_view address_fault(std::string_view address) {
   std::string_view host = address.substr(0, colon);
   std::string_view port = address.substr(colon + 1);
   bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (!bracketed && host.find(':') != std::string_view::npos) return "an IPv6 address needs brackets: [::1]:8000";
+  if (!bracketed && host.find(':') != std::string_view::npos)
+    return "an IPv6 address needs brackets: [::1]:8000";
   if (host.find_first_of(" \t/@") != std::string_view::npos) return kShape;
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string_view::npos) return kShape;
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string_view::npos)
+    return kShape;
   unsigned number = 0;
-  for (char c : port) number = number * 10 + static_cast<unsigned>(c - '0');
+  for (char c : port)
+    number = number * 10 + static_cast<unsigned>(c - '0');
   return number > 65535 ? "a port is at most 65535" : std::string_view();
 }
 

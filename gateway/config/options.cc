@@ -15,36 +15,60 @@ constexpr uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute,
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 constexpr uint64_t kMillion = 1'000'000;
 
-void assign(milliseconds& field, const Value& value) { field = value.duration; }
-void assign(bool& field, const Value& value) { field = value.flag; }
-void assign(uint32_t& field, const Value& value) { field = static_cast<uint32_t>(value.number); }
-void assign(uint64_t& field, const Value& value) { field = value.number; }
-void assign(std::string& field, const Value& value) { field = value.text; }
-void assign(std::vector<std::string>& field, const Value& value) { field = value.list; }
-void assign(std::vector<std::pair<std::string, std::string>>& field, const Value& value) { field = value.map; }
+void assign(milliseconds& field, const Value& value) {
+  field = value.duration;
+}
+void assign(bool& field, const Value& value) {
+  field = value.flag;
+}
+void assign(uint32_t& field, const Value& value) {
+  field = static_cast<uint32_t>(value.number);
+}
+void assign(uint64_t& field, const Value& value) {
+  field = value.number;
+}
+void assign(std::string& field, const Value& value) {
+  field = value.text;
+}
+void assign(std::vector<std::string>& field, const Value& value) {
+  field = value.list;
+}
+void assign(std::vector<std::pair<std::string, std::string>>& field, const Value& value) {
+  field = value.map;
+}
 template <class Choice, std::enable_if_t<std::is_enum_v<Choice>, int> = 0>
 void assign(Choice& field, const Value& value) {
   field = static_cast<Choice>(value.number);
 }
 
 std::string nth_choice(std::string_view choices, uint64_t index) {
-  for (; index > 0; --index) choices.remove_prefix(choices.find('|') + 1);
+  for (; index > 0; --index)
+    choices.remove_prefix(choices.find('|') + 1);
   return std::string(choices.substr(0, choices.find('|')));
 }
 
-std::string spell(milliseconds field, Kind, std::string_view) { return format_duration(field); }
-std::string spell(bool field, Kind, std::string_view) { return field ? "true" : "false"; }
+std::string spell(milliseconds field, Kind, std::string_view) {
+  return format_duration(field);
+}
+std::string spell(bool field, Kind, std::string_view) {
+  return field ? "true" : "false";
+}
 std::string spell(uint64_t field, Kind kind, std::string_view) {
   return kind == Kind::size ? format_size(field) : std::to_string(field);
 }
-std::string spell(uint32_t field, Kind kind, std::string_view none) { return spell(uint64_t{field}, kind, none); }
-std::string spell(const std::string& field, Kind, std::string_view) { return field; }
+std::string spell(uint32_t field, Kind kind, std::string_view none) {
+  return spell(uint64_t{field}, kind, none);
+}
+std::string spell(const std::string& field, Kind, std::string_view) {
+  return field;
+}
 std::string spell(const std::vector<std::string>& field, Kind, std::string_view) {
   return fmt::format("{}", fmt::join(field, ","));
 }
 std::string spell(const std::vector<std::pair<std::string, std::string>>& field, Kind, std::string_view) {
   std::string names;
-  for (const auto& [name, value] : field) names += (names.empty() ? "" : ",") + name;
+  for (const auto& [name, value] : field)
+    names += (names.empty() ? "" : ",") + name;
   return names;
 }
 template <class Choice, std::enable_if_t<std::is_enum_v<Choice>, int> = 0>
@@ -83,15 +107,20 @@ using Check = std::string_view (*)(const Value&);
 template <auto... Path>
 Option row(std::string_view path, Kind kind, std::string_view fallback, Range range, std::string_view help,
            Check check = nullptr) {
-  return {path, kind, fallback, range.least, range.most, {}, help, check, Field<Path...>::set, Field<Path...>::show};
+  return {path, kind, fallback, range.least,         range.most,
+          {},   help, check,    Field<Path...>::set, Field<Path...>::show};
 }
 
 template <auto... Path>
-Option choice(std::string_view path, std::string_view choices, std::string_view fallback, std::string_view help) {
-  return {path, Kind::choice, fallback, 0, 0, choices, help, nullptr, Field<Path...>::set, Field<Path...>::show};
+Option choice(std::string_view path, std::string_view choices, std::string_view fallback,
+              std::string_view help) {
+  return {
+      path, Kind::choice, fallback, 0, 0, choices, help, nullptr, Field<Path...>::set, Field<Path...>::show};
 }
 
-std::string_view check_address(const Value& value) { return address_fault(value.text); }
+std::string_view check_address(const Value& value) {
+  return address_fault(value.text);
+}
 
 std::string_view check_path(const Value& value) {
   if (value.text.empty() || value.text[0] != '/') return "a path begins with /";
@@ -113,15 +142,18 @@ std::string_view check_command(const Value& value) {
 void listen_rows(std::vector<Option>& rows) {
   using L = Listen;
   constexpr auto k = &Config::listen;
-  rows.push_back(row<k, &L::address>("listen.address", Kind::text, "127.0.0.1:8000", {},
-                                     "Where clients connect: host:port, :port (every interface) or unix:/path.",
-                                     check_address));
+  rows.push_back(row<k, &L::address>(
+      "listen.address", Kind::text, "127.0.0.1:8000", {},
+      "Where clients connect: host:port, :port (every interface) or unix:/path.", check_address));
   rows.push_back(row<k, &L::path>("listen.path", Kind::text, "/mcp", {},
-                                  "The MCP path; several servers are below it by name: /mcp/<name>.", check_path));
-  rows.push_back(row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
-                                           "Host names clients may use, besides the address itself and localhost."));
-  rows.push_back(row<k, &L::allowed_origins>("listen.allowedOrigins", Kind::list, "", {},
-                                             "Origins of web pages that may call; any other Origin is refused."));
+                                  "The MCP path; several servers are below it by name: /mcp/<name>.",
+                                  check_path));
+  rows.push_back(
+      row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
+                                "Host names clients may use, besides the address itself and localhost."));
+  rows.push_back(
+      row<k, &L::allowed_origins>("listen.allowedOrigins", Kind::list, "", {},
+                                  "Origins of web pages that may call; any other Origin is refused."));
   rows.push_back(row<k, &L::max_connections>("listen.maxConnections", Kind::count, "10000", {1, kMillion},
                                              "Client connections at once."));
   rows.push_back(row<k, &L::head_timeout>("listen.headTimeout", Kind::duration, "10s", {10, kHour},
@@ -130,8 +162,9 @@ void listen_rows(std::vector<Option>& rows) {
                                           "A whole request body."));
   rows.push_back(row<k, &L::idle_timeout>("listen.idleTimeout", Kind::duration, "75s", {10, kDay},
                                           "A keep-alive connection with nothing in flight."));
-  rows.push_back(row<k, &L::keep_alive>("listen.keepAlive", Kind::duration, "15s", {100, kHour},
-                                        "How often a quiet event stream gets a comment, so that nothing between cuts it."));
+  rows.push_back(row<k, &L::keep_alive>(
+      "listen.keepAlive", Kind::duration, "15s", {100, kHour},
+      "How often a quiet event stream gets a comment, so that nothing between cuts it."));
   rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
                                             "The largest request body."));
   rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},
@@ -155,8 +188,9 @@ void gateway_rows(std::vector<Option>& rows) {
       "After the signal: still accept for this long, already not ready, so that load balancers notice."));
   rows.push_back(row<&Config::shutdown, &Shutdown::drain>("shutdown.drain", Kind::duration, "25s", {0, kDay},
                                                           "How long calls in flight may finish after that."));
-  rows.push_back(choice<&Config::log, &Log::format>(
-      "log.format", "auto|text|logfmt|json", "auto", "auto is text on a terminal, else logfmt. Always on stderr."));
+  rows.push_back(
+      choice<&Config::log, &Log::format>("log.format", "auto|text|logfmt|json", "auto",
+                                         "auto is text on a terminal, else logfmt. Always on stderr."));
   rows.push_back(choice<&Config::log, &Log::level>("log.level", "debug|info|warn|error", "info",
                                                    "The least important line that is written."));
 }
@@ -164,63 +198,80 @@ void gateway_rows(std::vector<Option>& rows) {
 void server_rows(std::vector<Option>& rows) {
   using S = Server;
   rows.push_back(row<&S::command>("mcpServers.*.command", Kind::text, "", {},
-                                  "The program, started without a shell: signals reach the real process.", check_command));
+                                  "The program, started without a shell: signals reach the real process.",
+                                  check_command));
   rows.push_back(row<&S::args>("mcpServers.*.args", Kind::list, "", {}, "Its arguments, one by one."));
-  rows.push_back(row<&S::env>("mcpServers.*.env", Kind::map, "", {},
-                              "Environment, added last. ${env:NAME}, ${NAME:-default} and ${file:/path} are replaced."));
-  rows.push_back(row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
-                                   "A file of NAME=value lines, below `env` in rank; relative to this file."));
+  rows.push_back(
+      row<&S::env>("mcpServers.*.env", Kind::map, "", {},
+                   "Environment, added last. ${env:NAME}, ${NAME:-default} and ${file:/path} are replaced."));
+  rows.push_back(
+      row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
+                        "A file of NAME=value lines, below `env` in rank; relative to this file."));
   rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
   rows.push_back(row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::flag, "true", {},
                                       "false: it gets only PATH HOME LANG TZ TMPDIR and `env`."));
-  rows.push_back(choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
-                                          "Which MCP it speaks; auto asks server/discover, then initialize."));
+  rows.push_back(
+      choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
+                               "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
                                        "Who shares one process."));
-  rows.push_back(row<&S::instances>("mcpServers.*.instances", Kind::count, "16", {1, 10000}, "At most that many processes."));
-  rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m", {kSecond, 30 * kDay},
+  rows.push_back(row<&S::instances>("mcpServers.*.instances", Kind::count, "16", {1, 10000},
+                                    "At most that many processes."));
+  rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
+                                        {kSecond, 30 * kDay},
                                         "A process nobody used for this long is stopped."));
-  rows.push_back(choice<&S::cancel>("mcpServers.*.cancel", "send|never|kill", "send",
-                                    "never: cancels crash it; kill: it is ended when it ignores one past cancelGrace."));
+  rows.push_back(
+      choice<&S::cancel>("mcpServers.*.cancel", "send|never|kill", "send",
+                         "never: cancels crash it; kill: it is ended when it ignores one past cancelGrace."));
   rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
                                          "tolerant: lines that are no MCP message are logged, not fatal."));
   rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},
-                                "file:// URIs that answer roots/list where no client session does.", check_roots));
-  rows.push_back(row<&S::required>("mcpServers.*.required", Kind::flag, "false", {}, "The gateway is ready only when it is."));
-  rows.push_back(row<&S::disabled>("mcpServers.*.disabled", Kind::flag, "false", {}, "Kept in the file, never started."));
+                                "file:// URIs that answer roots/list where no client session does.",
+                                check_roots));
+  rows.push_back(row<&S::required>("mcpServers.*.required", Kind::flag, "false", {},
+                                   "The gateway is ready only when it is."));
+  rows.push_back(row<&S::disabled>("mcpServers.*.disabled", Kind::flag, "false", {},
+                                   "Kept in the file, never started."));
 }
 
 void inherited_rows(std::vector<Option>& rows) {
   constexpr auto t = &Server::timeouts;
   constexpr auto l = &Server::limits;
-  rows.push_back(row<t, &Timeouts::startup>("mcpServers.*.timeouts.startup", Kind::duration, "60s", {10, kDay},
-                                            "From its start until it answers the handshake."));
-  rows.push_back(row<t, &Timeouts::request>("mcpServers.*.timeouts.request", Kind::duration, "60s", {1, 30 * kDay},
-                                            "No answer and no progress for this long."));
+  rows.push_back(row<t, &Timeouts::startup>("mcpServers.*.timeouts.startup", Kind::duration, "60s",
+                                            {10, kDay}, "From its start until it answers the handshake."));
+  rows.push_back(row<t, &Timeouts::request>("mcpServers.*.timeouts.request", Kind::duration, "60s",
+                                            {1, 30 * kDay}, "No answer and no progress for this long."));
   rows.push_back(row<t, &Timeouts::max_duration>("mcpServers.*.timeouts.maxDuration", Kind::duration, "10m",
                                                  {1, 30 * kDay}, "The hard end of a call; never restarts."));
-  rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m", {kSecond, 30 * kDay},
+  rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m",
+                                         {kSecond, 30 * kDay},
                                          "While the server's question waits for its client."));
-  rows.push_back(row<t, &Timeouts::cancel_grace>("mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
-                                                 "How long a cancelled call may still answer before it counts as ignored."));
-  rows.push_back(row<t, &Timeouts::progress_resets>("mcpServers.*.timeouts.progressResets", Kind::flag, "true", {},
+  rows.push_back(row<t, &Timeouts::cancel_grace>(
+      "mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
+      "How long a cancelled call may still answer before it counts as ignored."));
+  rows.push_back(row<t, &Timeouts::progress_resets>("mcpServers.*.timeouts.progressResets", Kind::flag,
+                                                    "true", {},
                                                     "A progress notification restarts `request`."));
-  rows.push_back(row<l, &Limits::max_in_flight>("mcpServers.*.limits.maxInFlight", Kind::count, "64", {1, 100000},
+  rows.push_back(row<l, &Limits::max_in_flight>("mcpServers.*.limits.maxInFlight", Kind::count, "64",
+                                                {1, 100000},
                                                 "Calls at once; listens and parked calls are not counted."));
   rows.push_back(row<l, &Limits::max_queue>("mcpServers.*.limits.maxQueue", Kind::count, "256", {0, kMillion},
                                             "Calls that wait for their turn."));
-  rows.push_back(row<l, &Limits::queue_timeout>("mcpServers.*.limits.queueTimeout", Kind::duration, "10s", {0, kDay},
-                                                "How long they wait."));
-  rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size, "32MiB",
-                                                    {kKiB, 2 * kGiB}, "The largest message from the server."));
-  rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration, "200ms",
-                                                          {1, kHour}, "The first pause after it died; doubles."));
-  rows.push_back(row<&Server::restart, &Restart::max_backoff>("mcpServers.*.restart.maxBackoff", Kind::duration, "30s",
-                                                              {1, kDay}, "The longest pause."));
-  rows.push_back(row<&Server::stop, &Stop::stdin_grace>("mcpServers.*.stop.stdinGrace", Kind::duration, "2s", {0, kHour},
-                                                        "From closing its stdin to SIGTERM."));
-  rows.push_back(row<&Server::stop, &Stop::term_grace>("mcpServers.*.stop.termGrace", Kind::duration, "5s", {0, kHour},
-                                                       "From SIGTERM to SIGKILL, both to its whole process group."));
+  rows.push_back(row<l, &Limits::queue_timeout>("mcpServers.*.limits.queueTimeout", Kind::duration, "10s",
+                                                {0, kDay}, "How long they wait."));
+  rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
+                                                    "32MiB", {kKiB, 2 * kGiB},
+                                                    "The largest message from the server."));
+  rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration,
+                                                          "200ms", {1, kHour},
+                                                          "The first pause after it died; doubles."));
+  rows.push_back(row<&Server::restart, &Restart::max_backoff>(
+      "mcpServers.*.restart.maxBackoff", Kind::duration, "30s", {1, kDay}, "The longest pause."));
+  rows.push_back(row<&Server::stop, &Stop::stdin_grace>("mcpServers.*.stop.stdinGrace", Kind::duration, "2s",
+                                                        {0, kHour}, "From closing its stdin to SIGTERM."));
+  rows.push_back(
+      row<&Server::stop, &Stop::term_grace>("mcpServers.*.stop.termGrace", Kind::duration, "5s", {0, kHour},
+                                            "From SIGTERM to SIGKILL, both to its whole process group."));
 }
 
 std::vector<Option> all_rows() {
@@ -239,13 +290,21 @@ const std::vector<Option>& options() {
   return table;
 }
 
-bool Option::per_server() const { return path.substr(0, kServerPrefix.size()) == kServerPrefix; }
+bool Option::per_server() const {
+  return path.substr(0, kServerPrefix.size()) == kServerPrefix;
+}
 
-bool Option::inherited() const { return per_server() && key().find('.') != std::string::npos; }
+bool Option::inherited() const {
+  return per_server() && key().find('.') != std::string::npos;
+}
 
-std::string_view Option::leaf() const { return path.substr(path.rfind('.') + 1); }
+std::string_view Option::leaf() const {
+  return path.substr(path.rfind('.') + 1);
+}
 
-std::string Option::key() const { return std::string(per_server() ? path.substr(kServerPrefix.size()) : path); }
+std::string Option::key() const {
+  return std::string(per_server() ? path.substr(kServerPrefix.size()) : path);
+}
 
 std::string Option::env_name() const {
   if (per_server() || kind == Kind::list || kind == Kind::map) return {};

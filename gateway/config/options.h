@@ -1,5 +1,6 @@
-// The one table of options: name, type, default, range and help. The loader, the command line's help, the reference
-// file conf/every-option.yaml and the tests are made from it; an option that is not here does not exist.
+// The one table of options: name, type, default, range and help. The loader, the command line's help, the
+// reference file conf/every-option.yaml and the tests are made from it; an option that is not here does not
+// exist.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +39,13 @@ struct Option {
   std::string (*show)(const Config&, const Server&, Kind, std::string_view choices);
 
   bool per_server() const;
-  bool inherited() const;        // may stand under `defaults:`
+  bool inherited() const;  // may stand under `defaults:`
   std::string_view leaf() const;
   std::string key() const;       // without "mcpServers.*."
   std::string env_name() const;  // LINEWARD_…, or empty where there is none
-  std::string shown(const Config& config, const Server& server) const { return show(config, server, kind, choices); }
+  std::string shown(const Config& config, const Server& server) const {
+    return show(config, server, kind, choices);
+  }
 };
 
 inline constexpr std::string_view kServerPrefix = "mcpServers.*.";
@@ -60,7 +63,8 @@ struct Misfit {
   std::string note;
 };
 
-// Types a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option says otherwise.
+// Types a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option says
+// otherwise.
 Result<Value, Misfit> read_value(const Option& option, std::string_view text);
 // Empty when the value is in range and passes the option's own check.
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text);

@@ -21,7 +21,8 @@ std::string accepted(const Option& option) {
   std::string text(kind_name(option.kind));
   if (option.kind == Kind::choice) {
     text = option.choices;
-    for (size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar)) text.replace(bar, 1, " | ");
+    for (size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar))
+      text.replace(bar, 1, " | ");
   }
   if (option.least != 0 || option.most != 0) {
     text += fmt::format(", {} to {}", bound(option.kind, option.least), bound(option.kind, option.most));
@@ -81,9 +82,15 @@ std::vector<const Option*> select(bool (*wanted)(const Option&)) {
   return rows;
 }
 
-bool of_gateway(const Option& option) { return !option.per_server(); }
-bool of_one_server(const Option& option) { return option.per_server() && !option.inherited(); }
-bool of_defaults(const Option& option) { return option.inherited(); }
+bool of_gateway(const Option& option) {
+  return !option.per_server();
+}
+bool of_one_server(const Option& option) {
+  return option.per_server() && !option.inherited();
+}
+bool of_defaults(const Option& option) {
+  return option.inherited();
+}
 
 std::string topic_of(const Option& option) {
   std::string key = option.key();
@@ -94,7 +101,8 @@ std::string topic_of(const Option& option) {
 constexpr std::string_view kTimeoutsIntroduction =
     "How the clocks of a call follow each other:\n"
     "  queue -> startup -> request (restarts at each progress) <= maxDuration (never restarts)\n"
-    "When one runs out the server is told to cancel, gets cancelGrace to do so, and the client gets error 504.\n"
+    "When one runs out the server is told to cancel, gets cancelGrace to do so, and the client gets error "
+    "504.\n"
     "While the server's question waits for its client, only `park` runs.\n\n";
 
 }  // namespace
@@ -103,11 +111,16 @@ std::string options_yaml() {
   std::string out =
       "# Every option with its default, printed by: lineward options --format yaml\n"
       "# Copy the lines you want to change; whatever is not written has the value shown here.\n"
-      "# The environment variable behind an option outranks this file, a command-line flag outranks both.\n\n";
+      "# The environment variable behind an option outranks this file, a command-line flag outranks "
+      "both.\n\n";
   add_groups(select(of_gateway), "", out);
-  out += "\n# What every server below has unless it says otherwise; each may also stand at one server.\ndefaults:\n";
+  out +=
+      "\n# What every server below has unless it says otherwise; each may also stand at one "
+      "server.\ndefaults:\n";
   add_groups(select(of_defaults), "  ", out);
-  out += "\nmcpServers:\n  # The name is the last part of the server's path when there are several: /mcp/everything\n";
+  out +=
+      "\nmcpServers:\n  # The name is the last part of the server's path when there are several: "
+      "/mcp/everything\n";
   out += "  everything:\n";
   add_groups(select(of_one_server), "    ", out);
   return out;

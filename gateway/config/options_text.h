@@ -1,4 +1,5 @@
-// The option table as text for people: the commented file with every default, and the pages of `lineward help`.
+// The option table as text for people: the commented file with every default, and the pages of `lineward
+// help`.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@ namespace lineward::config {
 
 // conf/every-option.yaml: a valid configuration in which every option stands with its default.
 std::string options_yaml();
-// The options of one group ("listen", "timeouts", "servers", …) or of all ("options"); empty for an unknown topic.
+// The options of one group ("listen", "timeouts", "servers", …) or of all ("options"); empty for an unknown
+// topic.
 std::string options_help(std::string_view topic);
 std::vector<std::string> help_topics();
 

@@ -8,7 +8,8 @@
 namespace lineward::config {
 namespace {
 
-Unexpected<Misfit> misfit(std::string code, std::string message, std::string hint = {}, std::string note = {}) {
+Unexpected<Misfit> misfit(std::string code, std::string message, std::string hint = {},
+                          std::string note = {}) {
   return {Misfit{std::move(code), std::move(message), std::move(hint), std::move(note)}};
 }
 
@@ -49,7 +50,8 @@ Result<Value, Misfit> read_count(std::string_view text) {
     return misfit("wrong-type", fmt::format("'{}' is not a whole number", clip(text)));
   }
   Value value;
-  for (char c : text) value.number = value.number * 10 + static_cast<uint64_t>(c - '0');
+  for (char c : text)
+    value.number = value.number * 10 + static_cast<uint64_t>(c - '0');
   return value;
 }
 
@@ -93,7 +95,8 @@ std::string clip(std::string_view text) {
   }
   if (text.size() <= kLongest) return shown;
   // Never cut a character of several bytes in two.
-  while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80) shown.pop_back();
+  while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80)
+    shown.pop_back();
   if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xC0) shown.pop_back();
   return shown + "…";
 }
@@ -116,7 +119,8 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text) {
 
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text) {
   bool ranged = option.least != 0 || option.most != 0;
-  uint64_t size = option.kind == Kind::duration ? static_cast<uint64_t>(value.duration.count()) : value.number;
+  uint64_t size =
+      option.kind == Kind::duration ? static_cast<uint64_t>(value.duration.count()) : value.number;
   if (ranged && (size < option.least || size > option.most)) {
     return misfit("out-of-range", fmt::format("{} is out of range for {}", clip(text), option.key()),
                   fmt::format("from {} to {}", spell_bound(option.kind, option.least),

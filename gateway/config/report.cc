@@ -35,7 +35,8 @@ class Mask {
 
   const SecretSpan* at(int column) {
     if (spans_ == nullptr) return nullptr;
-    while (next_ < spans_->size() && ends_before((*spans_)[next_], column)) ++next_;
+    while (next_ < spans_->size() && ends_before((*spans_)[next_], column))
+      ++next_;
     if (next_ == spans_->size()) return nullptr;
     const SecretSpan& span = (*spans_)[next_];
     bool begun = span.line < line_ || (span.line == line_ && span.column <= column);
@@ -99,7 +100,8 @@ Shown show_line(std::string_view line, const Diagnostic& at, const std::vector<S
   int end = std::min(size, start + kWidest);
   cut = cut || start > 0;
   if (cut) shown.text = "…";
-  for (int i = start; i < end; ++i) shown.text += cells[static_cast<size_t>(i)];
+  for (int i = start; i < end; ++i)
+    shown.text += cells[static_cast<size_t>(i)];
   if (end < size || more) shown.text += "…";
   shown.caret = from - start + (cut ? 1 : 0);
   shown.length = std::max(1, std::min(to, end) - from);
@@ -134,10 +136,12 @@ std::string place_of(const Diagnostic& diagnostic, const ReportSource& source) {
 
 std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& source, bool colour) {
   Painter painter(colour);
-  std::string head = painter.paint(severity_colour(diagnostic.severity),
-                                   fmt::format("{}[{}]", severity_name(diagnostic.severity), diagnostic.code));
+  std::string head =
+      painter.paint(severity_colour(diagnostic.severity),
+                    fmt::format("{}[{}]", severity_name(diagnostic.severity), diagnostic.code));
   std::string place = place_of(diagnostic, source);
-  if (diagnostic.severity == Severity::info) return fmt::format("{}: {}: {}\n", head, place, diagnostic.message);
+  if (diagnostic.severity == Severity::info)
+    return fmt::format("{}: {}: {}\n", head, place, diagnostic.message);
   std::string text = fmt::format("{}: {}\n  --> {}\n", head, diagnostic.message, place);
   bool in_file = diagnostic.line > 0 && diagnostic.line <= last_line(source.text) && !source.text.empty();
   if (in_file) {
@@ -158,8 +162,9 @@ std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& 
 
 std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string_view name) {
   auto count = [&diagnostics](Severity severity) {
-    return std::count_if(diagnostics.begin(), diagnostics.end(),
-                         [severity](const Diagnostic& diagnostic) { return diagnostic.severity == severity; });
+    return std::count_if(diagnostics.begin(), diagnostics.end(), [severity](const Diagnostic& diagnostic) {
+      return diagnostic.severity == severity;
+    });
   };
   auto errors = count(Severity::error), warnings = count(Severity::warning);
   std::string text;
@@ -170,11 +175,13 @@ std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string
   return fmt::format("{}: {}", name, text.empty() ? "ok" : text);
 }
 
-std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source, bool colour) {
+std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,
+                          bool colour) {
   constexpr size_t kMost = 100;
   std::string text;
   size_t shown = std::min(diagnostics.size(), kMost);
-  for (size_t i = 0; i < shown; ++i) text += render_diagnostic(diagnostics[i], source, colour);
+  for (size_t i = 0; i < shown; ++i)
+    text += render_diagnostic(diagnostics[i], source, colour);
   if (shown < diagnostics.size()) text += fmt::format("… and {} more\n", diagnostics.size() - shown);
   return text + summary_line(diagnostics, source.name) + "\n";
 }

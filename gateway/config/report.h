@@ -17,7 +17,8 @@ struct ReportSource {
 
 std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& source, bool colour);
 // All of them, then the summary line.
-std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source, bool colour);
+std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,
+                          bool colour);
 // "lineward.yaml: 2 errors, 1 warning", without a newline.
 std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string_view name);
 

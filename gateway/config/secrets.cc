@@ -15,14 +15,16 @@ void collect(const Node& node, bool secret, std::vector<SecretSpan>& spans) {
   if (secret && scalar) {
     spans.push_back({node.line, node.column, node.end_line, node.end_column});
   }
-  for (const Node& item : node.items) collect(item, secret, spans);
-  for (const Member& member : node.members) collect(member.value, secret || is_secret_key(member.key), spans);
+  for (const Node& item : node.items)
+    collect(item, secret, spans);
+  for (const Member& member : node.members)
+    collect(member.value, secret || is_secret_key(member.key), spans);
 }
 
 // Columns count characters.
 int columns(std::string_view bytes) {
-  return static_cast<int>(
-      std::count_if(bytes.begin(), bytes.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<int>(std::count_if(
+      bytes.begin(), bytes.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 // The byte behind the colon of a secret name in this line, or npos.
@@ -37,7 +39,8 @@ size_t behind_secret_key(std::string_view line) {
   return std::string_view::npos;
 }
 
-// Is `text` still inside the brace that was opened before it? Returns the byte behind the closing one, or npos.
+// Is `text` still inside the brace that was opened before it? Returns the byte behind the closing one, or
+// npos.
 size_t leave_braces(std::string_view text, size_t at, int& depth, char& quote) {
   for (; at < text.size(); ++at) {
     char c = text[at];
@@ -108,7 +111,7 @@ class Guess {
 bool is_secret_key(std::string_view key) {
   if (key.size() > 64) return false;
   std::string name = normalised(key);
-  static constexpr std::array<std::string_view, 7> kParts = {"token",    "secret",        "password", "passwd",
+  static constexpr std::array<std::string_view, 7> kParts = {"token",  "secret",        "password",  "passwd",
                                                              "apikey", "authorization", "credential"};
   for (std::string_view part : kParts) {
     if (name.find(part) != std::string::npos) return true;

@@ -1,5 +1,5 @@
-// Which parts of a configuration file are never shown: everything below env and headers, and values whose names say
-// that they are secret.
+// Which parts of a configuration file are never shown: everything below env and headers, and values whose
+// names say that they are secret.
 #pragma once
 
 #include <string_view>

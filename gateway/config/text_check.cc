@@ -32,7 +32,8 @@ TextFault check_text(std::string_view text) {
     auto c = static_cast<unsigned char>(text[0]);
     bool printable = c >= 0x20 || c == '\n' || c == '\r' || c == '\t';
     if (!printable || c == 0x7F) {
-      return {"control-character", fmt::format("a control character (0x{:02X}) does not belong here", c), line, column};
+      return {"control-character", fmt::format("a control character (0x{:02X}) does not belong here", c),
+              line, column};
     }
     text.remove_prefix(length);
     ++column;

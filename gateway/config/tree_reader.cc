@@ -43,7 +43,9 @@ constexpr Later kLater[] = {
     {"mcpServers.*.restart.policy", "a restart policy other than always"},
 };
 
-bool says(const Node& node, std::string_view word) { return node.kind == NodeKind::scalar && node.text == word; }
+bool says(const Node& node, std::string_view word) {
+  return node.kind == NodeKind::scalar && node.text == word;
+}
 
 // The values that ask for what happens anyway.
 bool is_harmless(std::string_view path, const Node& value) {
@@ -59,7 +61,9 @@ std::string join(const std::string& group, std::string_view name) {
   return group.empty() ? std::string(name) : fmt::format("{}.{}", group, name);
 }
 
-bool below_servers(std::string_view path) { return path.substr(0, 10) == "mcpServers"; }
+bool below_servers(std::string_view path) {
+  return path.substr(0, 10) == "mcpServers";
+}
 
 // As a user would write it from where he stands: only the last word inside the same group.
 std::string spell_target(const std::string& group, std::string_view target) {
@@ -119,8 +123,8 @@ void TreeReader::read_top(const Member& member) {
   if (member.key == "$schema") return;
   if (member.key == "mcpServers" || member.key == "servers") return read_servers(member);
   if (std::find(kEditorWords.begin(), kEditorWords.end(), member.key) != kEditorWords.end()) {
-    add("ignored-option", fmt::format("'{}' concerns the client only and is ignored", member.key), member).severity =
-        Severity::info;
+    add("ignored-option", fmt::format("'{}' concerns the client only and is ignored", member.key), member)
+        .severity = Severity::info;
     return;
   }
   Server unused;
@@ -139,7 +143,8 @@ void TreeReader::read_defaults(const Member& member) {
       read_member("mcpServers.*", child, defaults_);
       continue;
     }
-    add("not-inherited", fmt::format("'{}' belongs to one server and cannot stand under defaults", child.key), child)
+    add("not-inherited", fmt::format("'{}' belongs to one server and cannot stand under defaults", child.key),
+        child)
         .hint = "timeouts, limits, restart and stop can";
   }
 }
@@ -149,7 +154,8 @@ bool TreeReader::not_built(const std::string& path, const Member& member) {
     if (later.path != path) continue;
     if (is_harmless(path, member.value)) return true;
     Diagnostic& diagnostic =
-        add("not-built", fmt::format("'{}' is not built yet: {}", spell_target("mcpServers.*", path), later.what), member);
+        add("not-built",
+            fmt::format("'{}' is not built yet: {}", spell_target("mcpServers.*", path), later.what), member);
     bool listener = path == "ops" || path == "admin";
     diagnostic.hint = listener ? "remove it, or write address: off" : "remove it";
     return true;
@@ -167,15 +173,18 @@ void TreeReader::read_member(const std::string& group, const Member& member, Ser
   if (!plain || !is_group(path)) return unknown(group, member);
   if (member.value.kind == NodeKind::null) return;
   if (member.value.kind != NodeKind::mapping) {
-    add("wrong-type", fmt::format("'{}' is a map with {}", member.key, fmt::join(children(path), ", ")), member.value);
+    add("wrong-type", fmt::format("'{}' is a map with {}", member.key, fmt::join(children(path), ", ")),
+        member.value);
     return;
   }
-  for (const Member& child : member.value.members) read_member(path, child, server);
+  for (const Member& child : member.value.members)
+    read_member(path, child, server);
 }
 
 void TreeReader::unknown(const std::string& group, const Member& member) {
   const Option* meant = nullptr;
-  Diagnostic& diagnostic = add("unknown-option", fmt::format("'{}' is not an option here", clip(member.key)), member);
+  Diagnostic& diagnostic =
+      add("unknown-option", fmt::format("'{}' is not an option here", clip(member.key)), member);
   suggest(group, member, diagnostic, meant);
   // Its value may be wrong too; the user should not learn that only after renaming it.
   if (meant == nullptr || meant->kind == Kind::list || meant->kind == Kind::map) return;
@@ -183,22 +192,26 @@ void TreeReader::unknown(const std::string& group, const Member& member) {
   if (member.value.kind == NodeKind::scalar) read_scalar(*meant, member.value, unused);
 }
 
-void TreeReader::suggest(const std::string& group, const Member& member, Diagnostic& diagnostic, const Option*& meant) {
+void TreeReader::suggest(const std::string& group, const Member& member, Diagnostic& diagnostic,
+                         const Option*& meant) {
   std::vector<std::string_view> siblings = children(group);
   if (group.empty()) siblings.push_back("defaults");
-  auto did_you_mean = [&](std::string_view words) { diagnostic.hint = fmt::format("did you mean '{}'?", words); };
+  auto did_you_mean = [&](std::string_view words) {
+    diagnostic.hint = fmt::format("did you mean '{}'?", words);
+  };
   for (std::string_view sibling : siblings) {
     if (normalised(sibling) != normalised(clip(member.key))) continue;
     meant = find_option(join(group, sibling));
     return did_you_mean(sibling);
   }
   const Synonym* synonym = find_synonym(member.key, below_servers(group));
-  if (synonym != nullptr && (below_servers(group) || synonym->target.substr(0, 10) != "mcpServers" || group.empty())) {
+  if (synonym != nullptr &&
+      (below_servers(group) || synonym->target.substr(0, 10) != "mcpServers" || group.empty())) {
     std::string target = spell_target("mcpServers.*", synonym->target);
     did_you_mean(spell_target(group, synonym->target));
     if (!synonym->said_by.empty()) {
-      diagnostic.note = fmt::format("{} calls it {}; here it is {} (lineward help {})", synonym->said_by, member.key,
-                                    target, help_topic(synonym->target));
+      diagnostic.note = fmt::format("{} calls it {}; here it is {} (lineward help {})", synonym->said_by,
+                                    member.key, target, help_topic(synonym->target));
     }
     meant = find_option(synonym->target);
     return;

@@ -1,5 +1,5 @@
-// Fills a Config from a parsed document and notes everything that does not belong. It never stops at an error: the
-// user sees them all.
+// Fills a Config from a parsed document and notes everything that does not belong. It never stops at an
+// error: the user sees them all.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// One entry of mcpServers, ours or pasted from a client's file: the half of config/tree_reader.h that knows clients.
+// One entry of mcpServers, ours or pasted from a client's file: the half of config/tree_reader.h that knows
+// clients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +23,8 @@ bool is_one_of(const std::array<std::string_view, N>& words, std::string_view wo
 
 // Matters between a client and its user; they mean nothing to a gateway.
 bool is_client_matter(std::string_view key) {
-  static constexpr std::array<std::string_view, 9> kWords = {"autoApprove", "alwaysAllow", "trust",   "dev", "oauth",
-                                                             "auth",        "description", "gallery", "icon"};
+  static constexpr std::array<std::string_view, 9> kWords = {
+      "autoApprove", "alwaysAllow", "trust", "dev", "oauth", "auth", "description", "gallery", "icon"};
   return is_one_of(kWords, key) || key.substr(0, 7) == "sandbox";
 }
 
@@ -54,10 +55,12 @@ void TreeReader::read_server(const Member& member) {
                            [&member](const Server& other) { return other.name == member.key; });
   if (taken) {
     // Within one map the document reports it already.
-    bool reported = std::any_of(diagnostics_.begin(), diagnostics_.end(), [&member](const Diagnostic& diagnostic) {
-      return diagnostic.line == member.line && diagnostic.column == member.column;
-    });
-    if (!reported) add("duplicate-key", fmt::format("a server '{}' exists already", clip(member.key)), member);
+    bool reported =
+        std::any_of(diagnostics_.begin(), diagnostics_.end(), [&member](const Diagnostic& diagnostic) {
+          return diagnostic.line == member.line && diagnostic.column == member.column;
+        });
+    if (!reported)
+      add("duplicate-key", fmt::format("a server '{}' exists already", clip(member.key)), member);
   }
   Server server = defaults_;
   server.name = member.key;
@@ -66,7 +69,8 @@ void TreeReader::read_server(const Member& member) {
     return;
   }
   HttpSigns http;
-  for (const Member& child : member.value.members) read_server_member(child, server, http);
+  for (const Member& child : member.value.members)
+    read_server_member(child, server, http);
   finish_server(member, server, http);
   config_.servers.push_back(std::move(server));
 }
@@ -92,12 +96,14 @@ bool TreeReader::read_client_word(const Member& member, Server& server, HttpSign
       read_scalar(*option, member.value, unused);
       diagnostics_.back().note += "; here it is timeouts.maxDuration";
     } else {
-      add("unknown-option", "'timeout' is not an option here", member).hint = "did you mean 'timeouts.maxDuration'?";
+      add("unknown-option", "'timeout' is not an option here", member).hint =
+          "did you mean 'timeouts.maxDuration'?";
     }
   } else if (member.key == "headers" || is_client_matter(member.key)) {
     if (member.key == "headers" && http.url != nullptr) return true;
     std::string why = member.key == "headers" ? "concerns HTTP servers only" : "concerns the client only";
-    add("ignored-option", fmt::format("'{}' {} and is ignored", member.key, why), member).severity = Severity::info;
+    add("ignored-option", fmt::format("'{}' {} and is ignored", member.key, why), member).severity =
+        Severity::info;
   } else {
     return false;
   }
@@ -105,15 +111,15 @@ bool TreeReader::read_client_word(const Member& member, Server& server, HttpSign
 }
 
 void TreeReader::read_type(const Member& member, HttpSigns& http) {
-  static constexpr std::array<std::string_view, 5> kHttp = {"http", "sse", "streamable-http", "streamableHttp",
-                                                            "streamable_http"};
+  static constexpr std::array<std::string_view, 5> kHttp = {"http", "sse", "streamable-http",
+                                                            "streamableHttp", "streamable_http"};
   if (member.value.kind != NodeKind::scalar) {
     add("wrong-type", fmt::format("'{}' takes one word: stdio", member.key), member.value);
   } else if (is_one_of(kHttp, member.value.text)) {
     http.type = &member;
   } else if (member.value.text != "stdio") {
-    add("unknown-choice", fmt::format("'{}' is not a type of server", clip(member.value.text)), member.value).hint =
-        "write stdio, or remove it";
+    add("unknown-choice", fmt::format("'{}' is not a type of server", clip(member.value.text)), member.value)
+        .hint = "write stdio, or remove it";
   }
 }
 
@@ -125,7 +131,9 @@ void TreeReader::read_enabled(const Member& member, Server& server) {
 // The only place that turns HTTP upstreams away.
 void TreeReader::http_not_built(const Member& server, const Member& sign) {
   add("not-built",
-      fmt::format("HTTP upstreams are not built yet: '{}' can only be a server with a command", clip(server.key)), sign)
+      fmt::format("HTTP upstreams are not built yet: '{}' can only be a server with a command",
+                  clip(server.key)),
+      sign)
       .hint = "remove the server, or add disabled: true";
 }
 
@@ -147,7 +155,8 @@ void TreeReader::check_command(const Node& server_node, const Server& server) {
   bool several_words = server.command.find(' ') != std::string::npos && server.args.empty();
   const Member* command = server_node.find("command");
   if (command == nullptr || !several_words) return;
-  Diagnostic& diagnostic = add("command-words", "the command is one word here: no shell splits it", command->value);
+  Diagnostic& diagnostic =
+      add("command-words", "the command is one word here: no shell splits it", command->value);
   diagnostic.severity = Severity::warning;
   diagnostic.hint = "put the rest into args: [...]";
 }
@@ -159,11 +168,11 @@ void TreeReader::check_timeouts(const Node& server_node, const Server& server) {
   const Member* request = timeouts->value.find("request");
   if (request == nullptr) request = timeouts->value.find("maxDuration");
   if (request == nullptr) return;
-  Diagnostic& diagnostic =
-      add("request-beyond-max",
-          fmt::format("timeouts.request {} never runs out: the call ends at maxDuration {}",
-                      format_duration(server.timeouts.request), format_duration(server.timeouts.max_duration)),
-          request->value);
+  Diagnostic& diagnostic = add(
+      "request-beyond-max",
+      fmt::format("timeouts.request {} never runs out: the call ends at maxDuration {}",
+                  format_duration(server.timeouts.request), format_duration(server.timeouts.max_duration)),
+      request->value);
   diagnostic.severity = Severity::warning;
   diagnostic.hint = "raise maxDuration as well";
 }

@@ -16,12 +16,14 @@ void TreeReader::set_option(const Option& option, const Node& node, Server& serv
 
 bool TreeReader::expand_scalar(const Node& node, bool secret, Expansion& out) {
   out = expand(node.text, sources_);
-  for (const VariableFault& fault : out.faults) add(fault.code, fault.message, node).hint = fault.hint;
+  for (const VariableFault& fault : out.faults)
+    add(fault.code, fault.message, node).hint = fault.hint;
   if (out.bare_dollar) {
     // The text behind the dollar may be half a password: only say that there is one.
     Diagnostic& diagnostic =
-        add("bare-variable", secret ? "a $NAME without braces is left as it is in this value"
-                                    : fmt::format("a $NAME without braces is left as it is: '{}'", clip(node.text)),
+        add("bare-variable",
+            secret ? "a $NAME without braces is left as it is in this value"
+                   : fmt::format("a $NAME without braces is left as it is: '{}'", clip(node.text)),
             node);
     diagnostic.severity = Severity::warning;
     diagnostic.hint = "write ${NAME} to have it replaced";
@@ -37,10 +39,12 @@ bool TreeReader::read_scalar(const Option& option, const Node& node, Value& valu
   }
   if (node.kind != NodeKind::scalar) {
     Diagnostic& diagnostic =
-        add("wrong-type", fmt::format("'{}' takes one value ({}), not a {}", option.leaf(), kind_name(option.kind),
-                                      node.kind == NodeKind::sequence ? "list" : "map"),
+        add("wrong-type",
+            fmt::format("'{}' takes one value ({}), not a {}", option.leaf(), kind_name(option.kind),
+                        node.kind == NodeKind::sequence ? "list" : "map"),
             node);
-    if (option.path == "mcpServers.*.command") diagnostic.hint = "the first word here, the others in args: [...]";
+    if (option.path == "mcpServers.*.command")
+      diagnostic.hint = "the first word here, the others in args: [...]";
     return false;
   }
   Expansion expansion;
@@ -77,7 +81,8 @@ bool TreeReader::read_list(const Option& option, const Node& node, Value& value)
   for (const Node& item : node.items) {
     Expansion expansion;
     if (item.kind != NodeKind::scalar) {
-      add("wrong-type", fmt::format("every entry of '{}' is text", option.leaf()), item).hint = "put it in quotes";
+      add("wrong-type", fmt::format("every entry of '{}' is text", option.leaf()), item).hint =
+          "put it in quotes";
       good = false;
     } else if (expand_scalar(item, false, expansion)) {
       value.list.push_back(std::move(expansion.text));

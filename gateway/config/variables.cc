@@ -21,7 +21,8 @@ bool is_name_char(char c) {
 }
 
 bool is_env_name(std::string_view name) {
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), is_name_char);
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), is_name_char);
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
@@ -53,7 +54,8 @@ class Expander {
       } else if (text.substr(0, 2) == "${") {
         text = variable(text);
       } else {
-        bool dollar = text[0] == '$' && text.size() > 1 && is_name_char(text[1]) && !(text[1] >= '0' && text[1] <= '9');
+        bool dollar =
+            text[0] == '$' && text.size() > 1 && is_name_char(text[1]) && !(text[1] >= '0' && text[1] <= '9');
         out_.bare_dollar = out_.bare_dollar || dollar;
         out_.text += text[0];
         text.remove_prefix(1);
@@ -96,11 +98,13 @@ class Expander {
     std::string env_name = input ? input_name(name) : std::string(name);
     std::optional<std::string> value = sources_.env ? sources_.env(env_name) : std::nullopt;
     // Like a shell's :- the default also stands in for an empty value.
-    if (dash != std::string_view::npos && (!value || value->empty())) value = std::string(body.substr(dash + 2));
+    if (dash != std::string_view::npos && (!value || value->empty()))
+      value = std::string(body.substr(dash + 2));
     if (value) {
       out_.text += *value;
     } else if (input) {
-      fault("missing-variable", fmt::format("the input '{}' has no value", clip(name)), fmt::format("set {}", env_name));
+      fault("missing-variable", fmt::format("the input '{}' has no value", clip(name)),
+            fmt::format("set {}", env_name));
     } else {
       fault("missing-variable", fmt::format("the variable {} is not set", env_name),
             fmt::format("set it, or write ${{{}:-default}}", env_name));

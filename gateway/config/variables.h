@@ -1,5 +1,5 @@
-// ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${input:id} and the editor words in string values.
-// One pass: what a variable holds is never expanded again. $${ stands for ${.
+// ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${input:id} and the editor words in string
+// values. One pass: what a variable holds is never expanded again. $${ stands for ${.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,8 @@ struct EnvLine {
   std::string name;
   std::string value;
 };
-// NAME=value lines: comments, `export`, quotes; nothing is expanded. The error names the line, never its text.
+// NAME=value lines: comments, `export`, quotes; nothing is expanded. The error names the line, never its
+// text.
 Result<std::vector<EnvLine>> parse_env_file(std::string_view text);
 
 }  // namespace lineward::config

@@ -25,7 +25,7 @@ using spawning::OwnedFd;
 using spawning::Reply;
 using spawning::Request;
 
-constexpr size_t kMaxWaitingSpawns = 256;  // behind a full socket; each holds four descriptors
+constexpr size_t kMaxWaitingSpawns = 64;  // behind a full socket; each holds four descriptors
 constexpr int kRepliesPerTurn = 128;
 constexpr milliseconds kRetryPause{10};
 

@@ -2,7 +2,7 @@
 //
 //   ./node.sh conformance.mjs [--direct] [--all] [--cell NAME]… [--limit SECONDS] [--list]
 //
-// Exits with 1 when a required scenario of a chosen cell is lost.
+// Exits with 1 when a required scenario of a chosen cell is lost, or the target ends badly.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -83,7 +83,8 @@ function judge(required, checks) {
     const failures = checks[scenario]?.filter((check) => check.status === 'FAILURE');
     warnings += checks[scenario]?.filter((check) => check.status === 'WARNING').length ?? 0;
     if (!failures) lost.push({ scenario, failures: [{ id: 'not finished', errorMessage: 'see suite.log' }] });
-    else if (failures.length) lost.push({ scenario, failures: failures.map(({ id, errorMessage }) => ({ id, errorMessage })) });
+    else if (failures.length)
+      lost.push({ scenario, failures: failures.map(({ id, errorMessage }) => ({ id, errorMessage })) });
   }
   const rest = Object.keys(checks).filter((scenario) => !required.includes(scenario));
   const restPassed = rest.filter((scenario) => checks[scenario].every((check) => check.status !== 'FAILURE'));
@@ -97,7 +98,16 @@ async function runCell(name) {
   mkdirSync(folder, { recursive: true });
   const required = requiredScenarios(revision);
   const began = Date.now();
-  const outcome = { name, revision, total: required.length, passed: 0, lost: [], warnings: 0, optional: 0, optionalPassed: 0 };
+  const outcome = {
+    name,
+    revision,
+    total: required.length,
+    passed: 0,
+    lost: [],
+    warnings: 0,
+    optional: 0,
+    optionalPassed: 0,
+  };
   let target;
   try {
     const [program, ...args] = server();
@@ -105,7 +115,8 @@ async function runCell(name) {
       ? await startListener(program, [...args, '--http', '0'], { strict: false })
       : await startGateway({ command: [program, ...args] });
     const end = await runSuite(target.url, revision, folder);
-    if (typeof end === 'string') outcome.trouble = `the suite was ended by ${end}; the limit is ${options.limit}s`;
+    if (typeof end === 'string')
+      outcome.trouble = `the suite was ended by ${end}; the limit is ${options.limit}s`;
     Object.assign(outcome, judge(required, readChecks(folder)));
     outcome.passed = required.length - outcome.lost.length;
   } catch (error) {
@@ -123,7 +134,8 @@ async function runCell(name) {
 }
 
 function print(outcomes) {
-  const row = (...cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(10) : String(cell).padEnd(18))).join('  '));
+  const row = (...cells) =>
+    console.log(cells.map((cell, i) => (i ? String(cell).padStart(10) : String(cell).padEnd(18))).join('  '));
   row('cell', 'revision', 'required', 'warnings', 'optional', 'seconds');
   for (const { name, revision, passed, total, warnings, optional, optionalPassed, seconds } of outcomes) {
     row(name, revision, `${passed}/${total}`, warnings, `${optionalPassed}/${optional}`, seconds.toFixed(1));
@@ -132,15 +144,26 @@ function print(outcomes) {
     if (trouble) console.log(`\n${name}: ${trouble}`);
     for (const { scenario, failures } of lost) {
       console.log(`\n${name}: lost ${scenario}`);
-      for (const { id, errorMessage } of failures) console.log(`    ${id}: ${(errorMessage ?? '').slice(0, 300)}`);
+      for (const { id, errorMessage } of failures)
+        console.log(`    ${id}: ${(errorMessage ?? '').slice(0, 300)}`);
     }
   }
+  const passed = outcomes.reduce((sum, outcome) => sum + outcome.passed, 0);
+  const failed = outcomes.reduce(
+    (sum, { total, passed: ok, trouble }) => sum + Math.max(total - ok, trouble ? 1 : 0),
+    0,
+  );
+  console.log(`\nconformance total: ${passed} passed, ${failed} failed`);
+  return failed === 0;
 }
 
 function chosenCells() {
   const unknown = options.cell.filter((name) => !Object.hasOwn(CELLS, name));
-  if (unknown.length) throw new Error(`no cell ${unknown.join(', ')}; there are ${Object.keys(CELLS).join(', ')}`);
-  const names = options.cell.length ? options.cell : Object.keys(CELLS).filter((name) => options.all || CELLS[name].sameEra);
+  if (unknown.length)
+    throw new Error(`no cell ${unknown.join(', ')}; there are ${Object.keys(CELLS).join(', ')}`);
+  const names = options.cell.length
+    ? options.cell
+    : Object.keys(CELLS).filter((name) => options.all || CELLS[name].sameEra);
   return options.direct ? names.filter((name) => CELLS[name].sameEra) : names;
 }
 
@@ -154,6 +177,5 @@ if (options.list) {
     for (const [at, name] of queue) outcomes[at] = await runCell(name);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  print(outcomes);
-  process.exitCode = outcomes.every(({ lost, trouble }) => !lost.length && !trouble) ? 0 : 1;
+  process.exitCode = print(outcomes) ? 0 : 1;
 }

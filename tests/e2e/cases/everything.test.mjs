@@ -29,9 +29,15 @@ describe('SDK 1.x with server-everything', () => {
     const client = await legacyClient(t, target);
     const { tools } = await client.listTools();
     assert.ok(tools.some(({ name }) => name === 'get-sum'));
-    assert.equal(textOf(await client.callTool({ name: 'echo', arguments: { message: 'grüße ☃' } })), 'Echo: grüße ☃');
+    assert.equal(
+      textOf(await client.callTool({ name: 'echo', arguments: { message: 'grüße ☃' } })),
+      'Echo: grüße ☃',
+    );
     assert.match(textOf(await client.callTool({ name: 'get-sum', arguments: { a: 2, b: 3 } })), /5/);
-    const weather = await client.callTool({ name: 'get-structured-content', arguments: { location: 'Chicago' } });
+    const weather = await client.callTool({
+      name: 'get-structured-content',
+      arguments: { location: 'Chicago' },
+    });
     assert.equal(typeof weather.structuredContent.temperature, 'number');
   });
 
@@ -39,14 +45,19 @@ describe('SDK 1.x with server-everything', () => {
     const client = await legacyClient(t, target);
     assert.equal((await client.callTool({ name: 'get-sum', arguments: { a: 'x' } })).isError, true);
     const missing = client.readResource({ uri: 'demo://nothing/here' });
-    await assert.rejects(missing, (error) => error instanceof types.McpError && error.code === types.ErrorCode.InvalidParams);
+    await assert.rejects(
+      missing,
+      (error) => error instanceof types.McpError && error.code === types.ErrorCode.InvalidParams,
+    );
   });
 
   test('progress', async (t) => {
     const client = await legacyClient(t, target);
     const steps = [];
     const call = { name: 'trigger-long-running-operation', arguments: { duration: 0.5, steps: 5 } };
-    const result = await client.callTool(call, undefined, { onprogress: ({ progress }) => steps.push(progress) });
+    const result = await client.callTool(call, undefined, {
+      onprogress: ({ progress }) => steps.push(progress),
+    });
     assert.match(textOf(result), /completed/);
     // The last one and the result come together, and SDK clients on stdio drop it then.
     assert.deepEqual(steps, DIRECT ? [1, 2, 3, 4, 5].slice(0, steps.length) : [1, 2, 3, 4, 5]);
@@ -58,7 +69,10 @@ describe('SDK 1.x with server-everything', () => {
     const call = { name: 'trigger-long-running-operation', arguments: { duration: 60, steps: 600 } };
     const options = { signal: abort.signal, onprogress: () => abort.abort('enough') };
     await assert.rejects(client.callTool(call, undefined, options), /enough/);
-    assert.match(textOf(await client.callTool({ name: 'echo', arguments: { message: 'still here' } })), /still here/);
+    assert.match(
+      textOf(await client.callTool({ name: 'echo', arguments: { message: 'still here' } })),
+      /still here/,
+    );
   });
 
   test('resources', async (t) => {
@@ -73,7 +87,9 @@ describe('SDK 1.x with server-everything', () => {
 
   test('resource subscription', async (t) => {
     const updates = new Inbox();
-    const notifications = [[types.ResourceUpdatedNotificationSchema, ({ params }) => updates.put(params.uri)]];
+    const notifications = [
+      [types.ResourceUpdatedNotificationSchema, ({ params }) => updates.put(params.uri)],
+    ];
     const client = await legacyClient(t, target, { notifications });
     await client.subscribeResource({ uri: RESOURCE });
     await client.callTool({ name: 'toggle-subscriber-updates', arguments: {} });
@@ -91,7 +107,11 @@ describe('SDK 1.x with server-everything', () => {
     const ref = { type: 'ref/prompt', name: 'completable-prompt' };
     const { completion } = await client.complete({ ref, argument: { name: 'department', value: 'S' } });
     assert.deepEqual(completion.values, ['Sales', 'Support']);
-    const second = { ref, argument: { name: 'name', value: '' }, context: { arguments: { department: 'Sales' } } };
+    const second = {
+      ref,
+      argument: { name: 'name', value: '' },
+      context: { arguments: { department: 'Sales' } },
+    };
     assert.deepEqual((await client.complete(second)).completion.values, ['David', 'Eve', 'Frank']);
   });
 
@@ -147,12 +167,17 @@ describe('SDK 1.x with server-everything', () => {
   });
 
   test('elicitation: accepted, declined, cancelled', async (t) => {
-    const answers = [{ action: 'accept', content: { name: 'Ada' } }, { action: 'decline' }, { action: 'cancel' }];
+    const answers = [
+      { action: 'accept', content: { name: 'Ada' } },
+      { action: 'decline' },
+      { action: 'cancel' },
+    ];
     const client = await legacyClient(t, target, {
       capabilities: { elicitation: {} },
       requests: [[types.ElicitRequestSchema, () => answers.shift()]],
     });
-    const ask = async () => textOf(await client.callTool({ name: 'trigger-elicitation-request', arguments: {} }));
+    const ask = async () =>
+      textOf(await client.callTool({ name: 'trigger-elicitation-request', arguments: {} }));
     assert.match(await ask(), /Ada/);
     assert.match(await ask(), /declined/);
     assert.match(await ask(), /cancel/);

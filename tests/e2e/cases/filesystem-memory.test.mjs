@@ -17,7 +17,10 @@ describe('SDK 1.x with server-filesystem', () => {
     const client = await legacyClient(t, await startTarget(t, filesystem(folder)));
     const call = async (name, args) => client.callTool({ name, arguments: args });
 
-    assert.equal(textOf(await call('read_text_file', { path: join(folder, 'hello.txt') })), 'hello from a file');
+    assert.equal(
+      textOf(await call('read_text_file', { path: join(folder, 'hello.txt') })),
+      'hello from a file',
+    );
     await call('write_file', { path: join(folder, 'new.txt'), content: 'zwölf\n'.repeat(20_000) });
     assert.equal(readFileSync(join(folder, 'new.txt'), 'utf8').length, 120_000);
     assert.equal(textOf(await call('read_text_file', { path: join(folder, 'new.txt') })).length, 120_000);
@@ -49,13 +52,17 @@ describe('SDK 1.x with server-filesystem', () => {
     };
     // Nothing tells when the server has taken over the roots, but it can be asked.
     const obeyed = async (client, folder) => {
-      for (const began = Date.now(); Date.now() - began < LIMIT_MS; ) {
-        if (textOf(await client.callTool({ name: 'list_allowed_directories', arguments: {} })).includes(folder)) return;
+      for (const began = Date.now(); Date.now() - began < LIMIT_MS;) {
+        if (
+          textOf(await client.callTool({ name: 'list_allowed_directories', arguments: {} })).includes(folder)
+        )
+          return;
       }
       assert.fail(`${folder} never became the root`);
     };
     const [a, b] = await Promise.all([connect(mine), connect(other)]);
-    const read = (client, folder) => client.callTool({ name: 'read_text_file', arguments: { path: join(folder, 'file.txt') } });
+    const read = (client, folder) =>
+      client.callTool({ name: 'read_text_file', arguments: { path: join(folder, 'file.txt') } });
     assert.equal(textOf(await read(a, mine)), mine);
     assert.equal(textOf(await read(b, other)), other);
     assert.equal((await read(a, other)).isError, true);

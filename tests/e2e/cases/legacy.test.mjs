@@ -8,7 +8,8 @@ import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, reasonOf, startTarget, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
-const pidOf = async (client) => JSON.parse(textOf(await client.callTool({ name: 'test_echo', arguments: {} }))).pid;
+const pidOf = async (client) =>
+  JSON.parse(textOf(await client.callTool({ name: 'test_echo', arguments: {} }))).pid;
 
 const sampled = (text) => ({ role: 'assistant', model: 'test-model', content: { type: 'text', text } });
 const everyKind = (name) => ({
@@ -26,7 +27,9 @@ describe('SDK 1.x with the legacy fixture', () => {
     const target = await startTarget(t, legacyFixture(), { env: record.env });
     const client = await legacyClient(t, target);
     const abort = new AbortController();
-    const waiting = client.callTool({ name: 'test_wait', arguments: { tag: 'a' } }, undefined, { signal: abort.signal });
+    const waiting = client.callTool({ name: 'test_wait', arguments: { tag: 'a' } }, undefined, {
+      signal: abort.signal,
+    });
     const outcome = assert.rejects(waiting, /changed my mind/);
     await record.until({ event: 'started', tag: 'a' });
     const meanwhile = client.callTool({ name: 'test_sleep', arguments: { ms: 300, tag: 'b' } });
@@ -38,36 +41,40 @@ describe('SDK 1.x with the legacy fixture', () => {
     assert.equal(record.events.filter(({ event }) => event === 'aborted').length, 1);
   });
 
-  test('the end of a session cancels what it started and ends its process', { skip: DIRECT && 'needs sessions' }, async (t) => {
-    const record = fixtureRecord(t);
-    const target = await startTarget(t, legacyFixture(), { env: record.env });
-    const client = await legacyClient(t, target);
-    const other = await legacyClient(t, target);
-    const [pid, otherPid] = [await pidOf(client), await pidOf(other)];
-    assert.notEqual(pid, otherPid, 'a session has a process of its own');
-    const server = processOf(pid);
-    const waiting = client.callTool({ name: 'test_wait', arguments: { tag: 'deleted' } });
-    waiting.catch(() => {}); // how it ends is not the point: the session is gone
-    await record.until({ event: 'started', tag: 'deleted' });
+  test(
+    'the end of a session cancels what it started and ends its process',
+    { skip: DIRECT && 'needs sessions' },
+    async (t) => {
+      const record = fixtureRecord(t);
+      const target = await startTarget(t, legacyFixture(), { env: record.env });
+      const client = await legacyClient(t, target);
+      const other = await legacyClient(t, target);
+      const [pid, otherPid] = [await pidOf(client), await pidOf(other)];
+      assert.notEqual(pid, otherPid, 'a session has a process of its own');
+      const server = processOf(pid);
+      const waiting = client.callTool({ name: 'test_wait', arguments: { tag: 'deleted' } });
+      waiting.catch(() => {}); // how it ends is not the point: the session is gone
+      await record.until({ event: 'started', tag: 'deleted' });
 
-    const session = client.transport.sessionId;
-    await client.transport.terminateSession();
-    await record.until({ event: 'aborted', tag: 'deleted' });
-    assert.deepEqual(await leftovers(() => [server], 10_000), []);
-    const late = await fetch(target.url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-session-id': session,
-        'mcp-protocol-version': '2025-11-25',
-      },
-      body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
-    });
-    await late.body?.cancel();
-    assert.equal(late.status, 404);
-    assert.equal(await pidOf(other), otherPid, 'the other session goes on');
-  });
+      const session = client.transport.sessionId;
+      await client.transport.terminateSession();
+      await record.until({ event: 'aborted', tag: 'deleted' });
+      assert.deepEqual(await leftovers(() => [server], 10_000), []);
+      const late = await fetch(target.url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-session-id': session,
+          'mcp-protocol-version': '2025-11-25',
+        },
+        body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+      });
+      await late.body?.cancel();
+      assert.equal(late.status, 404);
+      assert.equal(await pidOf(other), otherPid, 'the other session goes on');
+    },
+  );
 
   test('questions asked at once and one after the other', async (t) => {
     const client = await legacyClient(t, await startTarget(t, legacyFixture()), everyKind('Ada'));
@@ -153,16 +160,23 @@ describe('SDK 1.x with the legacy fixture', () => {
         return JSON.parse(textOf(echo));
       }),
     );
-    assert.deepEqual(outcomes.map(({ value }) => value), names);
+    assert.deepEqual(
+      outcomes.map(({ value }) => value),
+      names,
+    );
     assert.equal(new Set(outcomes.map(({ pid }) => pid)).size, names.length, 'a process each');
   });
 
-  test('a server that exits ends the call with a reason', { skip: DIRECT && 'the gateway gives the reason' }, async (t) => {
-    const client = await legacyClient(t, await startTarget(t, legacyFixture()));
-    await assert.rejects(client.callTool({ name: 'test_exit', arguments: {} }), (error) => {
-      assert.equal(error.code, 502);
-      assert.equal(reasonOf(error), 'upstream_exited');
-      return true;
-    });
-  });
+  test(
+    'a server that exits ends the call with a reason',
+    { skip: DIRECT && 'the gateway gives the reason' },
+    async (t) => {
+      const client = await legacyClient(t, await startTarget(t, legacyFixture()));
+      await assert.rejects(client.callTool({ name: 'test_exit', arguments: {} }), (error) => {
+        assert.equal(error.code, 502);
+        assert.equal(reasonOf(error), 'upstream_exited');
+        return true;
+      });
+    },
+  );
 });

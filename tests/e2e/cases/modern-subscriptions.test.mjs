@@ -28,7 +28,8 @@ describe('SDK 2.x: subscriptions', () => {
     const filter = { toolsListChanged: true, resourceSubscriptions: [WATCHED] };
     const subscription = await client.listen(filter);
     assert.deepEqual(subscription.honoredFilter, filter);
-    for (const name of ['test_trigger_prompt_change', 'test_touch_resource', 'test_trigger_tool_change']) await client.callTool({ name });
+    for (const name of ['test_trigger_prompt_change', 'test_touch_resource', 'test_trigger_tool_change'])
+      await client.callTool({ name });
     await seen.until((what) => what === 'tools', 'the change of the tools');
     assert.deepEqual(seen.items, [WATCHED, 'tools']);
     assert.ok((await client.listTools()).tools.some(({ name }) => name === 'test_simple_text_again'));
@@ -39,7 +40,10 @@ describe('SDK 2.x: subscriptions', () => {
   test('resource updates for exactly the URIs asked for', async (t) => {
     const target = await startTarget(t, modernFixture(), { http: true });
     const { client, seen } = await watcher(t, target);
-    await client.listen({ promptsListChanged: true, resourceSubscriptions: [`${WATCHED}/`, 'test://static-text'] });
+    await client.listen({
+      promptsListChanged: true,
+      resourceSubscriptions: [`${WATCHED}/`, 'test://static-text'],
+    });
     await client.callTool({ name: 'test_touch_resource' });
     await client.callTool({ name: 'test_trigger_prompt_change' });
     await seen.count(1);
@@ -48,7 +52,11 @@ describe('SDK 2.x: subscriptions', () => {
 
   test('two clients with the same listen id and different wishes', async (t) => {
     const target = await startTarget(t, modernFixture(), { http: true });
-    const [tools, prompts, caller] = [await watcher(t, target), await watcher(t, target), await watcher(t, target)];
+    const [tools, prompts, caller] = [
+      await watcher(t, target),
+      await watcher(t, target),
+      await watcher(t, target),
+    ];
     const first = await tools.client.listen({ toolsListChanged: true });
     await prompts.client.listen({ promptsListChanged: true });
     await caller.client.callTool({ name: 'test_trigger_tool_change' });
@@ -67,7 +75,9 @@ describe('SDK 2.x: subscriptions', () => {
   test('many clients with the same wish', async (t) => {
     const target = await startTarget(t, modernFixture(), { http: true });
     const watchers = await Promise.all(Array.from({ length: 15 }, () => watcher(t, target)));
-    const subscriptions = await Promise.all(watchers.map(({ client }) => client.listen({ resourceSubscriptions: [WATCHED] })));
+    const subscriptions = await Promise.all(
+      watchers.map(({ client }) => client.listen({ resourceSubscriptions: [WATCHED] })),
+    );
     const caller = await modernClient(t, target);
     await caller.callTool({ name: 'test_touch_resource' });
     await Promise.all(watchers.map(({ seen }) => seen.count(1)));

@@ -36,9 +36,15 @@ describe('SDK 2.x with the modern fixture', () => {
     const client = await modernClient(t, target);
     const { tools } = await client.listTools();
     assert.ok(tools.some(({ name }) => name === 'test_echo'));
-    assert.equal(textOf(await client.callTool({ name: 'test_simple_text' })), 'This is a simple text response for testing.');
+    assert.equal(
+      textOf(await client.callTool({ name: 'test_simple_text' })),
+      'This is a simple text response for testing.',
+    );
     assert.equal((await client.callTool({ name: 'test_error_handling' })).isError, true);
-    const prompt = await client.getPrompt({ name: 'test_prompt_with_arguments', arguments: { arg1: 'ä', arg2: '☃' } });
+    const prompt = await client.getPrompt({
+      name: 'test_prompt_with_arguments',
+      arguments: { arg1: 'ä', arg2: '☃' },
+    });
     assert.equal(prompt.messages[0].content.text, "Prompt with arguments: arg1='ä', arg2='☃'");
     assert.equal((await client.listResources()).resources.length, 3);
     assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 1);
@@ -78,7 +84,10 @@ describe('SDK 2.x with the modern fixture', () => {
     const call = { name: 'test_steps', arguments: { steps: 30, tag: 'p' } };
     const result = await client.callTool(call, { onprogress: ({ message }) => messages.push(message) });
     assert.equal(textOf(result), 'p');
-    assert.deepEqual(messages, Array.from({ length: 30 }, (_, n) => `p ${n + 1}`));
+    assert.deepEqual(
+      messages,
+      Array.from({ length: 30 }, (_, n) => `p ${n + 1}`),
+    );
   });
 
   test('log messages, only for a call that asks for them', async (t) => {
@@ -88,9 +97,15 @@ describe('SDK 2.x with the modern fixture', () => {
     });
     await client.callTool({ name: 'test_tool_with_logging' });
     assert.deepEqual(logs.items, []);
-    await client.callTool({ name: 'test_tool_with_logging', _meta: { 'io.modelcontextprotocol/logLevel': 'info' } });
+    await client.callTool({
+      name: 'test_tool_with_logging',
+      _meta: { 'io.modelcontextprotocol/logLevel': 'info' },
+    });
     assert.equal((await logs.count(3)).length, 3);
-    await client.callTool({ name: 'test_tool_with_logging', _meta: { 'io.modelcontextprotocol/logLevel': 'error' } });
+    await client.callTool({
+      name: 'test_tool_with_logging',
+      _meta: { 'io.modelcontextprotocol/logLevel': 'error' },
+    });
     assert.equal(logs.items.length, 3);
   });
 
@@ -122,7 +137,10 @@ describe('SDK 2.x with the modern fixture', () => {
         const client = await modernClient(t, target, everyKind(name));
         const messages = [];
         const [steps, greeting, echo, sleep] = await Promise.all([
-          client.callTool({ name: 'test_steps', arguments: { steps: 20, tag: name } }, { onprogress: (p) => messages.push(p.message) }),
+          client.callTool(
+            { name: 'test_steps', arguments: { steps: 20, tag: name } },
+            { onprogress: (p) => messages.push(p.message) },
+          ),
           client.callTool({ name: 'test_input_required_result_multiple_inputs' }),
           client.callTool({ name: 'test_echo', arguments: { value: name } }),
           client.callTool({ name: 'test_sleep', arguments: { ms: 200, tag: name } }),
@@ -131,7 +149,10 @@ describe('SDK 2.x with the modern fixture', () => {
         assert.equal(textOf(greeting), `greetings, ${name} (${name}, 1 roots)`);
         assert.equal(JSON.parse(textOf(echo)).value, name);
         assert.equal(textOf(sleep), name);
-        assert.deepEqual(messages, Array.from({ length: 20 }, (_, n) => `${name} ${n + 1}`));
+        assert.deepEqual(
+          messages,
+          Array.from({ length: 20 }, (_, n) => `${name} ${n + 1}`),
+        );
       }),
     );
   });
@@ -145,14 +166,22 @@ describe('SDK 2.x: cancelling', () => {
     const aborts = [new AbortController(), new AbortController()];
     // The same method with the same id in both clients: only the connection tells them apart.
     const calls = [first, second].map((client, n) =>
-      assert.rejects(client.callTool({ name: 'test_wait', arguments: { tag: `call-${n}` } }, { signal: aborts[n].signal })),
+      assert.rejects(
+        client.callTool({ name: 'test_wait', arguments: { tag: `call-${n}` } }, { signal: aborts[n].signal }),
+      ),
     );
     await Promise.all([0, 1].map((n) => record.until({ event: 'started', tag: `call-${n}` })));
     aborts[1].abort('enough');
     await record.until({ event: 'aborted', tag: 'call-1' });
     await calls[1];
-    assert.equal(textOf(await second.callTool({ name: 'test_sleep', arguments: { ms: 1, tag: 'well' } })), 'well');
-    assert.deepEqual(record.events.filter(({ event }) => event === 'aborted').map(({ tag }) => tag), ['call-1']);
+    assert.equal(
+      textOf(await second.callTool({ name: 'test_sleep', arguments: { ms: 1, tag: 'well' } })),
+      'well',
+    );
+    assert.deepEqual(
+      record.events.filter(({ event }) => event === 'aborted').map(({ tag }) => tag),
+      ['call-1'],
+    );
     aborts[0].abort('enough');
     await record.until({ event: 'aborted', tag: 'call-0' });
     await calls[0];

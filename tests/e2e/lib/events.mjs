@@ -35,7 +35,11 @@ export class Inbox {
         settle(value);
       };
       const timer = setTimeout(
-        () => end(reject, new Error(`${what} did not come within ${ms / 1000}s; there was ${JSON.stringify(this.items)}`)),
+        () =>
+          end(
+            reject,
+            new Error(`${what} did not come within ${ms / 1000}s; there was ${JSON.stringify(this.items)}`),
+          ),
         ms,
       );
       const look = () => {
@@ -78,7 +82,8 @@ export function fixtureRecord(t) {
   return {
     env: { FIXTURE_LOG: path },
     events: inbox.items,
-    until: ({ event, tag }) => inbox.until((one) => one.event === event && one.tag === tag, `${event} ${tag} in the fixture's record`),
+    until: ({ event, tag }) =>
+      inbox.until((one) => one.event === event && one.tag === tag, `${event} ${tag} in the fixture's record`),
   };
 }
 

@@ -20,7 +20,9 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () =>
 function urlOf(child, stderr) {
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code, signal) => reject(new Error(`ended with ${signal ?? code} before it listened:\n${stderr()}`)));
+    child.once('close', (code, signal) =>
+      reject(new Error(`ended with ${signal ?? code} before it listened:\n${stderr()}`)),
+    );
     createInterface({ input: child.stderr }).on('line', (line) => {
       const url = URL_LINE.exec(line)?.[0];
       if (url) resolve(url);
@@ -36,7 +38,10 @@ function urlOf(child, stderr) {
  */
 export async function startListener(command, args, { env = {}, strict = true } = {}) {
   const tag = randomUUID();
-  const child = spawn(command, args, { env: { ...process.env, ...env, [TAG]: tag }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env, [TAG]: tag },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   running.add(child);
   let text = '';
   child.stderr.setEncoding('utf8').on('data', (chunk) => (text = (text + chunk).slice(-200_000)));
@@ -45,15 +50,9 @@ export async function startListener(command, args, { env = {}, strict = true } =
   const family = new Map();
   const look = () => descendants(child.pid).forEach((one) => family.set(`${one.pid} ${one.started}`, one));
 
-  async function stop() {
-    look();
-    child.kill('SIGTERM');
-    const end = await bounded(ended, STOP_MS, `${command}: the end after SIGTERM`).catch((error) => {
-      look();
-      child.kill('SIGKILL');
-      return error.message;
-    });
-    const left = await leftovers(() => [...family.values(), ...tagged(TAG, tag)], LEFTOVER_MS);
+  /** Ends what is left of it by force; resolves with the names of those. */
+  async function sweep(withinMs) {
+    const left = await leftovers(() => [...family.values(), ...tagged(TAG, tag)], withinMs);
     const names = [...new Set(left.map(describe))];
     for (const { pid } of left) {
       try {
@@ -62,16 +61,33 @@ export async function startListener(command, args, { env = {}, strict = true } =
         // gone in the meantime
       }
     }
+    child.stderr.destroy(); // it may be in other hands, and would keep this process alive
+    return names;
+  }
+
+  async function stop() {
+    look();
+    child.kill('SIGTERM');
+    const end = await bounded(ended, STOP_MS, 'the end after SIGTERM').catch((error) => {
+      look();
+      child.kill('SIGKILL');
+      return error.message;
+    });
+    const names = await sweep(LEFTOVER_MS);
     if (names.length) throw new Error(`${command} left processes behind: ${names.join(', ')}`);
     if (strict && end !== 0) throw new Error(`${command} ended with ${end}, not 0:\n${text}`);
   }
 
   try {
-    const url = await bounded(urlOf(child, () => text), START_MS, `${command}: the start`);
+    const url = await bounded(
+      urlOf(child, () => text),
+      START_MS,
+      `${command}: the start`,
+    );
     return { url, pid: child.pid, stderr: () => text, stop };
   } catch (error) {
     child.kill('SIGKILL');
-    await ended;
+    await sweep(0);
     throw error;
   }
 }

@@ -29,7 +29,7 @@ const everyProcess = () =>
 export function descendants(root) {
   const all = everyProcess();
   const found = [];
-  for (const parents = [root]; parents.length; ) {
+  for (const parents = [root]; parents.length;) {
     const parent = parents.pop();
     for (const one of all) {
       if (one.ppid !== parent) continue;
@@ -59,4 +59,5 @@ export async function leftovers(find, withinMs) {
   }
 }
 
-export const describe = ({ pid }) => `${pid} (${(read(`/proc/${pid}/cmdline`) ?? '').split('\0').join(' ').trim()})`;
+export const describe = ({ pid }) =>
+  `${pid} (${(read(`/proc/${pid}/cmdline`) ?? '').split('\0').join(' ').trim()})`;

@@ -16,10 +16,18 @@ function program(name) {
 const node = process.execPath;
 
 export const everything = () => [node, program('@modelcontextprotocol/server-everything')];
-export const filesystem = (...folders) => [node, program('@modelcontextprotocol/server-filesystem'), ...folders];
+export const filesystem = (...folders) => [
+  node,
+  program('@modelcontextprotocol/server-filesystem'),
+  ...folders,
+];
 export const memory = () => [node, program('@modelcontextprotocol/server-memory')];
 export const legacyFixture = (...args) => [node, here('../fixtures/legacy-server.mjs'), ...args];
 export const modernFixture = (...args) => [node, here('../fixtures/modern-server.mjs'), ...args];
 export const conformanceSuite = () => [node, program('@modelcontextprotocol/conformance')];
 export const conformanceRequirements = (revision) =>
-  join(dirname(require.resolve('@modelcontextprotocol/conformance/package.json')), 'requirements', `${revision}.yaml`);
+  join(
+    dirname(require.resolve('@modelcontextprotocol/conformance/package.json')),
+    'requirements',
+    `${revision}.yaml`,
+  );

@@ -1,6 +1,9 @@
 // What a test talks to: Lineward in front of a command, or with LINEWARD_E2E_DIRECT=1 the command itself, which
 // shows whether the test is right.
-import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernHttp,
+} from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -21,7 +24,8 @@ export const LEGACY = '2025-11-25';
 export async function startTarget(t, command, { env = {}, args = [], http = false } = {}) {
   let target;
   if (!DIRECT) target = await startGateway({ args, command, env });
-  else if (http) target = await startListener(command[0], [...command.slice(1), '--http', '0'], { env, strict: false });
+  else if (http)
+    target = await startListener(command[0], [...command.slice(1), '--http', '0'], { env, strict: false });
   else target = { command, env, stop: async () => {} };
   t?.after(() => target.stop());
   return target;
@@ -43,7 +47,12 @@ export async function legacyClient(t, target, { capabilities = {}, requests = []
     transport = new LegacyHttp(new URL(target.url));
   } else {
     const [command, ...args] = target.command;
-    transport = new StdioClientTransport({ command, args, env: { ...process.env, ...target.env }, stderr: 'ignore' });
+    transport = new StdioClientTransport({
+      command,
+      args,
+      env: { ...process.env, ...target.env },
+      stderr: 'ignore',
+    });
   }
   t.after(async () => {
     const goodbye = transport.sessionId ? transport.terminateSession() : undefined;
@@ -55,10 +64,19 @@ export async function legacyClient(t, target, { capabilities = {}, requests = []
 }
 
 /** A connected SDK 2.x client, pinned to the modern revision. Handlers go by method: {method: handler}. */
-export async function modernClient(t, target, { capabilities = {}, requests = {}, notifications = {}, options = {} } = {}) {
-  const client = new ModernClient(INFO, { capabilities, versionNegotiation: { mode: { pin: MODERN } }, ...options });
+export async function modernClient(
+  t,
+  target,
+  { capabilities = {}, requests = {}, notifications = {}, options = {} } = {},
+) {
+  const client = new ModernClient(INFO, {
+    capabilities,
+    versionNegotiation: { mode: { pin: MODERN } },
+    ...options,
+  });
   for (const [method, handler] of Object.entries(requests)) client.setRequestHandler(method, handler);
-  for (const [method, handler] of Object.entries(notifications)) client.setNotificationHandler(method, handler);
+  for (const [method, handler] of Object.entries(notifications))
+    client.setNotificationHandler(method, handler);
   t.after(() => client.close());
   await client.connect(new ModernHttp(new URL(target.url)));
   return client;

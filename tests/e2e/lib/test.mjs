@@ -13,7 +13,9 @@ export function test(name, ...rest) {
     t.after(async () => {
       const errors = [];
       for (const cleanup of cleanups.reverse()) {
-        await bounded((async () => cleanup())(), CLEANUP_MS, 'a clean-up').catch((error) => errors.push(error));
+        await bounded((async () => cleanup())(), CLEANUP_MS, 'a clean-up').catch((error) =>
+          errors.push(error),
+        );
       }
       if (errors.length === 1) throw errors[0];
       if (errors.length) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));

@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +34,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{20};
 
 inline std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  char block[4096];
+  for (ssize_t n = 0; fd >= 0 && (n = read(fd, block, sizeof block)) > 0;)
+    text.append(block, static_cast<size_t>(n));
+  if (fd >= 0) close(fd);
+  return text;
 }
 
 inline std::vector<std::string> entries(const std::string& folder) {

@@ -1,4 +1,6 @@
 // Ending commands: whatever they started ends with them, whoever dies first.
+#include <sys/prctl.h>
+
 #include <algorithm>
 
 #include "child_family.h"
@@ -261,6 +263,7 @@ Gateway start_gateway(const std::string& tag) {
   REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
   const pid_t pid = fork();
   if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test itself be stopped
     close(ends[0]);
     {
       Family family;
@@ -270,6 +273,7 @@ Gateway start_gateway(const std::string& tag) {
         runs.push_back(family.launch(shell(tree.script)));
         total += tree.size;
       }
+
       const pid_t spawner = family.until([&] { return ready(tag, total); }) ? family.spawner_pid : 0;
       if (write(ends[1], &spawner, sizeof spawner) < 0) _exit(1);
       family.until([] { return false; });
@@ -280,9 +284,13 @@ Gateway start_gateway(const std::string& tag) {
   close(ends[1]);
   Gateway gateway;
   gateway.pid = pid;
-  REQUIRE(read(ends[0], &gateway.spawner, sizeof gateway.spawner) == sizeof gateway.spawner);
+  const bool told = read(ends[0], &gateway.spawner, sizeof gateway.spawner) == sizeof gateway.spawner;
   close(ends[0]);
-  REQUIRE(gateway.spawner > 0);
+  if (!told || gateway.spawner == 0) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    FAIL("the gateway's children did not all start");
+  }
   return gateway;
 }
 

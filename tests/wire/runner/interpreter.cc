@@ -171,8 +171,8 @@ void Interpreter::on_gateway(const Command& command) {
       auto text = value.substr(0, 1) == "{" ? value.substr(1, value.size() - 2) : value;
       size_t used = 0;
       int count = std::stoi(text, &used);
-      auto start = text.find_first_not_of(' ', used);
-      slot->expect_log(start == std::string::npos ? "" : text.substr(start), count, deadline());
+      auto start = text.find_first_not_of(' ', used), end = text.find_last_not_of(' ');
+      slot->expect_log(start == std::string::npos ? "" : text.substr(start, end + 1 - start), count, deadline());
     }
   }
 }

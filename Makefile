@@ -1,0 +1,53 @@
+# Thin wrappers around CMake, CTest and the scripts under tests/. `make help` lists them.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+CMD ?=
+ARGS ?=
+
+.PHONY: help build run test unit wire e2e conformance check format lint fuzz bench clean deps test-deps install
+
+help:  ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+deps:
+	@conf/scripts/deps.sh build
+
+test-deps:
+	@conf/scripts/deps.sh build test
+
+build: deps  ## The binary: build/lineward
+	@conf/scripts/configure.sh $(BUILD)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-server"
+	@conf/scripts/run.sh $(BUILD) "$(CMD)" $(ARGS)
+
+test: test-deps  ## Every test (sanitizers on); ends with one line of passed and failed
+	@tests/run.sh all
+
+unit: test-deps  ## The unit tests alone
+	@tests/run.sh unit
+
+wire: test-deps  ## The scripted tests against the real binary alone
+	@tests/run.sh wire
+
+e2e: test-deps  ## The tests with official SDK clients and servers alone
+	@tests/run.sh e2e
+
+conformance: test-deps build  ## The official conformance suite in front of the fixture servers
+	@tests/run.sh conformance
+
+format:  ## clang-format over all sources
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+lint: test-deps  ## clang-format, clang-tidy, rooms and file sizes
+	@tests/lint/lint.sh $(BUILD)
+
+fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)
+	@tests/fuzz/run.sh $${FUZZ_SECONDS:-600}
+
+install: build  ## Into PREFIX (default /usr/local)
+	@cmake --install $(BUILD) --prefix $${PREFIX:-/usr/local}
+
+clean:  ## Removes what was built
+	@rm -rf $(BUILD)

@@ -1,0 +1,318 @@
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cli/flags.h"
+#include "cli/prepare.h"
+#include "config/names.h"
+#include "config/options.h"
+#include "config/options_text.h"
+
+namespace lineward::cli {
+namespace {
+
+constexpr std::string_view kOverview =
+    "Lineward stands in front of MCP servers: nothing hangs, what nobody waits for is stopped.\n"
+    "\n"
+    "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
+    "  lineward run --listen :8000 --timeout 2m -- uvx mcp-server-time\n"
+    "  lineward run claude_desktop_config.json\n"
+    "\n"
+    "Commands\n"
+    "  run        the gateway in the foreground       lineward run --help\n"
+    "  validate   check a configuration, start nothing  (also -t)\n"
+    "  help       a command or a group of options     lineward help timeouts\n"
+    "  version    what this is\n";
+
+constexpr const char* kRunFooter =
+    "Without FILE and without -- the configuration is searched: --config, LINEWARD_CONFIG, ./lineward.yaml,\n"
+    "$XDG_CONFIG_HOME/lineward/lineward.yaml, /etc/lineward/lineward.yaml.\n"
+    "\n"
+    "Examples\n"
+    "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
+    "  lineward run --listen 127.0.0.1:9000 -e GITHUB_TOKEN -- npx -y @modelcontextprotocol/server-github\n"
+    "  lineward run --listen unix:/run/lineward/mcp.sock --timeout 30s -- uvx mcp-server-git\n"
+    "  lineward run /etc/lineward/lineward.yaml\n"
+    "  lineward run ~/.cursor/mcp.json --log-format json\n"
+    "\n"
+    "Also understood, with a notice: --stdio \"uvx mcp-server-git\", --port 8000, --streamableHttpPath "
+    "/mcp,\n"
+    "--outputTransport streamableHttp, --logLevel debug, --mcp-config mcp.json, --named-server-config "
+    "mcp.json.";
+
+constexpr const char* kValidateFooter =
+    "Prints every error with its place and ends with 78, or says ok and ends with 0. Starts nothing.\n"
+    "\n"
+    "Examples\n"
+    "  lineward validate\n"
+    "  lineward validate --strict /etc/lineward/lineward.yaml\n"
+    "  lineward -t mcp.json\n"
+    "  cat mcp.json | lineward validate -";
+
+constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward version --format json";
+constexpr const char* kHelpFooter =
+    "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
+
+const std::vector<std::string_view> kCommands = {"run", "validate", "help", "version", "options"};
+
+bool is_command(std::string_view word) {
+  return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
+}
+
+// CLI11 knows nothing of what stands behind `--`.
+class Usage : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    std::string name = app->get_name();
+    std::string rest = name == "run"        ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
+                       : name == "validate" ? "[OPTIONS] [FILE]"
+                       : name == "help"     ? "[TOPIC]"
+                                            : "[OPTIONS]";
+    return fmt::format("Usage: lineward {} {}\n", name, rest);
+  }
+};
+
+void add_common(CLI::App& app, Flags& flags) {
+  app.add_option("--config", flags.config, "The configuration file, YAML or JSON")->type_name("FILE");
+  app.add_option("--color", flags.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag("-q,--quiet", flags.quiet, "Say less: log level warn");
+  app.add_flag("-v,--verbose", flags.verbose, "Say more: log level debug");
+}
+
+CLI::App* add_run(CLI::App& app, Flags& flags) {
+  CLI::App* run = app.add_subcommand("run", "Runs the gateway in the foreground.");
+  run->add_option("FILE", flags.file, "Configuration, ours or a client's mcp.json; - is stdin")
+      ->type_name("");
+  auto text = [run](const char* name, std::string& target, const char* help, const char* type) {
+    return run->add_option(name, target, help)->type_name(type);
+  };
+  text("-l,--listen", flags.listen, "127.0.0.1:8000, :8000 (every interface), [::1]:8000, unix:/path",
+       "ADDR");
+  text("--path", flags.path, "The MCP path (/mcp)", "PATH");
+  text("--timeout", flags.timeout, "No answer and no progress for this long (60s)", "DUR");
+  text("--max-duration", flags.max_duration, "The hard end of a call (10m)", "DUR");
+  text("--name", flags.name, "The server's name; else derived from its command", "NAME");
+  run->add_option("-e,--env", flags.env, "K=V for the server; only K takes it from the environment")
+      ->type_name("K[=V]")
+      ->allow_extra_args(false);
+  text("--cwd", flags.cwd, "The server's working directory", "DIR");
+  text("--isolation", flags.isolation, "auto, shared, session, principal or call", "WORD");
+  text("--protocol-era", flags.protocol_era, "auto, legacy or modern", "WORD");
+  run->add_flag("--exit-with-upstream", flags.exit_with_upstream, "End when the server ends");
+  run->add_flag("--exit-with-parent", flags.exit_with_parent,
+                "End when the process that started this one ends");
+  text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
+  text("--log-level", flags.log_level, "debug, info, warn or error", "WORD");
+  text("--ops", flags.ops, "The ops listener: only off, it is not built yet", "ADDR|off");
+  text("--admin", flags.admin, "The admin listener: only off, it is not built yet", "ADDR|off");
+  add_common(*run, flags);
+  for (auto& [name, target] :
+       {std::pair("--stdio", &flags.stdio), std::pair("--port", &flags.port),
+        std::pair("--streamableHttpPath", &flags.http_path),
+        std::pair("--outputTransport", &flags.output_transport),
+        std::pair("--logLevel", &flags.their_log_level), std::pair("--mcp-config", &flags.mcp_config),
+        std::pair("--named-server-config", &flags.named_config)}) {
+    run->add_option(name, *target)->group("");
+  }
+  run->footer(kRunFooter);
+  return run;
+}
+
+CLI::App* add_validate(CLI::App& app, Flags& flags) {
+  CLI::App* validate = app.add_subcommand("validate", "Checks a configuration and starts nothing.");
+  validate->add_option("FILE", flags.file, "The file; - is stdin; searched for when not given")
+      ->type_name("");
+  validate->add_flag("--strict", flags.strict, "Warnings fail too");
+  add_common(*validate, flags);
+  validate->footer(kValidateFooter);
+  return validate;
+}
+
+CLI::App* add_small(CLI::App& app, const char* name, const char* about, Flags& flags, const char* formats,
+                    const char* footer) {
+  CLI::App* small = app.add_subcommand(name, about);
+  small->add_option("--format", flags.format, formats)->type_name("WORD");
+  if (footer != nullptr) small->footer(footer);
+  return small;
+}
+
+// CLI11 must not see what follows `--`, and wants the command first: `lineward --config F validate` is fine
+// too.
+struct Split {
+  std::vector<std::string> words;   // without argv[0], command first
+  std::vector<std::string> server;  // behind --
+  bool has_server = false;
+};
+
+Split split(int argc, const char* const* argv) {
+  Split split;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (split.has_server) {
+      split.server.push_back(std::move(word));
+    } else if (word == "--") {
+      split.has_server = true;
+    } else {
+      split.words.push_back(std::move(word));
+    }
+  }
+  std::vector<std::string>& words = split.words;
+  size_t at = 0;
+  while (at < words.size() && !words[at].empty() && words[at][0] == '-') {
+    bool takes_value = words[at] == "--config" || words[at] == "--color";
+    bool global = takes_value || words[at] == "-q" || words[at] == "-v" || words[at] == "--quiet" ||
+                  words[at] == "--verbose" || words[at].rfind("--config=", 0) == 0 ||
+                  words[at].rfind("--color=", 0) == 0;
+    if (!global) break;
+    at += takes_value ? 2 : 1;
+  }
+  at = std::min(at, words.size());
+  auto here = words.begin() + static_cast<std::ptrdiff_t>(at);
+  if (here != words.end() && (*here == "-t" || is_command(*here))) {
+    std::rotate(words.begin(), here, here + 1);
+    if (words[0] == "-t") words[0] = "validate";
+    return split;
+  }
+  bool only_options =
+      here == words.end() ? split.has_server || at > 0 : (*here)[0] == '-' && here->size() > 1;
+  bool about_us =
+      here != words.end() && (*here == "-h" || *here == "--help" || *here == "-V" || *here == "--version");
+  // supergateway's users write no command word.
+  if (only_options && !about_us) words.insert(words.begin(), "run");
+  return split;
+}
+
+ExitCode unknown_command(const std::string& word, std::ostream& err) {
+  bool file = word.find('.') != std::string::npos || word.find('/') != std::string::npos;
+  std::string shown = config::clip(word);
+  if (file)
+    return bad_usage(err, fmt::format("'{0}' is no command; to run it: lineward run {0}", shown),
+                     "lineward help");
+  std::string_view likely = config::nearest(word, kCommands);
+  std::string hint = likely.empty() ? "" : fmt::format("; did you mean '{}'?", likely);
+  return bad_usage(err, fmt::format("'{}' is no command{}", shown, hint), "lineward help");
+}
+
+// What CLI11 could not place: an option we do not have, or a word too many.
+ExitCode unknown_argument(const CLI::App& command, const std::string& word, std::ostream& err) {
+  std::string help = fmt::format("lineward {} --help", command.get_name());
+  if (word.empty() || word[0] != '-') {
+    std::string advice =
+        command.get_name() == "run" ? "; a server's command goes behind --: lineward run -- npx …" : "";
+    return bad_usage(err, fmt::format("'{}' is one word too many{}", config::clip(word), advice), help);
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+  }
+  std::string given = word.substr(0, word.find('='));
+  std::string_view likely = config::nearest(given, std::vector<std::string_view>(names.begin(), names.end()));
+  std::string hint = likely.empty() ? "" : fmt::format("; did you mean '{}'?", likely);
+  return bad_usage(
+      err, fmt::format("'{}' is not an option of {}{}", config::clip(given), command.get_name(), hint), help);
+}
+
+ExitCode print_version(const Flags& flags, std::string_view version, const Surroundings& around) {
+  if (flags.format == "json") {
+    around.out << fmt::format("{{\"name\":\"lineward\",\"version\":\"{}\"}}\n", version);
+  } else if (flags.format.empty() || flags.format == "text") {
+    around.out << fmt::format("lineward {}\n", version);
+  } else {
+    return bad_usage(around.err, "--format is text or json", "lineward version --help");
+  }
+  return ExitCode::ok;
+}
+
+ExitCode print_options(const Flags& flags, const Surroundings& around) {
+  if (flags.format != "yaml" && !flags.format.empty() && flags.format != "text") {
+    return bad_usage(around.err, "--format is text or yaml", "lineward help options");
+  }
+  around.out << (flags.format == "yaml" ? config::options_yaml() : config::options_help("options"));
+  return ExitCode::ok;
+}
+
+ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroundings& around) {
+  if (topic.empty()) {
+    around.out << kOverview;
+    return ExitCode::ok;
+  }
+  if (topic != "options" && is_command(topic)) {
+    around.out << app.get_subcommand(topic)->help();
+    return ExitCode::ok;
+  }
+  std::string text = config::options_help(topic);
+  if (!text.empty()) {
+    around.out << text;
+    return ExitCode::ok;
+  }
+  return bad_usage(around.err,
+                   fmt::format("there is no help on '{}'; there is on run, validate, version, options, {}",
+                               config::clip(topic), fmt::join(config::help_topics(), ", ")),
+                   "");
+}
+
+}  // namespace
+
+std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* const* argv,
+                                                      std::string_view version, const config::EnvLookup& env,
+                                                      std::ostream& out, std::ostream& err) {
+  Surroundings around{env, out, err};
+  Split words = split(argc, argv);
+  if (words.words.empty()) {
+    err << kOverview;
+    return ExitCode::usage;
+  }
+  const std::string first = words.words[0];
+  Flags flags;
+  std::string topic;
+  CLI::App app("", "lineward");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.formatter(std::make_shared<Usage>());
+  CLI::App* run = add_run(app, flags);
+  CLI::App* validate_command = add_validate(app, flags);
+  CLI::App* version_command =
+      add_small(app, "version", "Says what this is.", flags, "text or json", kVersionFooter);
+  CLI::App* options =
+      add_small(app, "options", "Prints the table of options.", flags, "text or yaml", nullptr);
+  CLI::App* help = app.add_subcommand("help", "Explains a command or a group of options.");
+  help->add_option("TOPIC", topic, "A command, options, or a group such as listen or timeouts")
+      ->type_name("");
+  help->footer(kHelpFooter);
+  if (first == "-h" || first == "--help") return print_help(app, "", around);
+  if (first == "-V" || first == "--version") return print_version(flags, version, around);
+  if (!is_command(first)) return unknown_command(first, err);
+
+  CLI::App* command = app.get_subcommand(first);
+  command->allow_extras();
+  try {
+    std::vector<std::string> reversed(words.words.rbegin(), words.words.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    out << command->help();
+    return ExitCode::ok;
+  } catch (const CLI::ParseError& error) {
+    return bad_usage(err, error.what(), fmt::format("lineward {} --help", first));
+  }
+  if (!command->remaining().empty()) return unknown_argument(*command, command->remaining()[0], err);
+  if (words.has_server && command != run) {
+    return bad_usage(err, "only run takes a command behind --", fmt::format("lineward {} --help", first));
+  }
+  flags.has_server = words.has_server;
+  flags.server_words = std::move(words.server);
+  if (command == run) return prepare_run(std::move(flags), around);
+  if (command == validate_command) return validate(flags, around);
+  if (command == version_command) return print_version(flags, version, around);
+  if (command == options) return print_options(flags, around);
+  return print_help(app, topic, around);
+}
+
+}  // namespace lineward::cli

@@ -1,0 +1,33 @@
+// From argv to what is to be done: a loaded configuration to run, or an exit code because everything has been
+// said.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "cli/exit_codes.h"
+#include "config/config.h"
+#include "config/variables.h"
+
+namespace lineward::cli {
+
+struct Invocation {
+  enum class Command : uint8_t { none, run, validate, version };
+  Command command = Command::none;
+  std::string config_file;  // empty: the server came on the command line
+  config::Config config;    // flags, environment, file and defaults merged
+  bool exit_with_upstream = false;
+  bool exit_with_parent = false;
+  bool colour = false;  // on stderr
+  bool quiet = false;
+};
+
+// Prints help, reports and errors itself: data on `out`, talk on `err`. Only `run` leaves something to do.
+std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* const* argv,
+                                                      std::string_view version, const config::EnvLookup& env,
+                                                      std::ostream& out, std::ostream& err);
+
+}  // namespace lineward::cli

@@ -1,0 +1,31 @@
+// What stands on the command line, before anybody has judged it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lineward::cli {
+
+struct Flags {
+  std::string file;
+  std::string config;  // --config, --mcp-config or --named-server-config
+  std::vector<std::string> server_words;
+  bool has_server = false;  // there was a `--`, or --stdio
+
+  std::string listen, path, timeout, max_duration, ops, admin, log_format, log_level, isolation, protocol_era;
+  std::string name, cwd;
+  std::vector<std::string> env;
+  bool exit_with_upstream = false;
+  bool exit_with_parent = false;
+
+  // Words of supergateway and mcp-proxy.
+  std::string stdio, port, http_path, output_transport, their_log_level, mcp_config, named_config;
+
+  std::string color = "auto";
+  std::string format;
+  bool quiet = false;
+  bool verbose = false;
+  bool strict = false;
+};
+
+}  // namespace lineward::cli

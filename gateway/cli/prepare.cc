@@ -1,0 +1,284 @@
+#include "cli/prepare.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "cli/words.h"
+#include "config/load.h"
+#include "config/names.h"
+#include "config/options.h"
+#include "config/report.h"
+
+namespace lineward::cli {
+namespace {
+
+constexpr std::string_view kRunHelp = "lineward run --help";
+
+std::string variable(const Surroundings& around, std::string_view name) {
+  std::optional<std::string> value = around.env ? around.env(name) : std::nullopt;
+  return value ? *value : std::string();
+}
+
+bool exists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+// --- words of other gateways
+// ---------------------------------------------------------------------------------
+
+void notice(const Surroundings& around, std::string_view given, std::string_view read_as) {
+  around.err << fmt::format("note: {} is read as {}\n", given, read_as);
+}
+
+// Empty, or what is wrong with it.
+std::string take_aliases(Flags& flags, const Surroundings& around) {
+  if (!flags.stdio.empty()) {
+    if (flags.has_server) return "--stdio and a command behind -- are the same thing: give one of them";
+    Result<std::vector<std::string>> words = split_words(flags.stdio);
+    if (!words) return fmt::format("--stdio: {}", words.error().text);
+    flags.server_words = *words;
+    flags.has_server = true;
+    notice(around, "--stdio",
+           fmt::format("-- {} (split by blanks and quotes; no shell)", fmt::join(*words, " ")));
+  }
+  if (!flags.port.empty()) {
+    if (!flags.listen.empty()) return "--port and --listen are the same thing: give one of them";
+    flags.listen = "127.0.0.1:" + flags.port;
+    notice(around, "--port " + flags.port,
+           fmt::format("--listen {}; --listen :{} is every interface", flags.listen, flags.port));
+  }
+  if (!flags.http_path.empty()) {
+    if (!flags.path.empty()) return "--streamableHttpPath and --path are the same thing: give one of them";
+    flags.path = flags.http_path;
+    notice(around, "--streamableHttpPath", "--path " + flags.path);
+  }
+  if (!flags.output_transport.empty()) {
+    if (flags.output_transport != "streamableHttp") {
+      return fmt::format("--outputTransport {} is not built: the transport is always streamableHttp",
+                         config::clip(flags.output_transport));
+    }
+    notice(around, "--outputTransport streamableHttp", "what happens anyway");
+  }
+  if (!flags.their_log_level.empty()) {
+    if (!flags.log_level.empty()) return "--logLevel and --log-level are the same thing: give one of them";
+    flags.log_level = flags.their_log_level == "none" ? "error" : flags.their_log_level;
+    notice(around, "--logLevel", "--log-level " + flags.log_level);
+  }
+  for (auto [given, word] : {std::pair(&flags.mcp_config, "--mcp-config"),
+                             std::pair(&flags.named_config, "--named-server-config")}) {
+    if (given->empty()) continue;
+    if (!flags.config.empty())
+      return fmt::format("{} and --config are the same thing: give one of them", word);
+    flags.config = *given;
+    notice(around, word, "--config " + flags.config);
+  }
+  return {};
+}
+
+// --- flags as settings
+// ---------------------------------------------------------------------------------------
+
+std::vector<config::Setting> settings_of(const Flags& flags) {
+  const std::string log_level = !flags.log_level.empty() ? flags.log_level
+                                : flags.verbose          ? "debug"
+                                : flags.quiet            ? "warn"
+                                                         : "";
+  std::vector<config::Setting> settings = {
+      {"listen.address", flags.listen, "--listen"},
+      {"listen.path", flags.path, "--path"},
+      {"mcpServers.*.timeouts.request", flags.timeout, "--timeout"},
+      {"mcpServers.*.timeouts.maxDuration", flags.max_duration, "--max-duration"},
+      {"mcpServers.*.isolation", flags.isolation, "--isolation"},
+      {"mcpServers.*.protocolEra", flags.protocol_era, "--protocol-era"},
+      {"ops.address", flags.ops, "--ops"},
+      {"admin.address", flags.admin, "--admin"},
+      {"log.format", flags.log_format, "--log-format"},
+      {"log.level", log_level, "--log-level"},
+  };
+  settings.erase(std::remove_if(settings.begin(), settings.end(),
+                                [](const config::Setting& setting) { return setting.text.empty(); }),
+                 settings.end());
+  return settings;
+}
+
+// Empty, or what is wrong: a bad flag is an error of the command line, not of the configuration.
+std::string fault_of(const config::Setting& setting) {
+  const config::Option* option = config::find_option(setting.path);
+  if (option == nullptr) {
+    if (setting.text == "off") return {};
+    return fmt::format("{} {}: this listener is not built yet; the only value is off", setting.origin,
+                       config::clip(setting.text));
+  }
+  Result<config::Value, config::Misfit> value = config::read_value(*option, setting.text);
+  config::Misfit misfit;
+  if (!value) {
+    misfit = value.error();
+  } else if (Result<Done, config::Misfit> checked = config::check_value(*option, *value, setting.text);
+             !checked) {
+    misfit = checked.error();
+  } else {
+    return {};
+  }
+  std::string hint = misfit.hint.empty() ? "" : fmt::format(" ({})", misfit.hint);
+  return fmt::format("{}: {}{}", setting.origin, misfit.message, hint);
+}
+
+std::string server_from_flags(const Flags& flags, const Surroundings& around, config::Server& server) {
+  if (flags.server_words.empty() || flags.server_words[0].empty()) return "there is no command behind --";
+  server.command = flags.server_words[0];
+  server.args.assign(flags.server_words.begin() + 1, flags.server_words.end());
+  server.cwd = flags.cwd;
+  server.name = flags.name.empty() ? name_from_command(flags.server_words) : flags.name;
+  if (!config::is_server_name(server.name)) {
+    return fmt::format("--name {}: use 1 to 64 of A-Z a-z 0-9 _ -", config::clip(server.name));
+  }
+  for (const std::string& entry : flags.env) {
+    size_t equals = entry.find('=');
+    std::string name = entry.substr(0, equals);
+    if (name.empty()) return "-e: write NAME=value, or NAME to take it from the environment";
+    std::optional<std::string> value;
+    if (equals != std::string::npos) {
+      value = entry.substr(equals + 1);
+    } else if (around.env) {
+      value = around.env(name);
+    }
+    if (!value) return fmt::format("-e {}: the variable is not set here", config::clip(name));
+    server.env.emplace_back(std::move(name), std::move(*value));
+  }
+  return {};
+}
+
+// --- the configuration file
+// ----------------------------------------------------------------------------------
+
+std::vector<std::string> search_path(const Surroundings& around) {
+  std::vector<std::string> places = {"./lineward.yaml"};
+  std::string config_home = variable(around, "XDG_CONFIG_HOME");
+  std::string home = variable(around, "HOME");
+  if (config_home.empty() && !home.empty()) config_home = home + "/.config";
+  if (!config_home.empty()) places.push_back(config_home + "/lineward/lineward.yaml");
+  places.push_back("/etc/lineward/lineward.yaml");
+  return places;
+}
+
+std::string find_config(const Flags& flags, const Surroundings& around) {
+  if (!flags.file.empty()) return flags.file;
+  if (!flags.config.empty()) return flags.config;
+  std::string named = variable(around, "LINEWARD_CONFIG");
+  if (!named.empty()) return named;
+  std::vector<std::string> places = search_path(around);
+  auto found = std::find_if(places.begin(), places.end(), exists);
+  return found == places.end() ? std::string() : *found;
+}
+
+std::string nothing_found(const Surroundings& around) {
+  return fmt::format(
+      "there is no configuration; looked for {}\n  name one:  lineward run /etc/lineward/lineward.yaml\n"
+      "  or do without:  lineward run -- npx -y @modelcontextprotocol/server-everything",
+      fmt::join(search_path(around), ", "));
+}
+
+ExitCode exit_code_of(const config::LoadResult& result) {
+  if (result.ok()) return ExitCode::ok;
+  return result.not_permitted ? ExitCode::no_permission : ExitCode::bad_config;
+}
+
+void print_findings(const config::LoadResult& result, const Flags& flags, const Surroundings& around) {
+  for (const config::Diagnostic& diagnostic : result.diagnostics) {
+    if (flags.quiet && diagnostic.severity == config::Severity::info) continue;
+    around.err << config::render_diagnostic(diagnostic, {result.name, result.text, &result.secrets},
+                                            wants_colour(flags, around));
+  }
+}
+
+}  // namespace
+
+ExitCode bad_usage(std::ostream& err, const std::string& message, const std::string& help_command) {
+  err << "error: " << message << "\n";
+  if (!help_command.empty()) err << "  help: " << help_command << "\n";
+  return ExitCode::usage;
+}
+
+bool wants_colour(const Flags& flags, const Surroundings& around) {
+  if (flags.color != "auto") return flags.color == "always";
+  if (!variable(around, "NO_COLOR").empty()) return false;
+  std::string force = variable(around, "CLICOLOR_FORCE");
+  if (!force.empty() && force != "0") return true;
+  if (variable(around, "TERM") == "dumb") return false;
+  return &around.err == &std::cerr && isatty(STDERR_FILENO) == 1;
+}
+
+std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around) {
+  const std::string help(kRunHelp);
+  std::string fault = take_aliases(flags, around);
+  if (!fault.empty()) return bad_usage(around.err, fault, help);
+  if (!flags.file.empty() && !flags.config.empty()) {
+    return bad_usage(around.err, "the configuration is named twice", help);
+  }
+  config::LoadOptions load;
+  load.env = around.env;
+  load.settings = settings_of(flags);
+  for (const config::Setting& setting : load.settings) {
+    fault = fault_of(setting);
+    if (!fault.empty()) return bad_usage(around.err, fault, help);
+  }
+  if (flags.has_server) {
+    load.servers.emplace_back();
+    fault = server_from_flags(flags, around, load.servers.back());
+    if (!fault.empty()) return bad_usage(around.err, fault, help);
+  } else if (!flags.name.empty() || !flags.cwd.empty() || !flags.env.empty()) {
+    return bad_usage(around.err, "--name, --cwd and -e belong to a command behind --", help);
+  }
+
+  Invocation invocation;
+  invocation.command = Invocation::Command::run;
+  bool named = !flags.file.empty() || !flags.config.empty();
+  if (named || !flags.has_server) invocation.config_file = find_config(flags, around);
+  if (invocation.config_file.empty() && !flags.has_server)
+    return bad_usage(around.err, nothing_found(around), help);
+
+  config::LoadResult result = invocation.config_file.empty()
+                                  ? config::load_text("", "command line", load)
+                                  : config::load_file(invocation.config_file, std::move(load));
+  if (!result.ok()) {
+    around.err << result.report(wants_colour(flags, around));
+    return exit_code_of(result);
+  }
+  print_findings(result, flags, around);
+  invocation.config = std::move(result.config);
+  invocation.exit_with_upstream = flags.exit_with_upstream;
+  invocation.exit_with_parent = flags.exit_with_parent;
+  invocation.colour = wants_colour(flags, around);
+  invocation.quiet = flags.quiet;
+  return invocation;
+}
+
+ExitCode validate(const Flags& flags, const Surroundings& around) {
+  if (!flags.file.empty() && !flags.config.empty()) {
+    return bad_usage(around.err, "the configuration is named twice", "lineward validate --help");
+  }
+  std::string file = find_config(flags, around);
+  if (file.empty()) return bad_usage(around.err, nothing_found(around), "lineward validate --help");
+  config::LoadOptions load;
+  load.env = around.env;
+  config::LoadResult result = config::load_file(file, std::move(load));
+  bool failed = !result.ok() || (flags.strict && result.has(config::Severity::warning));
+  if (failed) {
+    around.err << result.report(wants_colour(flags, around));
+    return result.ok() ? ExitCode::bad_config : exit_code_of(result);
+  }
+  print_findings(result, flags, around);
+  size_t servers = result.config.servers.size();
+  if (!flags.quiet)
+    around.out << fmt::format("{}: ok, {} server{}\n", file, servers, servers == 1 ? "" : "s");
+  return ExitCode::ok;
+}
+
+}  // namespace lineward::cli

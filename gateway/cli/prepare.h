@@ -1,0 +1,27 @@
+// The work behind `run` and `validate`: aliases, the search for a configuration, loading it, and saying what
+// is wrong.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <variant>
+
+#include "cli/command_line.h"
+#include "cli/flags.h"
+
+namespace lineward::cli {
+
+struct Surroundings {
+  const config::EnvLookup& env;
+  std::ostream& out;
+  std::ostream& err;
+};
+
+std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around);
+ExitCode validate(const Flags& flags, const Surroundings& around);
+
+// One error of the command line with the way to its help; always ExitCode::usage.
+ExitCode bad_usage(std::ostream& err, const std::string& message, const std::string& help_command);
+bool wants_colour(const Flags& flags, const Surroundings& around);
+
+}  // namespace lineward::cli

@@ -1,0 +1,66 @@
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/command_line.h"
+#include "gateway.h"
+#include "net/spawner.h"
+
+namespace {
+
+using lineward::cli::ExitCode;
+using lineward::cli::Invocation;
+
+std::optional<std::string> environment(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+void configure_log(const Invocation& invocation) {
+  using lineward::config::LogFormat;
+  auto format = lineward::log::Format::logfmt;
+  switch (invocation.config.log.format) {
+    case LogFormat::automatic:
+      if (isatty(STDERR_FILENO)) format = lineward::log::Format::text;
+      break;
+    case LogFormat::text: format = lineward::log::Format::text; break;
+    case LogFormat::logfmt: break;
+    case LogFormat::json: format = lineward::log::Format::json; break;
+  }
+  auto level = static_cast<lineward::log::Level>(invocation.config.log.level);
+  lineward::log::configure(format, level, invocation.colour && format == lineward::log::Format::text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  // First of all, while this process is small, has one thread and has read no secret.
+  auto spawner = lineward::net::fork_spawner(nullptr);
+  auto parsed = lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout, std::cerr);
+  if (auto* code = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*code);
+  auto& invocation = std::get<Invocation>(parsed);
+  if (!spawner) {
+    std::fprintf(stderr, "lineward: %s\n", spawner.error().text.c_str());
+    return static_cast<int>(ExitCode::internal);
+  }
+  configure_log(invocation);
+  lineward::RunOptions options;
+  options.version = LINEWARD_VERSION;
+  options.source = invocation.config_file.empty() ? "command line" : invocation.config_file;
+  options.exit_with_upstream = invocation.exit_with_upstream;
+  options.exit_with_parent = invocation.exit_with_parent;
+  options.quiet = invocation.quiet;
+  int code = 0;
+  {
+    lineward::Gateway gateway(invocation.config, std::move(options), *spawner);
+    code = gateway.run();
+  }
+  return code;
+}

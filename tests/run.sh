@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# run.sh all | unit | wire | e2e | conformance: builds with sanitizers, runs the suites, and closes with one line.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+what=${1:-all}
+jobs=$(nproc)
+asan=build/asan
+passed=0
+failed=0
+skipped=0
+broken=()
+
+say() { printf '\n== %s\n' "$*"; }
+
+# add NAME PASSED FAILED [SKIPPED]
+add() {
+  passed=$((passed + $2))
+  failed=$((failed + $3))
+  skipped=$((skipped + ${4:-0}))
+  [ "$3" = 0 ] || broken+=("$1")
+}
+
+finish() {
+  [ ${#broken[@]} = 0 ] || printf '\nfailed: %s\n' "${broken[*]}"
+  local tail=
+  [ "$skipped" = 0 ] || tail=", $skipped skipped"
+  printf '\n%d passed, %d failed%s\n' "$passed" "$failed" "$tail"
+  [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+  exit $?
+}
+
+build_asan() {
+  say "build with AddressSanitizer and UndefinedBehaviorSanitizer"
+  conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=address,undefined &&
+    cmake --build $asan -j "$jobs" || {
+    add build 0 1
+    finish
+  }
+}
+
+ctest_suite() {  # NAME CTEST-ARGS…
+  local name=$1 log
+  shift
+  say "$name"
+  log=$(mktemp)
+  ctest --test-dir $asan -j "$jobs" --output-on-failure --no-tests=error "$@" 2>&1 | grep -vE '^ *Start +[0-9]+:|Passed +[0-9.]+ sec' | tee "$log"
+  local total bad
+  total=$(sed -nE 's/.*tests passed, ([0-9]+) tests failed out of ([0-9]+)/\2 \1/p' "$log")
+  rm -f "$log"
+  if [ -z "$total" ]; then
+    add "$name" 0 1
+  else
+    bad=${total#* }
+    total=${total% *}
+    add "$name" $((total - bad)) "$bad"
+  fi
+}
+
+npm_peers() {
+  [ -x tests/e2e/node_modules/.bin/conformance ] && [ tests/e2e/node_modules/.package-lock.json -nt tests/e2e/package-lock.json ] && return 0
+  say "test peers from npm (tests/e2e/package-lock.json)"
+  (cd tests/e2e && npm ci --no-audit --no-fund --loglevel=error) || {
+    add "npm ci" 0 1
+    finish
+  }
+}
+
+node_suite() {  # NAME FILES…
+  local name=$1 log
+  shift
+  say "$name"
+  log=$(mktemp)
+  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh --test --test-reporter=spec --test-concurrency="$jobs" "$@" 2>&1 | tee "$log" |
+    grep -E '✖|not ok|Error|expected|actual|^ℹ (pass|fail)' | head -200
+  local pass fail
+  pass=$(sed -nE 's/^ℹ pass ([0-9]+)/\1/p' "$log" | tail -1)
+  fail=$(awk '/^ℹ (fail|cancelled) / {n += $3} END {print n + 0}' "$log")
+  rm -f "$log"
+  if [ -z "$pass" ]; then add "$name" 0 1; else add "$name" "$pass" "${fail:-1}"; fi
+}
+
+conformance_suite() {
+  say "conformance"
+  local log
+  log=$(mktemp)
+  LINEWARD=${1:-$PWD/$asan/lineward} tests/e2e/node.sh tests/e2e/conformance.mjs 2>&1 | tee "$log"
+  local cells
+  cells=$(sed -nE 's/.*conformance total: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$log" | tail -1)
+  rm -f "$log"
+  if [ -z "$cells" ]; then add conformance 0 1; else add conformance ${cells% *} ${cells#* }; fi
+}
+
+case $what in
+  unit) build_asan; ctest_suite unit -L unit ;;
+  wire) build_asan; ctest_suite wire -L wire ;;
+  e2e) build_asan; npm_peers; node_suite e2e tests/e2e/cases/*.test.mjs tests/e2e/datasets/*.test.mjs ;;
+  conformance) npm_peers; conformance_suite "$PWD/build/lineward" ;;
+  all)
+    build_asan
+    npm_peers
+    ctest_suite "unit, wire, lint"
+    node_suite e2e tests/e2e/cases/*.test.mjs tests/e2e/datasets/*.test.mjs
+    conformance_suite
+    ;;
+  *) echo "usage: tests/run.sh all | unit | wire | e2e | conformance" >&2; exit 2 ;;
+esac
+finish
