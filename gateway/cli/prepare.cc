@@ -45,8 +45,12 @@ std::string take_aliases(Flags& flags, const Surroundings& around) {
     if (!words) return fmt::format("--stdio: {}", words.error().text);
     flags.server_words = *words;
     flags.has_server = true;
-    notice(around, "--stdio",
-           fmt::format("-- {} (split by blanks and quotes; no shell)", fmt::join(*words, " ")));
+    std::string shown;
+    for (const std::string& word : *words) {
+      bool plain = !word.empty() && word.find_first_of(" \t\n") == std::string::npos;
+      shown += plain ? " " + word : fmt::format(" '{}'", word);
+    }
+    notice(around, "--stdio", fmt::format("--{} (split by blanks and quotes; no shell)", shown));
   }
   if (!flags.port.empty()) {
     if (!flags.listen.empty()) return "--port and --listen are the same thing: give one of them";

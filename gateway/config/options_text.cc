@@ -21,8 +21,9 @@ std::string accepted(const Option& option) {
   std::string text(kind_name(option.kind));
   if (option.kind == Kind::choice) {
     text = option.choices;
-    for (size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar))
+    for (size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar + 3)) {
       text.replace(bar, 1, " | ");
+    }
   }
   if (option.least != 0 || option.most != 0) {
     text += fmt::format(", {} to {}", bound(option.kind, option.least), bound(option.kind, option.most));

@@ -122,6 +122,7 @@ void Exchange::forward_message(mcp::Message message) {
 void Exchange::listen_message(mcp::Message message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::subscriptions_acknowledged) {
+    if (acknowledged_) return listen_again(message);
     acknowledged_ = true;
     set_clock();
   }
@@ -133,6 +134,13 @@ void Exchange::listen_message(mcp::Message message) {
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
   reply_->send(mcp::subscription_for_client(message, raw_id_));
+}
+
+// The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement; what
+// may have changed in between is told as a change.
+void Exchange::listen_again(const mcp::Message& acknowledgement) {
+  set_clock();
+  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_)) reply_->send(notification);
 }
 
 void Exchange::final_message(mcp::Message message) {
@@ -165,9 +173,9 @@ void Exchange::final_message(mcp::Message message) {
 
 void Exchange::on_call_failed(const core::Failure& failure) {
   if (ended()) return;
-  if (is_listen() && acknowledged_ && failure.reason == EndReason::cancelled_drain) {
+  if (is_listen() && acknowledged_) {  // over for good: its result says so in order
     reply_->finish(mcp::listen_result(raw_id_), 200);
-    return end(EndReason::cancelled_drain);
+    return end(failure.reason);
   }
   fail(failure.reason, failure.text);
 }
@@ -233,6 +241,7 @@ void Exchange::set_clock() {
   auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
     clock_.start(in, [this, reason, limit, option] { deadline(reason, limit, option); });
   };
+  if (acknowledged_) return clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
   switch (phase_) {
     case CallPhase::queued:
       return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
@@ -242,7 +251,6 @@ void Exchange::set_clock() {
     case CallPhase::written: break;
   }
   if (is_listen()) {
-    if (acknowledged_) return clock_.stop();
     return arm(since(written_at_, kAckLimit), EndReason::timeout_request, kAckLimit, "acknowledgement");
   }
   if (open_questions_ > 0) {

@@ -69,6 +69,7 @@ class Exchange final : public core::CallOwner {
   void forward_message(mcp::Message message);
   void final_message(mcp::Message message);
   void listen_message(mcp::Message message);
+  void listen_again(const mcp::Message& acknowledgement);
   void set_clock();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json_member.h"
+
 namespace lineward::mcp {
 
 std::string request_for_upstream(const Message& request, int64_t id) {
@@ -39,6 +41,25 @@ std::string listen_result(std::string_view client_raw_id) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{0},"result":{{"resultType":"complete","_meta":)"
                      R"({{"io.modelcontextprotocol/subscriptionId":{0}}}}}}})",
                      client_raw_id);
+}
+
+std::vector<std::string> changes_after_loss(const Message& acknowledgement, std::string_view client_raw_id) {
+  std::vector<std::string> out;
+  auto change = [&](std::string_view method, std::string_view members) {
+    out.push_back(fmt::format(
+        R"({{"jsonrpc":"2.0","method":"{}","params":{{{}"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}}}}})",
+        method, members, client_raw_id));
+  };
+  std::string_view granted = acknowledgement.raw(Field::params_notifications);
+  if (json::member(granted, "toolsListChanged") == "true") change("notifications/tools/list_changed", "");
+  if (json::member(granted, "promptsListChanged") == "true") change("notifications/prompts/list_changed", "");
+  if (json::member(granted, "resourcesListChanged") == "true") change("notifications/resources/list_changed", "");
+  if (auto uris = json::member(granted, "resourceSubscriptions")) {
+    for (const auto& uri : string_array(*uris)) {
+      change("notifications/resources/updated", fmt::format(R"("uri":{},)", json::quote(uri)));
+    }
+  }
+  return out;
 }
 
 std::string with_id(const Message& message, std::string_view raw_id) {

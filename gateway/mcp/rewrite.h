@@ -28,6 +28,10 @@ std::string subscription_for_client(const Message& message, std::string_view cli
 // The graceful end of a listen (2026-07-28 subscriptions, "Graceful Closure").
 std::string listen_result(std::string_view client_raw_id);
 
+// What a client that listens is told when its server was away: one change for each type the new acknowledgement
+// grants.
+std::vector<std::string> changes_after_loss(const Message& acknowledgement, std::string_view client_raw_id);
+
 // `message` with its id replaced (a server's request on its way to a client, or the client's answer to it).
 std::string with_id(const Message& message, std::string_view raw_id);
 // notifications/cancelled with its requestId replaced.

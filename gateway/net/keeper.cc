@@ -66,7 +66,7 @@ int executable_error(const std::string& path) {
 
 // Our own lookup, not execvp: that one hands a file without a known format to a shell.
 std::string find_program(const SpawnRequest& command, int errors) {
-  const std::string name = command.argv.empty() ? std::string() : command.argv[0];
+  std::string name = command.argv.empty() ? std::string() : command.argv[0];
   if (name.empty()) give_up(errors, Step::find, ENOENT);
   if (name.find('/') != std::string::npos) {
     if (const int error = executable_error(name)) give_up(errors, Step::find, error);
@@ -77,7 +77,7 @@ std::string find_program(const SpawnRequest& command, int errors) {
   for (;;) {
     const size_t colon = path.find(':');
     const std::string_view folder = path.substr(0, colon);
-    const std::string candidate = (folder.empty() ? "." : std::string(folder)) + "/" + name;
+    std::string candidate = (folder.empty() ? "." : std::string(folder)) + "/" + name;
     const int error = executable_error(candidate);
     if (error == 0) return candidate;
     if (error == EACCES) verdict = EACCES;  // there, but not ours to run: say so when nothing better is found

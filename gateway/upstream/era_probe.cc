@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_member.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
@@ -14,26 +15,10 @@ constexpr std::chrono::milliseconds kDiscoverPatience{2000};
 constexpr int64_t kDiscoverId = 1;
 constexpr int64_t kInitializeId = 2;
 
+// An Implementation object: name and version are what people want to see.
 std::string describe(std::string_view implementation) {
-  auto info = mcp::Message::parse(
-      fmt::format(R"({{"jsonrpc":"2.0","method":"x","params":{{"name":"x","clientInfo":{}}}}})", implementation));
-  if (!info) return {};
-  // An Implementation object: name and version are what people want to see.
-  std::string_view raw = info->raw(Field::params_client_info);
-  std::string name, version;
-  json::Cursor cursor(raw);
-  if (!cursor.at_object() || !cursor.enter_object()) return {};
-  json::Span key, value;
-  bool escaped = false;
-  while (cursor.next_key(key, escaped)) {
-    bool is_name = json::key_equals(key.in(raw), escaped, "name");
-    bool is_version = json::key_equals(key.in(raw), escaped, "version");
-    if (!cursor.skip(value)) break;
-    std::string_view text = value.in(raw);
-    if (text.size() < 2 || text.front() != '"') continue;
-    if (is_name) name = json::unescape(text.substr(1, text.size() - 2));
-    if (is_version) version = json::unescape(text.substr(1, text.size() - 2));
-  }
+  std::string name = json::string_value(json::member(implementation, "name"));
+  std::string version = json::string_value(json::member(implementation, "version"));
   return version.empty() ? name : name + " " + version;
 }
 

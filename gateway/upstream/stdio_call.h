@@ -26,6 +26,7 @@ class StdioCall final : public core::Call {
   std::string group;                   // key of the group whose queue it waits in
   StdioInstance* instance = nullptr;   // once written
   int64_t id = 0;                      // the id the server knows
+  mcp::Era instance_era = mcp::Era::modern;
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 
   void phase(core::CallPhase phase);

@@ -36,6 +36,11 @@ std::optional<int64_t> own_subscription_id(std::string_view raw) {
   return own_id(json::unescape(raw.substr(1, raw.size() - 2)));
 }
 
+// Does a modern client's call go to a legacy server?
+bool translates(const StdioCall& call) {
+  return call.request.client_era == mcp::Era::modern && call.instance_era == mcp::Era::legacy;
+}
+
 }  // namespace
 
 StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
@@ -65,15 +70,32 @@ void StdioInstance::send(StdioCall& call) {
   pending_.emplace(id, entry);
   if (entry.counts) ++in_flight_;
   call.instance = this;
+  call.instance_era = plan_.era;
   call.id = id;
   last_used_ = loop_.now();
-  write(mcp::request_for_upstream(call.request.message, id));
+  if (translates(call)) {
+    want_level(call);
+    write(mcp::modern_request_for_legacy(call.request.message, id));
+  } else {
+    write(mcp::request_for_upstream(call.request.message, id));
+  }
   call.phase(core::CallPhase::written);
 }
 
-void StdioInstance::send_own(std::string_view method, std::string_view params) {
+// A legacy server has one level for all: the lowest that any modern call wanted. Each call's own is applied on the
+// way back.
+void StdioInstance::want_level(const StdioCall& call) {
+  auto wanted = mcp::log_level(call.request.message.text(Field::meta_log_level));
+  if (!wanted || *wanted >= level_ || !legacy_server_.logging) return;
+  level_ = *wanted;
+  send_own("logging/setLevel", fmt::format(R"({{"level":{}}})", call.request.message.raw(Field::meta_log_level)));
+}
+
+void StdioInstance::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
   int64_t id = next_id_++;
-  pending_.emplace(id, Pending{});
+  Pending entry;
+  entry.own_answer = std::move(answered);
+  pending_.emplace(id, std::move(entry));
   write(fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params));
 }
 
@@ -143,6 +165,7 @@ void StdioInstance::handshake_answer(const mcp::Message& message) {
     return stop({mcp::EndReason::upstream_protocol, "refused initialize: " + message.text(Field::error_message), {}});
   }
   initialize_result_ = std::string(message.raw(Field::result));
+  legacy_server_ = mcp::read_initialize_result(initialize_result_);
   write(std::string(mcp::kInitialized));
   became_ready();
 }
@@ -154,13 +177,19 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
   Table lost;
   lost.swap(pending_);
   in_flight_ = 0;
+  std::vector<StdioCall*> listens;
   for (auto& [id, entry] : lost) {
     if (entry.call == nullptr) continue;
+    if (entry.listen) {
+      entry.call->instance = nullptr;
+      listens.push_back(entry.call);
+      continue;
+    }
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
     entry.call->instance = nullptr;
     entry.call->fail(failure);
   }
-  owner_.on_instance_down(*this, end);
+  owner_.on_instance_down(*this, end, std::move(listens));
 }
 
 void StdioInstance::on_process_gone() { owner_.on_instance_gone(*this); }
@@ -223,7 +252,7 @@ StdioCall* StdioInstance::only_call() const {
 void StdioInstance::on_response(mcp::Message message) {
   auto entry = message.has(Field::id) ? find(message.raw(Field::id)) : pending_.end();
   if (entry == pending_.end()) return drop("unknown_id");
-  Pending pending = entry->second;
+  Pending pending = std::move(entry->second);
   forget(entry);
   if (pending.own_initialize) return handshake_answer(message);
   if (pending.call != nullptr) {
@@ -236,7 +265,13 @@ void StdioInstance::on_response(mcp::Message message) {
       }
       owner_.on_instance_initialized(*this, message);
     }
+    if (translates(*call)) {
+      auto modern = mcp::Message::parse(mcp::legacy_answer_for_modern(message, call->request.method, legacy_server_));
+      if (modern) message = std::move(*modern);
+    }
     call->answer(std::move(message));
+  } else if (pending.own_answer) {
+    pending.own_answer(message);
   } else {
     log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
   }

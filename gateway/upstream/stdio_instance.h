@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "core/upstream.h"
+#include "mcp/legacy_server.h"
 #include "mcp/revision.h"
 #include "upstream/stdio_call.h"
 #include "upstream/stdio_process.h"
@@ -28,7 +29,8 @@ class InstanceOwner {
   virtual void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) = 0;
   // The answer to the client's own `initialize`, about to be passed on.
   virtual void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) = 0;
-  virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end) = 0;
+  // Its calls have failed; `listens` have not, and may be sent to another process.
+  virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) = 0;
   virtual void on_instance_gone(StdioInstance& instance) = 0;
 
  protected:
@@ -67,8 +69,11 @@ class StdioInstance final : public ProcessOwner {
   const std::string& initialize_result() const { return initialize_result_; }
 
   void send(StdioCall& call);
-  // A request of Lineward's own whose answer nobody waits for (a level or subscription set again after a restart).
-  void send_own(std::string_view method, std::string_view params);
+  // What it told of itself in `initialize`; legacy only.
+  const mcp::LegacyServer& legacy_server() const { return legacy_server_; }
+  using OwnAnswer = std::function<void(const mcp::Message&)>;
+  // A request of Lineward's own (a level, a subscription). `answered` may be empty.
+  void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr);
   void write(std::string message);  // flattened to one line
   // Takes the call out of the table and tells the server, once.
   void cancel(StdioCall& call, std::string_view why);
@@ -80,6 +85,7 @@ class StdioInstance final : public ProcessOwner {
     bool counts = false;        // takes a place in flight
     bool listen = false;
     bool own_initialize = false;
+    OwnAnswer own_answer;
   };
   using Table = std::map<int64_t, Pending>;
 
@@ -97,6 +103,7 @@ class StdioInstance final : public ProcessOwner {
   void became_ready();
   void drop(std::string_view kind);
   Table::iterator find(std::string_view raw_id);
+  void want_level(const StdioCall& call);
   StdioCall* only_call() const;
   void forget(Table::iterator entry);
   void sweep_cancelled();
@@ -112,6 +119,8 @@ class StdioInstance final : public ProcessOwner {
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
   std::string initialize_result_;
+  mcp::LegacyServer legacy_server_;
+  int level_ = 8;  // the lowest log level asked of a legacy server by modern calls; 8: none yet
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds started_at_{0};
   bool was_ready_ = false;

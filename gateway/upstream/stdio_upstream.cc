@@ -21,6 +21,8 @@ constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 constexpr milliseconds kReapEvery{5000};
 // A process that lived this long did start properly: the next start counts as the first again.
 constexpr milliseconds kStable{10000};
+// So many starts in a row may come to nothing before those who listen are told that it is over.
+constexpr uint32_t kListenRestarts = 6;
 
 milliseconds backoff(const config::Restart& restart, uint32_t failures) {
   if (failures == 0) return milliseconds(0);
@@ -88,8 +90,14 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
 }
 
 std::optional<std::vector<std::string>> StdioUpstream::versions() const {
-  if (!verdict_.known || verdict_.versions.empty()) return std::nullopt;
-  return verdict_.versions;
+  if (!verdict_.known) return std::nullopt;
+  if (verdict_.era == mcp::Era::modern) return verdict_.versions;
+  // In front of a legacy server Lineward speaks the modern era itself, and passes the others.
+  std::vector<std::string> all;
+  for (const auto& revision : mcp::kRevisions) {
+    if (revision.streamable_http) all.emplace_back(revision.name);
+  }
+  return all;
 }
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
@@ -153,8 +161,12 @@ void StdioUpstream::enqueue(StdioCall& call) {
 
 void StdioUpstream::withdraw(StdioCall& call) {
   std::erase(undecided_, &call);
-  auto group = groups_.find(call.group);
-  if (group != groups_.end()) std::erase(group->second->queue, &call);
+  auto found = groups_.find(call.group);
+  if (found == groups_.end()) return;
+  Group& group = *found->second;
+  std::erase(group.queue, &call);
+  bool ready = group.instance && group.instance->state() == StdioInstance::State::ready;
+  group.listens.close(call, ready ? group.instance.get() : nullptr);
 }
 
 void StdioUpstream::schedule_pump() {
@@ -171,7 +183,7 @@ void StdioUpstream::pump() {
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
   for (auto& [key, group] : groups_) {
-    if (!group->queue.empty()) waiting.push_back(key);
+    if (!group->queue.empty() || (!group->listens.empty() && !group->instance)) waiting.push_back(key);
   }
   for (const auto& key : waiting) {
     auto found = groups_.find(key);
@@ -181,17 +193,14 @@ void StdioUpstream::pump() {
 
 void StdioUpstream::pump(Group& group) {
   bool full = false;
+  // Somebody listens: a process is needed even while nobody calls.
+  if (group.queue.empty() && !group.instance && !group.listens.empty()) start_instance(group);
   while (!group.queue.empty()) {
     if (!group.instance && !start_instance(group)) break;
     StdioInstance& instance = *group.instance;
     StdioCall& call = *group.queue.front();
     bool initialize = call.request.method == Method::initialize;
-    if (group.own_handshake && initialize && call.request.client_era == mcp::Era::legacy) {
-      if (instance.state() != StdioInstance::State::ready) break;
-      group.queue.pop_front();
-      answer_from_handshake(group, call);
-      continue;
-    }
+    if (instance.state() == StdioInstance::State::ready && handled_here(group, call)) continue;
     if (!instance.takes(call)) {
       full = instance.state() == StdioInstance::State::ready;
       break;
@@ -215,21 +224,38 @@ void StdioUpstream::pump(Group& group) {
   for (StdioCall* call : group.queue) call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
 }
 
-void StdioUpstream::answer_from_handshake(Group& group, StdioCall& call) {
-  auto answer = mcp::Message::parse(
-      fmt::format(R"({{"jsonrpc":"2.0","id":1,"result":{}}})", group.instance->initialize_result()));
+// What a ready legacy process need not be asked: who it is, and the listens it does not know.
+bool StdioUpstream::handled_here(Group& group, StdioCall& call) {
+  if (group.era != mcp::Era::legacy || !group.own_handshake) return false;
+  bool modern = call.request.client_era == mcp::Era::modern;
+  std::string text;
+  if (modern && call.is_listen()) {
+    group.queue.pop_front();
+    group.listens.open(call, *group.instance);
+    return true;
+  }
+  if (modern && call.request.method == Method::server_discover) {
+    text = mcp::discover_answer(group.instance->legacy_server());
+  } else if (!modern && call.request.method == Method::initialize) {
+    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.instance->initialize_result());
+  } else {
+    return false;
+  }
+  group.queue.pop_front();
+  auto answer = mcp::Message::parse(std::move(text));
   if (answer) {
     call.answer(std::move(*answer));
   } else {
     call.fail({mcp::EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
   }
+  return true;
 }
 
 // ---- instances ------------------------------------------------------------------------------------------------------
 
 bool StdioUpstream::start_instance(Group& group) {
   if (stopping_) return false;
-  if (group.scope != nullptr && group.initialize_params.empty() &&
+  if (group.scope != nullptr && group.initialize_params.empty() && !group.queue.empty() &&
       group.queue.front()->request.method != Method::initialize) {
     fail_queue(group, {mcp::EndReason::upstream_protocol, fmt::format("this session was never initialised by {}", server_.name)});
     return false;
@@ -247,7 +273,7 @@ bool StdioUpstream::start_instance(Group& group) {
   plan.era = group.era;
   if (group.era == mcp::Era::legacy) {
     // A new session's own `initialize` is the handshake; later processes of the session get the same one from us.
-    bool own = group.own_handshake || group.queue.front()->request.method != Method::initialize;
+    bool own = group.own_handshake || group.queue.empty() || group.queue.front()->request.method != Method::initialize;
     if (own) plan.initialize_params = group.initialize_params;
   }
   group.instance = std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, group.key, std::move(plan));
@@ -264,7 +290,7 @@ size_t StdioUpstream::instances() const {
 bool StdioUpstream::make_room() {
   Group* oldest = nullptr;
   for (auto& [key, group] : groups_) {
-    if (!group->instance || !group->instance->idle() || !group->queue.empty()) continue;
+    if (!group->instance || !group->instance->idle() || !group->queue.empty() || !group->listens.empty()) continue;
     if (oldest == nullptr || group->instance->last_used() < oldest->instance->last_used()) oldest = group.get();
   }
   if (oldest == nullptr) return false;
@@ -287,6 +313,7 @@ void StdioUpstream::on_instance_ready(StdioInstance& instance) {
 
 // A process that takes over from one that died is told what its session had asked for.
 void StdioUpstream::restore(Group& group) {
+  if (!group.listens.empty()) group.listens.restore(*group.instance);
   if (group.scope == nullptr || group.instance->initialize_result().empty()) return;
   group.initialized_sent = true;
   if (!group.level_params.empty()) group.instance->send_own("logging/setLevel", group.level_params);
@@ -327,17 +354,26 @@ void StdioUpstream::on_instance_message(StdioInstance& instance, mcp::Message me
     }
     return instance.write(std::move(answer));
   }
-  if (only != nullptr && mcp::method_of(message.method()) == Method::message) return only->message(std::move(message));
+  if (found != groups_.end() && found->second->listens.notify(message)) return;
+  if (only != nullptr && mcp::method_of(message.method()) == Method::message) {
+    // A modern call gets the log lines it asked for, at its level.
+    auto wanted = mcp::log_level(only->request.message.text(Field::meta_log_level));
+    auto level = mcp::log_level(message.text(Field::params_level));
+    bool modern = only->request.client_era == mcp::Era::modern;
+    if (!modern || (wanted && level && *level >= *wanted)) return only->message(std::move(message));
+    return;
+  }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
 }
 
-void StdioUpstream::on_instance_down(StdioInstance& instance, const ProcessEnd& end) {
+void StdioUpstream::on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) {
   auto found = groups_.find(instance.group());
   if (found == groups_.end() || found->second->instance.get() != &instance) return;
   Group& group = *found->second;
   bool was_ready = group.instance->was_ready();
   milliseconds lived = loop_.now() - group.instance->started_at();
   leaving_.push_back(std::move(group.instance));
+  group.listens.lost();
   if (group.scope != nullptr) group.scope->on_scope_reset();
   bool by_itself = end.reason != mcp::EndReason::cancelled_drain;
   if (by_itself) {
@@ -349,9 +385,26 @@ void StdioUpstream::on_instance_down(StdioInstance& instance, const ProcessEnd& 
                 {"why", end.text},
                 {"stderr", end.last_stderr},
                 {"next_start_ms", (group.not_before - loop_.now()).count()}});
-    // A start that came to nothing is the answer to all who waited for it; the next call tries again.
-    if (!was_ready) fail_queue(group, {end.reason, fmt::format("{} {}", server_.name, end.text)});
+    // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens stay:
+    // they are opened again, until the budget for that is used up.
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
+    if (!was_ready) fail_queue(group, failure);
+    if (group.failures > kListenRestarts) {
+      for (StdioCall* call : group.listens.calls()) {
+        group.listens.close(*call, nullptr);
+        call->fail(failure);
+      }
+      for (StdioCall* call : listens) call->fail(failure);
+      listens.clear();
+    }
     if (lost_ && !stopping_) lost_();
+  }
+  for (StdioCall* call : listens) {
+    if (stopping_) {
+      call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+    } else {
+      group.queue.push_back(call);
+    }
   }
   schedule_pump();
 }
@@ -391,7 +444,12 @@ void StdioUpstream::close_scope(const core::Scope& scope) {
 
 void StdioUpstream::close_group(Group& group, std::string_view why) {
   group.scope = nullptr;
-  fail_queue(group, {mcp::EndReason::cancelled_drain, std::string(why)});
+  core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
+  fail_queue(group, failure);
+  for (StdioCall* call : group.listens.calls()) {
+    group.listens.close(*call, nullptr);
+    call->fail(failure);
+  }
   if (group.instance) group.instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
   auto found = groups_.find(group.key);
   if (found == groups_.end()) return;
@@ -416,7 +474,7 @@ void StdioUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<Group*> idle;
   for (auto& [key, group] : groups_) {
-    if (group->instance && group->instance->idle() && group->queue.empty() &&
+    if (group->instance && group->instance->idle() && group->queue.empty() && group->listens.empty() &&
         loop_.now() - group->instance->last_used() > server_.instance_idle) {
       idle.push_back(group.get());
     }

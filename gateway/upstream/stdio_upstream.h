@@ -14,6 +14,7 @@
 
 #include "core/upstream.h"
 #include "upstream/era_probe.h"
+#include "upstream/legacy_listens.h"
 #include "upstream/stdio_instance.h"
 
 namespace lineward::upstream {
@@ -52,6 +53,7 @@ class StdioUpstream final : public core::Upstream, public InstanceOwner {
     std::unordered_map<std::string, std::string> subscriptions;  // uri → params of resources/subscribe
     core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<StdioInstance> instance;
+    LegacyListens listens;              // of modern clients on a legacy server
     std::deque<StdioCall*> queue;
     uint32_t failures = 0;              // starts in a row that came to nothing
     std::chrono::milliseconds not_before{0};
@@ -63,7 +65,7 @@ class StdioUpstream final : public core::Upstream, public InstanceOwner {
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
-  void on_instance_down(StdioInstance& instance, const ProcessEnd& end) override;
+  void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override;
 
   void on_verdict(const Verdict& verdict);
@@ -77,7 +79,7 @@ class StdioUpstream final : public core::Upstream, public InstanceOwner {
   bool start_instance(Group& group);
   bool make_room();
   void restore(Group& group);
-  void answer_from_handshake(Group& group, StdioCall& call);
+  bool handled_here(Group& group, StdioCall& call);
   void retire(std::unique_ptr<StdioInstance> instance);
   void close_group(Group& group, std::string_view why);
   void reap();

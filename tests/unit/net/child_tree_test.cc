@@ -1,6 +1,4 @@
 // Ending commands: whatever they started ends with them, whoever dies first.
-#include <sys/prctl.h>
-
 #include <algorithm>
 
 #include "child_family.h"
@@ -45,8 +43,9 @@ std::vector<pid_t> all_below(pid_t root) {
   return found;
 }
 
+// All shells on the way have become what they should.
 bool ready(const std::string& tag, int size) {
-  return tagged(tag) == size;
+  return tagged(std::string("sleep\0", 6) + tag) == size;
 }
 
 }  // namespace
@@ -211,6 +210,7 @@ TEST_CASE("a killed keeper takes only its own command along", "[child]") {
 }
 
 TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
+  const Reaper reaper;
   const std::string tag = new_tag();
   Family family;
   Runs runs;
@@ -219,11 +219,13 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
     runs.push_back(family.launch(shell(tree.script)));
     total += tree.size;
   }
-  REQUIRE(family.until([&] { return ready(tag, total); }));
-  const auto keepers = spawning::children_of(family.spawner_pid);
-  REQUIRE(keepers);
+  REQUIRE(family.until([&] {
+    return ready(tag, total) &&
+           std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->started.has_value(); });
+  }));
   auto dropped = family.launch({"sleep", tag});
   REQUIRE(kill(family.spawner_pid, SIGKILL) == 0);
+  family.spawner_killed = true;
   auto unanswered = family.launch({"sleep", tag});
   REQUIRE(unanswered);
   dropped->child.reset();
@@ -236,8 +238,8 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
   CHECK(family.spawner->live() == 0);
   REQUIRE(unanswered->failed);
   CHECK(unanswered->failed->step == "spawner");
-  CHECK(wait_for([&] { return tagged(tag) == 0; }, std::chrono::seconds(2)));
-  CHECK(wait_for([&] { return std::none_of(keepers->begin(), keepers->end(), is_alive); }));
+  CHECK(wait_for(Reaper::none_left, std::chrono::seconds(2)));
+  CHECK(tagged(tag) == 0);
 
   auto late = family.launch({"true"});
   REQUIRE(late);
@@ -302,6 +304,7 @@ TEST_CASE("kill -9 of the gateway leaves no process behind", "[child]") {
   const auto victim = GENERATE(Victim::gateway, Victim::gateway_and_spawner, Victim::spawner_then_gateway,
                                Victim::gateway_and_keepers);
   CAPTURE(static_cast<int>(victim));
+  const Reaper reaper;
   const std::string tag = new_tag();
   const Gateway gateway = start_gateway(tag);
   const std::vector<pid_t> family = all_below(gateway.pid);
@@ -324,12 +327,9 @@ TEST_CASE("kill -9 of the gateway leaves no process behind", "[child]") {
         kill(keeper, SIGKILL);
       break;
   }
-  REQUIRE(waitpid(gateway.pid, nullptr, 0) == gateway.pid);
-  const auto since = Clock::now();
-  CHECK(wait_for([&] { return std::none_of(family.begin(), family.end(), is_alive); },
-                 std::chrono::seconds(2)));
+  CHECK(wait_for(Reaper::none_left, std::chrono::seconds(2)));
+  CHECK(std::none_of(family.begin(), family.end(), is_alive));
   CHECK(tagged(tag) == 0);
-  INFO(std::chrono::duration_cast<milliseconds>(Clock::now() - since).count() << " ms");
 }
 
 TEST_CASE("signals for everything called lineward do not end the spawner", "[child]") {

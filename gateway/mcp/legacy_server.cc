@@ -1,0 +1,137 @@
+#include "mcp/legacy_server.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/json_member.h"
+#include "mcp/errors.h"
+#include "mcp/revision.h"
+
+namespace lineward::mcp {
+namespace {
+
+constexpr int kLegacyResourceNotFound = -32002;
+
+bool is_true(std::string_view object, std::string_view outer, std::string_view inner) {
+  auto value = json::member(object, outer);
+  return value && json::member(*value, inner) == "true";
+}
+
+// 2026-07-28 server/utilities/caching: these results carry cache hints.
+bool has_cache_hints(Method method) {
+  switch (method) {
+    case Method::server_discover:
+    case Method::tools_list:
+    case Method::prompts_list:
+    case Method::resources_list:
+    case Method::resources_templates_list:
+    case Method::resources_read: return true;
+    default: return false;
+  }
+}
+
+// The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones too.
+std::string supported_versions() {
+  std::string list;
+  for (const Revision& revision : kRevisions) {
+    if (revision.streamable_http) list += fmt::format(R"({}"{}")", list.empty() ? "" : ",", revision.name);
+  }
+  return "[" + list + "]";
+}
+
+}  // namespace
+
+LegacyServer read_initialize_result(std::string_view result) {
+  LegacyServer server;
+  server.info = R"({"name":"unknown","version":"0"})";
+  std::string_view capabilities = "{}";
+  json::for_each_member(result, [&](const std::string& key, std::string_view value) {
+    if (key == "protocolVersion") server.revision = json::string_value(value);
+    if (key == "serverInfo" && value.front() == '{') server.info = std::string(value);
+    if (key == "instructions" && value.front() == '"') server.instructions = std::string(value);
+    if (key == "capabilities" && value.front() == '{') capabilities = value;
+  });
+  json::for_each_member(capabilities, [&](const std::string& key, std::string_view value) {
+    if (key == "tasks") return;
+    server.capabilities += fmt::format("{}{}:{}", server.capabilities.empty() ? "" : ",", json::quote(key), value);
+    if (key == "logging") server.logging = true;
+  });
+  server.capabilities = "{" + server.capabilities + "}";
+  server.tools_list_changed = is_true(capabilities, "tools", "listChanged");
+  server.prompts_list_changed = is_true(capabilities, "prompts", "listChanged");
+  server.resources_list_changed = is_true(capabilities, "resources", "listChanged");
+  server.resources_subscribe = is_true(capabilities, "resources", "subscribe");
+  return server;
+}
+
+std::string modern_request_for_legacy(const Message& request, int64_t id) {
+  json::Splice splice = request.splice();
+  std::string ours = std::to_string(id);
+  splice.replace(request.at(Field::id), ours);
+  if (request.is_object(Field::params_meta)) {
+    size_t members = 0;
+    json::for_each_member(request.raw(Field::params_meta), [&](const std::string&, std::string_view) { ++members; });
+    size_t cut = 0;
+    constexpr std::array kModernOnly{Field::meta_protocol_version, Field::meta_client_capabilities,
+                                     Field::meta_client_info, Field::meta_log_level, Field::meta_timeout_ms};
+    for (Field field : kModernOnly) cut += request.has(field) ? 1 : 0;
+    json::Span meta = request.at(Field::params_meta);
+    if (cut == members) {
+      splice.remove_member(request.at(Field::params), request.key_at(Field::params_meta), meta);
+    } else {
+      for (Field field : kModernOnly) {
+        if (request.has(field)) splice.remove_member(meta, request.key_at(field), request.at(field));
+      }
+      if (request.has(Field::meta_progress_token)) splice.replace(request.at(Field::meta_progress_token), ours);
+    }
+  }
+  for (Field field : {Field::params_input_responses, Field::params_request_state}) {
+    if (request.has(field)) splice.remove_member(request.at(Field::params), request.key_at(field), request.at(field));
+  }
+  return splice.apply();
+}
+
+std::string legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server) {
+  json::Splice splice = answer.splice();
+  if (answer.kind() == MessageKind::error) {
+    if (error_code(answer) == kLegacyResourceNotFound) {
+      splice.replace(answer.at(Field::error_code), std::to_string(kInvalidParams));
+    }
+    return splice.apply();
+  }
+  if (!answer.is_object(Field::result)) return answer.bytes();
+  json::Span result = answer.at(Field::result);
+  if (!answer.has(Field::result_type)) splice.add_member(result, "resultType", R"("complete")");
+  if (answer.is_object(Field::result_meta)) {
+    if (!answer.has(Field::result_meta_server_info)) {
+      splice.add_member(answer.at(Field::result_meta), "io.modelcontextprotocol/serverInfo", server.info);
+    }
+  } else if (!answer.has(Field::result_meta)) {
+    splice.add_member(result, "_meta", fmt::format(R"({{"io.modelcontextprotocol/serverInfo":{}}})", server.info));
+  }
+  if (has_cache_hints(method)) {
+    if (!answer.has(Field::result_ttl_ms)) splice.add_member(result, "ttlMs", "0");
+    if (!answer.has(Field::result_cache_scope)) splice.add_member(result, "cacheScope", R"("private")");
+  }
+  return splice.apply();
+}
+
+std::string discover_answer(const LegacyServer& server) {
+  std::string instructions = server.instructions.empty() ? "" : fmt::format(R"(,"instructions":{})", server.instructions);
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","id":0,"result":{{"resultType":"complete","supportedVersions":{},"capabilities":{}{},)"
+      R"("ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}}})",
+      supported_versions(), server.capabilities, instructions, server.info);
+}
+
+std::optional<int> log_level(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kLevels{"debug", "info",     "notice", "warning",
+                                                    "error", "critical", "alert",  "emergency"};
+  for (size_t i = 0; i < kLevels.size(); ++i) {
+    if (kLevels[i] == name) return static_cast<int>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace lineward::mcp

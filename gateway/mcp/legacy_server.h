@@ -1,0 +1,41 @@
+// A modern client in front of a legacy server: the client's requests as the old revisions want them, the server's
+// answers as 2026-07-28 wants them (BEHAVIOUR 9). Pure functions over what `initialize` told.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mcp/message.h"
+#include "mcp/methods.h"
+
+namespace lineward::mcp {
+
+// What a legacy server said of itself, as raw JSON.
+struct LegacyServer {
+  std::string revision;
+  std::string info;          // Implementation
+  std::string capabilities;  // without the old core `tasks`, which modern clients do not know
+  std::string instructions;  // a string, or empty
+  bool tools_list_changed = false;
+  bool prompts_list_changed = false;
+  bool resources_list_changed = false;
+  bool resources_subscribe = false;
+  bool logging = false;
+};
+LegacyServer read_initialize_result(std::string_view result);
+
+// Id and token as with every upstream; the modern `_meta` keys and the retry fields are cut.
+std::string modern_request_for_legacy(const Message& request, int64_t id);
+
+// resultType, serverInfo and, where results may be cached, ttlMs 0 and cacheScope private are added; −32002 becomes
+// −32602. The id stays as it is.
+std::string legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server);
+
+// The answer to server/discover, made from `initialize`.
+std::string discover_answer(const LegacyServer& server);
+
+// Logging levels in their order; nothing for an unknown word.
+std::optional<int> log_level(std::string_view name);
+
+}  // namespace lineward::mcp
