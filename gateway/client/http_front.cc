@@ -156,6 +156,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     arrival.session = session->id;
     arrival.revision = session->revision;
     sessions_.touch(*session);
+    arrival.message = std::move(message);
+    return start_in_session(connection, *session, std::move(arrival));
   }
   arrival.message = std::move(message);
   start(connection, std::move(arrival));
@@ -183,6 +185,30 @@ void HttpFront::start(ClientConnection& connection, core::Arrival arrival) {
     door_.client_gone(*id, why);
   });
   *id = door_.start(std::move(arrival), std::move(reply));
+}
+
+// In a session the answer's stream may outlive this connection.
+void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival) {
+  auto id = std::make_shared<core::ExchangeId>();
+  SessionStream& stream = session.open_post_stream([this, id](mcp::EndReason why) { door_.client_gone(*id, why); });
+  stream.attach(transport(connection, session, stream, {}));
+  auto reply = std::make_unique<SessionReply>(sessions_, session.id, stream.number());
+  *id = door_.start(std::move(arrival), std::move(reply));
+}
+
+// The connection of a session's stream; `session_header` only where the client does not know the session yet.
+std::unique_ptr<HttpReply> HttpFront::transport(ClientConnection& connection, Session& session, SessionStream& stream,
+                                                std::string session_header) {
+  ReplyOptions options = reply_options(connection);
+  options.session_header = std::move(session_header);
+  if (session.primes()) options.prime_id = stream.prime_id();
+  return std::make_unique<HttpReply>(loop_, connection, std::move(options),
+                                     [this, id = session.id, number = stream.number()](mcp::EndReason why) {
+                                       Session* owner = sessions_.find(id);
+                                       if (owner == nullptr) return;
+                                       sessions_.touch(*owner);
+                                       if (SessionStream* lost = owner->find_stream(number)) lost->transport_lost(why);
+                                     });
 }
 
 void HttpFront::post_notification(ClientConnection& connection, const std::string& server, mcp::Message message) {
@@ -242,25 +268,17 @@ void HttpFront::get(ClientConnection& connection) {
   if (!accepts(headers).events) {
     return refuse(connection, {406, 406, "Accept must allow text/event-stream", {}, {}});
   }
-  if (headers.count("Last-Event-ID") > 0) {
-    return refuse(connection, {405, 405, "this stream cannot be resumed", {}, "POST, DELETE"});
-  }
   sessions_.touch(*session);
-  ReplyOptions options = reply_options(connection);
-  options.session_header = session->id;
-  auto self = std::make_shared<const HttpReply*>(nullptr);
-  auto stream = std::make_unique<HttpReply>(loop_, connection, std::move(options),
-                                            [this, self, id = session->id](mcp::EndReason) {
-                                              Session* owner = sessions_.find(id);
-                                              if (owner == nullptr) return;
-                                              sessions_.touch(*owner);
-                                              // Freed at the end of the turn: it is on the stack right now.
-                                              loop_.defer([this, self, id] {
-                                                if (Session* s = sessions_.find(id)) s->drop_stream(*self);
-                                              });
-                                            });
-  *self = stream.get();
-  session->add_stream(std::move(stream));
+  if (headers.count("Last-Event-ID") == 0) {
+    return session->open_get_stream([&](SessionStream& stream) { return transport(connection, *session, stream, session->id); });
+  }
+  uint64_t after = 0;
+  SessionStream* stream = session->resumable(headers.get("Last-Event-ID"), after);
+  if (stream == nullptr) {
+    return refuse(connection, {405, 405, "this stream has ended, or its events are no longer kept", {}, "POST, DELETE"});
+  }
+  auto renewed = transport(connection, *session, *stream, session->id);
+  stream->resume(after, std::move(renewed));
 }
 
 void HttpFront::remove_session(ClientConnection& connection) {

@@ -51,6 +51,9 @@ class HttpFront final : public RequestHandler {
   void remove_session(ClientConnection& connection);
   void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {});
   void start(ClientConnection& connection, core::Arrival arrival);
+  void start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival);
+  std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
+                                       std::string session_header);
   // The session a request names, or null after it was refused.
   Session* session_of(ClientConnection& connection, std::string_view raw_id);
   ReplyOptions reply_options(ClientConnection& connection) const;

@@ -20,7 +20,11 @@ HttpReply::~HttpReply() {
 }
 
 void HttpReply::open_stream() {
-  if (connection_ != nullptr && !head_sent_) start_events();
+  if (connection_ == nullptr || head_sent_) return;
+  start_events();
+  if (options_.prime_id.empty()) return;
+  primed_ = true;
+  piece(http::sse_prime(options_.prime_id));
 }
 
 void HttpReply::start_events() {
@@ -55,7 +59,11 @@ bool HttpReply::too_slow() {
   return written_ - boundaries_.front() > options_.max_backlog_bytes;
 }
 
-void HttpReply::send(std::string message) {
+void HttpReply::send(std::string message) { send_event(std::move(message), {}); }
+
+void HttpReply::finish(std::string message, int status) { finish_event(std::move(message), status, {}); }
+
+void HttpReply::send_event(std::string message, std::string_view event_id) {
   if (!can_send()) return;
   if (too_slow()) {
     connection_->cut(mcp::EndReason::client_too_slow);
@@ -63,10 +71,10 @@ void HttpReply::send(std::string message) {
   }
   if (!head_sent_) start_events();
   quiet_ = false;
-  piece(http::sse_event(message));
+  piece(http::sse_event(message, event_id));
 }
 
-void HttpReply::finish(std::string message, int status) {
+void HttpReply::finish_event(std::string message, int status, std::string_view event_id) {
   if (connection_ == nullptr || finished_) return;
   if (!head_sent_ && options_.takes_json) {
     head_sent_ = true;
@@ -83,7 +91,7 @@ void HttpReply::finish(std::string message, int status) {
     return done();
   }
   if (!head_sent_) start_events();
-  piece(http::sse_event(message));
+  piece(http::sse_event(message, event_id));
   write(http::body_end(options_.minor_version));
   done();
 }
@@ -115,9 +123,15 @@ void HttpReply::done() {
 void HttpReply::tick() {
   timer_.start(options_.comment_every, [this] { tick(); });
   if (connection_ == nullptr || finished_) return;
-  if (!head_sent_) start_events();
+  if (!head_sent_) return open_with_tick();
   if (quiet_ && !too_slow()) piece(http::sse_comment());
   quiet_ = true;
+}
+
+// A quiet stream begins: with the priming event where it can be resumed, else with a comment.
+void HttpReply::open_with_tick() {
+  open_stream();
+  if (!primed_) piece(http::sse_comment());
 }
 
 void HttpReply::connection_lost(mcp::EndReason why) {

@@ -24,6 +24,7 @@ struct ReplyOptions {
   bool takes_events = true;
   int minor_version = 1;
   std::string session_header;   // Mcp-Session-Id of the response, where it has one
+  std::string prime_id;         // legacy streams: the event id that makes the stream resumable before its first event
   std::chrono::milliseconds comment_every{15000};
   uint64_t max_backlog_bytes = 256 * 1024;
 };
@@ -44,8 +45,14 @@ class HttpReply final : public core::ReplyStream {
   bool can_send() const override { return connection_ != nullptr && options_.takes_events && !finished_; }
   uint64_t bytes_out() const override { return bytes_out_; }
 
+  // The same with an event id (legacy streams can be resumed).
+  void send_event(std::string message, std::string_view event_id);
+  void finish_event(std::string message, int status, std::string_view event_id);
   // Starts the event stream now (GET streams).
   void open_stream();
+  bool primed() const { return primed_; }
+  // Nobody wants to hear of its end any more.
+  void forget() { gone_ = nullptr; }
   // From the connection: it is gone.
   void connection_lost(mcp::EndReason why);
 
@@ -54,6 +61,7 @@ class HttpReply final : public core::ReplyStream {
   void write(std::string bytes);
   void piece(const std::string& event);
   void tick();
+  void open_with_tick();
   void done();
   bool too_slow();
 
@@ -64,6 +72,7 @@ class HttpReply final : public core::ReplyStream {
   bool head_sent_ = false;
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;
+  bool primed_ = false;
   bool quiet_ = true;  // nothing was written since the last tick
   uint64_t bytes_out_ = 0;
   uint64_t written_ = 0;             // bytes handed to the connection

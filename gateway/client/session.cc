@@ -2,6 +2,8 @@
 
 #include <sys/random.h>
 
+#include <charconv>
+
 #include "base/check.h"
 
 namespace lineward::client {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 256;
 constexpr size_t kMostWaitingBytes = 1 << 20;
+constexpr size_t kMostStreams = 128;  // of one session, those that ended a moment ago included
 constexpr std::chrono::milliseconds kSweepEvery{30000};
 
 std::string random_id() {
@@ -25,31 +28,82 @@ std::string random_id() {
 
 }  // namespace
 
-void Session::add_stream(std::unique_ptr<HttpReply> stream) {
-  stream->open_stream();
-  streams_.push_back(std::move(stream));
-  while (!waiting_.empty() && streams_.back()->can_send()) {
+SessionStream& Session::open(SessionStream::Gone gone) {
+  // Ended streams wait a while for a resume; a client that makes many gets the memory of the newest only.
+  if (streams_.size() >= kMostStreams) {
+    for (auto& [number, stream] : streams_) {
+      if (!stream->finished()) continue;
+      remove(number);
+      break;
+    }
+  }
+  uint32_t number = next_stream_++;
+  auto& slot = streams_[number];
+  slot = std::make_unique<SessionStream>(loop_, number, limits_.resume_window, std::move(gone),
+                                         [this](uint32_t over) { remove(over); });
+  return *slot;
+}
+
+void Session::remove(uint32_t number) {
+  auto found = streams_.find(number);
+  if (found == streams_.end()) return;
+  std::erase(get_streams_, number);
+  loop_.defer([kept = std::shared_ptr<SessionStream>(std::move(found->second))] {});
+  streams_.erase(found);
+}
+
+SessionStream& Session::open_post_stream(SessionStream::Gone gone) { return open(std::move(gone)); }
+
+void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make) {
+  SessionStream& stream = open(nullptr);
+  get_streams_.push_back(stream.number());
+  auto transport = make(stream);
+  HttpReply& opened = *transport;
+  stream.attach(std::move(transport));
+  opened.open_stream();
+  while (!waiting_.empty() && stream.attached()) {
     waiting_bytes_ -= waiting_.front().size();
-    streams_.back()->send(std::move(waiting_.front()));
+    std::string message = std::move(waiting_.front());
     waiting_.pop_front();
+    stream.send(std::move(message));
   }
 }
 
-void Session::drop_stream(const HttpReply* stream) {
-  std::erase_if(streams_, [&](const auto& s) { return s.get() == stream; });
+SessionStream* Session::find_stream(uint32_t number) {
+  auto found = streams_.find(number);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+SessionStream* Session::resumable(std::string_view event_id, uint64_t& after) {
+  uint32_t number = 0;
+  const char* end = event_id.data() + event_id.size();
+  auto [dash, error] = std::from_chars(event_id.data(), end, number);
+  if (error != std::errc() || dash == end || *dash != '-') return nullptr;
+  auto [at, fault] = std::from_chars(dash + 1, end, after);
+  if (fault != std::errc() || at != end) return nullptr;
+  SessionStream* stream = find_stream(number);
+  return stream != nullptr && stream->can_resume(after) ? stream : nullptr;
+}
+
+bool Session::has_stream() const {
+  for (uint32_t number : get_streams_) {
+    auto found = streams_.find(number);
+    if (found != streams_.end() && found->second->attached()) return true;
+  }
+  return false;
 }
 
 void Session::end_streams() {
-  // A stream that ends may report back; take them all out first.
-  auto streams = std::move(streams_);
-  streams_.clear();
-  for (auto& stream : streams) stream->finish_empty();
+  std::vector<SessionStream*> all;
+  for (auto& [number, stream] : streams_) all.push_back(stream.get());
+  for (SessionStream* stream : all) stream->finish_empty();
 }
 
 bool Session::to_stream(const std::string& message) {
-  for (auto stream = streams_.rbegin(); stream != streams_.rend(); ++stream) {
-    if (!(*stream)->can_send()) continue;
-    (*stream)->send(message);
+  for (auto number = get_streams_.rbegin(); number != get_streams_.rend(); ++number) {
+    SessionStream* stream = find_stream(*number);
+    if (stream == nullptr || !stream->attached()) continue;
+    stream->send(message);
     return true;
   }
   return false;
@@ -85,7 +139,7 @@ Session* SessionTable::create(const std::string& principal, const std::string& u
   }
   std::string id = random_id();
   auto& slot = sessions_[id];
-  slot = std::make_unique<Session>(id, principal, upstream);
+  slot = std::make_unique<Session>(loop_, limits_, id, principal, upstream);
   touch(*slot);
   return slot.get();
 }
@@ -124,6 +178,40 @@ void SessionTable::sweep() {
     if (session->idle() && loop_.now() - session->last_used > limits_.session_idle) old.push_back(id);
   }
   for (const auto& id : old) expired_(id);
+}
+
+// ---- SessionReply ---------------------------------------------------------------------------------------------------
+
+SessionStream* SessionReply::stream() const {
+  Session* session = sessions_.find(session_);
+  return session != nullptr ? session->find_stream(number_) : nullptr;
+}
+
+SessionReply::~SessionReply() {
+  SessionStream* s = stream();
+  if (s == nullptr) return;
+  s->abandon();
+}
+
+void SessionReply::send(std::string message) {
+  if (SessionStream* s = stream()) s->send(std::move(message));
+}
+void SessionReply::finish(std::string message, int status) {
+  if (SessionStream* s = stream()) s->finish(std::move(message), status);
+}
+void SessionReply::finish_empty() {
+  if (SessionStream* s = stream()) s->finish_empty();
+}
+void SessionReply::cut() {
+  if (SessionStream* s = stream()) s->cut();
+}
+bool SessionReply::can_send() const {
+  SessionStream* s = stream();
+  return s != nullptr && s->can_send();
+}
+uint64_t SessionReply::bytes_out() const {
+  SessionStream* s = stream();
+  return s != nullptr ? s->bytes_out() : 0;
 }
 
 }  // namespace lineward::client

@@ -1,4 +1,4 @@
-// Legacy sessions (2025-03-26 … 2025-11-25, "Session Management"): an id, who it belongs to, its GET streams and what
+// Legacy sessions (2025-03-26 … 2025-11-25, "Session Management"): an id, who it belongs to, its streams and what
 // waits for one. What a session's calls and questions mean is known in exchange/ only.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client/http_reply.h"
+#include "client/session_stream.h"
 #include "config/config.h"
 #include "net/loop.h"
 
@@ -19,28 +19,47 @@ namespace lineward::client {
 
 class Session {
  public:
-  Session(std::string its_id, std::string its_principal, std::string its_upstream)
-      : id(std::move(its_id)), principal(std::move(its_principal)), upstream(std::move(its_upstream)) {}
+  Session(net::Loop& loop, const config::Listen& limits, std::string its_id, std::string its_principal,
+          std::string its_upstream)
+      : id(std::move(its_id)),
+        principal(std::move(its_principal)),
+        upstream(std::move(its_upstream)),
+        loop_(loop),
+        limits_(limits) {}
 
   const std::string id;
   const std::string principal;
   const std::string upstream;
-  std::string revision;  // negotiated; empty until `initialize` was answered
+  std::string revision;    // negotiated; empty until `initialize` was answered
   uint32_t exchanges = 0;  // under way
   std::chrono::milliseconds last_used{0};
 
-  bool has_stream() const { return !streams_.empty(); }
-  bool idle() const { return exchanges == 0 && streams_.empty(); }
-  void add_stream(std::unique_ptr<HttpReply> stream);
-  void drop_stream(const HttpReply* stream);
+  bool has_stream() const;  // a GET stream with a connection
+  bool idle() const { return exchanges == 0 && !has_stream(); }
+  // The stream of a POST; `gone` as in SessionStream.
+  SessionStream& open_post_stream(SessionStream::Gone gone);
+  // A GET stream; what waited goes out on it. `make` builds the transport for the stream it is given.
+  void open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make);
+  SessionStream* find_stream(uint32_t number);
+  // The stream that an event id belongs to, when it can go on behind that event; sets `after`.
+  SessionStream* resumable(std::string_view event_id, uint64_t& after);
   void end_streams();
   // To exactly one GET stream.
   bool to_stream(const std::string& message);
   // Waits, bounded, for a GET stream to come; the oldest is dropped for the newest. False when one was dropped.
   bool keep_for_stream(std::string message);
+  // From 2025-11-25 on clients know the empty event that makes a stream resumable.
+  bool primes() const { return revision >= "2025-11-25"; }
 
  private:
-  std::vector<std::unique_ptr<HttpReply>> streams_;
+  SessionStream& open(SessionStream::Gone gone);
+  void remove(uint32_t number);
+
+  net::Loop& loop_;
+  const config::Listen& limits_;
+  std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
+  std::vector<uint32_t> get_streams_;
+  uint32_t next_stream_ = 1;
   std::deque<std::string> waiting_;
   size_t waiting_bytes_ = 0;
 };
@@ -68,6 +87,27 @@ class SessionTable {
   std::function<void(const std::string&)> expired_;
   net::Timer sweeper_;
   std::unordered_map<std::string, std::unique_ptr<Session>> sessions_;
+};
+
+// The reply of one exchange of a session: its SessionStream by name, since the session may end first.
+class SessionReply final : public core::ReplyStream {
+ public:
+  SessionReply(SessionTable& sessions, std::string session, uint32_t stream)
+      : sessions_(sessions), session_(std::move(session)), number_(stream) {}
+  ~SessionReply() override;
+
+  void send(std::string message) override;
+  void finish(std::string message, int status) override;
+  void finish_empty() override;
+  void cut() override;
+  bool can_send() const override;
+  uint64_t bytes_out() const override;
+
+ private:
+  SessionStream* stream() const;
+  SessionTable& sessions_;
+  std::string session_;
+  uint32_t number_;
 };
 
 }  // namespace lineward::client

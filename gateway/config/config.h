@@ -86,6 +86,7 @@ struct Listen {
   uint32_t max_depth = 128;
   uint32_t max_sessions = 10000;       // legacy sessions
   milliseconds session_idle = 1h;      // a legacy session with no stream and no call
+  milliseconds resume_window = 10s;    // a legacy stream on which an event id was sent may be resumed this long
   uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
 };
 

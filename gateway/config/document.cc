@@ -33,7 +33,7 @@ class Builder {
     read_marks(event);
     switch (event->type) {
       case FYET_DOCUMENT_START: return start_document();
-      case FYET_ALIAS: return refuse("no-alias", "aliases (*name) are not used in this file");
+      case FYET_ALIAS: --column_; return refuse("no-alias", "aliases (*name) are not used in this file");
       case FYET_SCALAR: return check_decorations(event) && add_scalar(event);
       case FYET_MAPPING_START: return check_decorations(event) && open(NodeKind::mapping);
       case FYET_SEQUENCE_START: return check_decorations(event) && open(NodeKind::sequence);
@@ -97,7 +97,8 @@ class Builder {
     const fy_mark* mark = fy_token_start_mark(anchor != nullptr ? anchor : tag);
     if (mark != nullptr) {
       line_ = mark->line + 1;
-      column_ = mark->column + 1;
+      // An anchor's mark stands behind its &.
+      column_ = mark->column + (anchor != nullptr ? 0 : 1);
       end_line_ = 0;
     }
     if (anchor != nullptr) return refuse("no-alias", "anchors (&name) are not used in this file");
@@ -201,7 +202,7 @@ class Builder {
 
 void add_syntax_error(Document& document, const std::string& text, int line, int column) {
   Diagnostic diagnostic;
-  bool tab = text.find("tab character") != std::string::npos;
+  bool tab = text.find("tab ") != std::string::npos && text.find("indentation") != std::string::npos;
   diagnostic.code = tab ? "tab" : "syntax";
   diagnostic.message = tab ? "a tab cannot indent YAML; use spaces" : text;
   diagnostic.line = std::max(line, 1);

@@ -75,6 +75,10 @@ Result<Value, Misfit> read_choice(const Option& option, std::string_view text) {
     if (words[value.number] == text) return value;
   }
   std::string_view likely = nearest(text, words);
+  // "warning" is too far from "warn" by its letters, but not by its beginning.
+  for (std::string_view word : words) {
+    if (likely.empty() && text.substr(0, word.size()) == word) likely = word;
+  }
   return misfit("unknown-choice", fmt::format("'{}' is not one of {}", clip(text), fmt::join(words, ", ")),
                 likely.empty() ? "" : fmt::format("did you mean '{}'?", likely));
 }

@@ -76,7 +76,9 @@ class Guess {
     }
     size_t indent = text.find_first_not_of(" \t");
     if (indent == std::string_view::npos) return;
-    if (below_ != std::string_view::npos && indent > below_) return hide(text, indent, text.size());
+    // A tab, though wrong, is meant to indent.
+    bool deeper = indent > below_ || text.substr(0, indent).find('\t') != std::string_view::npos;
+    if (below_ != std::string_view::npos && deeper) return hide(text, indent, text.size());
     below_ = std::string_view::npos;
     size_t key = behind_secret_key(text.substr(at));
     if (key != std::string_view::npos) open(text, at + key, indent);

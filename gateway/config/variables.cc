@@ -92,7 +92,8 @@ class Expander {
     size_t dash = body.find(":-");
     std::string_view name = body.substr(0, dash);
     if (input ? name.empty() : !is_env_name(name)) {
-      return fault("bad-variable", fmt::format("'{}' is not the name of a variable", clip(name)),
+      // Not quoted: it may be a secret that only looks like a variable.
+      return fault("bad-variable", "what stands in a ${…} is not the name of a variable",
                    "write ${env:NAME}, ${NAME:-default} or ${file:/path}");
     }
     std::string env_name = input ? input_name(name) : std::string(name);

@@ -50,7 +50,7 @@ class SessionLink final : public core::ScopeOwner {
   core::Upstream& upstream_;
   core::Scope scope_;
   std::map<int64_t, Question> questions_;  // by the id the client sees
-  int64_t next_id_ = 0;
+  int64_t next_id_ = 1;  // not 0: SDK 1.x clients overlook a cancel of request 0
 };
 
 }  // namespace lineward::exchange

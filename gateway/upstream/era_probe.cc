@@ -104,9 +104,9 @@ void EraProbe::decide(Verdict verdict) {
   limit_.stop();
   auto decided = std::exchange(decided_, nullptr);
   if (!decided) return;
+  decided(verdict);
   // Ends the sibling; what it reports from here on concerns nobody.
   process_.stop({mcp::EndReason::cancelled_drain, "was only asked for its era", {}});
-  decided(verdict);
 }
 
 void EraProbe::on_process_gone() {

@@ -10,7 +10,9 @@ namespace lineward::wire {
 
 Client::Client(Run& run, const Command& command) : Peer(run, command.args[0].text), command_(command) {}
 
-Client::~Client() { join(); }
+Client::~Client() {
+  join();
+}
 
 void Client::start() {
   thread_ = std::thread([this] {
@@ -38,7 +40,9 @@ void Client::connect(const std::string& address) {
   HttpConnection::Hooks hooks;
   auto label = current_ == "main" ? name_ : name_ + "/" + current_;
   hooks.idle = [this] { check_stopped(); };
-  hooks.record = [this, label](char direction, std::string_view bytes) { run_.record(label, direction, bytes); };
+  hooks.record = [this, label](char direction, std::string_view bytes) {
+    run_.record(label, direction, bytes);
+  };
   connections_[current_] = std::make_unique<HttpConnection>(address, std::move(hooks), deadline());
 }
 
@@ -101,14 +105,17 @@ bool Client::execute_bytes(const Command& command) {
   return true;
 }
 
-void Client::keep_message(const std::string& name, const std::string& text) { set_local(name, {text, is_json(text)}); }
+void Client::keep_message(const std::string& name, const std::string& text) {
+  set_local(name, {text, is_json(text)});
+}
 
 void Client::read_head() {
   auto head = connection().read_head(deadline());
   clear_locals("resp.");
   clear_locals("event.");
   set_local("resp.status", {std::to_string(head.status), true});
-  for (const auto& [name, value] : head.headers) set_local("resp.header." + name, {value});
+  for (const auto& [name, value] : head.headers)
+    set_local("resp.header." + name, {value});
 }
 
 void Client::read_response() {
@@ -153,7 +160,9 @@ bool Client::execute_http(const Command& command) {
     bool comment = verb == "rxcomment";
     for (;;) {
       auto item = connection().read_item(deadline());
-      if (!item) fail(std::string("expected ") + (comment ? "a comment" : "an event") + "; came the end of the stream");
+      if (!item)
+        fail(std::string("expected ") + (comment ? "a comment" : "an event") +
+             "; came the end of the stream");
       if (comment != item->comment || (!comment && item->data.empty() && !command.flag("any"))) {
         if (comment) fail("expected a comment; came the event " + printable(item->text, 600));
         continue;
@@ -168,7 +177,8 @@ bool Client::execute_http(const Command& command) {
     }
   } else if (verb == "rxend") {
     while (auto item = connection().read_item(deadline())) {
-      if (!item->comment) fail("expected the end of the stream; came the event " + printable(item->text, 600));
+      if (!item->comment)
+        fail("expected the end of the stream; came the event " + printable(item->text, 600));
     }
   } else {
     return false;

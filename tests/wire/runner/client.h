@@ -1,5 +1,5 @@
-// An MCP client played by a script: bytes, HTTP, SSE and MCP verbs on one or more named connections. Runs on its own
-// thread; connects when first needed.
+// An MCP client played by a script: bytes, HTTP, SSE and MCP verbs on one or more named connections. Runs on
+// its own thread; connects when first needed.
 #pragma once
 
 #include <map>

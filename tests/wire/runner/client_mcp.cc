@@ -21,7 +21,8 @@ std::string Client::id_text(const Command& command) const {
   return word->kind == Word::Kind::quoted ? json_quote(text) : text;
 }
 
-std::string Client::message(const std::string& id, const std::string& method, const std::string& params) const {
+std::string Client::message(const std::string& id, const std::string& method,
+                            const std::string& params) const {
   return std::string(R"({"jsonrpc":"2.0",)") + (id.empty() ? "" : "\"id\":" + id + ",") +
          "\"method\":" + json_quote(method) + (params.empty() ? "" : ",\"params\":" + params) + "}";
 }
@@ -68,8 +69,8 @@ Client::Headers Client::legacy_headers() const {
   return headers;
 }
 
-void Client::post_aside(const Command& command, const std::string& method, const std::optional<std::string>& body,
-                        const Headers& headers, std::string wanted) {
+void Client::post_aside(const Command& command, const std::string& method,
+                        const std::optional<std::string>& body, const Headers& headers, std::string wanted) {
   auto before = std::exchange(current_, "aside");
   connections_.erase(current_);
   send(build_request(method, "/mcp", headers, body, &command));
@@ -84,17 +85,17 @@ void Client::post_aside(const Command& command, const std::string& method, const
 }
 
 void Client::modern_notify(const Command& command) {
-  Headers headers = {{"Content-Type", "application/json"},
-                     {"Accept", both_types},
-                     {"MCP-Protocol-Version", "2026-07-28"}};
+  Headers headers = {
+      {"Content-Type", "application/json"}, {"Accept", both_types}, {"MCP-Protocol-Version", "2026-07-28"}};
   post_aside(command, "POST", message("", arg(command, 0), one_line(arg(command, 1, ""))), headers, "202");
 }
 
 void Client::legacy_init(const Command& command) {
   version_ = option(command, "version", "2025-11-25");
   session_.clear();
-  auto params = fmt::format(R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"wire","version":"1"}}}})",
-                            version_, one_line(option(command, "caps", "{}")));
+  auto params = fmt::format(
+      R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"wire","version":"1"}}}})",
+      version_, one_line(option(command, "caps", "{}")));
   send(build_request("POST", "/mcp", legacy_headers(), message("0", "initialize", params), nullptr));
   read_answer();
   auto session = resolve("resp.header.mcp-session-id");
@@ -126,7 +127,8 @@ bool Client::execute_mcp(const Command& command) {
       token = "\"progressToken\":" + (word->kind == Word::Kind::quoted ? json_quote(token) : token);
       params = splice_meta(params.empty() ? "{}" : params, token);
     }
-    send(build_request("POST", "/mcp", legacy_headers(), message(id_text(command), arg(command, 0), params), &command));
+    send(build_request("POST", "/mcp", legacy_headers(), message(id_text(command), arg(command, 0), params),
+                       &command));
   } else if (verb == "legacy-notify") {
     auto body = message("", arg(command, 0), one_line(arg(command, 1, "")));
     post_aside(command, "POST", body, legacy_headers(), "202");

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
+  for (std::string word; in >> word;)
+    words.push_back(word);
   return words;
 }
 
@@ -52,12 +53,14 @@ bool reachable(const std::string& address) {
 
 std::string join(const std::vector<std::string>& words, std::string_view between) {
   std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : std::string(between)) + word;
+  for (const auto& word : words)
+    out += (out.empty() ? "" : std::string(between)) + word;
   return out;
 }
 
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
 }
 
 }  // namespace
@@ -118,7 +121,8 @@ void Gateway::wait_ready() {
   auto deadline = std::min(run_.deadline(), Clock::now() + 15s);
   for (size_t seen = 0;;) {
     if (run_.stopped()) throw Stopped{};
-    if (poll_exit()) throw std::runtime_error(fmt::format("the gateway ended at its start, code {}", status_));
+    if (poll_exit())
+      throw std::runtime_error(fmt::format("the gateway ended at its start, code {}", status_));
     if (!program_.command_template.empty()) {
       if (reachable(address_)) break;
       std::this_thread::sleep_for(10ms);
@@ -207,7 +211,8 @@ int Gateway::wait_exit(Clock::time_point deadline) {
 int Gateway::count_lines(const std::string& regex) {
   std::regex wanted(regex);
   int count = 0;
-  for (const auto& text : lines_) count += std::regex_search(text, wanted);
+  for (const auto& text : lines_)
+    count += std::regex_search(text, wanted);
   return count;
 }
 
@@ -216,9 +221,11 @@ void Gateway::expect_log(const std::string& regex, int count, Clock::time_point 
   for (;;) {
     int found = count_lines(regex);
     if (count < 0 ? found > 0 : found == count) return;
-    if (count >= 0 && found > count) throw std::runtime_error(fmt::format("{} log lines match /{}/", found, regex));
+    if (count >= 0 && found > count)
+      throw std::runtime_error(fmt::format("{} log lines match /{}/", found, regex));
     if (run_.stopped()) throw Stopped{};
-    if (Clock::now() >= deadline) throw std::runtime_error(fmt::format("{} log lines match /{}/", found, regex));
+    if (Clock::now() >= deadline)
+      throw std::runtime_error(fmt::format("{} log lines match /{}/", found, regex));
     changed_.wait_until(lock, std::min(deadline, Clock::now() + 50ms));
   }
 }

@@ -12,7 +12,8 @@
 
 namespace lineward::wire {
 
-// How to start the gateway: Lineward by default, any other by a template (its words may name ${port}, ${command},
+// How to start the gateway: Lineward by default, any other by a template (its words may name ${port},
+// ${command},
 // ${program}, ${args}, ${conf}).
 struct GatewayProgram {
   std::string path;
@@ -37,7 +38,8 @@ class Gateway {
   void start(const Setup& setup);
   void signal(const std::string& name);
   int wait_exit(Clock::time_point deadline);  // the exit code, 128 + signal when killed
-  void expect_log(const std::string& regex, int count, Clock::time_point deadline);  // count < 0: at least one
+  void expect_log(const std::string& regex, int count,
+                  Clock::time_point deadline);  // count < 0: at least one
   void no_log(const std::string& regex);
 
   bool running() const { return child_.pid > 0 && !exited_; }

@@ -44,7 +44,9 @@ HttpConnection::HttpConnection(const std::string& address, Hooks hooks, Deadline
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-HttpConnection::~HttpConnection() { close_fin(); }
+HttpConnection::~HttpConnection() {
+  close_fin();
+}
 
 void HttpConnection::close_fin() {
   if (fd_ >= 0) ::close(fd_);
@@ -142,7 +144,8 @@ ResponseHead HttpConnection::read_head(Deadline deadline) {
   decoded_.clear();
   do {
     head = {};
-    if (!take_line(line, deadline)) throw WireError(reset_ ? "the connection was reset" : "the gateway closed the connection");
+    if (!take_line(line, deadline))
+      throw WireError(reset_ ? "the connection was reset" : "the gateway closed the connection");
     if (line.rfind("HTTP/1.", 0) != 0 || line.size() < 12) throw WireError("not a status line: " + line);
     head.status = atoi(line.c_str() + 9);
     while (take_line(line, deadline) && !line.empty()) {

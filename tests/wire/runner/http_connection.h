@@ -1,5 +1,5 @@
-// One TCP connection of a client peer, with just enough HTTP/1.1 to read what a gateway answers: heads, bodies
-// (length, chunked, until close) and SSE. Blocking with deadlines; everything is thrown as WireError.
+// One TCP connection of a client peer, with just enough HTTP/1.1 to read what a gateway answers: heads,
+// bodies (length, chunked, until close) and SSE. Blocking with deadlines; everything is thrown as WireError.
 #pragma once
 
 #include <chrono>
@@ -48,18 +48,18 @@ class HttpConnection {
   bool closed() const { return fd_ < 0; }
 
   std::string read_exactly(size_t count, Deadline deadline);
-  void expect_end(Deadline deadline);         // the peer closes, no byte before
-  std::string anything(Deadline until);       // what came before `until`; "" when nothing did
+  void expect_end(Deadline deadline);    // the peer closes, no byte before
+  std::string anything(Deadline until);  // what came before `until`; "" when nothing did
 
   ResponseHead read_head(Deadline deadline);
-  std::string read_body(Deadline deadline);   // the rest of it
+  std::string read_body(Deadline deadline);             // the rest of it
   std::optional<SseItem> read_item(Deadline deadline);  // nothing: the body ended
   void no_body() { body_ = Body::none; }
 
  private:
   enum class Body { none, length, chunked, until_close };
 
-  bool fill(Deadline deadline);       // reads once; false at the end
+  bool fill(Deadline deadline);                          // reads once; false at the end
   bool take_line(std::string& line, Deadline deadline);  // from in_, without CRLF
   bool more_body(Deadline deadline);  // moves some bytes to decoded_; false when the body is over
   bool body_line(std::string& line, Deadline deadline);
@@ -69,7 +69,7 @@ class HttpConnection {
   std::string in_, decoded_;
   bool end_ = false, reset_ = false;
   Body body_ = Body::none;
-  size_t left_ = 0;           // of the length or the chunk
+  size_t left_ = 0;  // of the length or the chunk
   bool in_chunk_ = false;
 };
 

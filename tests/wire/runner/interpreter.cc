@@ -31,7 +31,8 @@ Interpreter::Interpreter(Run& run, const GatewayProgram& program) : Peer(run, "s
 
 Interpreter::~Interpreter() {
   run_.stop();
-  for (auto& [name, client] : clients_) client->join();
+  for (auto& [name, client] : clients_)
+    client->join();
   gateways_.clear();
   upstreams_.clear();
   kill_tagged(run_.tag());
@@ -51,8 +52,10 @@ void Interpreter::run_script() {
 }
 
 void Interpreter::wait_for_peers() {
-  for (auto& [name, client] : clients_) client->join();
-  for (auto& [name, upstream] : upstreams_) upstream->wait();
+  for (auto& [name, client] : clients_)
+    client->join();
+  for (auto& [name, upstream] : upstreams_)
+    upstream->wait();
   check_stopped();
   run_.finish();
 }
@@ -65,7 +68,8 @@ void Interpreter::end_gateways() {
       gateway->signal("TERM");
       int code = gateway->wait_exit(std::min(run_.deadline(), Clock::now() + 12s));
       bool foreign = !program_.command_template.empty();
-      if (code != 0 && !foreign) fail(fmt::format("at the end of the script: {} exits {} after SIGTERM", name, code));
+      if (code != 0 && !foreign)
+        fail(fmt::format("at the end of the script: {} exits {} after SIGTERM", name, code));
       asked = true;
     }
     if (auto text = gateway->complaint(); !text.empty()) fail(name + " complains: " + text);
@@ -87,7 +91,8 @@ void Interpreter::expect_no_process(const std::string& tag, Clock::time_point de
     check_stopped();
     if (Clock::now() >= deadline) {
       std::string text;
-      for (auto pid : left) text += "\n      " + describe_process(pid);
+      for (auto pid : left)
+        text += "\n      " + describe_process(pid);
       fail("processes are left:" + text);
     }
     std::this_thread::sleep_for(10ms);
@@ -172,7 +177,8 @@ void Interpreter::on_gateway(const Command& command) {
       size_t used = 0;
       int count = std::stoi(text, &used);
       auto start = text.find_first_not_of(' ', used), end = text.find_last_not_of(' ');
-      slot->expect_log(start == std::string::npos ? "" : text.substr(start, end + 1 - start), count, deadline());
+      slot->expect_log(start == std::string::npos ? "" : text.substr(start, end + 1 - start), count,
+                       deadline());
     }
   }
 }

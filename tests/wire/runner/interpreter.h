@@ -1,5 +1,5 @@
-// Runs a parsed script from its first line to its last, then ends everything: gateways drain, stubs hang up, and no
-// process may be left. One Interpreter per script.
+// Runs a parsed script from its first line to its last, then ends everything: gateways drain, stubs hang up,
+// and no process may be left. One Interpreter per script.
 #pragma once
 
 #include <map>

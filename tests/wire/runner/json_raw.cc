@@ -9,7 +9,8 @@ namespace {
 constexpr size_t npos = std::string_view::npos;
 
 size_t skip_space(std::string_view s, size_t at) {
-  while (at < s.size() && (s[at] == ' ' || s[at] == '\t' || s[at] == '\n' || s[at] == '\r')) ++at;
+  while (at < s.size() && (s[at] == ' ' || s[at] == '\t' || s[at] == '\n' || s[at] == '\r'))
+    ++at;
   return at;
 }
 
@@ -29,7 +30,8 @@ size_t skip_value(std::string_view s, size_t at) {
   if (s[at] == '"') return skip_string(s, at);
   if (s[at] != '{' && s[at] != '[') {
     size_t end = at;
-    while (end < s.size() && std::string_view(" \t\r\n,]}").find(s[end]) == npos) ++end;
+    while (end < s.size() && std::string_view(" \t\r\n,]}").find(s[end]) == npos)
+      ++end;
     return end == at ? npos : end;
   }
   int depth = 0;
@@ -55,7 +57,8 @@ std::optional<Path> parse_path(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
     if (text[at] == '[') {
-      size_t end = at + 1 < text.size() && text[at + 1] == '"' ? skip_string(text, at + 1) : text.find(']', at);
+      size_t end =
+          at + 1 < text.size() && text[at + 1] == '"' ? skip_string(text, at + 1) : text.find(']', at);
       if (end == npos || end >= text.size() || text[end] != ']') return std::nullopt;
       auto inner = text.substr(at + 1, end - at - 1);
       if (!inner.empty() && inner[0] == '"') {
@@ -113,7 +116,9 @@ std::optional<std::string_view> find_raw(std::string_view json, const Path& path
   return std::nullopt;
 }
 
-bool is_json(std::string_view text) { return nlohmann::json::accept(text); }
+bool is_json(std::string_view text) {
+  return nlohmann::json::accept(text);
+}
 
 std::string json_quote(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -132,8 +137,10 @@ std::string one_line(std::string_view json) {
       out += json[i];
       continue;
     }
-    while (i + 1 < json.size() && std::isspace(static_cast<unsigned char>(json[i + 1]))) ++i;
-    while (!out.empty() && out.back() == ' ') out.pop_back();
+    while (i + 1 < json.size() && std::isspace(static_cast<unsigned char>(json[i + 1])))
+      ++i;
+    while (!out.empty() && out.back() == ' ')
+      out.pop_back();
     out += ' ';
   }
   return out;

@@ -38,7 +38,8 @@ bool load(const std::string& path, Script& script) {
   }
   std::vector<ScriptError> errors;
   script = parse_script(path, text, errors);
-  for (const auto& error : errors) fmt::print(stderr, "{}:{}: {}\n", path, error.line, error.text);
+  for (const auto& error : errors)
+    fmt::print(stderr, "{}:{}: {}\n", path, error.line, error.text);
   return errors.empty();
 }
 
@@ -52,7 +53,8 @@ int check_manual(const std::string& path) {
 // The last resort: the script's own limit did not end it.
 void start_watchdog(Run& run) {
   std::thread([&run, tag = run.tag(), limit = run.deadline()] {
-    while (Clock::now() < limit + std::chrono::seconds(15)) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    while (Clock::now() < limit + std::chrono::seconds(15))
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
     fmt::print(stderr, "the script could not be stopped in time\n{}", run.transcript());
     kill_tagged(tag);
     _exit(1);
@@ -121,13 +123,15 @@ int main_of(const std::vector<std::string>& args) {
       files.push_back(args[i]);
     }
   }
-  if (files.empty() || (!check && (files.size() != 1 || (program.path.empty() && program.command_template.empty())))) {
+  if (files.empty() ||
+      (!check && (files.size() != 1 || (program.path.empty() && program.command_template.empty())))) {
     fmt::print(stderr, "{}", usage);
     return 2;
   }
   bool good = true;
   Script script;
-  for (const auto& file : files) good = load(file, script) && good;
+  for (const auto& file : files)
+    good = load(file, script) && good;
   if (check || !good) return good ? 0 : 2;
   return run(script, program, must_fail, verbose);
 }

@@ -22,7 +22,8 @@ void Peer::run_block(const Block& block) {
 
 Clock::time_point Peer::deadline() const {
   auto limit = run_.deadline();
-  for (auto t : deadlines_) limit = std::min(limit, t);
+  for (auto t : deadlines_)
+    limit = std::min(limit, t);
   return limit;
 }
 
@@ -102,7 +103,8 @@ int Peer::number(const Command& command, size_t index) const {
 }
 
 void Peer::clear_locals(const std::string& prefix) {
-  for (auto it = locals_.lower_bound(prefix); it != locals_.end() && it->first.compare(0, prefix.size(), prefix) == 0;) {
+  for (auto it = locals_.lower_bound(prefix);
+       it != locals_.end() && it->first.compare(0, prefix.size(), prefix) == 0;) {
     it = locals_.erase(it);
   }
 }
@@ -120,7 +122,8 @@ std::optional<Value> Peer::resolve(const std::string& text) const {
   }
   for (size_t used = path->size(); used > 0; --used) {
     std::string name;
-    for (size_t i = 0; i < used; ++i) name += (i ? "." : "") + (*path)[i];
+    for (size_t i = 0; i < used; ++i)
+      name += (i ? "." : "") + (*path)[i];
     std::optional<Value> value;
     if (auto local = locals_.find(name); local != locals_.end()) {
       value = local->second;
@@ -147,8 +150,8 @@ std::optional<Value> Peer::resolve(const std::string& text) const {
   return std::nullopt;
 }
 
-std::optional<std::string> compare(const std::optional<Value>& left, const std::string& op, const std::string& right,
-                                   bool right_is_text) {
+std::optional<std::string> compare(const std::optional<Value>& left, const std::string& op,
+                                   const std::string& right, bool right_is_text) {
   if (op == "absent") return left ? std::optional("it is there: " + printable(left->text)) : std::nullopt;
   if (!left) return "nothing of that name";
   if (op == "exists") return std::nullopt;
@@ -207,7 +210,8 @@ std::string from_hex(const std::string& hex, int line) {
   }
   for (size_t i = 0; i < digits.size(); i += 2) {
     unsigned value = 0;
-    auto [end, ec] = std::from_chars(digits.data() + i, digits.data() + std::min(i + 2, digits.size()), value, 16);
+    auto [end, ec] =
+        std::from_chars(digits.data() + i, digits.data() + std::min(i + 2, digits.size()), value, 16);
     if (ec != std::errc{} || end != digits.data() + i + 2) throw Failure(line, "not hex: " + hex);
     out += static_cast<char>(value);
   }

@@ -1,5 +1,5 @@
-// What every peer has in common: it walks a block of commands on its own thread, expands ${…}, knows its local
-// values (call, resp, event …) and does the verbs that exist everywhere.
+// What every peer has in common: it walks a block of commands on its own thread, expands ${…}, knows its
+// local values (call, resp, event …) and does the verbs that exist everywhere.
 #pragma once
 
 #include <map>
@@ -56,7 +56,7 @@ class Peer {
 std::string from_hex(const std::string& hex, int line);
 
 // The verdict of `expect`: nothing when it holds, else what came.
-std::optional<std::string> compare(const std::optional<Value>& left, const std::string& op, const std::string& right,
-                                   bool right_is_text);
+std::optional<std::string> compare(const std::optional<Value>& left, const std::string& op,
+                                   const std::string& right, bool right_is_text);
 
 }  // namespace lineward::wire

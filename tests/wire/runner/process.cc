@@ -49,10 +49,13 @@ Child start_process(const std::vector<std::string>& argv, const std::vector<std:
   // Everything that allocates happens before fork: other threads may hold locks.
   std::vector<char*> args, env;
   args.reserve(argv.size() + 1);
-  for (const auto& a : argv) args.push_back(const_cast<char*>(a.c_str()));
+  for (const auto& a : argv)
+    args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
-  for (char** e = environ; *e; ++e) env.push_back(*e);
-  for (const auto& e : extra_env) env.push_back(const_cast<char*>(e.c_str()));
+  for (char** e = environ; *e; ++e)
+    env.push_back(*e);
+  for (const auto& e : extra_env)
+    env.push_back(const_cast<char*>(e.c_str()));
   env.push_back(nullptr);
 
   int out[2], err[2];
@@ -108,7 +111,8 @@ std::vector<pid_t> tagged_processes(const std::string& tag) {
 }
 
 void kill_tagged(const std::string& tag) {
-  for (pid_t pid : tagged_processes(tag)) kill(pid, SIGKILL);
+  for (pid_t pid : tagged_processes(tag))
+    kill(pid, SIGKILL);
 }
 
 }  // namespace lineward::wire

@@ -1,5 +1,5 @@
-// Processes: starting one with pipes, looking for processes by tag in /proc, and the frames that a stdio stub and
-// the runner exchange over their Unix socket. Nothing here knows of scripts.
+// Processes: starting one with pipes, looking for processes by tag in /proc, and the frames that a stdio stub
+// and the runner exchange over their Unix socket. Nothing here knows of scripts.
 #pragma once
 
 #include <sys/types.h>
@@ -13,18 +13,18 @@ namespace lineward::wire {
 
 // One frame: kind, 32-bit length, payload.
 enum class FrameKind : char {
-  hello = 'H',        // stub → runner: upstream's name
-  input = 'I',        // stub → runner: bytes of stdin
-  input_end = 'E',    // stub → runner
-  signal = 'S',       // stub → runner: a signal's number came
-  done = 'D',         // stub → runner: an order was carried out
-  output = 'O',       // runner → stub: bytes for stdout
-  paced = 'P',        // runner → stub: the same, and wait until they were read
-  error_output = 'R', // runner → stub: bytes for stderr
+  hello = 'H',         // stub → runner: upstream's name
+  input = 'I',         // stub → runner: bytes of stdin
+  input_end = 'E',     // stub → runner
+  signal = 'S',        // stub → runner: a signal's number came
+  done = 'D',          // stub → runner: an order was carried out
+  output = 'O',        // runner → stub: bytes for stdout
+  paced = 'P',         // runner → stub: the same, and wait until they were read
+  error_output = 'R',  // runner → stub: bytes for stderr
   close_output = 'C',
-  exit = 'X',         // payload: the code
+  exit = 'X',  // payload: the code
   ignore_term = 'T',
-  sleeper = 'F',      // payload: flags "s" (setsid), "o" (keep stdout)
+  sleeper = 'F',  // payload: flags "s" (setsid), "o" (keep stdout)
 };
 
 struct Frame {

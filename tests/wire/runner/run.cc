@@ -68,13 +68,15 @@ void Run::count_barriers(const Block& block, bool is_peer) {
   };
   walk(block);
   if (!is_peer) return;
-  for (const auto& name : here) ++barriers_[name].parties;
+  for (const auto& name : here)
+    ++barriers_[name].parties;
 }
 
 void Run::record(std::string_view peer, char direction, std::string_view bytes) {
   auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();
   std::lock_guard lock(mutex_);
-  if (record_.size() < 4u << 20) record_ += fmt::format("{:6} ms  {:<8} {} {}\n", ms, peer, direction, printable(bytes));
+  if (record_.size() < 4u << 20)
+    record_ += fmt::format("{:6} ms  {:<8} {} {}\n", ms, peer, direction, printable(bytes));
 }
 
 std::string Run::transcript() {

@@ -10,7 +10,9 @@
 namespace lineward::wire {
 namespace {
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
 
 // Cuts the text into words and the words into commands. `side` says which verbs are known here.
 class Parser {
@@ -35,7 +37,8 @@ class Parser {
     return text_[at_] == '#' && (at_ == 0 || blank(text_[at_ - 1]) || text_[at_ - 1] == '\n');
   }
   void skip_line() {
-    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+    while (at_ < text_.size() && text_[at_] != '\n')
+      ++at_;
   }
 
   std::vector<Word> read_command() {
@@ -180,7 +183,9 @@ class Parser {
         }
       } else if (spec.block != BlockOf::none && word.kind == Word::Kind::braces && word.text[0] == '{') {
         if (command.has_block) error(word.line, std::string(spec.name) + " takes one block");
-        unsigned inner = spec.block == BlockOf::upstream ? upstream : spec.block == BlockOf::client ? client : side;
+        unsigned inner = spec.block == BlockOf::upstream ? upstream
+                         : spec.block == BlockOf::client ? client
+                                                         : side;
         auto body = std::string_view(word.text).substr(1, word.text.size() - 2);
         command.block = Parser(body, word.line, errors_).parse(inner);
         command.has_block = true;
@@ -212,7 +217,8 @@ class NameCheck {
   void collect(const Block& block) {
     for (const auto& command : block) {
       auto verb = command.verb();
-      if ((verb == "upstream" || verb == "client" || verb == "gateway" || verb == "set") && !command.args.empty()) {
+      if ((verb == "upstream" || verb == "client" || verb == "gateway" || verb == "set") &&
+          !command.args.empty()) {
         if (verb != "set" && command.has_block && !defined_.insert(command.args[0].text).second) {
           errors_.push_back({command.line, "'" + command.args[0].text + "' is defined twice"});
         }
@@ -225,8 +231,10 @@ class NameCheck {
 
   void check(const Block& block) {
     for (const auto& command : block) {
-      for (const auto& word : command.args) check_word(word);
-      for (const auto& option : command.options) check_word(option.value);
+      for (const auto& word : command.args)
+        check_word(word);
+      for (const auto& option : command.options)
+        check_word(option.value);
       if (command.verb() == "expect" && !command.args.empty() && !parse_path(command.args[0].text)) {
         errors_.push_back({command.line, "bad path '" + command.args[0].text + "'"});
       }
@@ -243,7 +251,8 @@ class NameCheck {
       }
       auto name = word.text.substr(at + 2, end - at - 2);
       auto first = name.substr(0, name.find_first_of(".["));
-      if (!names_.count(first)) errors_.push_back({word.line, "nothing is called '" + first + "' in ${" + name + "}"});
+      if (!names_.count(first))
+        errors_.push_back({word.line, "nothing is called '" + first + "' in ${" + name + "}"});
     }
   }
 

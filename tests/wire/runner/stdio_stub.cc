@@ -1,6 +1,6 @@
-// The process that the gateway starts as a stdio server: it carries bytes between its stdio and the runner's Unix
-// socket, tells of the end of stdin and of signals, and carries out orders. It decides nothing by itself, except that
-// it ends when the runner is gone.
+// The process that the gateway starts as a stdio server: it carries bytes between its stdio and the runner's
+// Unix socket, tells of the end of stdin and of signals, and carries out orders. It decides nothing by
+// itself, except that it ends when the runner is gone.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -50,7 +50,8 @@ class Stub {
   Stub(int socket, std::string tag) : socket_(socket), tag_(std::move(tag)) {
     sigset_t mask;
     sigemptyset(&mask);
-    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&mask, s);
+    for (int s : {SIGTERM, SIGINT, SIGHUP, SIGUSR1})
+      sigaddset(&mask, s);
     sigprocmask(SIG_BLOCK, &mask, nullptr);
     signals_ = signalfd(-1, &mask, SFD_CLOEXEC);
   }
@@ -139,7 +140,8 @@ int stdio_stub_main(const std::string& socket_path, const std::string& name, con
 }
 
 int sleeper_main() {
-  for (int i = 0; i < 120; ++i) sleep(1);
+  for (int i = 0; i < 120; ++i)
+    sleep(1);
   return 0;
 }
 

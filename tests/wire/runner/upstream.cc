@@ -17,7 +17,8 @@ Upstream::Upstream(Run& run, const Command& command, const std::string& runner)
     : run_(run), command_(command), name_(command.args[0].text) {
   if (command.flag("raw")) era_ = PlayedEra::raw;
   if (const Word* era = command.option("era")) {
-    if (era->text != "modern" && era->text != "legacy") throw Failure(command.line, "-era is modern or legacy");
+    if (era->text != "modern" && era->text != "legacy")
+      throw Failure(command.line, "-era is modern or legacy");
     era_ = era->text == "legacy" ? PlayedEra::legacy : PlayedEra::modern;
   }
   if (const Word* w = command.option("auto")) auto_ = one_line(w->text);
@@ -39,7 +40,8 @@ Upstream::Upstream(Run& run, const Command& command, const std::string& runner)
   address.sun_family = AF_UNIX;
   strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
   listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(listener_, 64) != 0) {
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener_, 64) != 0) {
     throw Failure(command.line, "cannot listen on " + path);
   }
   auto args = fmt::format("--stdio-peer {} {} {}", path, name_, run.tag());
@@ -53,12 +55,15 @@ Upstream::Upstream(Run& run, const Command& command, const std::string& runner)
   acceptor_ = std::thread([this] { accept_loop(); });
 }
 
-Upstream::~Upstream() { end(); }
+Upstream::~Upstream() {
+  end();
+}
 
 // Requests that a block waits for by name are never answered automatically.
 void Upstream::collect(const Block& block) {
   for (const auto& c : block) {
-    if ((c.verb() == "recvcall" || c.verb() == "recvnotify") && !c.args.empty()) named_[c.args[0].text] = true;
+    if ((c.verb() == "recvcall" || c.verb() == "recvnotify") && !c.args.empty())
+      named_[c.args[0].text] = true;
     collect(c.block);
   }
 }
@@ -96,7 +101,8 @@ void Upstream::wait() {
         missing = fmt::format("the block of {}'s instance {} is not done", name_, number);
       };
       if (!first_.empty()) need(1);
-      for (const auto& [number, command] : blocks_) need(number);
+      for (const auto& [number, command] : blocks_)
+        need(number);
     }
     if (missing.empty()) return;
     // A moment later than the peers, whose own words say more.
@@ -110,7 +116,8 @@ void Upstream::end() {
   if (ended_.exchange(true)) return;
   if (acceptor_.joinable()) acceptor_.join();
   close(listener_);
-  for (auto& instance : instances_) instance->hang_up();
+  for (auto& instance : instances_)
+    instance->hang_up();
   instances_.clear();
 }
 
@@ -152,7 +159,9 @@ Instance::~Instance() {
   close(fd_);
 }
 
-void Instance::hang_up() { shutdown(fd_, SHUT_RDWR); }
+void Instance::hang_up() {
+  shutdown(fd_, SHUT_RDWR);
+}
 
 void Instance::push(Event event) {
   {
@@ -169,7 +178,8 @@ void Instance::read_loop() {
     ssize_t n = read(fd_, bytes, sizeof bytes);
     if (n <= 0) break;
     frames_.append(bytes, static_cast<size_t>(n));
-    while (auto frame = cut_frame(frames_)) on_frame(*frame);
+    while (auto frame = cut_frame(frames_))
+      on_frame(*frame);
   }
   run_.record(name_, ' ', fmt::format("process {} is gone", pid_));
   {
@@ -190,7 +200,8 @@ void Instance::on_frame(const Frame& frame) {
       }
       break;
     case FrameKind::input_end:
-      run_.record(name_, '<', input_.empty() ? "(end of stdin)" : "(end of stdin in the middle of) " + input_);
+      run_.record(name_, '<',
+                  input_.empty() ? "(end of stdin)" : "(end of stdin in the middle of) " + input_);
       if (block_) {
         push({Event::Kind::input_end, {}});
       } else {
@@ -223,14 +234,16 @@ void Instance::on_line(std::string text) {
   if (block_) {
     push({Event::Kind::line, std::move(text)});
   } else if (!run_.finished()) {
-    run_.fail(upstream_.command().line,
-              fmt::format("{}: real process {} has no block, but got {}", name_, number_.load(), printable(text, 300)));
+    run_.fail(upstream_.command().line, fmt::format("{}: real process {} has no block, but got {}", name_,
+                                                    number_.load(), printable(text, 300)));
   }
 }
 
 bool Instance::answer_by_itself(const std::string& text, const std::string& method, const std::string& id) {
   bool legacy = upstream_.era() == PlayedEra::legacy;
-  auto result = [&](const std::string& json) { say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + json + "}"); };
+  auto result = [&](const std::string& json) {
+    say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + json + "}");
+  };
   auto refuse = [&] {
     say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"error":{"code":-32601,"message":"Method not found"}})");
   };
@@ -259,7 +272,8 @@ bool Instance::answer_by_itself(const std::string& text, const std::string& meth
     return true;
   }
   if (method == "tools/list" && !id.empty()) {
-    result(legacy ? R"({"tools":[]})" : R"({"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private"})");
+    result(legacy ? R"({"tools":[]})"
+                  : R"({"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private"})");
     return true;
   }
   return false;

@@ -1,6 +1,6 @@
-// A stdio MCP server played by the script. Upstream listens on a Unix socket for the stubs that the gateway starts;
-// each of them is an Instance: a reader thread (handshakes, automatic answers) and, once the process proves to be a
-// real one and not the era probe's, a thread that runs its block.
+// A stdio MCP server played by the script. Upstream listens on a Unix socket for the stubs that the gateway
+// starts; each of them is an Instance: a reader thread (handshakes, automatic answers) and, once the process
+// proves to be a real one and not the era probe's, a thread that runs its block.
 #pragma once
 
 #include <sys/types.h>
@@ -78,8 +78,8 @@ class Upstream {
   Upstream(Run& run, const Command& command, const std::string& runner);
   ~Upstream();
 
-  void wait();          // until all its blocks are done; throws Failure, Stopped
-  void end();           // hangs up everywhere and joins
+  void wait();  // until all its blocks are done; throws Failure, Stopped
+  void end();   // hangs up everywhere and joins
   const Command& command() const { return command_; }
 
   PlayedEra era() const { return era_; }

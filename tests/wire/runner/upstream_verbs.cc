@@ -60,7 +60,8 @@ Instance::Event Instance::next(Clock::time_point deadline, std::string_view wait
 
 std::string Instance::next_line(std::string_view waiting_for) {
   auto event = next(deadline(), waiting_for);
-  if (event.kind == Event::Kind::input_end) fail(fmt::format("expected {}; came the end of stdin", waiting_for));
+  if (event.kind == Event::Kind::input_end)
+    fail(fmt::format("expected {}; came the end of stdin", waiting_for));
   if (event.kind == Event::Kind::gone) fail(fmt::format("expected {}; the process was ended", waiting_for));
   return std::move(event.text);
 }
@@ -96,12 +97,15 @@ void Instance::recv_cancel(const Command& command) {
   auto words = reason ? json_string(*reason) : std::nullopt;
   need(words && !words->empty(), "a params.reason that says something");
   if (command.flag("reason")) {
-    need(std::regex_search(*words, std::regex(option(command, "reason"))), "a params.reason that matches -reason");
+    need(std::regex_search(*words, std::regex(option(command, "reason"))),
+         "a params.reason that matches -reason");
   }
   if (command.flag("modern")) {
     const std::string prefix = "io.modelcontextprotocol/";
-    need(find_raw(text, {"params", "_meta", prefix + "protocolVersion"}) == "\"2026-07-28\"", "_meta protocolVersion");
-    need(find_raw(text, {"params", "_meta", prefix + "clientCapabilities"}).has_value(), "_meta clientCapabilities");
+    need(find_raw(text, {"params", "_meta", prefix + "protocolVersion"}) == "\"2026-07-28\"",
+         "_meta protocolVersion");
+    need(find_raw(text, {"params", "_meta", prefix + "clientCapabilities"}).has_value(),
+         "_meta clientCapabilities");
   }
 }
 
@@ -109,7 +113,8 @@ void Instance::expect_killed() {
   for (;;) {
     auto event = next(deadline(), "the end of the process");
     if (event.kind == Event::Kind::gone) return;
-    if (event.kind == Event::Kind::line) fail("expected the end of the process; came " + printable(event.text, 400));
+    if (event.kind == Event::Kind::line)
+      fail("expected the end of the process; came " + printable(event.text, 400));
   }
 }
 
@@ -142,7 +147,8 @@ bool Instance::execute_send(const Command& command) {
     auto step = static_cast<size_t>(std::max(1, Peer::number(command, 0)));
     auto text = json(1) + "\n";
     run_.record(name_, '>', fmt::format("({} at a time) {}", step, text));
-    for (size_t at = 0; at < text.size(); at += step) order(FrameKind::paced, text.substr(at, step));
+    for (size_t at = 0; at < text.size(); at += step)
+      order(FrameKind::paced, text.substr(at, step));
   } else if (verb == "sendresult") {
     out(head + "\"id\":" + id_of(command) + ",\"result\":" + json(0) + "}\n");
   } else if (verb == "senderror") {
@@ -184,9 +190,9 @@ void Instance::execute(const Command& command) {
   } else if (verb == "recvresponse") {
     auto text = next_line("a response");
     auto id = find_raw(text, {"id"});
-    auto wanted = command.args.empty()                                 ? ""
+    auto wanted = command.args.empty()                         ? ""
                   : command.args[0].kind == Word::Kind::quoted ? json_quote(arg(command, 0))
-                                                                       : arg(command, 0);
+                                                               : arg(command, 0);
     if (!id || find_raw(text, {"method"}) || (!wanted.empty() && *id != wanted)) {
       fail(fmt::format("expected the response {}; came {}", wanted, printable(text, 600)));
     }
@@ -196,14 +202,17 @@ void Instance::execute(const Command& command) {
   } else if (verb == "expect-none") {
     auto until = std::min(deadline(), Clock::now() + std::chrono::milliseconds(Peer::number(command, 0)));
     std::unique_lock lock(mutex_);
-    while (events_.empty() && Clock::now() < until && !run_.stopped()) changed_.wait_until(lock, until);
+    while (events_.empty() && Clock::now() < until && !run_.stopped())
+      changed_.wait_until(lock, until);
     if (!events_.empty()) {
       const auto& event = events_.front();
-      fail("expected nothing; came " + (event.kind == Event::Kind::line ? printable(event.text, 600) : "an end or signal"));
+      fail("expected nothing; came " +
+           (event.kind == Event::Kind::line ? printable(event.text, 600) : "an end or signal"));
     }
   } else if (verb == "expect-eof") {
     auto event = next(deadline(), "the end of stdin");
-    if (event.kind != Event::Kind::input_end) fail("expected the end of stdin; came " + printable(event.text, 600));
+    if (event.kind != Event::Kind::input_end)
+      fail("expected the end of stdin; came " + printable(event.text, 600));
   } else if (verb == "expect-term") {
     auto event = next(deadline(), "SIGTERM", false);
     if (event.kind == Event::Kind::input_end) event = next(deadline(), "SIGTERM", false);
@@ -224,7 +233,8 @@ void Instance::execute(const Command& command) {
     stays_ = true;
     order(FrameKind::ignore_term);
   } else if (verb == "fork-sleeper") {
-    order(FrameKind::sleeper, std::string(command.flag("setsid") ? "s" : "") + (command.flag("hold-stdout") ? "o" : ""));
+    order(FrameKind::sleeper,
+          std::string(command.flag("setsid") ? "s" : "") + (command.flag("hold-stdout") ? "o" : ""));
   } else if (verb == "stderr") {
     order(FrameKind::error_output, arg(command, 0) + "\n");
   } else {

@@ -1,5 +1,5 @@
-// The command table of the wire language. The parser checks scripts against it, `wire-runner --manual` prints it,
-// and a test compares that with README.md.
+// The command table of the wire language. The parser checks scripts against it, `wire-runner --manual` prints
+// it, and a test compares that with README.md.
 #include "script.h"
 
 namespace lineward::wire {
@@ -10,13 +10,15 @@ const std::vector<VerbSpec>& verb_table() {
   static const std::vector<VerbSpec> table = {
       // every peer, and the script itself
       {all, "expect", "PATH OP [VALUE]",
-       "compare; OP is == != < <= > >= (JSON meaning; bytes for text and .raw), contains, ~ or !~ (regex), exists, absent",
+       "compare; OP is == != < <= > >= (JSON meaning; bytes for text and .raw), contains, ~ or !~ (regex), "
+       "exists, absent",
        2, 3, "", ""},
       {all, "barrier", "NAME sync | NAME COUNT",
-       "wait until every block that names this barrier is there (or COUNT of them, where the script says so)", 2, 2, "",
-       ""},
+       "wait until every block that names this barrier is there (or COUNT of them, where the script says so)",
+       2, 2, "", ""},
       {all, "loop", "N { … }", "run the block N times; ${i} counts from 0", 1, 1, "", "", BlockOf::same},
-      {all, "within", "MS { … }", "the block must be done after MS milliseconds", 1, 1, "", "", BlockOf::same},
+      {all, "within", "MS { … }", "the block must be done after MS milliseconds", 1, 1, "", "",
+       BlockOf::same},
       {all, "mark", "", "start the clock that `elapsed` (milliseconds) reads", 0, 0, "", ""},
       {all, "set", "NAME VALUE", "give a value a name, for ${NAME} everywhere", 2, 2, "", ""},
       {all, "note", "TEXT", "write a line into the record that is printed on failure", 1, 1, "", ""},
@@ -25,33 +27,41 @@ const std::vector<VerbSpec>& verb_table() {
       {top, "wiretest", "TITLE", "the first line of a script: the behaviour, as a sentence", 1, 1, "", ""},
       {top, "timeout", "DURATION", "the limit of the whole script (default 20s, at most 55s)", 1, 1, "", ""},
       {top, "upstream", "NAME -stdio [-era modern|legacy | -raw] [OPTIONS] { … }",
-       "an MCP server, played by the runner: its command line is ${NAME.command}; the block begins after the handshake "
-       "of the first real process. -auto {\"METHOD\": RESULT, …} answers these requests by itself, -discover-result "
+       "an MCP server, played by the runner: its command line is ${NAME.command}; the block begins after the "
+       "handshake "
+       "of the first real process. -auto {\"METHOD\": RESULT, …} answers these requests by itself, "
+       "-discover-result "
        "and -init-result replace the handshake's; `upstream NAME "
        "-wait` waits for its blocks",
        1, 1, "stdio raw start wait", "era auto discover-result init-result", BlockOf::upstream},
       {top, "client", "NAME [-connect ADDR] { … } -start | -run",
-       "an MCP client (default address: ${g1.addr}); -start runs it beside, -run waits for it, `client NAME -wait` "
+       "an MCP client (default address: ${g1.addr}); -start runs it beside, -run waits for it, `client NAME "
+       "-wait` "
        "waits later",
        1, 1, "start run wait", "connect", BlockOf::client},
       {top, "gateway", "NAME [-upstream U | -conf { YAML }] [-args WORDS] -start, then -signal/-kill/…",
-       "the binary under test. -upstream U gives it U's command line, -conf a configuration file, -args more flags. "
-       "Later: -signal NAME, -kill (SIGKILL), -wait-exit CODE, -expect-log REGEX (waits for the line), -no-log REGEX, "
+       "the binary under test. -upstream U gives it U's command line, -conf a configuration file, -args more "
+       "flags. "
+       "Later: -signal NAME, -kill (SIGKILL), -wait-exit CODE, -expect-log REGEX (waits for the line), "
+       "-no-log REGEX, "
        "-log-count {N REGEX}",
        1, 1, "start kill", "upstream conf args signal wait-exit expect-log no-log log-count"},
-      {top, "expect-no-process", "TAG", "no process with TAG in its arguments or environment is left (waits)", 1, 1, "",
+      {top, "expect-no-process", "TAG", "no process with TAG in its arguments or environment is left (waits)",
+       1, 1, "", ""},
+      {top, "allow-leftovers", "", "do not fail when processes are left at the end of the script", 0, 0, "",
        ""},
-      {top, "allow-leftovers", "", "do not fail when processes are left at the end of the script", 0, 0, "", ""},
 
       // upstream: processes
-      {upstream, "instance", "N | * { … }", "what the N-th real process does (* = any other); the rest of the block is 1",
-       1, 1, "", "", BlockOf::same},
+      {upstream, "instance", "N | * { … }",
+       "what the N-th real process does (* = any other); the rest of the block is 1", 1, 1, "", "",
+       BlockOf::same},
       {upstream, "exit", "CODE", "end the process", 1, 1, "", ""},
       {upstream, "kill", "", "kill the process with SIGKILL", 0, 0, "", ""},
       {upstream, "closestdout", "", "close stdout and live on", 0, 0, "", ""},
       {upstream, "ignoreterm", "", "live on after SIGTERM and after the end of stdin", 0, 0, "", ""},
       {upstream, "fork-sleeper", "[-setsid] [-hold-stdout]",
-       "start a grandchild that sleeps (in its own session; keeping stdout open)", 0, 0, "setsid hold-stdout", ""},
+       "start a grandchild that sleeps (in its own session; keeping stdout open)", 0, 0, "setsid hold-stdout",
+       ""},
       {upstream, "stderr", "TEXT", "write a line to stderr", 1, 1, "", ""},
       {upstream, "expect-eof", "", "the next thing that comes is the end of stdin", 0, 0, "", ""},
       {upstream, "expect-term", "", "SIGTERM comes (messages before it are a failure)", 0, 0, "", ""},
@@ -60,30 +70,31 @@ const std::vector<VerbSpec>& verb_table() {
       {upstream, "sendline", "TEXT", "write TEXT and a line end, as it is", 1, 1, "", ""},
       {upstream, "sendbytes", "TEXT", "write TEXT without a line end", 1, 1, "", ""},
       {upstream, "sendhex", "HEX", "write bytes", 1, 1, "", ""},
-      {upstream, "sendsplit", "N TEXT", "write TEXT and a line end, N bytes at a time, each read before the next", 2, 2,
-       "", ""},
+      {upstream, "sendsplit", "N TEXT",
+       "write TEXT and a line end, N bytes at a time, each read before the next", 2, 2, "", ""},
       {upstream, "recvline", "", "the next line, whatever it is: `line`, `line.text`", 0, 0, "", "as"},
       // upstream: messages
-      {upstream, "recvcall", "[-as A] [METHOD]", "the next message must be a request: `call`, A", 0, 1, "", "as"},
-      {upstream, "recvnotify", "[-as A] METHOD", "the next message must be this notification: `notify`, A", 1, 1, "",
+      {upstream, "recvcall", "[-as A] [METHOD]", "the next message must be a request: `call`, A", 0, 1, "",
        "as"},
-      {upstream, "recvresponse", "[-as A] [ID]", "the next message must be the answer to our request: `response`, A", 0, 1,
-       "", "as"},
+      {upstream, "recvnotify", "[-as A] METHOD", "the next message must be this notification: `notify`, A", 1,
+       1, "", "as"},
+      {upstream, "recvresponse", "[-as A] [ID]",
+       "the next message must be the answer to our request: `response`, A", 0, 1, "", "as"},
       {upstream, "sendresult", "-to A JSON", "answer request A", 1, 1, "", "to"},
       {upstream, "senderror", "-to A CODE TEXT", "answer request A with an error", 2, 2, "", "to"},
       {upstream, "sendnotify", "METHOD [PARAMS]", "send a notification", 1, 2, "", ""},
       {upstream, "sendrequest", "ID METHOD [PARAMS]", "send a request of the server", 2, 3, "", ""},
       {upstream, "sendprogress", "-to A N", "send notifications/progress with A's token", 1, 1, "", "to"},
       {upstream, "recvcancel", "-of A [-reason REGEX] [-modern]",
-       "the next message is notifications/cancelled for A's id (with a text, and -modern: a full _meta)", 0, 0, "modern",
-       "of reason"},
+       "the next message is notifications/cancelled for A's id (with a text, and -modern: a full _meta)", 0,
+       0, "modern", "of reason"},
 
       // every peer
       {peers, "expect-none", "MS", "nothing comes for MS milliseconds", 1, 1, "", ""},
 
       // client: bytes
-      {client, "connect", "[ADDR]", "a new connection in place of the current one (made by itself when needed)", 0, 1, "",
-       ""},
+      {client, "connect", "[ADDR]",
+       "a new connection in place of the current one (made by itself when needed)", 0, 1, "", ""},
       {client, "use", "NAME", "switch to another connection of this client", 1, 1, "", ""},
       {client, "send", "TEXT", "write bytes", 1, 1, "", ""},
       {client, "sendhex", "HEX", "write bytes", 1, 1, "", ""},
@@ -94,36 +105,44 @@ const std::vector<VerbSpec>& verb_table() {
       {client, "shutdown", "", "end our direction only", 0, 0, "", ""},
       {client, "expect-close", "", "the gateway closes the connection, no byte before that", 0, 0, "", ""},
       // client: HTTP
-      {client, "txreq", "METHOD PATH [-hdr \"K: V\"]… [-body TEXT]", "send a request with only these headers and Host", 2,
-       2, "no-host", "hdr body"},
+      {client, "txreq", "METHOD PATH [-hdr \"K: V\"]… [-body TEXT]",
+       "send a request with only these headers and Host", 2, 2, "no-host", "hdr body"},
       {client, "rxhead", "", "read a response head: `resp.status`, `resp.header.NAME`", 0, 0, "", ""},
-      {client, "rxresp", "", "read a whole response: also `resp.body`, `resp.json`, `resp.raw`", 0, 0, "", ""},
+      {client, "rxresp", "", "read a whole response: also `resp.body`, `resp.json`, `resp.raw`", 0, 0, "",
+       ""},
       // client: SSE
-      {client, "rxevent", "", "the next event with data (comments are passed over): `event.data .json .raw .id .type`", 0,
-       0, "any", ""},
-      {client, "rxcomment", "", "the next thing in the stream must be a comment: `event.comment`", 0, 0, "", ""},
+      {client, "rxevent", "",
+       "the next event with data (comments are passed over): `event.data .json .raw .id .type`", 0, 0, "any",
+       ""},
+      {client, "rxcomment", "", "the next thing in the stream must be a comment: `event.comment`", 0, 0, "",
+       ""},
       {client, "rxend", "", "the stream ends here", 0, 0, "", ""},
       // client: MCP
       {client, "rxanswer", "",
-       "read a whole response, JSON or SSE; the last JSON-RPC message is `answer` (`answer.raw.id`: its bytes)", 0, 0, "",
-       ""},
+       "read a whole response, JSON or SSE; the last JSON-RPC message is `answer` (`answer.raw.id`: its "
+       "bytes)",
+       0, 0, "", ""},
       {client, "modern", "-id ID METHOD [PARAMS]",
-       "POST a 2026-07-28 request with all headers and _meta. -caps JSON, -token T (progress), -meta {MEMBERS}, -hdr, "
+       "POST a 2026-07-28 request with all headers and _meta. -caps JSON, -token T (progress), -meta "
+       "{MEMBERS}, -hdr, "
        "-no-hdr NAME, -no-meta, -version V",
        1, 2, "no-meta", "id caps token meta hdr no-hdr version"},
-      {client, "modern-notify", "METHOD [PARAMS]", "POST a notification as modern clients do; expects 202 (-status)", 1, 2,
-       "", "status hdr"},
+      {client, "modern-notify", "METHOD [PARAMS]",
+       "POST a notification as modern clients do; expects 202 (-status)", 1, 2, "", "status hdr"},
       {client, "legacy-init", "[-version V] [-caps JSON]",
-       "initialize and notifications/initialized; keeps the session: ${NAME.session}, `answer`", 0, 0, "no-initialized",
-       "version caps"},
+       "initialize and notifications/initialized; keeps the session: ${NAME.session}, `answer`", 0, 0,
+       "no-initialized", "version caps"},
       {client, "session", "ID", "use this legacy session", 1, 1, "", "version"},
-      {client, "legacy", "-id ID METHOD [PARAMS]", "POST a request in the session. -token T, -hdr, -no-hdr", 1, 2, "",
-       "id token hdr no-hdr"},
-      {client, "legacy-notify", "METHOD [PARAMS]", "POST a notification on a connection of its own; expects 202 (-status)",
-       1, 2, "", "status hdr"},
-      {client, "respond", "ID RESULT", "POST the answer to a server's request; expects 202 (-status)", 2, 2, "", "status"},
-      {client, "get-stream", "[-last ID]", "GET the session's stream; follow with rxhead", 0, 0, "", "last hdr"},
-      {client, "delete-session", "", "DELETE the session; expects 200, 202 or 204 (-status)", 0, 0, "", "status"},
+      {client, "legacy", "-id ID METHOD [PARAMS]", "POST a request in the session. -token T, -hdr, -no-hdr",
+       1, 2, "", "id token hdr no-hdr"},
+      {client, "legacy-notify", "METHOD [PARAMS]",
+       "POST a notification on a connection of its own; expects 202 (-status)", 1, 2, "", "status hdr"},
+      {client, "respond", "ID RESULT", "POST the answer to a server's request; expects 202 (-status)", 2, 2,
+       "", "status"},
+      {client, "get-stream", "[-last ID]", "GET the session's stream; follow with rxhead", 0, 0, "",
+       "last hdr"},
+      {client, "delete-session", "", "DELETE the session; expects 200, 202 or 204 (-status)", 0, 0, "",
+       "status"},
   };
   return table;
 }

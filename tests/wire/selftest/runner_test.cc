@@ -25,7 +25,8 @@ std::string first_error(const std::string& body) {
 TEST_CASE("the whole script is checked before it runs, with lines") {
   CHECK(first_error("client c1 {\n  rxresp\n  txrek GET /\n} -run") == "4: unknown verb 'txrek' here");
   CHECK(first_error("client c1 {\n  sendresult -to a {}\n}") == "3: unknown verb 'sendresult' here");
-  CHECK(first_error("client c1 { txreq GET }") == "2: usage: txreq METHOD PATH [-hdr \"K: V\"]… [-body TEXT]");
+  CHECK(first_error("client c1 { txreq GET }") ==
+        "2: usage: txreq METHOD PATH [-hdr \"K: V\"]… [-body TEXT]");
   CHECK(first_error("client c1 { loop 2 {\n rxresp -fast\n} }") == "3: rxresp has no option '-fast'");
   CHECK(first_error("client c1 {\n send \"${g1.addr}\"\n}") == "3: nothing is called 'g1' in ${g1.addr}");
   CHECK(first_error("client c1 {\n send \"abc\n}") == "3: a quoted word does not end on its line");
@@ -38,7 +39,8 @@ TEST_CASE("the whole script is checked before it runs, with lines") {
 
 TEST_CASE("brace words keep their bytes") {
   std::vector<ScriptError> errors;
-  auto script = parse_script("x", "wiretest \"t\"\nset a {\"k\" :  \"}{#\", \"n\":[1.0]}\nset b \"\\x41\\n\"", errors);
+  auto script =
+      parse_script("x", "wiretest \"t\"\nset a {\"k\" :  \"}{#\", \"n\":[1.0]}\nset b \"\\x41\\n\"", errors);
   REQUIRE(errors.empty());
   CHECK(script.commands[1].args[1].text == "{\"k\" :  \"}{#\", \"n\":[1.0]}");
   CHECK(script.commands[2].args[1].text == "A\n");

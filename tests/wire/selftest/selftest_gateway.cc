@@ -30,7 +30,9 @@ const char* const meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"
 std::string bug;
 volatile sig_atomic_t term = 0;
 
-void put(int fd, const std::string& bytes) { (void)!write(fd, bytes.data(), bytes.size()); }
+void put(int fd, const std::string& bytes) {
+  (void)!write(fd, bytes.data(), bytes.size());
+}
 
 // One started command with its two pipes.
 struct Process {
@@ -40,7 +42,8 @@ struct Process {
 
 Process spawn(const std::vector<std::string>& argv) {
   std::vector<char*> args;
-  for (const auto& a : argv) args.push_back(const_cast<char*>(a.c_str()));
+  for (const auto& a : argv)
+    args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) _exit(1);
@@ -83,7 +86,8 @@ class Gateway {
   explicit Gateway(std::vector<std::string> argv) : argv_(std::move(argv)) {
     auto sibling = spawn(argv_);
     std::string buffer, line;
-    put(sibling.in, std::string(R"({"jsonrpc":"2.0","id":0,"method":"server/discover","params":{)") + meta + "}}\n");
+    put(sibling.in,
+        std::string(R"({"jsonrpc":"2.0","id":0,"method":"server/discover","params":{)") + meta + "}}\n");
     read_line(sibling.out, buffer, line);
     close(sibling.in);
     waitpid(sibling.pid, nullptr, 0);
@@ -147,13 +151,16 @@ class Gateway {
       std::lock_guard lock(mutex_);
       auto call = calls_.find(atol(std::string(*key).c_str()));
       if (call == calls_.end()) continue;
-      call->second.messages.push_back(id ? replace_value(line, {"id"}, answer_id(call->second.client_id))
-                                         : replace_value(line, {"params", "progressToken"}, call->second.token));
+      call->second.messages.push_back(
+          id ? replace_value(line, {"id"}, answer_id(call->second.client_id))
+             : replace_value(line, {"params", "progressToken"}, call->second.token));
       changed_.notify_all();
     }
   }
 
-  static std::string answer_id(const std::string& id) { return bug == "number-ids" ? std::to_string(atol(id.c_str())) : id; }
+  static std::string answer_id(const std::string& id) {
+    return bug == "number-ids" ? std::to_string(atol(id.c_str())) : id;
+  }
 
   // False when the client is gone.
   bool exchange(int fd, const std::string& body, const std::string& client_id) {
@@ -182,9 +189,10 @@ class Gateway {
       if (message.empty()) {
         pollfd p{fd, POLLRDHUP, 0};
         if (poll(&p, 1, 0) > 0) {
-          auto cancel = fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},)"
-                                    R"("reason":"the client closed its connection",{}}}}})",
-                                    id, meta);
+          auto cancel =
+              fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},)"
+                          R"("reason":"the client closed its connection",{}}}}})",
+                          id, meta);
           put(child_.in, cancel + "\n");
           if (bug == "cancel-twice") put(child_.in, cancel + "\n");
           reason = "cancelled_client";
@@ -202,8 +210,9 @@ class Gateway {
         auto event = ": still here\n\nevent: message\ndata: " + message + "\n\n";
         put(fd, fmt::format("{:x}\r\n{}\r\n{}", event.size(), event, done ? "0\r\n\r\n" : ""));
       } else {
-        put(fd, fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-                            message.size(), message));
+        put(fd,
+            fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                        message.size(), message));
       }
     }
     std::lock_guard lock(mutex_);

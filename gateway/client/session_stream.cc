@@ -1,0 +1,122 @@
+#include "client/session_stream.h"
+
+namespace lineward::client {
+namespace {
+
+constexpr size_t kMostEvents = 512;
+constexpr size_t kMostBytes = 1 << 20;
+
+}  // namespace
+
+SessionStream::SessionStream(net::Loop& loop, uint32_t number, std::chrono::milliseconds window, Gone gone, Over over)
+    : loop_(loop),
+      number_(number),
+      window_length_(window),
+      gone_(std::move(gone)),
+      over_(std::move(over)),
+      window_(loop) {}
+
+SessionStream::~SessionStream() = default;
+
+// Frees the transport at the end of the turn: it may be on the stack.
+void SessionStream::end_transport() {
+  if (!transport_) return;
+  loop_.defer([kept = std::shared_ptr<HttpReply>(std::move(transport_))] {});
+}
+
+// Keeps an event for a resume; the oldest go first. The newest one always fits.
+uint64_t SessionStream::keep(const std::string& message) {
+  bytes_ += message.size();
+  events_.push_back({++last_event_, message});
+  while (events_.size() > 1 && (events_.size() > kMostEvents || bytes_ > kMostBytes)) {
+    bytes_ -= events_.front().message.size();
+    events_.pop_front();
+  }
+  return last_event_;
+}
+
+void SessionStream::transport_lost(mcp::EndReason why) {
+  ids_sent_ = ids_sent_ || (transport_ && transport_->primed());
+  end_transport();
+  if (finished_) return linger();
+  if (ids_sent_ && why == mcp::EndReason::cancelled_client && window_length_.count() > 0) {
+    window_.start(window_length_, [this] {
+      if (auto gone = std::exchange(gone_, nullptr)) gone(mcp::EndReason::cancelled_client);
+      over_(number_);
+    });
+    return;
+  }
+  if (auto gone = std::exchange(gone_, nullptr)) gone(why);
+  over_(number_);
+}
+
+void SessionStream::linger() {
+  window_.start(window_length_, [this] { over_(number_); });
+}
+
+bool SessionStream::can_resume(uint64_t after) const {
+  if (after > last_event_) return false;
+  if (finished_ && after == last_event_) return false;  // it has ended and all of it was seen
+  // What comes next must still be there.
+  return after == last_event_ || (!events_.empty() && events_.front().number <= after + 1);
+}
+
+void SessionStream::resume(uint64_t after, std::unique_ptr<HttpReply> transport) {
+  window_.stop();
+  if (transport_) {
+    // A second connection takes over; the first, half-dead one, must not report any more.
+    transport_->forget();
+    end_transport();
+  }
+  transport_ = std::move(transport);
+  transport_->open_stream();
+  for (const Event& event : events_) {
+    if (event.number > after && transport_) transport_->send_event(event.message, event_id(event.number));
+  }
+  if (!finished_ || !transport_) return;
+  transport_->finish_empty();
+  linger();
+}
+
+void SessionStream::send(std::string message) {
+  if (!can_send()) return;
+  uint64_t event = keep(message);
+  if (!transport_) return;
+  ids_sent_ = true;
+  transport_->send_event(std::move(message), event_id(event));
+}
+
+void SessionStream::finish(std::string message, int status) {
+  if (finished_) return;
+  finished_ = true;
+  gone_ = nullptr;
+  uint64_t event = keep(message);
+  if (transport_) transport_->finish_event(std::move(message), status, event_id(event));
+  linger();
+}
+
+void SessionStream::finish_empty() {
+  if (finished_) return;
+  finished_ = true;
+  gone_ = nullptr;
+  if (transport_) transport_->finish_empty();
+  events_.clear();
+  last_event_ = 0;  // nothing of it can be resumed
+  linger();
+}
+
+void SessionStream::abandon() {
+  gone_ = nullptr;
+  if (finished_) return;
+  finished_ = true;
+  events_.clear();
+  last_event_ = 0;
+  cut();
+  linger();
+}
+
+void SessionStream::cut() {
+  if (transport_) transport_->cut();
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,75 @@
+// A stream of a legacy session that can outlive its connection: events have ids and are kept, bounded, so that a
+// client that lost its connection goes on where it was (2025-11-25 transports, "Resumability and Redelivery").
+//
+// Owned by its Session. A POST's stream belongs to one exchange, which holds a SessionReply; a GET's stream to nobody.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/http_reply.h"
+#include "core/reply_stream.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class SessionStream {
+ public:
+  // The connection is lost for good: it cannot be resumed, or nobody did in time.
+  using Gone = std::function<void(mcp::EndReason why)>;
+  // Nothing can be resumed here any more: the owner may remove it (at the end of the turn).
+  using Over = std::function<void(uint32_t number)>;
+
+  SessionStream(net::Loop& loop, uint32_t number, std::chrono::milliseconds window, Gone gone, Over over);
+  ~SessionStream();
+
+  uint32_t number() const { return number_; }
+  // The id that stands for "before the first event".
+  std::string prime_id() const { return event_id(0); }
+  void attach(std::unique_ptr<HttpReply> transport) { transport_ = std::move(transport); }
+  // What HttpReply's `gone` must call.
+  void transport_lost(mcp::EndReason why);
+  // Goes on behind event `after` on a new connection. False when that cannot be.
+  bool can_resume(uint64_t after) const;
+  void resume(uint64_t after, std::unique_ptr<HttpReply> transport);
+
+  void send(std::string message);
+  void finish(std::string message, int status);
+  void finish_empty();
+  void cut();
+  bool attached() const { return transport_ != nullptr && transport_->can_send(); }
+  // Attached, or to be resumed yet.
+  bool can_send() const { return !finished_ && (transport_ ? transport_->can_send() : ids_sent_); }
+  bool finished() const { return finished_; }
+  uint64_t bytes_out() const { return transport_ ? transport_->bytes_out() : 0; }
+  // Its exchange is no more: what did not end in order is cut.
+  void abandon();
+
+ private:
+  struct Event {
+    uint64_t number;
+    std::string message;
+  };
+  std::string event_id(uint64_t event) const { return std::to_string(number_) + "-" + std::to_string(event); }
+  uint64_t keep(const std::string& message);
+  void end_transport();
+  void linger();
+
+  net::Loop& loop_;
+  const uint32_t number_;
+  const std::chrono::milliseconds window_length_;
+  Gone gone_;
+  Over over_;
+  std::unique_ptr<HttpReply> transport_;
+  net::Timer window_;
+  std::deque<Event> events_;
+  size_t bytes_ = 0;
+  uint64_t last_event_ = 0;
+  bool ids_sent_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,300 @@
+#include "cli/command_line.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "config/options_text.h"
+
+using namespace lineward;
+using namespace lineward::cli;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Outcome {
+  int exit_code = -1;  // -1: there is something to run
+  Invocation invocation;
+  std::string out, err;
+};
+
+using Environment = std::map<std::string, std::string, std::less<>>;
+
+Outcome call(std::vector<const char*> words, Environment environment = {}) {
+  words.insert(words.begin(), "lineward");
+  config::EnvLookup lookup = [&environment](std::string_view name) -> std::optional<std::string> {
+    auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : std::optional<std::string>(found->second);
+  };
+  std::ostringstream out, err;
+  auto result = parse_command_line(static_cast<int>(words.size()), words.data(), "1.2.3", lookup, out, err);
+  Outcome outcome;
+  outcome.out = out.str();
+  outcome.err = err.str();
+  if (auto* code = std::get_if<ExitCode>(&result)) {
+    outcome.exit_code = static_cast<int>(*code);
+  } else {
+    outcome.invocation = std::move(std::get<Invocation>(result));
+  }
+  return outcome;
+}
+
+// An empty directory to stand in, gone at the end.
+class Folder {
+ public:
+  Folder() : before_(std::filesystem::current_path()) {
+    std::string name = (std::filesystem::temp_directory_path() / "lineward-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+    std::filesystem::current_path(path_);
+  }
+  ~Folder() {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(path_);
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path_ / name) << text; }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path before_, path_;
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a bare call shows three examples and the commands") {
+  Outcome outcome = call({});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(has(outcome.err, "lineward run -- npx -y @modelcontextprotocol/server-everything\n"));
+  auto lines = std::count(outcome.err.begin(), outcome.err.end(), '\n');
+  CHECK((lines >= 10 && lines <= 14));
+}
+
+TEST_CASE("version") {
+  CHECK(call({"version"}).out == "lineward 1.2.3\n");
+  CHECK(call({"--version"}).out == "lineward 1.2.3\n");
+  CHECK(call({"-V"}).exit_code == 0);
+  CHECK(call({"version", "--format", "json"}).out == "{\"name\":\"lineward\",\"version\":\"1.2.3\"}\n");
+  CHECK(call({"version", "--format", "xml"}).exit_code == 2);
+}
+
+TEST_CASE("help, with examples, on stdout") {
+  for (const char* command : {"run", "validate", "version", "help"}) {
+    INFO(command);
+    Outcome outcome = call({command, "--help"});
+    CHECK(outcome.exit_code == 0);
+    CHECK(has(outcome.out, "Usage: lineward"));
+    CHECK(has(outcome.out, "Examples\n  lineward"));
+    CHECK(outcome.err.empty());
+    CHECK(call({"help", command}).out == outcome.out);
+    CHECK(call({command, "-h"}).out == outcome.out);
+  }
+  CHECK(call({"help"}).out == call({"--help"}).out);
+  CHECK(call({"help"}).exit_code == 0);
+  CHECK(has(call({"help", "timeouts"}).out, "maxDuration"));
+  CHECK(call({"help", "nonsense"}).exit_code == 2);
+  CHECK(call({"options", "--format", "yaml"}).out == config::options_yaml());
+  CHECK(call({"options", "--format", "xml"}).exit_code == 2);
+}
+
+TEST_CASE("a server on the command line") {
+  Outcome outcome = call({"run",
+                          "-l",
+                          "[::1]:9000",
+                          "--path",
+                          "/m",
+                          "--timeout",
+                          "2m",
+                          "--max-duration",
+                          "1h",
+                          "-e",
+                          "A=1=2",
+                          "-e",
+                          "B",
+                          "--cwd",
+                          "/tmp",
+                          "--ops",
+                          "off",
+                          "--admin",
+                          "off",
+                          "--exit-with-upstream",
+                          "--exit-with-parent",
+                          "--log-format",
+                          "json",
+                          "--isolation",
+                          "call",
+                          "--protocol-era",
+                          "legacy",
+                          "-v",
+                          "--",
+                          "npx",
+                          "-y",
+                          "server-everything",
+                          "--help",
+                          "--",
+                          "-l"},
+                         {{"B", "from outside"}});
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == -1);
+  const Invocation& run = outcome.invocation;
+  CHECK(run.command == Invocation::Command::run);
+  CHECK(run.config_file.empty());
+  CHECK((run.exit_with_parent && run.exit_with_upstream));
+  CHECK(run.config.listen.address == "[::1]:9000");
+  CHECK(run.config.listen.path == "/m");
+  CHECK(
+      (run.config.log.format == config::LogFormat::json && run.config.log.level == config::LogLevel::debug));
+  REQUIRE(run.config.servers.size() == 1);
+  const config::Server& server = run.config.servers[0];
+  CHECK(server.name == "everything");
+  CHECK(server.command == "npx");
+  CHECK(server.args == std::vector<std::string>{"-y", "server-everything", "--help", "--", "-l"});
+  CHECK(server.env == std::vector<std::pair<std::string, std::string>>{{"A", "1=2"}, {"B", "from outside"}});
+  CHECK(server.cwd == "/tmp");
+  CHECK((server.timeouts.request == 2min && server.timeouts.max_duration == 1h));
+  CHECK((server.isolation == config::Isolation::call && server.protocol_era == config::Era::legacy));
+  CHECK(outcome.err.empty());
+  CHECK(call({"run", "--name", "n", "--", "x"}).invocation.config.servers.at(0).name == "n");
+  CHECK(call({"--", "x"}).exit_code == -1);
+}
+
+TEST_CASE("bad command lines end with 2 and a way on") {
+  std::vector<std::vector<const char*>> cases = {
+      {"statsu"},
+      {"gateway.yaml"},
+      {"run", "--tiemout", "3s", "--", "x"},
+      {"run", "a.yaml", "b.yaml"},
+      {"run", "--listen", "8000", "--", "x"},
+      {"run", "--timeout", "30", "--", "x"},
+      {"run", "--timeout"},
+      {"run", "--log-level", "loud", "--", "x"},
+      {"run", "--isolation", "none", "--", "x"},
+      {"run", "--ops", ":9464", "--", "x"},
+      {"run", "--admin", ":8001", "--", "x"},
+      {"run", "--name", "a b", "--", "x"},
+      {"run", "-e", "=x", "--", "x"},
+      {"run", "-e", "NOT_SET_HERE", "--", "x"},
+      {"run", "-e", "A=1", "x.yaml"},
+      {"run", "--color", "pink", "--", "x"},
+      {"run", "--"},
+      {"run", "--", ""},
+      {"run", "--config", "a", "b"},
+      {"run", "--port", "x", "--", "x"},
+      {"run", "--port", "1", "--listen", ":2", "--", "x"},
+      {"run", "--stdio", "a 'b"},
+      {"run", "--stdio", "a", "--", "b"},
+      {"run", "--outputTransport", "sse", "--", "x"},
+      {"validate", "--strcit"},
+      {"validate", "--", "x"},
+  };
+  for (const auto& words : cases) {
+    INFO(words[0] << " " << (words.size() > 1 ? words[1] : ""));
+    Outcome outcome = call(words);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(has(outcome.err, "error: "));
+    CHECK(has(outcome.err, "help: lineward"));
+    CHECK(outcome.out.empty());
+  }
+  CHECK(has(call({"run", "--tiemout", "3s"}).err, "did you mean '--timeout'?"));
+  CHECK(has(call({"validat"}).err, "did you mean 'validate'?"));
+  CHECK(has(call({"run", "--timeout", "30", "--", "x"}).err, "write 30s or 30ms"));
+  CHECK(has(call({"gateway.yaml"}).err, "lineward run gateway.yaml"));
+}
+
+TEST_CASE("words of other gateways, each with one line of notice") {
+  Outcome outcome = call({"--stdio", "npx -y \"a b\"", "--port", "9000", "--streamableHttpPath", "/x",
+                          "--outputTransport", "streamableHttp", "--logLevel", "debug"});
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == -1);
+  CHECK(outcome.invocation.config.servers.at(0).args == std::vector<std::string>{"-y", "a b"});
+  CHECK(outcome.invocation.config.listen.address == "127.0.0.1:9000");
+  CHECK(outcome.invocation.config.listen.path == "/x");
+  CHECK(outcome.invocation.config.log.level == config::LogLevel::debug);
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 5);
+  CHECK(
+      has(outcome.err, "note: --stdio is read as -- npx -y 'a b' (split by blanks and quotes; no shell)\n"));
+
+  Folder folder;
+  folder.write("mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"x\"}}}");
+  for (const char* word : {"--mcp-config", "--named-server-config"}) {
+    Outcome named = call({"run", word, "mcp.json"});
+    REQUIRE(named.exit_code == -1);
+    CHECK(named.invocation.config_file == "mcp.json");
+    CHECK(has(named.err, "is read as --config mcp.json\n"));
+  }
+}
+
+TEST_CASE("where the configuration comes from") {
+  Folder folder;
+  Outcome none = call({"run"}, {{"XDG_CONFIG_HOME", folder.path("xdg")}});
+  CHECK(none.exit_code == 2);
+  CHECK(
+      has(none.err, "looked for ./lineward.yaml, " + folder.path("xdg") + "/lineward/lineward.yaml, /etc/"));
+  std::filesystem::create_directories(folder.path("xdg/lineward"));
+  folder.write("xdg/lineward/lineward.yaml", "");
+  Environment xdg = {{"XDG_CONFIG_HOME", folder.path("xdg")}};
+  CHECK(call({"run"}, xdg).invocation.config_file == folder.path("xdg/lineward/lineward.yaml"));
+  folder.write("lineward.yaml", "listen: { path: /file }\n");
+  CHECK(call({"run"}, xdg).invocation.config_file == "./lineward.yaml");
+  folder.write("other.yaml", "");
+  xdg["LINEWARD_CONFIG"] = "other.yaml";
+  CHECK(call({"run"}, xdg).invocation.config_file == "other.yaml");
+  CHECK(call({"--config", "lineward.yaml", "run"}, xdg).invocation.config_file == "lineward.yaml");
+  CHECK(call({"run", "lineward.yaml"}, xdg).invocation.config_file == "lineward.yaml");
+  CHECK(call({"run", "--", "x"}, xdg).invocation.config_file.empty());
+  Outcome both = call({"run", "lineward.yaml", "--", "x"}, xdg);
+  CHECK(both.invocation.config_file == "lineward.yaml");
+  CHECK(both.invocation.config.listen.path == "/file");
+  CHECK(both.invocation.config.servers.size() == 1);
+}
+
+TEST_CASE("run refuses a bad configuration with the whole report and 78") {
+  Folder folder;
+  folder.write("bad.yaml", "listen: { idleTimeout: 30 }\nx: 1\n");
+  Outcome outcome = call({"run", "bad.yaml"});
+  CHECK(outcome.exit_code == 78);
+  CHECK(has(outcome.err, "error[no-unit]: 30 has no unit\n  --> bad.yaml:1:24\n"));
+  CHECK(has(outcome.err, "bad.yaml: 2 errors\n"));
+  CHECK(call({"run", "missing.yaml"}).exit_code == 78);
+  CHECK(call({"run", "--", "x"}, {{"LINEWARD_LOG_LEVEL", "loud"}}).exit_code == 78);
+  CHECK(has(call({"run", "bad.yaml", "--color", "always"}).err, "\x1b["));
+  CHECK(has(call({"run", "bad.yaml"}, {{"CLICOLOR_FORCE", "1"}}).err, "\x1b["));
+  CHECK_FALSE(has(call({"run", "bad.yaml"}, {{"CLICOLOR_FORCE", "1"}, {"NO_COLOR", "1"}}).err, "\x1b["));
+}
+
+TEST_CASE("validate") {
+  Folder folder;
+  folder.write("good.yaml", "mcpServers: { a: { command: x }, b: { command: y } }\n");
+  folder.write("warn.yaml", "mcpServers: { a: { command: x y } }\n");
+  folder.write("bad.yaml", "x: 1\n");
+  CHECK(call({"validate", "good.yaml"}).out == "good.yaml: ok, 2 servers\n");
+  CHECK(call({"-t", "good.yaml"}).exit_code == 0);
+  CHECK(call({"-q", "validate", "good.yaml"}).out.empty());
+  Outcome warned = call({"validate", "warn.yaml"});
+  CHECK(warned.exit_code == 0);
+  CHECK(warned.out == "warn.yaml: ok, 1 server\n");
+  CHECK(has(warned.err, "warning[command-words]"));
+  CHECK(call({"validate", "--strict", "warn.yaml"}).exit_code == 78);
+  Outcome bad = call({"validate", "bad.yaml"});
+  CHECK(bad.exit_code == 78);
+  CHECK(has(bad.err, "bad.yaml: 1 error\n"));
+  CHECK(bad.out.empty());
+  if (geteuid() != 0) {
+    std::filesystem::permissions(folder.path("good.yaml"), std::filesystem::perms::none);
+    CHECK(call({"validate", "good.yaml"}).exit_code == 77);
+  }
+}
