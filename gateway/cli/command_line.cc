@@ -276,6 +276,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   std::string topic;
   CLI::App app("", "lineward");
   app.set_help_flag("-h,--help", "Print this help");
+  app.require_subcommand(0, 1);  // `help run` is a topic, `run version` a file: not two commands
   app.formatter(std::make_shared<Usage>());
   CLI::App* run = add_run(app, flags);
   CLI::App* validate_command = add_validate(app, flags);

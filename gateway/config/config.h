@@ -24,6 +24,14 @@ struct Timeouts {
   bool progress_resets = true;
 };
 
+// Limits for what matches a glob ('*' any text, '?' one character); what is not set stays as it was.
+struct TimeoutOverride {
+  std::string pattern;
+  std::optional<milliseconds> request;
+  std::optional<milliseconds> max_duration;
+  std::optional<bool> progress_resets;
+};
+
 struct Limits {
   uint32_t max_in_flight = 64;  // per server; listens and parked calls are not counted
   uint32_t max_queue = 256;
@@ -60,6 +68,8 @@ struct Server {
   uint32_t instances = 16;          // at most that many processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
+  std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts
+  std::vector<TimeoutOverride> tool_timeouts;
   Limits limits;
   Restart restart;
   Stop stop;

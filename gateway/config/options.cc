@@ -177,6 +177,9 @@ void listen_rows(std::vector<Option>& rows) {
                                           "Legacy sessions at once."));
   rows.push_back(row<k, &L::session_idle>("listen.sessionIdle", Kind::duration, "1h", {kSecond, 30 * kDay},
                                           "A legacy session with no stream and no call ends after this."));
+  rows.push_back(row<k, &L::resume_window>(
+      "listen.resumeWindow", Kind::duration, "10s", {0, kHour},
+      "How long a legacy stream that was cut may be resumed, where an event id was sent on it."));
   rows.push_back(row<k, &L::max_stream_backlog_bytes>(
       "listen.maxStreamBacklogBytes", Kind::size, "256KiB", {4 * kKiB, kGiB},
       "What may wait behind the message being written to a slow reader."));

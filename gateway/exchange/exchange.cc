@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/glob.h"
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -61,6 +62,7 @@ void Exchange::advance() {
     switch (step_) {
       case Step::admitted:
         server_ = home_.server(arrival_.upstream);
+        if (server_ != nullptr) set_limits();
         step_ = Step::route;
         break;
       case Step::route: {
@@ -109,7 +111,7 @@ void Exchange::on_call_message(mcp::Message message) {
 
 void Exchange::forward_message(mcp::Message message) {
   if (mcp::method_of(message.method()) == Method::progress) {
-    if (server_->timeouts.progress_resets) {
+    if (limits_.progress_resets) {
       last_progress_ = loop_.now();
       set_clock();
     }
@@ -233,10 +235,27 @@ void Exchange::answered() {
 
 // ---- time -----------------------------------------------------------------------------------------------------------
 
+void Exchange::set_limits() {
+  limits_ = server_->timeouts;
+  auto apply = [&](const std::vector<config::TimeoutOverride>& overrides, std::string_view name) {
+    for (const auto& o : overrides) {
+      if (!glob_match(o.pattern, name)) continue;
+      limits_.request = o.request.value_or(limits_.request);
+      limits_.max_duration = o.max_duration.value_or(limits_.max_duration);
+      limits_.progress_resets = o.progress_resets.value_or(limits_.progress_resets);
+      return;
+    }
+  };
+  apply(server_->method_timeouts, method_);
+  if (arrival_.method == Method::tools_call) apply(server_->tool_timeouts, target_);
+  // The client's own wish for this request, never above the hard limit.
+  if (arrival_.wait) limits_.request = std::min(*arrival_.wait, limits_.max_duration);
+}
+
 // One clock, set anew whenever something it depends on has changed (BEHAVIOUR 4).
 void Exchange::set_clock() {
   if (ended() || server_ == nullptr) return;
-  const config::Timeouts& t = server_->timeouts;
+  const config::Timeouts& t = limits_;
   auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
   auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
     clock_.start(in, [this, reason, limit, option] { deadline(reason, limit, option); });
@@ -256,7 +275,7 @@ void Exchange::set_clock() {
   if (open_questions_ > 0) {
     return arm(since(question_since_, t.park), EndReason::timeout_park, t.park, "timeouts.park");
   }
-  milliseconds request = std::min(arrival_.wait.value_or(t.request), t.max_duration);
+  milliseconds request = std::min(t.request, t.max_duration);
   milliseconds left = since(last_progress_, request);
   milliseconds left_total = since(written_at_ + waited_, t.max_duration);
   if (left_total < left || (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {

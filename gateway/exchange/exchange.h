@@ -70,6 +70,7 @@ class Exchange final : public core::CallOwner {
   void final_message(mcp::Message message);
   void listen_message(mcp::Message message);
   void listen_again(const mcp::Message& acknowledgement);
+  void set_limits();
   void set_clock();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1);
@@ -88,6 +89,7 @@ class Exchange final : public core::CallOwner {
   std::unique_ptr<core::ReplyStream> reply_;
   std::unique_ptr<core::Call> call_;
   const config::Server* server_ = nullptr;
+  config::Timeouts limits_;  // of this call: the server's, then its method's, then its tool's
   Step step_ = Step::admitted;
   core::CallPhase phase_ = core::CallPhase::queued;
   net::Timer clock_;

@@ -159,24 +159,34 @@ std::string with_versions(const Message& message, Field list, const std::vector<
 
 Salvage salvage(std::string_view broken_line) {
   Salvage found;
-  json::Cursor cursor(broken_line);
-  if (!cursor.at_object() || !cursor.enter_object()) return found;
-  json::Span key;
-  bool escaped = false;
-  bool twice = false;
-  while (cursor.next_key(key, escaped)) {
-    std::string_view raw_key = key.in(broken_line);
-    bool is_id = json::key_equals(raw_key, escaped, "id");
-    if (json::key_equals(raw_key, escaped, "jsonrpc")) found.looks_like_message = true;
-    json::Span value;
-    if (!cursor.skip(value)) break;
-    if (is_id) {
-      twice = twice || !found.raw_id.empty();
-      found.raw_id = std::string(value.in(broken_line));
+  while (true) {
+    json::Cursor cursor(broken_line);
+    if (!cursor.at_object() || !cursor.enter_object()) return found;
+    json::Span key;
+    bool escaped = false;
+    while (cursor.next_key(key, escaped)) {
+      std::string_view raw_key = key.in(broken_line);
+      bool is_id = json::key_equals(raw_key, escaped, "id");
+      if (json::key_equals(raw_key, escaped, "jsonrpc")) found.looks_like_message = true;
+      json::Span value;
+      if (!cursor.skip(value)) return found;
+      if (is_id) found.raw_ids.emplace_back(value.in(broken_line));
     }
+    if (!cursor.done()) return found;
+    broken_line.remove_prefix(cursor.offset());
   }
-  if (twice) found.raw_id.clear();
-  return found;
+}
+
+std::vector<std::string> batch_elements(std::string_view batch) {
+  std::vector<std::string> out;
+  json::Cursor cursor(batch);
+  if (!cursor.at_array() || !cursor.enter_array()) return {};
+  while (cursor.next_element()) {
+    json::Span value;
+    if (!cursor.at_object() || !cursor.skip(value)) return {};
+    out.emplace_back(value.in(batch));
+  }
+  return cursor.done() && cursor.finish() ? out : std::vector<std::string>{};
 }
 
 }  // namespace lineward::mcp

@@ -60,12 +60,16 @@ std::vector<std::string> spoken_versions(std::string_view raw_array);
 // A DiscoverResult, or an error −32022, whose list of versions is cut to `versions`.
 std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions);
 
-// Best effort on a line that is no valid message: the id it claims, as JSON text, and whether it looks like JSON-RPC
-// at all (has a top-level "jsonrpc" before it breaks).
+// Best effort on a line that is no valid message: all ids it claims at the top of its objects, as JSON text (several
+// values on one line, an id that stands twice), and whether it looks like JSON-RPC at all (a "jsonrpc" before it
+// breaks).
 struct Salvage {
   bool looks_like_message = false;
-  std::string raw_id;
+  std::vector<std::string> raw_ids;
 };
 Salvage salvage(std::string_view broken_line);
+
+// The elements of a batch (2025-03-26), as text; empty when it is no well-formed array of objects.
+std::vector<std::string> batch_elements(std::string_view batch);
 
 }  // namespace lineward::mcp

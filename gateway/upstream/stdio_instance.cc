@@ -216,22 +216,37 @@ void StdioInstance::broken_line(const std::string& line, const mcp::MessageFault
   if (server_.stdout_mode == config::StdoutMode::strict) {
     return stop({mcp::EndReason::upstream_protocol, "wrote a line that is no message (stdout: strict)", {}});
   }
-  mcp::Salvage found = mcp::salvage(line);
-  std::string raw_id = fault.raw_id.empty() ? found.raw_id : fault.raw_id;
-  auto entry = raw_id.empty() ? pending_.end() : find(raw_id);
-  if (entry == pending_.end() && found.looks_like_message && raw_id.empty()) {
-    if (StdioCall* only = only_call()) entry = pending_.find(only->id);
+  if (fault.kind == mcp::MessageFault::Kind::batch) {
+    auto elements = mcp::batch_elements(line);
+    for (auto& element : elements) {
+      if (state_ != State::down) on_process_line(std::move(element));
+    }
+    if (!elements.empty()) return;
   }
-  if (entry == pending_.end()) return drop("not_json");
+  mcp::Salvage found = mcp::salvage(line);
+  std::vector<int64_t> meant;
+  for (const auto& raw_id : found.raw_ids) {
+    auto entry = find(raw_id);
+    if (entry != pending_.end()) meant.push_back(entry->first);
+  }
+  if (found.raw_ids.empty() && found.looks_like_message) {
+    if (StdioCall* only = only_call()) meant.push_back(only->id);
+  }
+  if (meant.empty()) return drop("not_json");
+  for (int64_t id : meant) fail_broken(id, fault.text);
+  if (state_ != State::down) owner_.on_instance_free(*this);
+}
+
+void StdioInstance::fail_broken(int64_t id, const std::string& why) {
+  auto entry = pending_.find(id);
+  if (entry == pending_.end()) return;
   StdioCall* call = entry->second.call;
   bool handshake = entry->second.own_initialize;
   forget(entry);
   if (handshake) return stop({mcp::EndReason::upstream_protocol, "answered initialize with a broken message", {}});
-  if (call != nullptr) {
-    call->instance = nullptr;
-    call->fail({mcp::EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server_.name, fault.text)});
-  }
-  owner_.on_instance_free(*this);
+  if (call == nullptr) return;
+  call->instance = nullptr;
+  call->fail({mcp::EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server_.name, why)});
 }
 
 StdioInstance::Table::iterator StdioInstance::find(std::string_view raw_id) {

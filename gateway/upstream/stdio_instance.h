@@ -96,6 +96,7 @@ class StdioInstance final : public ProcessOwner {
   void on_process_writable() override { owner_.on_instance_free(*this); }
 
   void broken_line(const std::string& line, const mcp::MessageFault& fault);
+  void fail_broken(int64_t id, const std::string& why);
   void on_response(mcp::Message message);
   void on_request(mcp::Message message);
   void on_notification(mcp::Message message);

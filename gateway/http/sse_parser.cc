@@ -1,0 +1,152 @@
+#include "http/sse_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "http/char_class.h"
+
+namespace lineward::http {
+
+namespace {
+
+constexpr std::string_view kMark = "\xEF\xBB\xBF";
+constexpr size_t kKeptCapacity = 64 * 1024;  // of the buffer, once it is empty
+constexpr uint64_t kLongestRetry = 24ull * 60 * 60 * 1000;
+
+}  // namespace
+
+void SseParser::append(std::string_view bytes) {
+  if (!fault_.empty()) return;
+  if (at_ == buffer_.size()) {
+    if (buffer_.capacity() > kKeptCapacity) std::string().swap(buffer_);
+    buffer_.clear();
+    at_ = scanned_ = 0;
+  } else if (at_ > buffer_.size() / 2) {
+    buffer_.erase(0, at_);
+    scanned_ -= at_;
+    at_ = 0;
+  }
+  buffer_.append(bytes);
+}
+
+SseParser::Next SseParser::next() {
+  if (!fault_.empty()) return Next::failed;
+  if (!pass_mark()) return Next::need_more;
+  std::string_view line;
+  for (;;) {
+    switch (take_line(line)) {
+      case Line::none: return Next::need_more;
+      case Line::too_long:
+        return fail(fmt::format("A line of an event must not have more than {} bytes.", limits_.line_bytes));
+      case Line::whole: break;
+    }
+    if (line.empty()) {
+      if (dispatch()) return Next::event;
+    } else if (!on_field(line)) {
+      return fail(fmt::format("An event must not have more than {} bytes of data.", limits_.event_bytes));
+    }
+  }
+}
+
+void SseParser::restart() {
+  std::string().swap(buffer_);
+  at_ = scanned_ = 0;
+  at_start_ = true;
+  skip_lf_ = false;
+  std::string().swap(data_);
+  has_data_ = false;
+  type_.clear();
+  fault_.clear();
+}
+
+// False while the bytes may still become a byte order mark.
+bool SseParser::pass_mark() {
+  if (!at_start_) return true;
+  std::string_view start = std::string_view(buffer_).substr(at_, kMark.size());
+  if (start != kMark.substr(0, start.size())) {
+    at_start_ = false;
+  } else if (start.size() == kMark.size()) {
+    at_start_ = false;
+    scanned_ = at_ += kMark.size();
+  }
+  return !at_start_;
+}
+
+// `line` is valid until the next append().
+SseParser::Line SseParser::take_line(std::string_view& line) {
+  if (skip_lf_ && at_ < buffer_.size()) {
+    if (buffer_[at_] == '\n') scanned_ = ++at_;
+    skip_lf_ = false;
+  }
+  size_t end = scanned_;
+  while (end < buffer_.size() && buffer_[end] != '\n' && buffer_[end] != '\r')
+    ++end;
+  size_t size = end - at_;
+  if (size > limits_.line_bytes) return Line::too_long;
+  scanned_ = end;
+  if (end == buffer_.size()) return Line::none;
+  line = std::string_view(buffer_).substr(at_, size);
+  skip_lf_ = buffer_[end] == '\r';
+  scanned_ = at_ = end + 1;
+  return Line::whole;
+}
+
+// False when the event has grown over its limit.
+bool SseParser::on_field(std::string_view line) {
+  size_t colon = line.find(':');
+  std::string_view name = line.substr(0, colon);
+  std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
+  if (!value.empty() && value.front() == ' ') value.remove_prefix(1);
+  if (name == "data") return add_data(value);
+  if (name == "event") {
+    type_ = value;
+  } else if (name == "id") {
+    if (value.find('\0') == std::string_view::npos) id_ = value;
+  } else if (name == "retry") {
+    set_retry(value);
+  }
+  return true;
+}
+
+bool SseParser::add_data(std::string_view value) {
+  size_t join = has_data_ ? 1 : 0;
+  if (data_.size() + join + value.size() > limits_.event_bytes) return false;
+  if (join != 0) data_ += '\n';
+  data_.append(value);
+  has_data_ = true;
+  return true;
+}
+
+// A time beyond a day is a day.
+void SseParser::set_retry(std::string_view digits) {
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) return;
+  uint64_t value = 0;
+  for (char c : digits)
+    value = std::min(value * 10 + static_cast<uint64_t>(c - '0'), kLongestRetry);
+  retry_ = std::chrono::milliseconds(value);
+  retry_told_ = false;
+}
+
+// At an empty line. False when the event has no data: then it is none.
+bool SseParser::dispatch() {
+  std::string type = std::exchange(type_, {});
+  if (!has_data_) return false;
+  has_data_ = false;
+  ready_ = SseEvent();
+  ready_.data = std::exchange(data_, {});
+  if (!type.empty()) ready_.event = std::move(type);
+  ready_.id = id_;
+  if (!std::exchange(retry_told_, true)) ready_.retry = retry_;
+  return true;
+}
+
+SseParser::Next SseParser::fail(std::string text) {
+  fault_ = std::move(text);
+  std::string().swap(buffer_);
+  at_ = scanned_ = 0;
+  std::string().swap(data_);
+  return Next::failed;
+}
+
+}  // namespace lineward::http

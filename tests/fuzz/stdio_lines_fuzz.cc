@@ -1,0 +1,88 @@
+// What a stdio server writes: any bytes cut anywhere give the same lines, each of them a message or not, and what is
+// salvaged from one that is not stands in it. The first byte chooses the limit, the second where the cuts fall.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "mcp/message.h"
+#include "mcp/rewrite.h"
+#include "upstream/line_splitter.h"
+
+using namespace lineward;
+using upstream::LineSplitter;
+
+namespace {
+
+struct Lines {
+  std::vector<std::string> lines;
+  bool too_long = false;
+  std::string partial;
+  bool operator==(const Lines&) const = default;
+};
+
+Lines split(std::string_view bytes, size_t limit, unsigned cut, bool whole) {
+  LineSplitter splitter(limit);
+  Lines out;
+  while (!bytes.empty() && !out.too_long) {
+    size_t take = whole ? bytes.size() : std::min<size_t>(1 + cut % 13, bytes.size());
+    cut = cut * 31 + static_cast<unsigned char>(bytes.front());
+    out.too_long = !splitter.feed(bytes.substr(0, take), [&](std::string line) { out.lines.push_back(line); });
+    bytes.remove_prefix(take);
+  }
+  LW_CHECK(!out.too_long || !splitter.has_partial());
+  out.partial = splitter.take_partial();
+  LW_CHECK(!splitter.has_partial() && out.partial.size() <= limit);
+  return out;
+}
+
+Lines naive(std::string_view bytes, size_t limit) {
+  Lines out;
+  while (!bytes.empty()) {
+    size_t end = bytes.find('\n');
+    std::string line(bytes.substr(0, end));
+    if (line.size() > limit) {
+      out.too_long = true;
+      return out;
+    }
+    if (end == std::string_view::npos) {
+      out.partial = line;
+      return out;
+    }
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    out.lines.push_back(line);
+    bytes.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+void read_line(const std::string& line) {
+  LW_CHECK(line.find('\n') == std::string::npos);
+  auto message = mcp::Message::parse(line);
+  const mcp::Salvage found = mcp::salvage(line);
+  if (!found.raw_id.empty()) {
+    LW_CHECK(json::validate(found.raw_id) == json::Fault::none);
+    LW_CHECK(line.find(found.raw_id) != std::string::npos);
+  }
+  if (!message) return;
+  // Salvage reads a whole message as the parser does.
+  LW_CHECK(message->bytes() == line && found.looks_like_message);
+  LW_CHECK(found.raw_id == message->raw(mcp::Field::id));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  const size_t limit = data[0] & 1 ? data[0] >> 1 : 32u << 20;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
+  const Lines whole = split(bytes, limit, data[1], true);
+  LW_CHECK(whole == split(bytes, limit, data[1], false));
+  LW_CHECK(whole == naive(bytes, limit));
+  for (const std::string& line : whole.lines) read_line(line);
+  (void)mcp::salvage(whole.partial);
+  return 0;
+}
