@@ -80,6 +80,7 @@ struct MessageFault {
   Kind kind = Kind::not_json;
   std::string text;    // for a person
   std::string raw_id;  // the id's JSON text where one was read and is legal, else empty
+  std::string bytes;   // the text that was refused
 };
 
 // The located parts of a message. Get one from Message::parse only.

@@ -196,8 +196,8 @@ void StdioInstance::on_process_gone() { owner_.on_instance_gone(*this); }
 
 void StdioInstance::on_process_line(std::string line) {
   if (line.find_first_not_of(" \t") == std::string::npos) return;
-  auto message = mcp::Message::parse(line);
-  if (!message) return broken_line(line, message.error());
+  auto message = mcp::Message::parse(std::move(line));
+  if (!message) return broken_line(message.error());
   last_used_ = loop_.now();
   switch (message->kind()) {
     case mcp::MessageKind::result:
@@ -212,7 +212,8 @@ void StdioInstance::drop(std::string_view kind) {
 }
 
 // A line that is no message. Banners are skipped; what was meant as an answer must not leave its caller waiting.
-void StdioInstance::broken_line(const std::string& line, const mcp::MessageFault& fault) {
+void StdioInstance::broken_line(const mcp::MessageFault& fault) {
+  const std::string& line = fault.bytes;
   if (server_.stdout_mode == config::StdoutMode::strict) {
     return stop({mcp::EndReason::upstream_protocol, "wrote a line that is no message (stdout: strict)", {}});
   }

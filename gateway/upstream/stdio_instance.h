@@ -95,7 +95,7 @@ class StdioInstance final : public ProcessOwner {
   void on_process_gone() override;
   void on_process_writable() override { owner_.on_instance_free(*this); }
 
-  void broken_line(const std::string& line, const mcp::MessageFault& fault);
+  void broken_line(const mcp::MessageFault& fault);
   void fail_broken(int64_t id, const std::string& why);
   void on_response(mcp::Message message);
   void on_request(mcp::Message message);

@@ -1,0 +1,27 @@
+// The requests of a client, as bytes: HTTP head and JSON-RPC body, of either era.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bench {
+
+enum class Era : uint8_t { legacy, modern };
+
+struct Target {
+  uint16_t port = 0;
+  std::string path = "/mcp";
+  Era era = Era::modern;
+};
+
+std::string call_request(const Target& target, std::string_view session, int64_t id, std::string_view tool,
+                         std::string_view nonce);
+std::string initialize_request(const Target& target, int64_t id);
+std::string notification(const Target& target, std::string_view session, std::string_view method,
+                         std::string_view params);
+
+// A blocking or non-blocking connection to 127.0.0.1; -1 when nobody listens.
+int connect_to(uint16_t port, bool blocking);
+
+}  // namespace bench
