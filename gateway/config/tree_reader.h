@@ -34,6 +34,8 @@ class TreeReader {
   void read_server(const Member& member);
   void read_server_member(const Member& member, Server& server, HttpSigns& http);
   bool read_client_word(const Member& member, Server& server, HttpSigns& http);
+  bool read_overrides_word(const Member& member, Server& server);
+  void read_overrides(const Member& member, std::vector<TimeoutOverride>& out);
   void read_type(const Member& member, HttpSigns& http);
   void read_enabled(const Member& member, Server& server);
   void finish_server(const Member& member, Server& server, const HttpSigns& http);

@@ -76,7 +76,7 @@ void TreeReader::read_server(const Member& member) {
 }
 
 void TreeReader::read_server_member(const Member& member, Server& server, HttpSigns& http) {
-  if (!read_client_word(member, server, http)) read_member("mcpServers.*", member, server);
+  if (!read_client_word(member, server, http) && !read_overrides_word(member, server)) read_member("mcpServers.*", member, server);
 }
 
 bool TreeReader::read_client_word(const Member& member, Server& server, HttpSigns& http) {

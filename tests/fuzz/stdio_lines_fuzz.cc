@@ -61,16 +61,27 @@ Lines naive(std::string_view bytes, size_t limit) {
 
 void read_line(const std::string& line) {
   LW_CHECK(line.find('\n') == std::string::npos);
-  auto message = mcp::Message::parse(line);
   const mcp::Salvage found = mcp::salvage(line);
-  if (!found.raw_id.empty()) {
-    LW_CHECK(json::validate(found.raw_id) == json::Fault::none);
-    LW_CHECK(line.find(found.raw_id) != std::string::npos);
+  size_t ids_at = 0;
+  for (const std::string& raw_id : found.raw_ids) {
+    LW_CHECK(json::validate(raw_id) == json::Fault::none);
+    ids_at = line.find(raw_id, ids_at);
+    LW_CHECK(ids_at != std::string::npos);
+    ids_at += raw_id.size();
   }
-  if (!message) return;
+  const std::vector<std::string> elements = mcp::batch_elements(line);
+  for (const std::string& element : elements) {
+    LW_CHECK(element.front() == '{' && json::validate(element) == json::Fault::none);
+  }
+  auto message = mcp::Message::parse(line);
+  if (!message) {
+    LW_CHECK(elements.empty() || message.error().kind == mcp::MessageFault::Kind::batch);
+    return;
+  }
   // Salvage reads a whole message as the parser does.
-  LW_CHECK(message->bytes() == line && found.looks_like_message);
-  LW_CHECK(found.raw_id == message->raw(mcp::Field::id));
+  LW_CHECK(message->bytes() == line && found.looks_like_message && elements.empty());
+  LW_CHECK(found.raw_ids.size() == (message->has(mcp::Field::id) ? 1 : 0));
+  LW_CHECK(found.raw_ids.empty() || found.raw_ids[0] == message->raw(mcp::Field::id));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST_CASE("each finding has its code and its exact place") {
       {server("    timeouts:\n      request: 11m\n"), "request-beyond-max 5:16+3"},
       {server("    restart: { policy: always }\n"), ""},
       {server("    restart: { policy: never }\n"), "not-built 4:16+6"},
-      {server("    tools: { allow: [x] }\n"), "not-built 4:5+5"},
+      {server("    tools: { allow: [x] }\n"), "not-built 4:14+5"},
       {server("    includeTools: [x]\n"), "not-built 4:5+12"},
       {server("    a.b: 1\n"), "unknown-option 4:5+3"},
       {server("    timeout: 60\n"), "no-unit 4:14+2"},

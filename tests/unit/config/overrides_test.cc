@@ -1,0 +1,60 @@
+#include <catch2/catch.hpp>
+
+#include "base/glob.h"
+#include "config/load.h"
+
+using namespace lineward;
+using namespace std::chrono_literals;
+
+namespace {
+
+config::LoadResult load(const std::string& server) {
+  config::LoadOptions options;
+  options.read_files = false;
+  return config::load_text("mcpServers:\n  a:\n    command: x\n" + server, "t.yaml", options);
+}
+
+}  // namespace
+
+TEST_CASE("limits by method and by tool are read in their order") {
+  auto result = load(
+      "    methods: { \"resources/*\": { timeouts: { request: 5s } } }\n"
+      "    tools:\n"
+      "      overrides:\n"
+      "        \"slow_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
+      "        \"*\": { timeouts: { progressResets: false } }\n");
+  INFO(result.report(false));
+  REQUIRE(result.ok());
+  const config::Server& server = result.config.servers.at(0);
+  REQUIRE(server.method_timeouts.size() == 1);
+  CHECK(server.method_timeouts[0].pattern == "resources/*");
+  CHECK(server.method_timeouts[0].request == 5s);
+  CHECK_FALSE(server.method_timeouts[0].max_duration.has_value());
+  REQUIRE(server.tool_timeouts.size() == 2);
+  CHECK(server.tool_timeouts[0].request == 2min);
+  CHECK(server.tool_timeouts[0].max_duration == 1h);
+  CHECK(server.tool_timeouts[1].progress_resets == false);
+}
+
+TEST_CASE("mistakes in overrides are named where they stand") {
+  CHECK_FALSE(load("    methods: 5\n").ok());
+  CHECK_FALSE(load("    methods: { \"a\": { request: 5s } }\n").ok());
+  CHECK_FALSE(load("    methods: { \"a\": { timeouts: { request: 5 } } }\n").ok());
+  CHECK_FALSE(load("    methods: { \"a\": { timeouts: { startup: 5s } } }\n").ok());
+  auto filter = load("    tools: { allow: [\"*\"] }\n");
+  REQUIRE_FALSE(filter.ok());
+  CHECK(filter.diagnostics.at(0).code == "not-built");
+  CHECK(filter.diagnostics.at(0).line == 4);
+}
+
+TEST_CASE("globs match whole names") {
+  CHECK(glob_match("*", ""));
+  CHECK(glob_match("a*c", "abbbc"));
+  CHECK(glob_match("a?c", "abc"));
+  CHECK(glob_match("*_x_*", "a_x_b"));
+  CHECK(glob_match("a**b", "ab"));
+  CHECK_FALSE(glob_match("a?c", "ac"));
+  CHECK_FALSE(glob_match("abc", "abcd"));
+  CHECK_FALSE(glob_match("*a", "ab"));
+  CHECK_FALSE(glob_match("", "a"));
+}
