@@ -239,12 +239,12 @@ int run(const Options& options) {
   std::sort(sorted.begin(), sorted.end());
   fmt::print(
       R"({{"ok":{},"error":{},"clients":{},"calls":{},"seconds":{:.4f},"front_cpu":{:.2f},"server_cpu":{:.2f},)"
-      R"("load_cpu":{:.2f},"p50_us":{:.1f},"p99_us":{:.1f},"rss_before_kib":{},"rss_kib":{},"front_processes":{},)"
+      R"("load_cpu":{:.2f},"p50_us":{:.1f},"p99_us":{:.1f},"rss_kib":{},"pss_kib":{},"front_processes":{},)"
       R"("server_processes":{},"events":{},"reconnects":{}}})"
       "\n",
       ok, lineward::json::quote(load.error()), options.clients, sorted.size(), wall, after.front_cpu - before.front_cpu,
       after.server_cpu - before.server_cpu, own, quantile_us(sorted, 0.5), quantile_us(sorted, 0.99),
-      before.front_rss_kib, after.front_rss_kib, after.front_processes, after.server_processes, load.events(),
+      after.front_rss_kib, after.front_pss_kib, after.front_processes, after.server_processes, load.events(),
       load.reconnects());
   return ok ? 0 : 1;
 }

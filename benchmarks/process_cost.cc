@@ -17,7 +17,6 @@ namespace {
 struct Process {
   pid_t parent = 0;
   double cpu = 0;
-  int64_t rss_kib = 0;
 };
 
 std::string slurp(const std::string& path) {
@@ -27,7 +26,7 @@ std::string slurp(const std::string& path) {
   return out.str();
 }
 
-// Fields 4 (parent), 14 and 15 (user and system ticks) and 24 (resident pages) of /proc/PID/stat.
+// Fields 4 (parent), 14 and 15 (user and system ticks) of /proc/PID/stat.
 bool read_stat(pid_t pid, Process& out) {
   std::string text = slurp(fmt::format("/proc/{}/stat", pid));
   size_t after_name = text.rfind(')');
@@ -35,10 +34,9 @@ bool read_stat(pid_t pid, Process& out) {
   std::istringstream fields(text.substr(after_name + 1));
   std::string field;
   int64_t ticks = 0;
-  for (int n = 3; n <= 24 && fields >> field; ++n) {
+  for (int n = 3; n <= 15 && fields >> field; ++n) {
     if (n == 4) out.parent = static_cast<pid_t>(std::atol(field.c_str()));
     if (n == 14 || n == 15) ticks += std::atoll(field.c_str());
-    if (n == 24) out.rss_kib = std::atoll(field.c_str()) * sysconf(_SC_PAGESIZE) / 1024;
   }
   out.cpu = static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
   return true;
@@ -55,6 +53,15 @@ std::map<pid_t, Process> all_processes() {
   }
   closedir(folder);
   return out;
+}
+
+// Of one process; pages that several share count in parts (Pss) or in each (Rss).
+void add_memory(pid_t pid, Cost& cost) {
+  std::istringstream lines(slurp(fmt::format("/proc/{}/smaps_rollup", pid)));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("Rss:", 0) == 0) cost.front_rss_kib += std::atoll(line.c_str() + 4);
+    if (line.rfind("Pss:", 0) == 0) cost.front_pss_kib += std::atoll(line.c_str() + 4);
+  }
 }
 
 std::string command_line(pid_t pid) { return slurp(fmt::format("/proc/{}/cmdline", pid)); }
@@ -77,7 +84,7 @@ Cost cost_of(pid_t root, std::string_view marker) {
     }
     if (front) {
       cost.front_cpu += found->second.cpu;
-      cost.front_rss_kib += found->second.rss_kib;
+      add_memory(pid, cost);
       ++cost.front_processes;
     } else {
       cost.server_cpu += found->second.cpu;

@@ -12,6 +12,7 @@ struct Cost {
   double front_cpu = 0;   // seconds, user and system
   double server_cpu = 0;  // the stdio servers'
   int64_t front_rss_kib = 0;
+  int64_t front_pss_kib = 0;
   int front_processes = 0;
   int server_processes = 0;
 };

@@ -51,6 +51,10 @@ class Call {
   // nothing more. `why` is for people on the server's side.
   virtual void cancel(std::string_view why) = 0;
   virtual bool live() const = 0;
+  // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's id.
+  virtual void reply(std::string message) = 0;
+  // From here on another hears of it. A parked call takes no place in flight.
+  virtual void hand_over(CallOwner& owner, bool parked) = 0;
 };
 
 // Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).
@@ -93,6 +97,8 @@ class Upstream {
   virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
   // What the server speaks, towards clients; nothing while that is not known.
   virtual std::optional<std::vector<std::string>> versions() const = 0;
+  // The era it speaks; nothing while that is not known.
+  virtual std::optional<mcp::Era> era() const = 0;
   // Ends everything; `done` is called once no process is left.
   virtual void stop(std::function<void()> done) = 0;
 };

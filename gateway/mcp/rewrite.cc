@@ -117,11 +117,13 @@ std::string initialize_request(int64_t id, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"initialize","params":{}}})", id, params);
 }
 
-std::string bare_initialize_params() {
+std::string initialize_params(std::string_view capabilities) {
   return fmt::format(
-      R"({{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"lineward","version":"0.1.0"}}}})",
-      kNewestLegacy);
+      R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"lineward","version":"0.1.0"}}}})",
+      kNewestLegacy, capabilities);
 }
+
+std::string bare_initialize_params() { return initialize_params("{}"); }
 
 std::vector<std::string> string_array(std::string_view raw) {
   std::vector<std::string> out;

@@ -49,7 +49,8 @@ std::string cancel_notification(int64_t id, std::string_view reason, Era upstrea
 // Lineward's own requests.
 std::string discover_request(int64_t id);
 std::string initialize_request(int64_t id, std::string_view params);
-// Initialize parameters that declare no capability.
+// Parameters of it that declare these capabilities (raw JSON), and none.
+std::string initialize_params(std::string_view capabilities);
 std::string bare_initialize_params();
 inline constexpr std::string_view kInitialized = R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 

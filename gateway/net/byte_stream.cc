@@ -1,9 +1,11 @@
 #include "net/byte_stream.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <vector>
 
 namespace lineward::net {
@@ -38,6 +40,29 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_pipe(Loop& loop, int fd) {
     return fail(fmt::format("cannot use a pipe: {}", uv_strerror(error)));
   }
   return stream;
+}
+
+std::unique_ptr<ByteStream> ByteStream::from_handle(Loop& loop, Handle<uv_tcp_t> handle) {
+  std::unique_ptr<ByteStream> stream(new ByteStream(loop));
+  stream->tcp_ = std::move(handle);
+  stream->tcp_.set_owner(stream.get());
+  return stream;
+}
+
+std::unique_ptr<ByteStream> ByteStream::from_handle(Loop& loop, Handle<uv_pipe_t> handle) {
+  std::unique_ptr<ByteStream> stream(new ByteStream(loop));
+  stream->pipe_ = std::move(handle);
+  stream->pipe_.set_owner(stream.get());
+  return stream;
+}
+
+bool ByteStream::quiet() const {
+  if (closed() || ended_) return false;
+  uv_os_fd_t fd = -1;
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return false;
+  char byte = 0;
+  ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 ByteStream::~ByteStream() {
@@ -120,6 +145,7 @@ void ByteStream::flush() {
     }
     size_t left = sent > 0 ? static_cast<size_t>(sent) : 0;
     backlog_ -= left;
+    sent_ += left;
     while (left > 0 && left >= queue_.front().size()) {
       left -= queue_.front().size();
       queue_.pop_front();
@@ -142,6 +168,7 @@ void ByteStream::flush() {
       request->bytes += piece.size() - skip;
     }
     writing_ = true;
+    sent_ += request->bytes;
     int error = uv_write(&request->request, raw(), buffers.data(), count, [](uv_write_t* r, int status) {
       auto* done = static_cast<WriteRequest*>(r->data);
       if (*done->alive) done->stream->written(done, status);

@@ -33,6 +33,9 @@ class ByteStream {
  public:
   // Takes the descriptor (closed on failure too).
   static Result<std::unique_ptr<ByteStream>> from_pipe(Loop& loop, int fd);
+  // Takes a connected handle.
+  static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_tcp_t> handle);
+  static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_pipe_t> handle);
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
@@ -45,6 +48,8 @@ class ByteStream {
   void write(std::string bytes);
   // Bytes not yet taken by the kernel.
   size_t backlog() const { return backlog_; }
+  // Bytes the kernel took, or may have taken, since the beginning.
+  uint64_t sent() const { return sent_; }
 
   // Sends what is queued, then tells the other side that no more will come. Reading goes on.
   void end_writes();
@@ -53,6 +58,8 @@ class ByteStream {
   // Sends what is queued, then closes; gives up after `patience`. No more callbacks from here on.
   static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience);
   bool closed() const { return !pipe_ && !tcp_; }
+  // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
+  bool quiet() const;
 
  private:
   friend class Listener;
@@ -70,6 +77,7 @@ class ByteStream {
   StreamOwner* owner_ = nullptr;
   std::deque<std::string> queue_;
   size_t backlog_ = 0;
+  uint64_t sent_ = 0;
   bool reading_ = false;
   bool ended_ = false;
   bool writing_ = false;          // a uv_write is under way

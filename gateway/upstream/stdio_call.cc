@@ -22,6 +22,16 @@ void StdioCall::cancel(std::string_view why) {
   }
 }
 
+void StdioCall::reply(std::string message) {
+  if (live() && instance != nullptr) instance->write(std::move(message));
+}
+
+void StdioCall::hand_over(core::CallOwner& owner, bool parked) {
+  if (!live()) return;
+  owner_ = &owner;
+  if (instance != nullptr) instance->set_parked(*this, parked);
+}
+
 void StdioCall::phase(core::CallPhase phase) {
   if (!live() || (phase_told_ && phase == phase_)) return;
   phase_told_ = true;

@@ -20,6 +20,8 @@ class StdioCall final : public core::Call {
 
   void cancel(std::string_view why) override;
   bool live() const override { return owner_ != nullptr; }
+  void reply(std::string message) override;
+  void hand_over(core::CallOwner& owner, bool parked) override;
 
   // From here on for the upstream and its instances.
   core::CallRequest request;

@@ -67,6 +67,7 @@ void StdioInstance::send(StdioCall& call) {
   entry.call = &call;
   entry.listen = call.is_listen();
   entry.counts = !entry.listen;
+  entry.asks = mcp::may_ask(call.request.method);
   pending_.emplace(id, entry);
   if (entry.counts) ++in_flight_;
   call.instance = this;
@@ -263,6 +264,33 @@ StdioCall* StdioInstance::only_call() const {
     only = entry.call;
   }
   return only;
+}
+
+size_t StdioInstance::asking() const {
+  size_t count = 0;
+  for (const auto& [id, entry] : pending_) count += entry.asks ? 1 : 0;
+  return count;
+}
+
+StdioCall* StdioInstance::asking_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (!entry.asks) continue;
+    if (only != nullptr || entry.call == nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+void StdioInstance::set_parked(const StdioCall& call, bool parked) {
+  auto entry = pending_.find(call.id);
+  if (entry == pending_.end() || entry->second.counts == !parked) return;
+  entry->second.counts = !parked;
+  if (parked) {
+    --in_flight_;
+  } else {
+    ++in_flight_;
+  }
 }
 
 void StdioInstance::on_response(mcp::Message message) {

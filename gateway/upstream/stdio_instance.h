@@ -55,11 +55,19 @@ class StdioInstance final : public ProcessOwner {
   void start() { process_.start(); }
   State state() const { return state_; }
   const std::string& group() const { return group_; }
+  const InstanceOwner& owner() const { return owner_; }
   mcp::Era era() const { return plan_.era; }
   pid_t pid() const { return process_.pid(); }
   // May this call be written now?
   bool takes(const StdioCall& call) const;
   size_t in_flight() const { return in_flight_; }
+  // Calls during which the server may ask its client something: cancelled ones count until they are answered or their
+  // grace is over, so that a late question finds no wrong owner.
+  size_t asking() const;
+  // The one such call there is; null when there are several, or it was cancelled.
+  StdioCall* asking_call() const;
+  // A parked call takes no place.
+  void set_parked(const StdioCall& call, bool parked);
   bool idle() const { return pending_.empty(); }
   std::chrono::milliseconds last_used() const { return last_used_; }
   std::chrono::milliseconds started_at() const { return started_at_; }
@@ -84,6 +92,7 @@ class StdioInstance final : public ProcessOwner {
     StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
     bool counts = false;        // takes a place in flight
     bool listen = false;
+    bool asks = false;
     bool own_initialize = false;
     OwnAnswer own_answer;
   };

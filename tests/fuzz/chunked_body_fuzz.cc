@@ -1,6 +1,6 @@
-// The decoder of chunked bodies. First any bytes, cut anywhere: the same outcome as in one piece, within the limit.
-// Then bytes as content: what is framed by the rules comes back, and what follows it is left alone. The first byte
-// chooses the limit, the second where the cuts fall.
+// The decoder of chunked bodies. First any bytes, cut anywhere: the same outcome as in one piece, within the
+// limit. Then bytes as content: what is framed by the rules comes back, and what follows it is left alone.
+// The first byte chooses the limit, the second where the cuts fall.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Values of Mcp-Name and Mcp-Param-*: decode(encode(text)) is text for any UTF-8 text, what is encoded may stand in a
-// header, and what is decoded is UTF-8. The bytes are taken as text, as a header value, and as Base64 between the
-// marks.
+// Values of Mcp-Name and Mcp-Param-*: decode(encode(text)) is text for any UTF-8 text, what is encoded may
+// stand in a header, and what is decoded is UTF-8. The bytes are taken as text, as a header value, and as
+// Base64 between the marks.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// The few bytes that change when a message crosses over: the result is a message of the same kind, what was to change
-// has changed, and every other byte stands as it stood. The first byte chooses the client's id.
+// The few bytes that change when a message crosses over: the result is a message of the same kind, what was
+// to change has changed, and every other byte stands as it stood. The first byte chooses the client's id.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,14 @@ using mcp::MessageKind;
 
 namespace {
 
-constexpr std::string_view kClientIds[] = {
-    "1", "\"1\"", "1.0", "-0", "\"\"", "123456789012345678901234567890", R"("a\"\u0062\\")", "\"\xC3\xA4 \xF0\x9F\x98\x80\""};
+constexpr std::string_view kClientIds[] = {"1",
+                                           "\"1\"",
+                                           "1.0",
+                                           "-0",
+                                           "\"\"",
+                                           "123456789012345678901234567890",
+                                           R"("a\"\u0062\\")",
+                                           "\"\xC3\xA4 \xF0\x9F\x98\x80\""};
 constexpr int64_t kOurs = 4711;
 // What grows around a value may make it deeper than the limit for what comes in.
 constexpr int kDeeper = json::kMaxDepth + 8;
@@ -51,8 +57,9 @@ Message parsed(const std::string& text, MessageKind kind) {
 // `message` with these fields spelled anew, made without the splicer.
 std::string with_fields(const Message& message, std::vector<std::pair<Field, std::string>> fields) {
   std::erase_if(fields, [&](const auto& field) { return !message.has(field.first); });
-  std::sort(fields.begin(), fields.end(),
-            [&](const auto& a, const auto& b) { return message.at(a.first).begin < message.at(b.first).begin; });
+  std::sort(fields.begin(), fields.end(), [&](const auto& a, const auto& b) {
+    return message.at(a.first).begin < message.at(b.first).begin;
+  });
   std::string out;
   size_t at = 0;
   for (const auto& [field, text] : fields) {
@@ -67,14 +74,18 @@ bool is_any(std::string_view raw_key, std::initializer_list<std::string_view> na
                      [&](std::string_view name) { return json::key_equals(raw_key, true, name); });
 }
 
-// `after` is `before` without the members of these names, and with new members of the other names in front of it.
-void check_members(std::string_view before, std::string_view after, std::initializer_list<std::string_view> removed,
-                   std::initializer_list<std::string_view> added, std::initializer_list<std::string_view> changed) {
+// `after` is `before` without the members of these names, and with new members of the other names in front of
+// it.
+void check_members(std::string_view before, std::string_view after,
+                   std::initializer_list<std::string_view> removed,
+                   std::initializer_list<std::string_view> added,
+                   std::initializer_list<std::string_view> changed) {
   Members old = members_of(before), now = members_of(after);
   std::erase_if(old, [&](const auto& member) { return is_any(member.first, removed); });
   LW_CHECK(now.size() >= old.size());
   const size_t more = now.size() - old.size();
-  for (size_t i = 0; i < more; ++i) LW_CHECK(is_any(now[i].first, added));
+  for (size_t i = 0; i < more; ++i)
+    LW_CHECK(is_any(now[i].first, added));
   for (size_t i = 0; i < old.size(); ++i) {
     const auto& [key, value] = now[more + i];
     LW_CHECK(key == old[i].first && (value == old[i].second || is_any(key, changed)));
@@ -94,17 +105,18 @@ void check_request(const Message& request) {
   const bool kept = legacy.is_object(Field::params_meta);
   LW_CHECK(!legacy.has(Field::params_input_responses) && !legacy.has(Field::params_request_state));
   if (kept || !request.is_object(Field::params_meta)) {
-    check_members(request.raw(Field::params), legacy.raw(Field::params), {"inputResponses", "requestState"}, {},
-                  {"_meta"});
+    check_members(request.raw(Field::params), legacy.raw(Field::params), {"inputResponses", "requestState"},
+                  {}, {"_meta"});
   } else {
-    check_members(request.raw(Field::params), legacy.raw(Field::params), {"inputResponses", "requestState", "_meta"},
-                  {}, {});
+    check_members(request.raw(Field::params), legacy.raw(Field::params),
+                  {"inputResponses", "requestState", "_meta"}, {}, {});
   }
   if (!kept) return;
-  check_members(request.raw(Field::params_meta), legacy.raw(Field::params_meta),
-                {"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities",
-                 "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel", "io.lineward/timeoutMs"},
-                {}, {"progressToken"});
+  check_members(
+      request.raw(Field::params_meta), legacy.raw(Field::params_meta),
+      {"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities",
+       "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/logLevel", "io.lineward/timeoutMs"},
+      {}, {"progressToken"});
   if (request.has(Field::meta_progress_token)) LW_CHECK(legacy.raw(Field::meta_progress_token) == ours);
 }
 
@@ -116,14 +128,16 @@ void check_answer(const Message& answer, const std::string& id) {
   for (Field list : {Field::result_supported_versions, Field::error_data_supported}) {
     const auto spoken = mcp::spoken_versions(answer.raw(list));
     const std::string cut = mcp::with_versions(answer, list, spoken);
-    LW_CHECK(mcp::string_array(parsed(cut, kind).raw(list)) == (answer.has(list) ? spoken : std::vector<std::string>()));
+    LW_CHECK(mcp::string_array(parsed(cut, kind).raw(list)) ==
+             (answer.has(list) ? spoken : std::vector<std::string>()));
     const std::string back(answer.raw(list));
     LW_CHECK(with_fields(parsed(cut, kind), {{list, back}}) == answer.bytes());
   }
 
   mcp::LegacyServer server = mcp::read_initialize_result(answer.raw(Field::result));
   parsed(mcp::discover_answer(server), MessageKind::result);
-  for (mcp::Method method : {mcp::Method::tools_call, mcp::Method::tools_list, mcp::Method::server_discover}) {
+  for (mcp::Method method :
+       {mcp::Method::tools_call, mcp::Method::tools_list, mcp::Method::server_discover}) {
     const Message modern = parsed(mcp::legacy_answer_for_modern(answer, method, server), kind);
     check_members(answer.bytes(), modern.bytes(), {}, {}, {"result", "error"});
     if (kind == MessageKind::error) {

@@ -1,6 +1,6 @@
-// Any bytes as an event stream. Three readers must agree: the parser fed whole, the parser fed in pieces, and a naive
-// reading of the rules. Then bytes as one event: what the writer makes of a text comes back. The first byte chooses
-// limits, the second where the cuts fall.
+// Any bytes as an event stream. Three readers must agree: the parser fed whole, the parser fed in pieces, and
+// a naive reading of the rules. Then bytes as one event: what the writer makes of a text comes back. The
+// first byte chooses limits, the second where the cuts fall.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -84,7 +84,8 @@ Seen naive(std::string text) {
     if (line[0] == ':') continue;
     size_t colon = line.find(':');
     std::string name = line.substr(0, colon), value;
-    if (colon != std::string::npos) value = line.substr(line.compare(colon + 1, 1, " ") == 0 ? colon + 2 : colon + 1);
+    if (colon != std::string::npos)
+      value = line.substr(line.compare(colon + 1, 1, " ") == 0 ? colon + 2 : colon + 1);
     if (name == "data") data += value + "\n";
     if (name == "event") type = value;
     if (name == "id" && value.find('\0') == std::string::npos) seen.last_id = value;

@@ -1,5 +1,6 @@
-// What a stdio server writes: any bytes cut anywhere give the same lines, each of them a message or not, and what is
-// salvaged from one that is not stands in it. The first byte chooses the limit, the second where the cuts fall.
+// What a stdio server writes: any bytes cut anywhere give the same lines, each of them a message or not, and
+// what is salvaged from one that is not stands in it. The first byte chooses the limit, the second where the
+// cuts fall.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,8 @@ Lines split(std::string_view bytes, size_t limit, unsigned cut, bool whole) {
   while (!bytes.empty() && !out.too_long) {
     size_t take = whole ? bytes.size() : std::min<size_t>(1 + cut % 13, bytes.size());
     cut = cut * 31 + static_cast<unsigned char>(bytes.front());
-    out.too_long = !splitter.feed(bytes.substr(0, take), [&](std::string line) { out.lines.push_back(line); });
+    out.too_long =
+        !splitter.feed(bytes.substr(0, take), [&](std::string line) { out.lines.push_back(line); });
     bytes.remove_prefix(take);
   }
   LW_CHECK(!out.too_long || !splitter.has_partial());
@@ -93,7 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Lines whole = split(bytes, limit, data[1], true);
   LW_CHECK(whole == split(bytes, limit, data[1], false));
   LW_CHECK(whole == naive(bytes, limit));
-  for (const std::string& line : whole.lines) read_line(line);
+  for (const std::string& line : whole.lines)
+    read_line(line);
   (void)mcp::salvage(whole.partial);
   return 0;
 }

@@ -182,6 +182,7 @@ TEST_CASE("a command inherits three pipes and a plain state, nothing else", "[ch
   auto state = family.launch({"grep", "-E", "^Sig(Blk|Ign)|^ShdPnd", "/proc/self/status"});
   REQUIRE(family.until_over(*state));
   CHECK(state->out.find("SigBlk:\t0000000000000000") != std::string::npos);
+  INFO(state->out);
   CHECK(state->out.find("SigIgn:\t0000000000000000") != std::string::npos);
 
   auto session = family.launch({"cut", "-d ", "-f1,5,6,7", "/proc/self/stat"});

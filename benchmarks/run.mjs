@@ -1,0 +1,107 @@
+// The side-by-side benchmark: every front before every server, in both eras; see README.md.
+//
+//   run.mjs BUILD_DIR       BENCH_CALLS, BENCH_SECONDS, BENCH_ONLY
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { FRONTS, start } from './fronts.mjs';
+import { svg } from './chart.mjs';
+import { BAR, table, verdicts } from './report.mjs';
+
+const build = resolve(process.argv[2] ?? 'build/bench');
+const count = (name, value) => Math.max(1, Math.round(Number(process.env[name] ?? value)) || value);
+const CALLS = count('BENCH_CALLS', 100_000);
+const SECONDS = count('BENCH_SECONDS', 20);
+const FULL_SECONDS = Math.max(SECONDS, Math.ceil(CALLS / 300)); // the run that must reach BENCH_CALLS
+const ONLY = (process.env.BENCH_ONLY ?? '').split(',').filter(Boolean);
+const CANCELS = 50;
+const CLIENTS = [1, 64];
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const program = (name) => join(build, 'benchmarks', name);
+const SERVERS = [
+  { name: 'echo', marker: 'bench-echo-server', command: [program('bench-echo-server')] },
+  { name: 'sdk', marker: 'sdk_server.mjs', command: [process.execPath, here('sdk_server.mjs')] },
+];
+
+/** Runs one of our programs, which prints one line of JSON. */
+function measure(name, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program(name), args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+    child.once('error', reject);
+    child.once('close', () => {
+      try {
+        resolve(JSON.parse(text));
+      } catch {
+        reject(new Error(`${name} printed no JSON: ${text}`));
+      }
+    });
+  });
+}
+
+/** All that is measured at one front: memory at rest, one client, many clients, memory again, cancels. */
+async function cell(front, server, era) {
+  const out = { front: front.name, peer: front.peer === true, server: server.name, era, errors: [] };
+  const running = await start(front, { build, server, era });
+  const load = async (options) => {
+    const args = { port: running.port, pid: running.pid, marker: server.marker, era, ...options };
+    const result = await measure('bench-load', Object.entries(args).flatMap(([k, v]) => [`--${k}`, v]));
+    if (!result.ok) out.errors.push(`${options.clients ?? 0} clients: ${result.error}`);
+    return result;
+  };
+  try {
+    out.rest = await load({ calls: 0 });
+    out.runs = [];
+    for (const clients of CLIENTS) {
+      const full = clients > 1 && server.name === 'echo';
+      const calls = full ? CALLS : Math.ceil(CALLS / 10);
+      const seconds = full ? FULL_SECONDS : SECONDS;
+      const result = await load({ clients, calls, seconds, warmup: Math.min(2000, calls / 5) });
+      out.runs.push(result);
+      if (!result.ok) break;
+    }
+    out.cancel = await measure('bench-cancel', [running.port, era, running.journal, CANCELS]);
+  } finally {
+    await running.stop();
+  }
+  return out;
+}
+
+const cells = [];
+for (const era of ['modern', 'legacy']) {
+  for (const server of SERVERS) {
+    for (const front of FRONTS) {
+      const name = `${era} / ${server.name} / ${front.name}`;
+      if (front.eras && !front.eras.includes(era)) continue;
+      if (ONLY.length && !ONLY.every((word) => name.includes(word))) continue;
+      process.stderr.write(`… ${name}\n`);
+      try {
+        cells.push(await cell(front, server, era));
+      } catch (error) {
+        cells.push({ front: front.name, server: server.name, era, errors: [String(error.message)], runs: [] });
+      }
+    }
+  }
+}
+
+const results = {
+  calls: CALLS,
+  seconds: SECONDS,
+  node: process.version,
+  cpus: cpus().length,
+  bar: BAR,
+  fronts: FRONTS.map(({ name, note }) => ({ name, note })),
+  verdicts: verdicts(cells),
+  cells,
+};
+console.log(table(results));
+mkdirSync(here('out'), { recursive: true });
+writeFileSync(here('out/results.json'), `${JSON.stringify(results, null, 1)}\n`);
+writeFileSync(here('out/results.svg'), svg(results));
+console.log('\nbenchmarks/out/results.json, benchmarks/out/results.svg');
+const failed = cells.some(({ front, errors }) => errors.length && front.startsWith('lineward'));
+process.exit(failed || results.verdicts.some(({ passed }) => !passed) ? 1 : 0);

@@ -1,0 +1,189 @@
+#include "upstream/http_connection.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using std::chrono::milliseconds;
+
+// Servers that do not say how long they keep an idle connection mostly keep it for five seconds.
+constexpr milliseconds kIdleGuess{4000};
+constexpr milliseconds kLongestIdle{60000};
+
+}  // namespace
+
+HttpConnection::HttpConnection(net::Loop& loop, const HttpUrl& url, const http::ResponseLimits& limits)
+    : loop_(loop), url_(url), parser_(limits), handshake_limit_(loop), idle_limit_(kIdleGuess) {}
+
+void HttpConnection::connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls, milliseconds limit) {
+  tls_context_ = std::move(tls);
+  deadline_ = loop_.now() + limit;
+  auto done = [this](net::Connector::Connected connected) { tcp_connected(std::move(connected)); };
+  connector_ = resolver != nullptr ? std::make_unique<net::Connector>(loop_, *resolver, limit, done)
+                                   : std::make_unique<net::Connector>(loop_, url_.unix_path, limit, done);
+}
+
+void HttpConnection::tcp_connected(net::Connector::Connected connected) {
+  address_ = connector_->address();
+  retire(loop_, std::move(connector_));
+  if (!connected) {
+    const net::ConnectFailure& failure = connected.error();
+    return fail(failure.timed_out ? EndReason::timeout_connect : EndReason::upstream_unreachable, failure.text);
+  }
+  stream_ = std::move(*connected);
+  stream_->set_owner(this);
+  stream_->start_reading();
+  if (!tls_context_) return owner_->on_connected();
+  auto engine = net::TlsEngine::for_client(tls_context_, url_.host);
+  if (!engine) return fail(EndReason::upstream_unreachable, engine.error().text);
+  tls_ = std::move(*engine);
+  stream_->write(tls_->take_output());
+  handshake_limit_.start(deadline_ - loop_.now(), [this] {
+    fail(EndReason::timeout_connect, fmt::format("did not finish the TLS handshake at {} in time", address_));
+  });
+}
+
+void HttpConnection::send(std::string head, std::string body) {
+  busy_ = true;
+  drained_told_ = false;
+  keep_alive_ = false;
+  lost_ = nullptr;
+  sent_before_ = stream_->sent();
+  parser_.begin();
+  if (tls_) {
+    tls_->write(head);
+    tls_->write(body);
+    stream_->write(tls_->take_output());
+  } else {
+    stream_->write(std::move(head));
+    stream_->write(std::move(body));
+  }
+}
+
+void HttpConnection::close() {
+  if (closed_) return;
+  closed_ = true;
+  owner_ = nullptr;
+  lost_ = nullptr;
+  handshake_limit_.stop();
+  retire(loop_, std::move(connector_));
+  if (stream_) stream_->close();
+}
+
+void HttpConnection::on_drained() {
+  if (!busy_ || drained_told_ || closed_ || (tls_ && !tls_ready_)) return;
+  drained_told_ = true;
+  owner_->on_request_drained();
+}
+
+void HttpConnection::tls_progress() {
+  if (tls_ready_ || tls_->state() != net::TlsEngine::State::open) return;
+  tls_ready_ = true;
+  handshake_limit_.stop();
+  owner_->on_connected();
+}
+
+void HttpConnection::on_data(std::string_view bytes) {
+  if (closed_) return;
+  if (!tls_) {
+    parser_.append(bytes);
+    return read_response();
+  }
+  std::string plain;
+  auto state = tls_->feed(bytes, plain);
+  stream_->write(tls_->take_output());
+  parser_.append(plain);
+  if (state == net::TlsEngine::State::failed) {
+    if (busy_ && !plain.empty()) read_response();
+    if (!closed_) fail(EndReason::upstream_unreachable, tls_->fault());
+    return;
+  }
+  tls_progress();
+  if (closed_) return;
+  if (state == net::TlsEngine::State::closed) {
+    keep_alive_ = false;
+    parser_.finish();
+    read_response();
+    if (!closed_ && !busy_) fail(EndReason::upstream_unreachable, "closed the connection");
+    return;
+  }
+  if (!plain.empty()) read_response();
+}
+
+void HttpConnection::on_end(int error) {
+  if (closed_) return;
+  keep_alive_ = false;
+  if (busy_ && error == 0 && !tls_) {
+    // Perhaps the end of a body that ends with the connection.
+    parser_.finish();
+    return read_response();
+  }
+  std::string text = error == 0 ? "closed the connection" : fmt::format("broke the connection: {}", strerror(-error));
+  if (busy_ && error == 0 && tls_) text = "ended the TLS connection without saying so";
+  fail(EndReason::upstream_unreachable, std::move(text));
+}
+
+void HttpConnection::read_response() {
+  if (!busy_) {
+    // Idle: whatever comes now belongs to nothing. The connection is of no use any more.
+    return fail(EndReason::upstream_protocol, "sent something that nobody asked for");
+  }
+  while (!closed_) {
+    switch (parser_.next()) {
+      case http::ResponseParser::Next::need_more: return;
+      case http::ResponseParser::Next::head:
+        note_keep_alive();
+        owner_->on_response_head(parser_.info());
+        break;
+      case http::ResponseParser::Next::body: {
+        std::string bytes = parser_.take_body();
+        owner_->on_response_body(bytes);
+        break;
+      }
+      case http::ResponseParser::Next::complete:
+        busy_ = false;
+        // An answer before all of the question was taken: the rest of it would be read as the next request.
+        keep_alive_ = keep_alive_ && parser_.info().keep_alive && stream_->backlog() == 0;
+        return owner_->on_response_complete();
+      case http::ResponseParser::Next::failed: {
+        bool ended = parser_.fault() == "the connection ended before its answer";
+        if (ended) return fail(EndReason::upstream_unreachable, "closed the connection before it answered");
+        return fail(EndReason::upstream_protocol, "sent a response that is not valid HTTP: " + parser_.fault());
+      }
+    }
+  }
+}
+
+void HttpConnection::note_keep_alive() {
+  keep_alive_ = parser_.info().keep_alive;
+  idle_limit_ = kIdleGuess;
+  std::string_view value = parser_.info().headers.get("Keep-Alive");
+  size_t at = value.find("timeout=");
+  if (at == std::string_view::npos) return;
+  uint32_t seconds = 0;
+  std::string_view digits = value.substr(at + 8);
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+  if (error != std::errc()) return;
+  // A second less than it says: our request must arrive before it goes.
+  milliseconds told{seconds > 1 ? (static_cast<int64_t>(seconds) - 1) * 1000 : 0};
+  idle_limit_ = std::min(told, kLongestIdle);
+}
+
+void HttpConnection::fail(EndReason reason, std::string text) {
+  if (closed_) return;
+  HttpFault fault{reason, std::move(text), false};
+  fault.nothing_sent = !busy_ || (stream_ != nullptr && stream_->sent() == sent_before_);
+  HttpConnectionOwner* owner = owner_;
+  auto lost = std::move(lost_);
+  bool idle = !busy_ && stream_ != nullptr && lost;
+  close();
+  if (idle) return lost();
+  if (owner != nullptr) owner->on_connection_failed(fault);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,110 @@
+// One connection to an HTTP server: it connects, says one request at a time and reads its response (RFC 9112).
+//
+// Owned by the transfer that uses it, or by the pool while it is idle. Its owner may close() it in any callback and
+// must free it at the end of the turn (retire()). Nothing is called after close(), nothing from inside start() and
+// send().
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/response_parser.h"
+#include "mcp/end_reason.h"
+#include "net/byte_stream.h"
+#include "net/loop.h"
+#include "net/tcp_connector.h"
+#include "net/tls.h"
+#include "upstream/http_url.h"
+
+namespace lineward::upstream {
+
+// Frees at the end of the turn what may be on the stack now.
+template <class T>
+void retire(net::Loop& loop, std::unique_ptr<T> object) {
+  if (object) loop.defer([kept = std::shared_ptr<T>(std::move(object))] {});
+}
+
+// What went wrong below MCP. `text` goes on from the server's name.
+struct HttpFault {
+  mcp::EndReason reason = mcp::EndReason::upstream_unreachable;
+  std::string text;
+  bool nothing_sent = false;  // not one byte of the request went out: it may be said again
+};
+
+class HttpConnectionOwner {
+ public:
+  virtual void on_connected() = 0;
+  // All of the request went to the kernel.
+  virtual void on_request_drained() = 0;
+  virtual void on_response_head(const http::ResponseInfo& info) = 0;
+  virtual void on_response_body(std::string_view bytes) = 0;
+  // The connection says nothing more about this request: it may be given back when reusable().
+  virtual void on_response_complete() = 0;
+  virtual void on_connection_failed(const HttpFault& fault) = 0;
+
+ protected:
+  ~HttpConnectionOwner() = default;
+};
+
+class HttpConnection final : public net::StreamOwner {
+ public:
+  HttpConnection(net::Loop& loop, const HttpUrl& url, const http::ResponseLimits& limits);
+  ~HttpConnection() { close(); }
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  void set_owner(HttpConnectionOwner* owner) { owner_ = owner; }
+  // `tls` is null for plain HTTP, `resolver` for a Unix socket.
+  void connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls, std::chrono::milliseconds limit);
+  void send(std::string head, std::string body);
+  // The response's body is a stream: no limit as a whole.
+  void unlimited_body() { parser_.unlimited_body(); }
+  // Ends it at once, whatever is on its way.
+  void close();
+
+  bool connected() const { return stream_ != nullptr && !closed_; }
+  // In order from its first to its last byte, and the server wants to keep it.
+  bool reusable() const { return connected() && !busy_ && keep_alive_ && !parser_.trailing(); }
+  // Nothing came on it while it was idle, as far as the kernel knows now.
+  bool quiet() const { return connected() && stream_->quiet(); }
+  const std::string& address() const { return address_; }
+  // Until when the server keeps it; how long it said (Keep-Alive: timeout=N), or a cautious guess.
+  std::chrono::milliseconds idle_limit() const { return idle_limit_; }
+  // While idle: called when it is of no use any more.
+  void when_lost(std::function<void()> lost) { lost_ = std::move(lost); }
+
+ private:
+  void on_data(std::string_view bytes) override;
+  void on_end(int error) override;
+  void on_drained() override;
+  void tcp_connected(net::Connector::Connected connected);
+  void tls_progress();
+  void read_response();
+  void note_keep_alive();
+  void fail(mcp::EndReason reason, std::string text);
+
+  net::Loop& loop_;
+  const HttpUrl& url_;
+  HttpConnectionOwner* owner_ = nullptr;
+  std::unique_ptr<net::Connector> connector_;
+  std::unique_ptr<net::ByteStream> stream_;
+  std::shared_ptr<net::TlsContext> tls_context_;
+  std::unique_ptr<net::TlsEngine> tls_;
+  http::ResponseParser parser_;
+  net::Timer handshake_limit_;
+  std::chrono::milliseconds deadline_{0};
+  std::function<void()> lost_;
+  std::string address_;
+  std::chrono::milliseconds idle_limit_;
+  uint64_t sent_before_ = 0;  // what went out on it before this request
+  bool tls_ready_ = false;
+  bool busy_ = false;         // between send() and the end of the response
+  bool drained_told_ = false;
+  bool keep_alive_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace lineward::upstream

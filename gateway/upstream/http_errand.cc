@@ -1,0 +1,99 @@
+#include "upstream/http_errand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lineward::upstream {
+namespace {
+
+constexpr size_t kMostErrands = 4096;
+
+}  // namespace
+
+HttpErrand::HttpErrand(HttpErrands& home, ErrandPlan plan)
+    : home_(home), plan_(std::move(plan)), limit_(home.pool_.loop()) {
+  messages_ = std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
+  limit_.start(plan_.limit, [this] {
+    MessagesEnd late;
+    late.kind = MessagesEnd::Kind::failed;
+    late.status = messages_->status();
+    late.fault = {mcp::EndReason::timeout_startup,
+                  fmt::format("did not answer within {} ms", plan_.limit.count()), !messages_->sent()};
+    messages_->close();
+    finish(std::move(answer_), late);
+  });
+}
+
+void HttpErrand::drop() {
+  limit_.stop();
+  if (messages_) messages_->close();
+  retire(home_.pool_.loop(), std::move(messages_));
+  plan_ = {};
+}
+
+void HttpErrand::on_messages_drained(HttpMessages&) {
+  if (auto drained = std::exchange(plan_.drained, nullptr)) drained();
+}
+
+void HttpErrand::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
+  if (plan_.opened) plan_.opened(info);
+}
+
+void HttpErrand::on_message(HttpMessages& from, mcp::Message message) {
+  bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (!response) {
+    if (plan_.other) plan_.other(std::move(message));
+    return;
+  }
+  if (answer_) return;
+  answer_ = std::move(message);
+  if (!from.is_stream()) return;  // its end comes at once
+  MessagesEnd end;
+  end.status = from.status();
+  end.is_stream = true;
+  from.finish_quietly();
+  finish(std::move(answer_), end);
+}
+
+void HttpErrand::on_messages_end(HttpMessages&, const MessagesEnd& end) { finish(std::move(answer_), end); }
+
+void HttpErrand::finish(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+  limit_.stop();
+  auto drained = std::exchange(plan_.drained, nullptr);
+  auto done = std::exchange(plan_.done, nullptr);
+  home_.over(*this);  // freed at the end of the turn
+  if (drained) drained();
+  if (done) done(std::move(answer), end);
+}
+
+HttpErrand* HttpErrands::run(ErrandPlan plan) {
+  if (errands_.size() >= kMostErrands) return nullptr;
+  errands_.push_back(std::make_unique<HttpErrand>(*this, std::move(plan)));
+  return errands_.back().get();
+}
+
+void HttpErrands::over(HttpErrand& errand) {
+  auto found = std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
+  if (found == errands_.end()) return;
+  retire(pool_.loop(), std::move(*found));
+  errands_.erase(found);
+  if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+void HttpErrands::drop_all() {
+  std::vector<std::unique_ptr<HttpErrand>> all;
+  all.swap(errands_);
+  for (auto& errand : all) {
+    errand->drop();
+    retire(pool_.loop(), std::move(errand));
+  }
+  if (empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+void HttpErrands::when_empty(std::function<void()> empty) {
+  empty_ = std::move(empty);
+  if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,172 @@
+#include "upstream/http_messages.h"
+
+#include <fmt/format.h>
+
+#include "http/header_list.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+
+bool media_type_is(std::string_view value, std::string_view type) {
+  return http::equals_ignoring_case(http::trim_white_space(value.substr(0, value.find(';'))), type);
+}
+
+bool is_success(int status) { return status >= 200 && status < 300; }
+
+// A short media type is safe to show; anything else is not.
+std::string shown_type(std::string_view value) {
+  std::string_view type = http::trim_white_space(value.substr(0, value.find(';')));
+  if (type.empty()) return "no content type";
+  if (type.size() > 60) return "an unknown content type";
+  return std::string(type);
+}
+
+// What a status without an MCP error in its body means.
+HttpFault fault_of_status(int status) {
+  switch (status) {
+    case 401: return {EndReason::unauthorized, "refused the credentials (401)", false};
+    case 403: return {EndReason::forbidden, "refused access (403)", false};
+    case 429: return {EndReason::rate_limited, "limits the rate of requests (429)", false};
+    case 502:
+    case 503:
+    case 504: return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
+    default: break;
+  }
+  if (status >= 300 && status < 400) {
+    return {EndReason::upstream_protocol, fmt::format("answered with a redirect ({}), which is not followed", status), false};
+  }
+  return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status), false};
+}
+
+}  // namespace
+
+HttpMessages::HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes, MessagesOwner& owner)
+    : pool_(pool), max_message_bytes_(max_message_bytes), owner_(&owner) {
+  transfer_ = std::make_unique<HttpTransfer>(pool, std::move(request), *this);
+}
+
+void HttpMessages::close() {
+  owner_ = nullptr;
+  if (!transfer_) return;
+  transfer_->close();
+  retire(pool_.loop(), std::move(transfer_));
+}
+
+void HttpMessages::finish_quietly() {
+  owner_ = nullptr;
+  if (transfer_) HttpTransfer::finish_quietly(std::move(transfer_));
+}
+
+void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
+  status_ = info.status;
+  std::string_view type = info.headers.get("Content-Type");
+  std::string_view coding = info.headers.get("Content-Encoding");
+  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
+    return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
+  }
+  json_ = media_type_is(type, "application/json");
+  if (is_success(status_) && media_type_is(type, "text/event-stream")) {
+    sse_ = std::make_unique<http::SseParser>(
+        http::SseLimits{static_cast<size_t>(max_message_bytes_) + 64, static_cast<size_t>(max_message_bytes_)});
+    transfer_->unlimited_body();
+  } else if (is_success(status_) && status_ != 202 && status_ != 204 && !json_ && info.headers.get("Content-Length") != "0") {
+    return fail(EndReason::upstream_protocol, fmt::format("answered with {}, not with MCP", shown_type(type)));
+  }
+  owner_->on_messages_open(*this, info);
+}
+
+void HttpMessages::on_transfer_body(std::string_view bytes) {
+  if (sse_) {
+    sse_->append(bytes);
+    return read_events();
+  }
+  // Of what is no JSON nothing is kept.
+  if (json_) body_.append(bytes);
+}
+
+void HttpMessages::read_events() {
+  while (owner_ != nullptr) {
+    switch (sse_->next()) {
+      case http::SseParser::Next::need_more: return;
+      case http::SseParser::Next::failed:
+        return fail(EndReason::upstream_protocol, fmt::format("sent a message of more than {} bytes (limits.maxMessageBytes)",
+                                                              max_message_bytes_));
+      case http::SseParser::Next::event: break;
+    }
+    http::SseEvent event = sse_->take_event();
+    if (event.data.empty() || event.event != "message") continue;  // priming, or no MCP
+    auto message = mcp::Message::parse(std::move(event.data));
+    if (!message) {
+      return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
+    }
+    owner_->on_message(*this, std::move(*message));
+  }
+}
+
+void HttpMessages::on_transfer_complete() {
+  if (sse_) {
+    MessagesEnd done;
+    done.status = status_;
+    done.is_stream = true;
+    return end(std::move(done));
+  }
+  if (!is_success(status_)) return refused();
+  if (json_ && !body_.empty()) {
+    auto message = mcp::Message::parse(std::move(body_));
+    if (!message) return fail(EndReason::upstream_protocol, "sent a broken answer: " + message.error().text);
+    owner_->on_message(*this, std::move(*message));
+    if (owner_ == nullptr) return;
+  }
+  MessagesEnd done;
+  done.status = status_;
+  end(std::move(done));
+}
+
+// The body of a refusal may hold an MCP error, which says more than the status.
+void HttpMessages::refused() {
+  if (json_) {
+    auto message = mcp::Message::parse(std::move(body_));
+    if (message && message->kind() == mcp::MessageKind::error) {
+      owner_->on_message(*this, std::move(*message));
+      if (owner_ == nullptr) return;
+    }
+  }
+  MessagesEnd refusal;
+  refusal.kind = MessagesEnd::Kind::refused;
+  refusal.status = status_;
+  refusal.fault = fault_of_status(status_);
+  end(std::move(refusal));
+}
+
+void HttpMessages::on_transfer_failed(const HttpFault& fault) {
+  // A refusal whose body was cut off is still a refusal.
+  if (status_ != 0 && !is_success(status_) && !json_) return refused();
+  MessagesEnd broken;
+  broken.kind = MessagesEnd::Kind::failed;
+  broken.status = status_;
+  broken.fault = fault;
+  broken.is_stream = sse_ != nullptr;
+  end(std::move(broken));
+}
+
+void HttpMessages::fail(EndReason reason, std::string text) {
+  MessagesEnd broken;
+  broken.kind = MessagesEnd::Kind::failed;
+  broken.status = status_;
+  broken.fault = {reason, std::move(text), false};
+  end(std::move(broken));
+}
+
+void HttpMessages::end(MessagesEnd end) {
+  MessagesOwner* owner = owner_;
+  owner_ = nullptr;
+  if (transfer_) {
+    transfer_->close();
+    retire(pool_.loop(), std::move(transfer_));
+  }
+  if (owner != nullptr) owner->on_messages_end(*this, end);
+}
+
+}  // namespace lineward::upstream

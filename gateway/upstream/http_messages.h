@@ -1,0 +1,84 @@
+// One HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events (2026-07-28
+// and 2025-11-25 streamable HTTP). Judges what is no MCP; knows neither eras nor ids.
+//
+// Owned by a call, an errand or a session, which may close() it in any callback and frees it at the end of the turn.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "http/sse_parser.h"
+#include "mcp/message.h"
+#include "upstream/http_pool.h"
+
+namespace lineward::upstream {
+
+// How a response ended.
+struct MessagesEnd {
+  enum class Kind : uint8_t {
+    complete,  // in order, with a status 2xx
+    refused,   // with another status; what MCP said in its body was given out before
+    failed     // broken, or no MCP
+  };
+  Kind kind = Kind::complete;
+  int status = 0;        // 0: no response
+  HttpFault fault;       // of `refused` and `failed`
+  bool is_stream = false;
+};
+
+class HttpMessages;
+
+class MessagesOwner {
+ public:
+  virtual void on_messages_sent(HttpMessages&) {}     // as HttpTransferOwner's
+  virtual void on_messages_drained(HttpMessages&) {}
+  virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
+  virtual void on_message(HttpMessages& from, mcp::Message message) = 0;
+  virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
+
+ protected:
+  ~MessagesOwner() = default;
+};
+
+class HttpMessages final : public HttpTransferOwner {
+ public:
+  HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes, MessagesOwner& owner);
+  ~HttpMessages() { close(); }
+  HttpMessages(const HttpMessages&) = delete;
+  HttpMessages& operator=(const HttpMessages&) = delete;
+
+  void close();
+  // The owner has what it wanted; the rest may still come, so that the connection can be used again.
+  void finish_quietly();
+  bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
+  int status() const { return status_; }
+  bool is_stream() const { return sse_ != nullptr; }
+  // What the event stream named last, for a reconnect.
+  std::string last_event_id() const { return sse_ ? sse_->last_event_id() : std::string(); }
+  std::optional<std::chrono::milliseconds> retry() const { return sse_ ? sse_->retry() : std::nullopt; }
+
+ private:
+  void on_transfer_sent() override { owner_->on_messages_sent(*this); }
+  void on_transfer_drained() override { owner_->on_messages_drained(*this); }
+  void on_transfer_head(const http::ResponseInfo& info) override;
+  void on_transfer_body(std::string_view bytes) override;
+  void on_transfer_complete() override;
+  void on_transfer_failed(const HttpFault& fault) override;
+  void read_events();
+  void refused();
+  void end(MessagesEnd end);
+  void fail(mcp::EndReason reason, std::string text);
+
+  HttpPool& pool_;
+  uint64_t max_message_bytes_;
+  MessagesOwner* owner_;
+  std::unique_ptr<HttpTransfer> transfer_;
+  std::unique_ptr<http::SseParser> sse_;
+  std::string body_;
+  int status_ = 0;
+  bool json_ = false;
+};
+
+}  // namespace lineward::upstream

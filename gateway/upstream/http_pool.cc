@@ -1,0 +1,250 @@
+#include "upstream/http_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "http/char_class.h"
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long, and how much, a response may still be read that nobody waits for.
+constexpr milliseconds kQuietTime{1000};
+constexpr size_t kQuietBytes = 64 * 1024;
+constexpr size_t kMostFinishing = 64;
+constexpr milliseconds kSweepEvery{1000};
+constexpr milliseconds kRefreshEvery{30000};
+
+void append_header(std::string& out, std::string_view name, std::string_view value) {
+  if (name.empty() || !std::all_of(name.begin(), name.end(), http::is_tchar)) return;
+  out += name;
+  out += ": ";
+  for (char c : value) {
+    if (!http::is_control(c) || c == '\t') out += c;
+  }
+  out += "\r\n";
+}
+
+}  // namespace
+
+// ---- one transfer ---------------------------------------------------------------------------------------------------
+
+HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner)
+    : pool_(pool), request_(std::move(request)), owner_(&owner) {
+  begin(false);
+}
+
+void HttpTransfer::begin(bool fresh) {
+  if (!fresh) connection_ = pool_.take_idle();
+  reused_ = connection_ != nullptr;
+  if (!connection_) connection_ = pool_.open();
+  connection_->set_owner(this);
+  if (!reused_) return;
+  // Even a connection that is there is told of later: nothing calls back from inside a constructor.
+  pool_.loop().defer([this, weak = std::weak_ptr<bool>(alive_)] {
+    if (!weak.expired() && !closed_ && reused_ && !sent_) on_connected();
+  });
+}
+
+void HttpTransfer::on_connected() {
+  sent_ = true;
+  connection_->send(pool_.render_head(request_), reused_ ? request_.body : std::move(request_.body));
+  owner_->on_transfer_sent();
+}
+
+void HttpTransfer::on_request_drained() {
+  if (!quiet_) owner_->on_transfer_drained();
+}
+
+void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
+  if (!quiet_) owner_->on_transfer_head(info);
+}
+
+void HttpTransfer::on_response_body(std::string_view bytes) {
+  if (!quiet_) return owner_->on_transfer_body(bytes);
+  quiet_bytes_ += bytes.size();
+  if (quiet_bytes_ > kQuietBytes) end_quietly();
+}
+
+void HttpTransfer::on_response_complete() {
+  auto connection = std::move(connection_);
+  connection->set_owner(nullptr);
+  if (connection->reusable()) {
+    pool_.give_back(std::move(connection));
+  } else {
+    connection->close();
+    retire(pool_.loop(), std::move(connection));
+  }
+  closed_ = true;
+  if (quiet_) return end_quietly();
+  owner_->on_transfer_complete();
+}
+
+void HttpTransfer::on_connection_failed(const HttpFault& fault) {
+  retire(pool_.loop(), std::move(connection_));
+  if (quiet_) return end_quietly();
+  if (reused_ && fault.nothing_sent) {
+    // It was closed just when we wanted to use it.
+    sent_ = false;
+    return begin(true);
+  }
+  closed_ = true;
+  owner_->on_transfer_failed(fault);
+}
+
+void HttpTransfer::unlimited_body() {
+  if (connection_) connection_->unlimited_body();
+}
+
+void HttpTransfer::close() {
+  if (connection_) {
+    connection_->close();
+    retire(pool_.loop(), std::move(connection_));
+  }
+  closed_ = true;
+}
+
+void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
+  HttpPool& pool = transfer->pool_;
+  if (transfer->closed_ || pool.finishing_.size() >= kMostFinishing) {
+    transfer->close();
+    return retire(pool.loop(), std::move(transfer));
+  }
+  transfer->quiet_ = true;
+  transfer->owner_ = nullptr;
+  transfer->patience_ = std::make_unique<net::Timer>(pool.loop());
+  transfer->patience_->start(kQuietTime, [t = transfer.get()] { t->end_quietly(); });
+  pool.let_finish(std::move(transfer));
+}
+
+void HttpTransfer::end_quietly() {
+  patience_->stop();
+  close();
+  pool_.finished(*this);
+}
+
+// ---- the pool -------------------------------------------------------------------------------------------------------
+
+HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls, PoolOptions options)
+    : loop_(loop), url_(url), tls_(std::move(tls)), options_(std::move(options)), sweeper_(loop) {
+  if (url.unix_path.empty()) resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port);
+  refreshed_ = loop.now();
+}
+
+HttpPool::~HttpPool() {
+  close_idle();
+  finishing_.clear();
+}
+
+void HttpPool::close_idle() {
+  for (auto& entry : idle_) {
+    entry.connection->close();
+    retire(loop_, std::move(entry.connection));
+  }
+  idle_.clear();
+  sweeper_.stop();
+  std::vector<std::unique_ptr<HttpTransfer>> finishing;
+  finishing.swap(finishing_);
+  for (auto& transfer : finishing) {
+    transfer->close();
+    retire(loop_, std::move(transfer));
+  }
+}
+
+std::unique_ptr<HttpConnection> HttpPool::take_idle() {
+  refresh_addresses();
+  while (!idle_.empty()) {
+    Idle entry = std::move(idle_.back());
+    idle_.pop_back();
+    entry.connection->when_lost(nullptr);
+    if (entry.until > loop_.now() && entry.connection->quiet()) return std::move(entry.connection);
+    entry.connection->close();
+    retire(loop_, std::move(entry.connection));
+  }
+  return nullptr;
+}
+
+std::unique_ptr<HttpConnection> HttpPool::open() {
+  auto connection = std::make_unique<HttpConnection>(loop_, url_, options_.limits);
+  connection->connect(resolver_.get(), tls_, options_.connect_timeout);
+  return connection;
+}
+
+void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
+  milliseconds until = loop_.now() + connection->idle_limit();
+  if (idle_.size() >= options_.idle_connections || until <= loop_.now()) {
+    connection->close();
+    return retire(loop_, std::move(connection));
+  }
+  HttpConnection* kept = connection.get();
+  kept->when_lost([this, kept] {
+    // The server may be another one by now: look again before the next connection.
+    if (resolver_) resolver_->forget();
+    drop(*kept);
+  });
+  idle_.push_back({std::move(connection), until});
+  if (!sweeper_.running()) sweeper_.start(kSweepEvery, [this] { sweep(); });
+}
+
+void HttpPool::drop(const HttpConnection& connection) {
+  auto found = std::find_if(idle_.begin(), idle_.end(),
+                            [&](const Idle& entry) { return entry.connection.get() == &connection; });
+  if (found == idle_.end()) return;
+  found->connection->close();
+  retire(loop_, std::move(found->connection));
+  idle_.erase(found);
+}
+
+void HttpPool::sweep() {
+  for (auto entry = idle_.begin(); entry != idle_.end();) {
+    if (entry->until > loop_.now()) {
+      ++entry;
+      continue;
+    }
+    entry->connection->close();
+    retire(loop_, std::move(entry->connection));
+    entry = idle_.erase(entry);
+  }
+  if (!idle_.empty()) sweeper_.start(kSweepEvery, [this] { sweep(); });
+}
+
+// Connections to an address that its name no longer has are not used again.
+void HttpPool::refresh_addresses() {
+  if (!resolver_ || refreshing_ || loop_.now() - refreshed_ < kRefreshEvery || !resolver_->known().empty()) return;
+  refreshing_ = true;
+  resolver_->ask([this](const Result<net::Addresses>& answer) {
+    refreshing_ = false;
+    refreshed_ = loop_.now();
+    if (!answer) return;
+    std::vector<const HttpConnection*> gone;
+    for (const Idle& entry : idle_) {
+      bool there = std::any_of(answer->begin(), answer->end(), [&](const net::Address& address) {
+        return address.text == entry.connection->address();
+      });
+      if (!there) gone.push_back(entry.connection.get());
+    }
+    for (const HttpConnection* connection : gone) drop(*connection);
+  });
+}
+
+void HttpPool::let_finish(std::unique_ptr<HttpTransfer> transfer) { finishing_.push_back(std::move(transfer)); }
+
+void HttpPool::finished(HttpTransfer& transfer) {
+  auto found = std::find_if(finishing_.begin(), finishing_.end(), [&](const auto& t) { return t.get() == &transfer; });
+  if (found == finishing_.end()) return;
+  retire(loop_, std::move(*found));
+  finishing_.erase(found);
+}
+
+std::string HttpPool::render_head(const HttpRequest& request) const {
+  std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, url_.target, url_.host_header);
+  for (const http::OutHeader& header : request.headers) append_header(out, header.name, header.value);
+  if (request.method == "POST") out += fmt::format("Content-Length: {}\r\n", request.body.size());
+  out += "\r\n";
+  return out;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,129 @@
+// The connections to one HTTP server: those that carry a request belong to its transfer, the idle ones wait here to
+// be used again. A connection that was cut, half read, or on which anything unexpected came is never used again.
+//
+// One per HTTP upstream, which owns it; transfers hold a reference and die before it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http/writer.h"
+#include "net/resolver.h"
+#include "upstream/http_connection.h"
+
+namespace lineward::upstream {
+
+struct HttpRequest {
+  std::string_view method = "POST";
+  std::vector<http::OutHeader> headers;  // framing and Host are the pool's
+  std::string body;
+};
+
+class HttpTransferOwner {
+ public:
+  // A connection is there, and the request on its way: it cannot be taken back any more.
+  virtual void on_transfer_sent() = 0;
+  // All of it went to the kernel.
+  virtual void on_transfer_drained() = 0;
+  virtual void on_transfer_head(const http::ResponseInfo& info) = 0;
+  virtual void on_transfer_body(std::string_view bytes) = 0;
+  // One of these two is the last.
+  virtual void on_transfer_complete() = 0;
+  virtual void on_transfer_failed(const HttpFault& fault) = 0;
+
+ protected:
+  ~HttpTransferOwner() = default;
+};
+
+class HttpPool;
+
+// One request and its response. Its owner may close() it in any callback, and frees it at the end of the turn.
+class HttpTransfer final : public HttpConnectionOwner {
+ public:
+  HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner);
+  ~HttpTransfer() { close(); }
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+
+  void unlimited_body();
+  bool sent() const { return sent_; }
+  // Gives up: its connection is closed at once. Nothing is called any more.
+  void close();
+  // Lets the rest of the response come, so that the connection can be used again; not for long, and not much of it.
+  // The owner hears nothing any more.
+  static void finish_quietly(std::unique_ptr<HttpTransfer> transfer);
+
+ private:
+  void begin(bool fresh);
+  void on_connected() override;
+  void on_request_drained() override;
+  void on_response_head(const http::ResponseInfo& info) override;
+  void on_response_body(std::string_view bytes) override;
+  void on_response_complete() override;
+  void on_connection_failed(const HttpFault& fault) override;
+  void end_quietly();
+
+  HttpPool& pool_;
+  HttpRequest request_;
+  HttpTransferOwner* owner_;
+  std::unique_ptr<HttpConnection> connection_;
+  bool reused_ = false;
+  bool sent_ = false;
+  bool closed_ = false;
+  bool quiet_ = false;      // nobody wants the rest
+  size_t quiet_bytes_ = 0;
+  std::unique_ptr<net::Timer> patience_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+struct PoolOptions {
+  std::chrono::milliseconds connect_timeout{5000};
+  size_t idle_connections = 32;
+  http::ResponseLimits limits;
+};
+
+class HttpPool {
+ public:
+  HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls, PoolOptions options);
+  ~HttpPool();
+  HttpPool(const HttpPool&) = delete;
+  HttpPool& operator=(const HttpPool&) = delete;
+
+  net::Loop& loop() { return loop_; }
+  const HttpUrl& url() const { return url_; }
+  size_t idle() const { return idle_.size(); }
+  // Closes what is idle or about to be.
+  void close_idle();
+
+ private:
+  friend class HttpTransfer;
+  struct Idle {
+    std::unique_ptr<HttpConnection> connection;
+    std::chrono::milliseconds until;
+  };
+  // An idle one, or null.
+  std::unique_ptr<HttpConnection> take_idle();
+  std::unique_ptr<HttpConnection> open();
+  void give_back(std::unique_ptr<HttpConnection> connection);
+  void let_finish(std::unique_ptr<HttpTransfer> transfer);
+  void finished(HttpTransfer& transfer);
+  void drop(const HttpConnection& connection);
+  void sweep();
+  void refresh_addresses();
+  std::string render_head(const HttpRequest& request) const;
+
+  net::Loop& loop_;
+  const HttpUrl& url_;
+  std::shared_ptr<net::TlsContext> tls_;
+  PoolOptions options_;
+  std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
+  std::vector<Idle> idle_;                   // the one used last is at the end
+  std::vector<std::unique_ptr<HttpTransfer>> finishing_;
+  net::Timer sweeper_;
+  std::chrono::milliseconds refreshed_{0};
+  bool refreshing_ = false;
+};
+
+}  // namespace lineward::upstream

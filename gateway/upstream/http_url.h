@@ -1,0 +1,24 @@
+// Where an HTTP server is: http://host[:port]/path, https://…, or unix:/path/of/socket[:/path] (path /mcp when it
+// names none). RFC 3986; no user, no fragment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace lineward::upstream {
+
+struct HttpUrl {
+  bool tls = false;
+  std::string host;         // without brackets
+  uint16_t port = 80;
+  std::string unix_path;    // not empty: a Unix socket
+  std::string target;       // path and query, starts with '/'
+  std::string host_header;  // "example.com", "[::1]:8080", "localhost"
+};
+
+Result<HttpUrl> parse_http_url(std::string_view text);
+
+}  // namespace lineward::upstream

@@ -1,0 +1,363 @@
+#include "upstream/instance_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A process that lived this long did start properly: the next start counts as the first again.
+constexpr milliseconds kStable{10000};
+// So many starts in a row may come to nothing before those who listen are told that it is over.
+constexpr uint32_t kListenRestarts = 6;
+
+milliseconds backoff_after(const config::Restart& restart, uint32_t failures) {
+  if (failures == 0) return milliseconds(0);
+  auto wait = restart.backoff * (1ll << std::min(failures - 1, 20u));
+  wait = std::min<milliseconds>(wait, restart.max_backoff);
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return wait * std::uniform_int_distribution<int>(80, 120)(random) / 100;
+}
+
+}  // namespace
+
+InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home,
+                             GroupPlan plan)
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      home_(home),
+      plan_(std::move(plan)),
+      session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
+      initialize_params_(plan_.initialize_params),
+      backoff_(loop) {}
+
+InstanceGroup::~InstanceGroup() = default;
+
+// ---- calls ----------------------------------------------------------------------------------------------------------
+
+void InstanceGroup::enqueue(StdioCall& call) {
+  call.group = plan_.key;
+  queue_.push_back(&call);
+  home_.schedule_pump();
+}
+
+void InstanceGroup::withdraw(StdioCall& call) {
+  std::erase(queue_, &call);
+  listens_.close(call, ready_instance());
+}
+
+bool InstanceGroup::wants_pump() const { return !queue_.empty() || (!listens_.empty() && instances_.empty()); }
+
+size_t InstanceGroup::in_flight() const {
+  size_t sum = 0;
+  for (const auto& instance : instances_) sum += instance->in_flight();
+  return sum;
+}
+
+void InstanceGroup::pump() {
+  // Somebody listens: a process is needed even while nobody calls.
+  if (queue_.empty() && instances_.empty() && !listens_.empty()) start_instance();
+  bool full = false;
+  for (size_t at = 0; at < queue_.size();) {
+    StdioCall& call = *queue_[at];
+    if (!call.is_listen() && !home_.room_in_flight()) {
+      full = true;
+      break;
+    }
+    bool waits_for_place = false;
+    StdioInstance* instance = pick(call, waits_for_place);
+    if (instance == nullptr) {
+      full = full || waits_for_place;
+      // Behind a call that waits for a process of its own, others may go on; behind one that waits for the only
+      // process they cannot.
+      if (!plan_.exclusive || queue_.empty()) break;
+      ++at;
+      continue;
+    }
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (handled_here(*instance, call)) continue;
+    remember(call);
+    instance->send(call);
+  }
+  for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
+    call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
+  }
+}
+
+StdioInstance* InstanceGroup::ready_instance() const {
+  for (const auto& instance : instances_) {
+    if (instance->state() == StdioInstance::State::ready) return instance.get();
+  }
+  return nullptr;
+}
+
+StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full) {
+  bool asks = plan_.exclusive && mcp::may_ask(call.request.method);
+  bool coming_up = false;
+  for (const auto& instance : instances_) {
+    if (asks && instance->asking() > 0) {
+      full = true;
+      continue;
+    }
+    if (instance->takes(call)) return instance.get();
+    if (instance->state() == StdioInstance::State::ready) {
+      full = true;  // its pipe is full
+    } else {
+      coming_up = true;
+    }
+  }
+  if (coming_up || instances_.size() >= plan_.most_instances) return nullptr;
+  StdioInstance* started = start_instance();
+  if (started != nullptr) full = false;
+  return nullptr;  // not before it is up
+}
+
+// What the server must be told again by a process that takes over.
+void InstanceGroup::remember(const StdioCall& call) {
+  if (!session_) return;
+  const mcp::Message& message = call.request.message;
+  std::string params(message.raw(Field::params));
+  switch (call.request.method) {
+    case Method::initialize: initialize_params_ = std::move(params); break;
+    case Method::logging_set_level: level_params_ = std::move(params); break;
+    case Method::resources_subscribe: subscriptions_[message.text(Field::params_uri)] = std::move(params); break;
+    case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
+    default: break;
+  }
+}
+
+// What a ready legacy process need not be asked: who it is, and the listens it does not know.
+bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
+  if (!own_handshake()) return false;
+  bool modern = call.request.client_era == mcp::Era::modern;
+  std::string text;
+  if (modern && call.is_listen()) {
+    listens_.open(call, instance);
+    return true;
+  }
+  if (modern && call.request.method == Method::server_discover) {
+    text = mcp::discover_answer(instance.legacy_server());
+  } else if (!modern && call.request.method == Method::initialize) {
+    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", instance.initialize_result());
+  } else {
+    return false;
+  }
+  auto answer = mcp::Message::parse(std::move(text));
+  if (answer) {
+    call.answer(std::move(*answer));
+  } else {
+    call.fail({mcp::EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
+  }
+  return true;
+}
+
+void InstanceGroup::forward(mcp::Era client_era, const mcp::Message& message) {
+  StdioInstance* instance = ready_instance();
+  if (instance == nullptr) return;
+  if (own_handshake() && client_era == mcp::Era::legacy) return;  // nobody's own process
+  if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true)) return;
+  instance->write(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes());
+}
+
+// ---- processes ------------------------------------------------------------------------------------------------------
+
+StdioInstance* InstanceGroup::start_instance() {
+  if (home_.stopping()) return nullptr;
+  bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
+  if (session_ && !clients_own && initialize_params_.empty()) {
+    fail_queue({mcp::EndReason::upstream_protocol, fmt::format("this session was never initialised by {}", server_.name)});
+    return nullptr;
+  }
+  if (loop_.now() < not_before_) {
+    if (!backoff_.running()) backoff_.start(not_before_ - loop_.now(), [this] { home_.schedule_pump(); });
+    return nullptr;
+  }
+  if (!home_.room_for_instance(*this)) {
+    if (instances_.empty()) {
+      fail_queue({mcp::EndReason::queue_full,
+                  fmt::format("{} runs {} processes and none is idle (instances)", server_.name, server_.instances)});
+    }
+    return nullptr;
+  }
+  InstancePlan plan;
+  plan.era = plan_.era;
+  // A new session's own `initialize` is the handshake; later processes of the session get the same one from us.
+  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
+  instances_.push_back(std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  instances_.back()->start();
+  return instances_.back().get();
+}
+
+StdioInstance* InstanceGroup::oldest_idle() const {
+  StdioInstance* oldest = nullptr;
+  if (!queue_.empty() || !listens_.empty()) return nullptr;
+  for (const auto& instance : instances_) {
+    if (!instance->idle()) continue;
+    if (oldest == nullptr || instance->last_used() < oldest->last_used()) oldest = instance.get();
+  }
+  return oldest;
+}
+
+void InstanceGroup::end_idle(milliseconds longer_than) {
+  std::vector<StdioInstance*> idle;
+  bool keep_one = !listens_.empty();
+  for (const auto& instance : instances_) {
+    if (!instance->idle() || loop_.now() - instance->last_used() <= longer_than) continue;
+    if (keep_one && instance->state() == StdioInstance::State::ready) {
+      keep_one = false;
+      continue;
+    }
+    idle.push_back(instance.get());
+  }
+  for (StdioInstance* instance : idle) instance->stop({mcp::EndReason::cancelled_drain, "was idle", {}});
+}
+
+void InstanceGroup::on_instance_ready(StdioInstance& instance) {
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(instance.pid())},
+              {"era", mcp::name(instance.era())},
+              {"group", plan_.key.substr(0, 64)}});
+  restore(instance);
+  home_.schedule_pump();
+}
+
+// A process that takes over from one that died is told what its clients had asked for.
+void InstanceGroup::restore(StdioInstance& instance) {
+  if (!listens_.empty() && instances_.size() == 1) listens_.restore(instance);
+  if (!session_ || instance.initialize_result().empty()) return;
+  initialized_sent_ = true;
+  if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
+  for (const auto& [uri, params] : subscriptions_) instance.send_own("resources/subscribe", params);
+}
+
+void InstanceGroup::on_instance_free(StdioInstance& instance) {
+  if (plan_.per_call && instance.idle() && queue_.empty()) return home_.group_served(*this);
+  home_.schedule_pump();
+}
+
+void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
+  if (answer.kind() == mcp::MessageKind::error) initialize_params_.clear();
+}
+
+void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  if (scope_ != nullptr) {
+    return scope_->on_scope_message(std::move(message), only ? std::optional(only->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request) return question(instance, std::move(message));
+  Method method = mcp::method_of(message.method());
+  if (method == Method::cancelled) {
+    // A server takes a question back.
+    if (StdioCall* owner = plan_.exclusive ? instance.asking_call() : nullptr) owner->message(std::move(message));
+    return;
+  }
+  if (listens_.notify(message)) return;
+  if (only != nullptr && method == Method::message) {
+    // A modern call gets the log lines it asked for, at its level.
+    auto wanted = mcp::log_level(only->request.message.text(Field::meta_log_level));
+    auto level = mcp::log_level(message.text(Field::params_level));
+    bool modern = only->request.client_era == mcp::Era::modern;
+    if (!modern || (wanted && level && *level >= *wanted)) only->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+}
+
+// A server's question where no session stands behind the process. The one call that may ask owns it.
+void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
+  Method method = mcp::method_of(message.method());
+  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
+               method == Method::roots_list;
+  StdioCall* owner = known && plan_.exclusive ? instance.asking_call() : nullptr;
+  // Without capabilities nothing but the only call in flight can have asked: it is told what was missing.
+  if (owner == nullptr && known && method != Method::roots_list && !plan_.exclusive) owner = instance.asking_call();
+  if (owner != nullptr) return owner->message(std::move(message));
+  std::string answer;
+  if (method == Method::roots_list) {
+    std::string roots;
+    for (const auto& root : server_.roots) {
+      roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
+    }
+    answer = fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots);
+  } else {
+    answer = mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "no single client stands behind this process");
+  }
+  instance.write(std::move(answer));
+}
+
+void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) {
+  auto found = std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
+  if (found == instances_.end()) return;
+  bool was_ready = instance.was_ready();
+  milliseconds lived = loop_.now() - instance.started_at();
+  home_.take_leaving(std::move(*found));
+  instances_.erase(found);
+  if (ready_instance() == nullptr) listens_.lost();
+  if (scope_ != nullptr) scope_->on_scope_reset();
+  if (end.reason != mcp::EndReason::cancelled_drain) {
+    failures_ = lived > kStable && was_ready ? 1 : failures_ + 1;
+    not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
+    log::write(log::Level::warn, "upstream.down",
+               {{"upstream", server_.name},
+                {"pid", static_cast<int64_t>(instance.pid())},
+                {"why", end.text},
+                {"stderr", end.last_stderr},
+                {"next_start_ms", (not_before_ - loop_.now()).count()}});
+    // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens stay:
+    // they are opened again, until the budget for that is used up.
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
+    if (!was_ready && instances_.empty()) fail_queue(failure);
+    if (failures_ > kListenRestarts) {
+      fail_listens(failure);
+      for (StdioCall* call : listens) call->fail(failure);
+      listens.clear();
+    }
+    home_.instance_lost();
+  }
+  for (StdioCall* call : listens) {
+    if (home_.stopping()) {
+      call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+    } else {
+      queue_.push_back(call);
+    }
+  }
+  home_.schedule_pump();
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void InstanceGroup::fail_queue(const core::Failure& failure) {
+  std::deque<StdioCall*> queue;
+  queue.swap(queue_);
+  for (StdioCall* call : queue) call->fail(failure);
+}
+
+void InstanceGroup::fail_listens(const core::Failure& failure) {
+  for (StdioCall* call : listens_.calls()) {
+    listens_.close(*call, nullptr);
+    call->fail(failure);
+  }
+}
+
+void InstanceGroup::close(std::string_view why) {
+  scope_ = nullptr;
+  core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
+  fail_queue(failure);
+  fail_listens(failure);
+  std::vector<StdioInstance*> all;
+  for (const auto& instance : instances_) all.push_back(instance.get());
+  for (StdioInstance* instance : all) instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+}
+
+}  // namespace lineward::upstream

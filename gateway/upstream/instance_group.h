@@ -1,0 +1,117 @@
+// Callers of a stdio server that may share processes, and those processes: the queue before them, starts with backoff,
+// what a new process must be told that an old one knew (BEHAVIOUR 5).
+//
+// Owned by a StdioUpstream, retired at the end of a loop turn.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "upstream/legacy_listens.h"
+#include "upstream/stdio_instance.h"
+
+namespace lineward::upstream {
+
+class InstanceGroup;
+
+// What a group needs from its upstream.
+class GroupHome {
+ public:
+  // May one more process be started? Ends an idle one of another group where that helps.
+  virtual bool room_for_instance(const InstanceGroup& asking) = 0;
+  virtual bool room_in_flight() const = 0;
+  virtual bool stopping() const = 0;
+  virtual void schedule_pump() = 0;
+  // A process is ending; free it when it is gone.
+  virtual void take_leaving(std::unique_ptr<StdioInstance> instance) = 0;
+  virtual void instance_gone(StdioInstance& instance) = 0;
+  virtual void instance_lost() = 0;  // it was not told to go
+  virtual void group_served(InstanceGroup& group) = 0;  // a group for one call is done
+
+ protected:
+  ~GroupHome() = default;
+};
+
+struct GroupPlan {
+  std::string key;
+  mcp::Era era = mcp::Era::modern;
+  // Legacy: parameters for Lineward's own `initialize`. Empty: the client's own (a session).
+  std::string initialize_params;
+  // The clients declared capabilities: one process works on one call that may ask at a time, so that every question
+  // has an owner.
+  bool exclusive = false;
+  bool per_call = false;
+  uint32_t most_instances = 1;
+};
+
+class InstanceGroup final : public InstanceOwner {
+ public:
+  InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home, GroupPlan plan);
+  ~InstanceGroup();
+
+  const std::string& key() const { return plan_.key; }
+  void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
+
+  void enqueue(StdioCall& call);
+  void withdraw(StdioCall& call);
+  // Sends what can be sent, starts what must be started.
+  void pump();
+  bool wants_pump() const;
+  void forward(mcp::Era client_era, const mcp::Message& message);
+  // Ends everything: calls, listens, processes.
+  void close(std::string_view why);
+
+  size_t instances() const { return instances_.size(); }
+  size_t in_flight() const;
+  size_t queued() const { return queue_.size(); }
+  bool unused() const { return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr; }
+  // The idle process that was used longest ago, or null.
+  StdioInstance* oldest_idle() const;
+  void end_idle(std::chrono::milliseconds longer_than);
+
+  // InstanceOwner
+  void on_instance_ready(StdioInstance& instance) override;
+  void on_instance_free(StdioInstance& instance) override;
+  void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
+  void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
+  void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) override;
+  void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
+
+ private:
+  bool own_handshake() const { return !session_ && plan_.era == mcp::Era::legacy; }
+  // A process for this call: one that may take it, else one that is coming up, else a new one.
+  StdioInstance* pick(const StdioCall& call, bool& full);
+  StdioInstance* start_instance();
+  StdioInstance* ready_instance() const;
+  bool handled_here(StdioInstance& instance, StdioCall& call);
+  void remember(const StdioCall& call);
+  void restore(StdioInstance& instance);
+  void fail_queue(const core::Failure& failure);
+  void fail_listens(const core::Failure& failure);
+  void question(StdioInstance& instance, mcp::Message message);
+
+  net::Loop& loop_;
+  net::Spawner& spawner_;
+  const config::Server& server_;
+  GroupHome& home_;
+  GroupPlan plan_;
+  const bool session_;                // the client's own `initialize` makes the first process
+  core::ScopeOwner* scope_ = nullptr; // of a legacy session
+  std::vector<std::unique_ptr<StdioInstance>> instances_;
+  std::deque<StdioCall*> queue_;
+  LegacyListens listens_;             // of modern clients on a legacy server
+  // What a session's next process must be told.
+  std::string initialize_params_;
+  bool initialized_sent_ = false;
+  std::string level_params_;
+  std::unordered_map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
+  uint32_t failures_ = 0;             // starts in a row that came to nothing
+  std::chrono::milliseconds not_before_{0};
+  net::Timer backoff_;
+};
+
+}  // namespace lineward::upstream
