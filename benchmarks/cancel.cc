@@ -1,6 +1,6 @@
-// From "the client goes away" to "the server has read the cancel", in a loop. A modern client closes its connection;
-// a legacy one, whose closing means nothing, posts notifications/cancelled. The stdio server writes both times of each
-// call into a file (BENCH_CANCEL_FILE). Prints one line of JSON.
+// From "the client goes away" to "the server has read the cancel", in a loop. A modern client closes its
+// connection; a legacy one, whose closing means nothing, posts notifications/cancelled. The stdio server
+// writes both times of each call into a file (BENCH_CANCEL_FILE). Prints one line of JSON.
 //
 //   bench-cancel PORT modern|legacy FILE COUNT
 #include <fcntl.h>
@@ -39,7 +39,8 @@ class Journal {
     auto latest = Clock::now() + kPatience;
     do {
       char chunk[4096];
-      for (ssize_t n; (n = read(fd_, chunk, sizeof chunk)) > 0;) text_.append(chunk, static_cast<size_t>(n));
+      for (ssize_t n; (n = read(fd_, chunk, sizeof chunk)) > 0;)
+        text_.append(chunk, static_cast<size_t>(n));
       size_t at = text_.find(wanted);
       if (at != std::string::npos && text_.find('\n', at) != std::string::npos) {
         return std::atoll(text_.c_str() + at + wanted.size());
@@ -78,7 +79,8 @@ class Probe {
     if (target_.era == Era::modern) return true;
     other_ = connect_to(target_.port, true);
     HttpAnswer answer;
-    if (other_ < 0 || !send_all(other_, initialize_request(target_, id_++)) || !read_answer(other_, answer)) return false;
+    if (other_ < 0 || !send_all(other_, initialize_request(target_, id_++)) || !read_answer(other_, answer))
+      return false;
     session_ = answer.session();
     return send_all(other_, notification(target_, session_, "notifications/initialized", "{}")) &&
            read_answer(other_, answer);
@@ -100,7 +102,8 @@ class Probe {
       close(fd);
     } else {
       HttpAnswer answer;
-      send_all(other_, notification(target_, session_, "notifications/cancelled", fmt::format(R"({{"requestId":{}}})", id)));
+      send_all(other_, notification(target_, session_, "notifications/cancelled",
+                                    fmt::format(R"({{"requestId":{}}})", id)));
       read_answer(other_, answer);
     }
     auto read_at = journal_.wait("cancelled", nonce);
@@ -132,7 +135,9 @@ int run(const Target& target, const char* file, int count) {
   }
   std::sort(times.begin(), times.end());
   auto quantile = [&](double q) {
-    return times.empty() ? 0.0 : times[std::min(times.size() - 1, static_cast<size_t>(q * static_cast<double>(times.size())))];
+    return times.empty() ? 0.0
+                         : times[std::min(times.size() - 1,
+                                          static_cast<size_t>(q * static_cast<double>(times.size())))];
   };
   fmt::print(R"({{"error":{},"cancels":{},"missed":{},"p50_us":{:.1f},"p99_us":{:.1f}}})"
              "\n",

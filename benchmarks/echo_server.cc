@@ -1,7 +1,9 @@
-// A stdio MCP server that costs next to nothing, so that what is measured is the gateway in front of it. Both eras.
+// A stdio MCP server that costs next to nothing, so that what is measured is the gateway in front of it. Both
+// eras.
 //
 //   echo   answers at once with the nonce of its arguments
-//   slow   never answers; it writes "started NONCE NS" and, when it is cancelled, "cancelled NONCE NS" into the file
+//   slow   never answers; it writes "started NONCE NS" and, when it is cancelled, "cancelled NONCE NS" into
+//   the file
 //          BENCH_CANCEL_FILE (CLOCK_MONOTONIC, in nanoseconds)
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -83,10 +85,12 @@ class Server {
   }
 
   void result(const Message& request, std::string_view members, bool modern) {
-    fmt::format_to(std::back_inserter(out_), R"({{"jsonrpc":"2.0","id":{},"result":{{{})", request.raw(Field::id), members);
+    fmt::format_to(std::back_inserter(out_), R"({{"jsonrpc":"2.0","id":{},"result":{{{})",
+                   request.raw(Field::id), members);
     if (modern) {
       fmt::format_to(std::back_inserter(out_),
-                     R"(,"resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{}}})", kInfo);
+                     R"(,"resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{}}})",
+                     kInfo);
     }
     out_ += "}}\n";
   }
@@ -96,11 +100,14 @@ class Server {
     switch (lineward::mcp::method_of(request.method())) {
       case Method::tools_call: return on_tool(request, modern);
       case Method::ping: return result(request, R"("_meta":{})", false);
-      case Method::tools_list: return result(request, fmt::format(R"("tools":{},"ttlMs":60000,"cacheScope":"public")", kTools), modern);
+      case Method::tools_list:
+        return result(request, fmt::format(R"("tools":{},"ttlMs":60000,"cacheScope":"public")", kTools),
+                      modern);
       case Method::server_discover:
-        return result(request,
-                      R"("supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public")",
-                      true);
+        return result(
+            request,
+            R"("supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public")",
+            true);
       case Method::initialize:
         return result(request,
                       fmt::format(R"("protocolVersion":{},"capabilities":{{"tools":{{}}}},"serverInfo":{})",
@@ -131,4 +138,6 @@ class Server {
 
 }  // namespace
 
-int main() { return Server().run(); }
+int main() {
+  return Server().run();
+}

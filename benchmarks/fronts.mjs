@@ -9,6 +9,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const peer = (path) => join(root, 'tests/peers/node_modules', path);
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGTERM')));
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () => process.exit(2));
+
 const SESSIONS = 100; // one process for each legacy session, and some to spare
 
 /** The configuration that the command line cannot express: more processes than the default allows. */
@@ -26,7 +30,7 @@ function linewardConfig({ folder, server, port, isolation, level }) {
 
 const lineward = (options) => [join(options.build, 'lineward'), 'run', '--config', linewardConfig(options)];
 
-/** name, the note under the table, the eras it is measured in, and the command. */
+/** name, the note under the table, the eras it is measured in (all), those it never gets far in (none), the command. */
 export const FRONTS = [
   {
     name: 'lineward',
@@ -47,6 +51,7 @@ export const FRONTS = [
   {
     name: 'supergateway',
     peer: true,
+    bounded: ['modern'], // so few calls a second that BENCH_SECONDS ends every run
     note: '--stateful --logLevel none; in the modern era it starts a server process for each call',
     command: ({ server, port }) => [
       process.execPath,
@@ -96,8 +101,10 @@ export async function start(front, options) {
     stdio: 'ignore',
     env: { ...process.env, BENCH_CANCEL_FILE: journal, NODE_ENV: 'production' },
   });
+  running.add(child);
   let ended = false;
   const gone = new Promise((resolve) => child.once('exit', () => resolve((ended = true))));
+  gone.then(() => running.delete(child));
   const stop = async () => {
     if (!ended) child.kill('SIGTERM');
     await Promise.race([gone, sleep(15_000, null, { ref: false })]);

@@ -1,4 +1,5 @@
-// One HTTP/1.1 response, read in pieces, and the JSON-RPC answer in it: as plain JSON or as an event of a stream.
+// One HTTP/1.1 response, read in pieces, and the JSON-RPC answer in it: as plain JSON or as an event of a
+// stream.
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,29 @@ std::string slurp(const std::string& path) {
   return out.str();
 }
 
+// Calls visit(number) for each entry of a folder under /proc whose name is a number.
+template <class F>
+void for_each_number(const std::string& path, F&& visit) {
+  DIR* folder = opendir(path.c_str());
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    long number = std::atol(entry->d_name);
+    if (number > 0) visit(static_cast<pid_t>(number));
+  }
+  closedir(folder);
+}
+
+// What the threads have run, to the nanosecond; 0 where the kernel does not say.
+double exact_cpu(pid_t pid) {
+  double seconds = 0;
+  std::string tasks = fmt::format("/proc/{}/task", pid);
+  for_each_number(tasks, [&](pid_t thread) {
+    seconds +=
+        static_cast<double>(std::atoll(slurp(fmt::format("{}/{}/schedstat", tasks, thread)).c_str())) / 1e9;
+  });
+  return seconds;
+}
+
 // Fields 4 (parent), 14 and 15 (user and system ticks) of /proc/PID/stat.
 bool read_stat(pid_t pid, Process& out) {
   std::string text = slurp(fmt::format("/proc/{}/stat", pid));
@@ -44,14 +67,10 @@ bool read_stat(pid_t pid, Process& out) {
 
 std::map<pid_t, Process> all_processes() {
   std::map<pid_t, Process> out;
-  DIR* folder = opendir("/proc");
-  if (folder == nullptr) return out;
-  while (const dirent* entry = readdir(folder)) {
-    pid_t pid = static_cast<pid_t>(std::atol(entry->d_name));
+  for_each_number("/proc", [&](pid_t pid) {
     Process process;
-    if (pid > 0 && read_stat(pid, process)) out.emplace(pid, process);
-  }
-  closedir(folder);
+    if (read_stat(pid, process)) out.emplace(pid, process);
+  });
   return out;
 }
 
@@ -64,7 +83,9 @@ void add_memory(pid_t pid, Cost& cost) {
   }
 }
 
-std::string command_line(pid_t pid) { return slurp(fmt::format("/proc/{}/cmdline", pid)); }
+std::string command_line(pid_t pid) {
+  return slurp(fmt::format("/proc/{}/cmdline", pid));
+}
 
 }  // namespace
 
@@ -82,12 +103,14 @@ Cost cost_of(pid_t root, std::string_view marker) {
       std::string line = command_line(pid);
       front = line == own || line.find(marker) == std::string::npos;
     }
+    double exact = exact_cpu(pid);
+    double cpu = exact > 0 ? exact : found->second.cpu;
     if (front) {
-      cost.front_cpu += found->second.cpu;
+      cost.front_cpu += cpu;
       add_memory(pid, cost);
       ++cost.front_processes;
     } else {
-      cost.server_cpu += found->second.cpu;
+      cost.server_cpu += cpu;
       ++cost.server_processes;
     }
     for (const auto& [child, process] : processes) {

@@ -17,8 +17,8 @@ struct Cost {
   int server_processes = 0;
 };
 
-// `marker` stands in the command line of the stdio server. The front's own command line has it too: what looks the same
-// as the root process is the front's (a fork without exec).
+// `marker` stands in the command line of the stdio server. The front's own command line has it too: what
+// looks the same as the root process is the front's (a fork without exec).
 Cost cost_of(pid_t root, std::string_view marker);
 
 }  // namespace bench

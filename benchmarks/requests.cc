@@ -35,18 +35,21 @@ std::string call_request(const Target& target, std::string_view session, int64_t
                                 R"("io.modelcontextprotocol/clientCapabilities":{}})"
                               : "";
   std::string body = fmt::format(
-      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{{"nonce":"{}"}}{}}}}})", id,
-      tool, nonce, meta);
+      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{{"nonce":"{}"}}{}}}}})",
+      id, tool, nonce, meta);
   if (!modern) return post(target, session_headers(session), body);
-  return post(target,
-              fmt::format("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {}\r\n", tool), body);
+  return post(
+      target,
+      fmt::format("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {}\r\n", tool),
+      body);
 }
 
 std::string initialize_request(const Target& target, int64_t id) {
-  return post(target, "",
-              fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"initialize","params":{{"protocolVersion":"{}",)"
-                          R"("capabilities":{{}},"clientInfo":{{"name":"bench","version":"1.0.0"}}}}}})",
-                          id, kLegacyRevision));
+  return post(
+      target, "",
+      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"initialize","params":{{"protocolVersion":"{}",)"
+                  R"("capabilities":{{}},"clientInfo":{{"name":"bench","version":"1.0.0"}}}}}})",
+                  id, kLegacyRevision));
 }
 
 std::string notification(const Target& target, std::string_view session, std::string_view method,

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/log.h"
@@ -20,10 +21,17 @@ constexpr milliseconds kFarewell{1000};
 constexpr milliseconds kFarewellStep{10};
 constexpr milliseconds kParentCheck{500};
 
+// What a server says of itself goes to a terminal here: nothing but printable text.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (unsigned char c : text.substr(0, 200)) out += c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);
+  return out;
+}
+
 constexpr int code(cli::ExitCode exit) { return static_cast<int>(exit); }
 
 std::string command_line(const config::Server& server) {
-  std::string out = server.command;
+  std::string out = server.url.empty() ? server.command : server.url.substr(0, server.url.find('?'));
   for (const auto& arg : server.args) out += " " + arg;
   return out.size() > 100 ? out.substr(0, 97) + "..." : out;
 }
@@ -56,21 +64,24 @@ Gateway::Gateway(const config::Config& config, RunOptions options, int spawner_s
       spawner_socket_(spawner_socket),
       exchanges_(loop_, config),
       timer_(loop_),
-      parent_timer_(loop_) {}
+      parent_timer_(loop_),
+      stop_limit_(loop_) {}
 
 Gateway::~Gateway() {
-  // Calls die before the upstreams they point to, connections before the table they knock on.
+  // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
+  exchanges_.when_empty(nullptr);
+  timer_.stop();
+  parent_timer_.stop();
+  stop_limit_.stop();
   signals_.clear();
   if (front_) front_->close_all();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
-  loop_.update_time();
+  loop_.close_deferred();
   front_.reset();
   loop_.close_deferred();
   upstreams_.clear();
   loop_.close_deferred();
   spawner_.reset();
-  timer_.stop();
-  parent_timer_.stop();
   loop_.close_all();
 }
 
@@ -98,15 +109,8 @@ int Gateway::start() {
   }
   for (const auto& server : config_.servers) {
     if (server.disabled) continue;
-    auto upstream = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
-    exchanges_.add_upstream(*upstream, server);
-    if (options_.exit_with_upstream) {
-      upstream->on_lost([this] {
-        exit_code_ = code(cli::ExitCode::unavailable);
-        drain();
-      });
-    }
-    upstreams_.push_back(std::move(upstream));
+    upstreams_.push_back(make_upstream(server));
+    exchanges_.add_upstream(*upstreams_.back(), server);
   }
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGINT, [this] { on_signal(SIGINT); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
@@ -115,7 +119,26 @@ int Gateway::start() {
   return code(cli::ExitCode::ok);
 }
 
+std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& server) {
+  auto ready = [this, &server](const upstream::Verdict& verdict) { upstream_ready(server, verdict); };
+  if (!server.url.empty()) {
+    auto http = std::make_unique<upstream::HttpUpstream>(loop_, server);
+    warm_ups_.push_back([upstream = http.get(), ready] { upstream->warm_up(ready); });
+    return http;
+  }
+  auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
+  warm_ups_.push_back([upstream = stdio.get(), ready] { upstream->warm_up(ready); });
+  if (options_.exit_with_upstream) {
+    stdio->on_lost([this] {
+      exit_code_ = code(cli::ExitCode::unavailable);
+      drain();
+    });
+  }
+  return stdio;
+}
+
 void Gateway::greet() {
+  if (options_.quiet) return warm_up();
   fmt::print(stderr, "lineward {}  config: {}\n", options_.version, options_.source);
   bool unix_socket = front_->address().rfind("unix:", 0) == 0;
   std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
@@ -126,22 +149,23 @@ void Gateway::greet() {
   }
   if (served == 0) fmt::print(stderr, "  MCP      {}{}   no server is configured yet\n", base, config_.listen.path);
   std::fflush(stderr);
+  warm_up();
+}
+
+void Gateway::warm_up() {
   log::write(log::Level::info, "listen", {{"address", front_->address()}});
-  size_t index = 0;
-  for (const auto& server : config_.servers) {
-    if (server.disabled) continue;
-    upstreams_[index++]->warm_up([this, &server](const upstream::Verdict& verdict) { upstream_ready(server, verdict); });
-  }
+  for (const auto& warm_up : warm_ups_) warm_up();
 }
 
 void Gateway::upstream_ready(const config::Server& server, const upstream::Verdict& verdict) {
+  if (options_.quiet && verdict.known) return;
   if (verdict.known) {
-    fmt::print(stderr, "  ready    {}   {}   {}{}{}\n", server.name, command_line(server), mcp::name(verdict.era),
+    fmt::print(stderr, "  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)), mcp::name(verdict.era),
                verdict.versions.empty() ? "" : " " + verdict.versions.front(),
-               verdict.server.empty() ? "" : "   " + verdict.server);
+               verdict.server.empty() ? "" : "   " + printable(verdict.server));
   } else {
-    fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, verdict.failure.text);
-    if (!verdict.failure.last_stderr.empty()) fmt::print(stderr, "    stderr {}\n", verdict.failure.last_stderr);
+    fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, printable(verdict.failure.text));
+    if (!verdict.failure.last_stderr.empty()) fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
     if (options_.exit_with_upstream) {
       exit_code_ = code(cli::ExitCode::unavailable);
       drain();
@@ -177,8 +201,9 @@ void Gateway::drain() {
     front_->drain();
     exchanges_.end_listens();
     for (const auto& id : front_->sessions().ids()) {
-      if (auto* session = front_->sessions().find(id)) session->end_streams();
+      if (auto* session = front_->sessions().find(id)) session->end_get_streams();
     }
+    drain_until_ = loop_.now() + config_.shutdown.drain;
     timer_.start(config_.shutdown.drain, [this] {
       exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping and its grace is over");
     });
@@ -197,11 +222,23 @@ void Gateway::stop_upstreams() {
     if (--stopping_ == 0) finish(exit_code_);
   };
   for (auto& upstream : upstreams_) upstream->stop(one_less);
-  // The last answers are on their way: wait for the clients to take them.
-  auto deadline = loop_.now() + kFarewell;
+  // A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
+  milliseconds longest{0};
+  for (const auto& server : config_.servers) {
+    longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
+  }
+  stop_limit_.start(longest + (drain_until_ > loop_.now() ? drain_until_ - loop_.now() : milliseconds(0)) + kFarewell * 5,
+                    [this] {
+                      log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
+                      finish(exit_code_);
+                    });
+  // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace lasts.
+  auto deadline = std::max(drain_until_, loop_.now() + kFarewell);
+  auto polite = loop_.now() + kFarewell;
   auto step = std::make_shared<std::function<void()>>();
-  *step = [this, deadline, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
-    if (front_->connections() == 0 || loop_.now() >= deadline) return one_less();
+  *step = [this, deadline, polite, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
+    bool taken = front_->backlog() == 0 && loop_.now() >= polite;
+    if (front_->connections() == 0 || taken || loop_.now() >= deadline) return one_less();
     timer_.start(kFarewellStep, [again = weak.lock()] { (*again)(); });
   };
   (*step)();

@@ -12,6 +12,7 @@
 #include "net/child_process.h"
 #include "net/loop.h"
 #include "net/signals.h"
+#include "upstream/http_upstream.h"
 #include "upstream/stdio_upstream.h"
 
 namespace lineward {
@@ -36,6 +37,7 @@ class Gateway {
  private:
   int start();
   void greet();
+  void warm_up();
   void upstream_ready(const config::Server& server, const upstream::Verdict& verdict);
   void on_signal(int signal);
   void drain();
@@ -51,12 +53,17 @@ class Gateway {
   int spawner_socket_;
   net::Loop loop_;
   std::unique_ptr<net::Spawner> spawner_;
-  std::vector<std::unique_ptr<upstream::StdioUpstream>> upstreams_;
+  std::unique_ptr<core::Upstream> make_upstream(const config::Server& server);
+
+  std::vector<std::unique_ptr<core::Upstream>> upstreams_;
+  std::vector<std::function<void()>> warm_ups_;  // one for each upstream
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::HttpFront> front_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   net::Timer timer_;
   net::Timer parent_timer_;
+  net::Timer stop_limit_;
+  std::chrono::milliseconds drain_until_{0};
 };
 
 }  // namespace lineward

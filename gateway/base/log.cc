@@ -1,11 +1,15 @@
 #include "base/log.h"
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <poll.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "base/json_scan.h"
 
@@ -13,6 +17,33 @@ namespace lineward::log {
 namespace {
 
 constexpr size_t kLongestLine = 4096;
+
+// stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted rather than
+// the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
+class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
+      ++dropped_;
+      return;
+    }
+    if (dropped_ > 0) {
+      std::string note = fmt::format("(lineward dropped {} log lines that nobody read)\n", std::exchange(dropped_, 0));
+      put(note.data(), note.size());
+    }
+    put(line.data(), line.size());
+  }
+  void flush_() override {}
+
+ private:
+  static void put(const char* bytes, size_t size) {
+    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, bytes, size);
+  }
+  uint64_t dropped_ = 0;
+};
 
 struct Settings {
   Format format = Format::logfmt;
@@ -81,7 +112,7 @@ void configure(Format format, Level level, bool colour) {
   s.level = level;
   s.colour = colour;
   if (!s.sink) {
-    s.sink = std::make_shared<spdlog::logger>("lineward", std::make_shared<spdlog::sinks::stderr_sink_st>());
+    s.sink = std::make_shared<spdlog::logger>("lineward", std::make_shared<StderrSink>());
     s.sink->set_pattern("%v");
     s.sink->set_level(spdlog::level::trace);
     s.sink->flush_on(spdlog::level::trace);

@@ -190,9 +190,10 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
   return std::nullopt;
 }
 
-std::optional<Refusal> check_legacy_version(const http::HeaderList& headers) {
+std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated) {
   size_t count = headers.count("MCP-Protocol-Version");
   if (count == 0) return std::nullopt;  // 2025-03-26 did not have it
+  if (count == 1 && !negotiated.empty() && headers.get("MCP-Protocol-Version") == negotiated) return std::nullopt;
   const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
   if (count > 1 || revision == nullptr || !revision->streamable_http) {
     return Refusal{400, mcp::kInvalidRequest,
@@ -215,7 +216,7 @@ std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& 
       uint32_t seconds = 0;
       std::string_view digits = trim(item.substr(5, item.find(';') - 5));
       auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
-      if (error == std::errc() && end == digits.data() + digits.size() && seconds <= 86400) {
+      if (error == std::errc() && end == digits.data() + digits.size() && seconds > 0 && seconds <= 86400) {
         return std::chrono::seconds(seconds);
       }
     }

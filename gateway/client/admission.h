@@ -45,8 +45,8 @@ std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderLi
 std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
                                             const std::vector<std::string>& supported);
 
-// The version header of a request in a legacy session.
-std::optional<Refusal> check_legacy_version(const http::HeaderList& headers);
+// The version header of a request in a legacy session. What the session negotiated is always fine.
+std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated);
 
 // `Prefer: wait=N` in seconds (RFC 7240).
 std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& headers);

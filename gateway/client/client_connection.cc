@@ -9,11 +9,15 @@ namespace {
 using Phase = http::RequestParser::Phase;
 using Next = http::RequestParser::Next;
 
-// Requests that a client sends ahead of their answers wait here; past this we stop reading.
+// Requests that a client sends ahead of their answers wait here; one that sends more is cut. Reading never stops while
+// a request is being answered, or its client's leaving would not be seen.
 constexpr size_t kMostPipelined = 256 * 1024;
-// After a refusal we read on for a while, so that the refusal is not lost to a reset.
+// No further request is looked at while this much of the answers before it was not taken.
+constexpr size_t kMostUnsent = 64 * 1024;
+// After the last answer we wait for the client to close, so that the answer is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger{2000};
-constexpr size_t kWriteResumeBytes = 64 * 1024;
+// A client that takes nothing of its answer for this long is gone for us.
+constexpr std::chrono::milliseconds kWriteStall{30000};
 
 http::RequestLimits request_limits(const config::Listen& limits) {
   http::RequestLimits out;
@@ -52,24 +56,47 @@ void ClientConnection::on_data(std::string_view bytes) {
   if (!busy_) {
     pump();
   } else if (parser_.buffered() > kMostPipelined) {
-    stream_->pause_reading();
+    cut(mcp::EndReason::cancelled_client);
   }
 }
 
-void ClientConnection::on_end(int) {
-  // A client that goes away, with FIN or RST, takes back what it asked for.
+void ClientConnection::on_end(int error) {
+  // A client that goes away, with FIN or RST, takes back what it asked for. Only the answer that is on its way already
+  // may still reach one that closed its own side.
+  if (error == 0 && lingering_ && backlog() > 0) return;
   close();
 }
 
 void ClientConnection::on_drained() {
-  if (stream_ && !stream_->reading() && parser_.buffered() <= kMostPipelined) stream_->start_reading();
+  if (!stream_) return;
+  if (lingering_) {
+    timer_.start(kLinger, [this] { close(); });
+    return;
+  }
+  if (busy_) return;
+  timed_ = Phase::complete;  // an idle time begins when the answer is out
+  pump();
+}
+
+// While an answer is on its way nothing else is timed; a client that takes none of it is cut.
+void ClientConnection::watch_writes() {
+  last_backlog_ = backlog();
+  timer_.start(kWriteStall, [this] {
+    if (backlog() >= last_backlog_) return close();
+    watch_writes();
+  });
 }
 
 void ClientConnection::pump() {
   while (!busy_ && !lingering_ && stream_) {
+    if (backlog() > kMostUnsent) {
+      // Not one more answer before the client took some of these; on_drained() goes on.
+      stream_->pause_reading();
+      return watch_writes();
+    }
     Next next = parser_.next();
     if (next == Next::head) {
-      if (parser_.head().expect_continue) stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
+      if (parser_.head().expect_continue && handler_.wants_body(parser_.head())) stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
     }
     if (next == Next::failed) return refuse(parser_.fault());
@@ -88,6 +115,10 @@ void ClientConnection::pump() {
 
 void ClientConnection::arm() {
   Phase phase = parser_.phase();
+  if (phase == Phase::idle && backlog() > 0) {
+    timed_ = Phase::complete;
+    return watch_writes();
+  }
   if (phase == timed_) return;  // counted from the phase's start, not from the last byte
   timed_ = phase;
   std::chrono::milliseconds limit = limits_.idle_timeout;
@@ -163,6 +194,7 @@ void ClientConnection::linger() {
   lingering_ = true;
   stream_->end_writes();
   if (!stream_->reading()) stream_->start_reading();
+  if (backlog() > 0) return watch_writes();
   timer_.start(kLinger, [this] { close(); });
 }
 

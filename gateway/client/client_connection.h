@@ -22,6 +22,8 @@ class RequestHandler {
   virtual void on_request(ClientConnection& connection, std::string body) = 0;
   // The connection is closed; free it at the end of the turn.
   virtual void on_closed(ClientConnection& connection) = 0;
+  // May the body of this request be asked for (Expect: 100-continue)?
+  virtual bool wants_body(const http::RequestHead& head) const = 0;
   virtual bool draining() const = 0;
 
  protected:
@@ -50,6 +52,9 @@ class ClientConnection final : private net::StreamOwner {
   void attach(HttpReply* reply) { reply_ = reply; }
   void write(std::string bytes);
   size_t backlog() const { return stream_ ? stream_->backlog() : 0; }
+  void flush_now() {
+    if (stream_) stream_->flush_now();
+  }
   void reply_finished(bool keep_alive);
   void reply_dropped();
 
@@ -61,6 +66,7 @@ class ClientConnection final : private net::StreamOwner {
   void arm();
   void refuse(const http::RequestFault& fault);
   void linger();
+  void watch_writes();
   void close();
 
   net::Loop& loop_;
@@ -73,7 +79,8 @@ class ClientConnection final : private net::StreamOwner {
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
   HttpReply* reply_ = nullptr;
   bool busy_ = false;       // a request is being answered
-  bool lingering_ = false;  // the last answer is out; what still comes is thrown away
+  bool lingering_ = false;  // the last answer is on its way; what still comes is thrown away
+  size_t last_backlog_ = 0; // for the timer that watches a slow reader
   bool pump_scheduled_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -62,6 +62,17 @@ void HttpFront::close_all() {
   for (auto* connection : all) connection->cut(mcp::EndReason::cancelled_client);
 }
 
+bool HttpFront::wants_body(const http::RequestHead& head) const {
+  return head.method == "POST" && paths_.servers.count(std::string(head.path)) > 0 &&
+         !check_addresses(head.headers, config_, listener_ && listener_->is_loopback());
+}
+
+size_t HttpFront::backlog() const {
+  size_t sum = 0;
+  for (const auto& entry : connections_) sum += entry.second->backlog();
+  return sum;
+}
+
 std::string HttpFront::principal_of(const ClientConnection&) const { return "anonymous"; }
 
 void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
@@ -143,7 +154,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     }
     Session* session = sessions_.create(arrival.principal, server);
     if (session == nullptr) {
-      return refuse(connection, {503, 503, "too many sessions (listen.maxSessions)", {}, {}}, raw_id);
+      mcp::GatewayError full{mcp::EndReason::queue_full, "too many sessions (lineward listen.maxSessions)", server, {}};
+      return connection.respond(200, std::string(kJson), mcp::gateway_error(raw_id, full));
     }
     arrival.session = session->id;
   } else {
@@ -152,7 +164,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     if (session->upstream != server) {
       return refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
     }
-    if (auto refusal = check_legacy_version(headers)) return refuse(connection, *refusal, raw_id);
+    if (auto refusal = check_legacy_version(headers, session->revision)) return refuse(connection, *refusal, raw_id);
     arrival.session = session->id;
     arrival.revision = session->revision;
     sessions_.touch(*session);
@@ -198,10 +210,10 @@ void HttpFront::start_in_session(ClientConnection& connection, Session& session,
 
 // The connection of a session's stream; `session_header` only where the client does not know the session yet.
 std::unique_ptr<HttpReply> HttpFront::transport(ClientConnection& connection, Session& session, SessionStream& stream,
-                                                std::string session_header) {
+                                                std::string session_header, bool primes) {
   ReplyOptions options = reply_options(connection);
   options.session_header = std::move(session_header);
-  if (session.primes()) options.prime_id = stream.prime_id();
+  if (primes && session.primes()) options.prime_id = stream.prime_id();
   return std::make_unique<HttpReply>(loop_, connection, std::move(options),
                                      [this, id = session.id, number = stream.number()](mcp::EndReason why) {
                                        Session* owner = sessions_.find(id);
@@ -222,7 +234,7 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   if (era && *era == mcp::Era::legacy) {
     Session* session = session_of(connection, {});
     if (session == nullptr) return;
-    if (auto refusal = check_legacy_version(headers)) return refuse(connection, *refusal);
+    if (auto refusal = check_legacy_version(headers, session->revision)) return refuse(connection, *refusal);
     sessions_.touch(*session);
     arrival.era = mcp::Era::legacy;
     arrival.session = session->id;
@@ -277,8 +289,10 @@ void HttpFront::get(ClientConnection& connection) {
   if (stream == nullptr) {
     return refuse(connection, {405, 405, "this stream has ended, or its events are no longer kept", {}, "POST, DELETE"});
   }
-  auto renewed = transport(connection, *session, *stream, session->id);
+  // It has no event before the ones that are missing: a priming one would set the client back.
+  auto renewed = transport(connection, *session, *stream, session->id, false);
   stream->resume(after, std::move(renewed));
+  session->flush_waiting(*stream);
 }
 
 void HttpFront::remove_session(ClientConnection& connection) {

@@ -35,11 +35,14 @@ class HttpFront final : public RequestHandler {
   // No new connections; idle ones are closed, the others after their answer.
   void drain();
   size_t connections() const { return connections_.size(); }
+  // Bytes of answers that clients have not taken yet.
+  size_t backlog() const;
   void close_all();
 
  private:
   void on_request(ClientConnection& connection, std::string body) override;
   void on_closed(ClientConnection& connection) override;
+  bool wants_body(const http::RequestHead& head) const override;
   bool draining() const override { return draining_; }
 
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
@@ -53,7 +56,7 @@ class HttpFront final : public RequestHandler {
   void start(ClientConnection& connection, core::Arrival arrival);
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival);
   std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
-                                       std::string session_header);
+                                       std::string session_header, bool primes = true);
   // The session a request names, or null after it was refused.
   Session* session_of(ClientConnection& connection, std::string_view raw_id);
   ReplyOptions reply_options(ClientConnection& connection) const;

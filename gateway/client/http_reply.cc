@@ -4,9 +4,15 @@
 #include "http/writer.h"
 
 namespace lineward::client {
+namespace {
+
+constexpr uint64_t kBurst = 16;
+constexpr std::chrono::milliseconds kStall{1000};
+
+}  // namespace
 
 HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions options, Gone gone)
-    : timer_(loop), connection_(&connection), options_(std::move(options)), gone_(std::move(gone)) {
+    : loop_(loop), timer_(loop), connection_(&connection), options_(std::move(options)), gone_(std::move(gone)) {
   connection.attach(this);
   if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
 }
@@ -29,6 +35,7 @@ void HttpReply::open_stream() {
 
 void HttpReply::start_events() {
   head_sent_ = true;
+  streamed_ = true;
   keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
   http::ResponseHead head;
   head.status = 200;
@@ -43,6 +50,7 @@ void HttpReply::start_events() {
 
 void HttpReply::write(std::string bytes) {
   bytes_out_ += bytes.size();
+  if (written_ == 0) sent_at_ = loop_.now();
   written_ += bytes.size();
   boundaries_.push_back(written_);
   connection_->write(std::move(bytes));
@@ -51,12 +59,23 @@ void HttpReply::write(std::string bytes) {
 void HttpReply::piece(const std::string& event) { write(http::body_piece(event, options_.minor_version)); }
 
 // What waits behind the message being written is capped; the message being written is not, so one of any legal size
-// always gets through.
+// always gets through. A burst is not slowness: over the cap, a client is too slow when it has taken nothing for a
+// while, or when a multiple of the cap has gathered.
 bool HttpReply::too_slow() {
-  uint64_t sent = written_ - std::min<uint64_t>(written_, connection_->backlog());
-  while (!boundaries_.empty() && boundaries_.front() <= sent) boundaries_.pop_front();
-  if (boundaries_.size() < 2) return false;
-  return written_ - boundaries_.front() > options_.max_backlog_bytes;
+  auto behind = [&] {
+    uint64_t sent = written_ - std::min<uint64_t>(written_, connection_->backlog());
+    if (sent != sent_) {
+      sent_ = sent;
+      sent_at_ = loop_.now();
+    }
+    while (!boundaries_.empty() && boundaries_.front() <= sent) boundaries_.pop_front();
+    return boundaries_.size() < 2 ? 0 : written_ - boundaries_.front();
+  };
+  if (behind() <= options_.max_backlog_bytes) return false;
+  connection_->flush_now();
+  uint64_t waiting = behind();
+  if (waiting <= options_.max_backlog_bytes) return false;
+  return waiting > kBurst * options_.max_backlog_bytes || loop_.now() - sent_at_ > kStall;
 }
 
 void HttpReply::send(std::string message) { send_event(std::move(message), {}); }

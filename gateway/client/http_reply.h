@@ -51,6 +51,10 @@ class HttpReply final : public core::ReplyStream {
   // Starts the event stream now (GET streams).
   void open_stream();
   bool primed() const { return primed_; }
+  // No event was sent on it: what was answered, if anything, was plain JSON.
+  bool streamed() const { return streamed_; }
+  // The session it would have announced never came to be.
+  void refuse_session() override { options_.session_header.clear(); }
   // Nobody wants to hear of its end any more.
   void forget() { gone_ = nullptr; }
   // From the connection: it is gone.
@@ -65,6 +69,7 @@ class HttpReply final : public core::ReplyStream {
   void done();
   bool too_slow();
 
+  net::Loop& loop_;
   net::Timer timer_;
   ClientConnection* connection_;
   ReplyOptions options_;
@@ -73,9 +78,12 @@ class HttpReply final : public core::ReplyStream {
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;
   bool primed_ = false;
+  bool streamed_ = false;
   bool quiet_ = true;  // nothing was written since the last tick
   uint64_t bytes_out_ = 0;
   uint64_t written_ = 0;             // bytes handed to the connection
+  uint64_t sent_ = 0;                // of those, what the kernel had when we last looked
+  std::chrono::milliseconds sent_at_{0};
   std::deque<uint64_t> boundaries_;  // where each message ends, counted as written_
 };
 

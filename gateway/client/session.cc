@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/check.h"
@@ -61,6 +62,11 @@ void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(Ses
   HttpReply& opened = *transport;
   stream.attach(std::move(transport));
   opened.open_stream();
+  flush_waiting(stream);
+}
+
+void Session::flush_waiting(SessionStream& stream) {
+  if (std::find(get_streams_.begin(), get_streams_.end(), stream.number()) == get_streams_.end()) return;
   while (!waiting_.empty() && stream.attached()) {
     waiting_bytes_ -= waiting_.front().size();
     std::string message = std::move(waiting_.front());
@@ -97,6 +103,12 @@ void Session::end_streams() {
   std::vector<SessionStream*> all;
   for (auto& [number, stream] : streams_) all.push_back(stream.get());
   for (SessionStream* stream : all) stream->finish_empty();
+}
+
+void Session::end_get_streams() {
+  for (uint32_t number : std::vector<uint32_t>(get_streams_)) {
+    if (SessionStream* stream = find_stream(number)) stream->finish_empty();
+  }
 }
 
 bool Session::to_stream(const std::string& message) {

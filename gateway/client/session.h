@@ -43,7 +43,11 @@ class Session {
   SessionStream* find_stream(uint32_t number);
   // The stream that an event id belongs to, when it can go on behind that event; sets `after`.
   SessionStream* resumable(std::string_view event_id, uint64_t& after);
+  // What waits for a GET stream goes out on this one, if it is one.
+  void flush_waiting(SessionStream& stream);
   void end_streams();
+  // The GET streams alone: draining lets the calls under way finish.
+  void end_get_streams();
   // To exactly one GET stream.
   bool to_stream(const std::string& message);
   // Waits, bounded, for a GET stream to come; the oldest is dropped for the newest. False when one was dropped.

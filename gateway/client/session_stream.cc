@@ -90,6 +90,12 @@ void SessionStream::finish(std::string message, int status) {
   if (finished_) return;
   finished_ = true;
   gone_ = nullptr;
+  bool resumable = ids_sent_ || (transport_ && (transport_->primed() || transport_->streamed()));
+  if (!resumable && transport_) {
+    // A plain JSON answer: nothing of it can be asked for again.
+    transport_->finish_event(std::move(message), status, event_id(last_event_ + 1));
+    return over_(number_);
+  }
   uint64_t event = keep(message);
   if (transport_) transport_->finish_event(std::move(message), status, event_id(event));
   linger();

@@ -75,6 +75,13 @@ struct Server {
   Stop stop;
   CancelMode cancel = CancelMode::send;
   StdoutMode stdout_mode = StdoutMode::tolerant;
+  // A server over Streamable HTTP instead of a command: http://…, https://… or unix:/socket[:/path].
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;  // on every request; values may be secrets: never log them
+  std::vector<std::string> forward_headers;                  // names of client headers that are passed on
+  std::string ca_file;                                       // PEM; empty: the system's authorities
+  std::string client_cert;                                   // PEM
+  std::string client_key;                                    // PEM; empty: in client_cert
   std::vector<std::string> roots;   // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;

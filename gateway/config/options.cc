@@ -139,6 +139,21 @@ std::string_view check_command(const Value& value) {
   return value.text.empty() ? "the command is empty" : std::string_view();
 }
 
+// The rest of a URL is judged by who connects.
+std::string_view check_url(const Value& value) {
+  std::string_view text = value.text;
+  if (text.empty()) return {};
+  bool known = text.substr(0, 7) == "http://" || text.substr(0, 8) == "https://" || text.substr(0, 6) == "unix:/";
+  if (!known) return "a url begins with http://, https:// or unix:/";
+  for (char c : text) {
+    if (c <= ' ' || c >= 0x7f || c == '#') return "a url holds no space, no # and nothing but ASCII";
+  }
+  if (text.substr(0, text.find_first_of("/?", 8)).find('@') != std::string_view::npos) {
+    return "a url holds no user; put credentials into headers: Authorization";
+  }
+  return {};
+}
+
 void listen_rows(std::vector<Option>& rows) {
   using L = Listen;
   constexpr auto k = &Config::listen;
@@ -213,6 +228,19 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
   rows.push_back(row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::flag, "true", {},
                                       "false: it gets only PATH HOME LANG TZ TMPDIR and `env`."));
+  rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
+                              "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
+                              check_url));
+  rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
+                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced."));
+  rows.push_back(row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
+                                          "HTTP: names of client headers that are passed on to it."));
+  rows.push_back(row<&S::ca_file>("mcpServers.*.caFile", Kind::text, "", {},
+                                  "HTTPS: authorities to trust instead of the system's, PEM."));
+  rows.push_back(row<&S::client_cert>("mcpServers.*.clientCert", Kind::text, "", {},
+                                      "HTTPS: the certificate to show it, PEM with its chain."));
+  rows.push_back(row<&S::client_key>("mcpServers.*.clientKey", Kind::text, "", {},
+                                     "HTTPS: its key, PEM; not needed when it is in clientCert."));
   rows.push_back(
       choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
                                "Which MCP it speaks; auto asks server/discover, then initialize."));

@@ -83,7 +83,11 @@ bool TreeReader::read_client_word(const Member& member, Server& server, HttpSign
   static constexpr std::array<std::string_view, 3> kUrls = {"url", "httpUrl", "serverUrl"};
   static constexpr std::array<std::string_view, 3> kTypes = {"type", "transportType", "transport"};
   if (is_one_of(kUrls, member.key)) {
-    http.url = &member;
+    set_option(*find_option("mcpServers.*.url"), member.value, server);
+    if (member.value.kind != NodeKind::null && !member.value.text.empty()) http.url = &member;
+  } else if (member.key == "headers") {
+    http.headers = &member;
+    set_option(*find_option("mcpServers.*.headers"), member.value, server);
   } else if (is_one_of(kTypes, member.key)) {
     read_type(member, http);
   } else if (member.key == "enabled") {
@@ -99,11 +103,9 @@ bool TreeReader::read_client_word(const Member& member, Server& server, HttpSign
       add("unknown-option", "'timeout' is not an option here", member).hint =
           "did you mean 'timeouts.maxDuration'?";
     }
-  } else if (member.key == "headers" || is_client_matter(member.key)) {
-    if (member.key == "headers" && http.url != nullptr) return true;
-    std::string why = member.key == "headers" ? "concerns HTTP servers only" : "concerns the client only";
-    add("ignored-option", fmt::format("'{}' {} and is ignored", member.key, why), member).severity =
-        Severity::info;
+  } else if (is_client_matter(member.key)) {
+    add("ignored-option", fmt::format("'{}' concerns the client only and is ignored", member.key), member)
+        .severity = Severity::info;
   } else {
     return false;
   }
@@ -117,9 +119,10 @@ void TreeReader::read_type(const Member& member, HttpSigns& http) {
     add("wrong-type", fmt::format("'{}' takes one word: stdio", member.key), member.value);
   } else if (is_one_of(kHttp, member.value.text)) {
     http.type = &member;
+    http.sse = member.value.text == "sse";
   } else if (member.value.text != "stdio") {
     add("unknown-choice", fmt::format("'{}' is not a type of server", clip(member.value.text)), member.value)
-        .hint = "write stdio, or remove it";
+        .hint = "write stdio or http, or remove it";
   }
 }
 
@@ -128,10 +131,10 @@ void TreeReader::read_enabled(const Member& member, Server& server) {
   if (read_scalar(*find_option("mcpServers.*.disabled"), member.value, value)) server.disabled = !value.flag;
 }
 
-// The only place that turns HTTP upstreams away.
-void TreeReader::http_not_built(const Member& server, const Member& sign) {
+// The only place that turns HTTP+SSE upstreams away.
+void TreeReader::sse_not_built(const Member& server, const Member& sign) {
   add("not-built",
-      fmt::format("HTTP upstreams are not built yet: '{}' can only be a server with a command",
+      fmt::format("HTTP+SSE upstreams are not built yet: '{}' can be Streamable HTTP (type: http) or a command",
                   clip(server.key)),
       sign)
       .hint = "remove the server, or add disabled: true";
@@ -139,16 +142,32 @@ void TreeReader::http_not_built(const Member& server, const Member& sign) {
 
 void TreeReader::finish_server(const Member& member, Server& server, const HttpSigns& http) {
   const Node& node = member.value;
-  const Member* sign = http.url != nullptr ? http.url : http.type;
-  if (sign != nullptr) {
-    if (!server.disabled) http_not_built(member, *sign);
-  } else if (node.find("command") == nullptr && !server.disabled) {
-    add("missing-option", fmt::format("server '{}' has no command", clip(member.key)), member).hint =
-        "add command: and args:";
+  const Member* command = node.find("command");
+  bool wanted = http.headers != nullptr && !http.headers->value.members.empty();
+  if (wanted && http.url == nullptr) {
+    add("ignored-option", "'headers' concerns HTTP servers only and is ignored", *http.headers).severity =
+        Severity::info;
+  }
+  if (server.disabled) {
+    // Never started: may be anything.
+  } else if (http.sse) {
+    sse_not_built(member, *http.type);
+  } else if (http.url != nullptr && command != nullptr) {
+    add("two-servers", fmt::format("server '{}' has a command and a url", clip(member.key)), *http.url).hint =
+        "remove one of them";
+  } else if (http.type != nullptr && http.url == nullptr) {
+    add("missing-option", fmt::format("server '{}' has no url", clip(member.key)), *http.type).hint =
+        "add url: http://…";
+  } else if (http.url == nullptr && command == nullptr) {
+    add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member).hint =
+        "add command: and args:, or url:";
   }
   check_command(node, server);
   check_timeouts(node, server);
   if (!server.env_file.empty()) merge_env_file(node, server);
+  for (std::string* file : {&server.ca_file, &server.client_cert, &server.client_key}) {
+    if (!file->empty()) *file = resolve_path(*file, sources_.directory);
+  }
 }
 
 void TreeReader::check_command(const Node& server_node, const Server& server) {

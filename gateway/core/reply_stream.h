@@ -21,6 +21,8 @@ class ReplyStream {
   // False when nothing but the answer can be delivered (the client takes no event stream, or is gone).
   virtual bool can_send() const = 0;
   virtual uint64_t bytes_out() const = 0;
+  // An `initialize` failed: its answer names no session.
+  virtual void refuse_session() {}
 };
 
 }  // namespace lineward::core

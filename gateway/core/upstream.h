@@ -68,6 +68,8 @@ struct CallRequest {
   mcp::Method method = mcp::Method::other;
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
+  // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders` names).
+  std::vector<std::pair<std::string, std::string>> headers;
   uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
 };
 

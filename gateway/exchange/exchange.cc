@@ -146,6 +146,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 }
 
 void Exchange::final_message(mcp::Message message) {
+  answered_by_server_ = true;
   int status = mcp::response_status(arrival_.era, message);
   int code = 0;
   EndReason reason = EndReason::ok;
@@ -158,7 +159,9 @@ void Exchange::final_message(mcp::Message message) {
     reason = EndReason::input_required;
   }
   if (arrival_.method == Method::initialize) {
-    home_.session_opened(*this, message.kind() == mcp::MessageKind::result ? &message : nullptr);
+    bool opened = message.kind() == mcp::MessageKind::result;
+    if (!opened) reply_->refuse_session();
+    home_.session_opened(*this, opened ? &message : nullptr);
   }
   if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
     auto cut = mcp::Message::parse(mcp::with_versions(message, Field::result_supported_versions,
@@ -187,6 +190,7 @@ void Exchange::on_call_failed(const core::Failure& failure) {
 void Exchange::client_gone(EndReason why) {
   if (ended()) return;
   if (call_) call_->cancel(why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
+  if (arrival_.method == Method::initialize) home_.session_opened(*this, nullptr);
   end(why);
 }
 
@@ -314,7 +318,10 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
   error.call_id = call_id_;
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
-  if (arrival_.method == Method::initialize) home_.session_opened(*this, nullptr);
+  if (arrival_.method == Method::initialize) {
+    reply_->refuse_session();
+    home_.session_opened(*this, nullptr);
+  }
   reply_->finish(mcp::gateway_error(raw_id_, error), 200);
   end(reason, mcp::row(reason).code);
 }

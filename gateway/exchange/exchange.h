@@ -61,6 +61,7 @@ class Exchange final : public core::CallOwner {
   bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
   bool ended() const { return step_ == Step::ended; }
+  bool answered_by_server() const { return answered_by_server_; }
 
  private:
   enum class Step : uint8_t { admitted, route, await_upstream, ended };
@@ -102,6 +103,7 @@ class Exchange final : public core::CallOwner {
   std::chrono::milliseconds queued_for_{0};
   uint32_t open_questions_ = 0;
   bool acknowledged_ = false;  // a listen
+  bool answered_by_server_ = false;
 };
 
 }  // namespace lineward::exchange

@@ -58,6 +58,8 @@ void ExchangeTable::retire(Exchange& exchange) {
   core::ExchangeId id = exchange.id();
   const std::string& session_id = exchange.arrival().session;
   if (!session_id.empty()) {
+    auto link = links_.find(session_id);
+    if (link != links_.end()) link->second->exchange_ended(id, exchange.answered_by_server());
     auto ids = by_session_.find(session_id);
     if (ids != by_session_.end()) {
       std::erase(ids->second, id);

@@ -53,37 +53,80 @@ void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t>
 }
 
 void SessionLink::question(mcp::Message message, Exchange* on) {
-  if (questions_.size() >= kMostQuestions) {
-    auto refusal = mcp::Message::parse(mcp::error_message(
-        message.raw(Field::id), -32603, fmt::format("{} questions of this session are open already", kMostQuestions)));
-    if (refusal) upstream_.forward(scope_, mcp::Era::legacy, *refusal);
-    return;
+  if (questions_.size() >= kMostQuestions && !drop_orphan()) {
+    return refuse(message.raw(Field::id), fmt::format("{} questions of this session are open already", kMostQuestions));
   }
   int64_t id = next_id_++;
   std::string ours = mcp::with_id(message, std::to_string(id));
   Question question{std::string(message.raw(Field::id)), {}};
   if (on != nullptr && on->ask(ours)) {
     question.on = on->id();
+    question.waiting.push_back(on->id());
   } else {
     client::Session* session = finder_.session(scope_.session);
     if (session == nullptr) return;
     if (!session->to_stream(ours)) session->keep_for_stream(ours);
     // Nobody can say which call asked: the clocks of all that may have stand still.
     for (Exchange* exchange : finder_.of_session(scope_.session)) {
-      if (exchange->may_be_asked()) exchange->asked();
+      if (!exchange->may_be_asked()) continue;
+      exchange->asked();
+      question.waiting.push_back(exchange->id());
     }
   }
   questions_.emplace(id, std::move(question));
 }
 
 void SessionLink::closed(const Question& question) {
-  if (question.on) {
-    if (Exchange* exchange = finder_.find(question.on)) exchange->answered();
-    return;
+  for (core::ExchangeId id : question.waiting) {
+    if (Exchange* exchange = finder_.find(id)) exchange->answered();
   }
-  for (Exchange* exchange : finder_.of_session(scope_.session)) {
-    if (exchange->may_be_asked()) exchange->answered();
+}
+
+// Tells the client that it need not answer any more.
+void SessionLink::tell_cancelled(int64_t id, const Question& question, std::string_view reason) {
+  std::string message = fmt::format(
+      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})", id,
+      json::quote(reason));
+  Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
+  client::Session* session = finder_.session(scope_.session);
+  if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
+}
+
+void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
+  // A server may finish a call and still await the answer to what it asked meanwhile: such questions stay open. One
+  // that was told of a cancel awaits nothing.
+  if (server_finished) return;
+  for (auto entry = questions_.begin(); entry != questions_.end();) {
+    if (!(entry->second.on == id)) {
+      ++entry;
+      continue;
+    }
+    int64_t asked = entry->first;
+    Question question = std::move(entry->second);
+    entry = questions_.erase(entry);
+    tell_cancelled(asked, question, "the call it belongs to has ended");
   }
+}
+
+// Makes room by giving up the oldest question whose call is over; false when there is none.
+bool SessionLink::drop_orphan() {
+  for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
+    bool waited_for = false;
+    for (core::ExchangeId id : entry->second.waiting) waited_for = waited_for || finder_.find(id) != nullptr;
+    if (waited_for) continue;
+    int64_t asked = entry->first;
+    Question question = std::move(entry->second);
+    questions_.erase(entry);
+    tell_cancelled(asked, question, "too many questions are open");
+    refuse(question.server_id, "nobody answered this question in time");
+    return true;
+  }
+  return false;
+}
+
+void SessionLink::refuse(std::string_view server_id, std::string_view why) {
+  auto refusal = mcp::Message::parse(mcp::error_message(server_id, -32603, why));
+  if (refusal) upstream_.forward(scope_, mcp::Era::legacy, *refusal);
 }
 
 void SessionLink::answer(const mcp::Message& answer) {
@@ -121,12 +164,7 @@ void SessionLink::on_scope_reset() {
   auto lost = std::move(questions_);
   questions_.clear();
   for (const auto& [id, question] : lost) {
-    std::string message = fmt::format(
-        R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"the server's process ended"}}}})",
-        id);
-    Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
-    client::Session* session = finder_.session(scope_.session);
-    if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
+    tell_cancelled(id, question, "the server's process ended");
     closed(question);
   }
 }

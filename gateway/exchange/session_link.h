@@ -33,6 +33,9 @@ class SessionLink final : public core::ScopeOwner {
   void on_scope_reset() override;
   // The client answers a question; unknown ones are dropped.
   void answer(const mcp::Message& answer);
+  // An exchange ends: the questions on its stream can no longer be answered there.
+  // A server that has finished the call is told; one that was sent a cancel knows.
+  void exchange_ended(core::ExchangeId id, bool server_finished);
   const core::Scope& scope() const { return scope_; }
   core::Upstream& upstream() const { return upstream_; }
 
@@ -40,11 +43,15 @@ class SessionLink final : public core::ScopeOwner {
   struct Question {
     std::string server_id;     // as the server wrote it
     core::ExchangeId on;       // the exchange whose stream carries it; none: a GET stream
+    std::vector<core::ExchangeId> waiting;  // whose clocks stand still for it
   };
   void question(mcp::Message message, Exchange* on);
   void withdrawn(const mcp::Message& cancelled);
   Exchange* stream_for(std::optional<uint64_t> only_call);
+  bool drop_orphan();
+  void refuse(std::string_view server_id, std::string_view why);
   void closed(const Question& question);
+  void tell_cancelled(int64_t id, const Question& question, std::string_view reason);
 
   ExchangeFinder& finder_;
   core::Upstream& upstream_;

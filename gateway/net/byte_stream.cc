@@ -105,7 +105,7 @@ void ByteStream::ended(int error) {
 }
 
 void ByteStream::write(std::string bytes) {
-  if (bytes.empty() || closed() || ending_writes_) return;
+  if (bytes.empty() || closed() || ending_writes_ || shut_) return;
   backlog_ += bytes.size();
   queue_.push_back(std::move(bytes));
   schedule_flush();
@@ -127,8 +127,10 @@ void ByteStream::schedule_flush() {
   });
 }
 
-void ByteStream::flush() {
-  while (!writing_ && !queue_.empty() && !closed()) {
+// Gives the kernel what it takes now. 0, or the error; `partial` is how much of the first piece is gone already.
+int ByteStream::try_send(size_t& partial) {
+  partial = 0;
+  while (!queue_.empty()) {
     std::array<uv_buf_t, kMostPieces> buffers;
     unsigned count = 0;
     for (auto& piece : queue_) {
@@ -136,22 +138,39 @@ void ByteStream::flush() {
       buffers[count++] = uv_buf_init(piece.data(), static_cast<unsigned>(piece.size()));
     }
     int sent = uv_try_write(raw(), buffers.data(), count);
-    if (sent < 0 && sent != UV_EAGAIN) {
-      queue_.clear();
-      backlog_ = 0;
-      if (farewell_) return farewell_done();
-      ended(sent);
-      return;
-    }
-    size_t left = sent > 0 ? static_cast<size_t>(sent) : 0;
+    if (sent == UV_EAGAIN || sent == 0) return 0;
+    if (sent < 0) return sent;
+    size_t left = static_cast<size_t>(sent);
     backlog_ -= left;
     sent_ += left;
     while (left > 0 && left >= queue_.front().size()) {
       left -= queue_.front().size();
       queue_.pop_front();
     }
+    partial = left;
+    if (left > 0) return 0;
+  }
+  return 0;
+}
+
+void ByteStream::flush_now() {
+  if (writing_ || ended_ || closed()) return;
+  size_t partial = 0;
+  if (try_send(partial) != 0) return schedule_flush();  // it will meet the error again, where it may tell
+  if (partial > 0) queue_.front().erase(0, partial);
+}
+
+void ByteStream::flush() {
+  while (!writing_ && !queue_.empty() && !closed()) {
+    size_t left = 0;
+    if (int error = try_send(left); error != 0) {
+      queue_.clear();
+      backlog_ = 0;
+      if (farewell_) return farewell_done();
+      ended(error);
+      return;
+    }
     if (queue_.empty()) break;
-    if (left == 0 && sent > 0) continue;  // whole pieces went out and more are waiting
     // The kernel's buffer is full: hand the rest to libuv, which goes on when there is room.
     auto* request = new WriteRequest;
     request->request.data = request;
@@ -161,7 +180,8 @@ void ByteStream::flush() {
       request->pieces.push_back(std::move(queue_.front()));
       queue_.pop_front();
     }
-    count = 0;
+    std::array<uv_buf_t, kMostPieces> buffers;
+    unsigned count = 0;
     for (auto& piece : request->pieces) {
       size_t skip = count == 0 ? left : 0;
       buffers[count++] = uv_buf_init(piece.data() + skip, static_cast<unsigned>(piece.size() - skip));
@@ -189,7 +209,8 @@ void ByteStream::flush() {
     if (ending_writes_) {
       auto* request = new uv_shutdown_t;
       if (uv_shutdown(request, raw(), [](uv_shutdown_t* r, int) { delete r; }) != 0) delete request;
-      return;
+      ending_writes_ = false;
+      shut_ = true;
     }
     if (owner_) owner_->on_drained();
   }
@@ -223,10 +244,16 @@ void ByteStream::close_after_writes(std::unique_ptr<ByteStream> stream, millisec
   ByteStream* self = stream.release();  // owns itself from here on; farewell_done() ends it
   self->owner_ = nullptr;
   self->pause_reading();
+  self->loop_.farewells_.insert(self);
   self->farewell_ = std::make_unique<Timer>(self->loop_);
   self->farewell_->start(patience, [self] { self->farewell_done(); });
 }
 
-void ByteStream::farewell_done() { delete this; }
+void ByteStream::farewell_done() {
+  loop_.farewells_.erase(this);
+  delete this;
+}
+
+void ByteStream::abandon(ByteStream* stream) { delete stream; }
 
 }  // namespace lineward::net

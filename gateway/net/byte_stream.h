@@ -46,6 +46,8 @@ class ByteStream {
   bool reading() const { return reading_; }
 
   void write(std::string bytes);
+  // Offers what is queued to the kernel at once rather than at the end of the turn. Never calls back.
+  void flush_now();
   // Bytes not yet taken by the kernel.
   size_t backlog() const { return backlog_; }
   // Bytes the kernel took, or may have taken, since the beginning.
@@ -66,6 +68,7 @@ class ByteStream {
   struct WriteRequest;
   explicit ByteStream(Loop& loop) : loop_(loop) {}
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
+  int try_send(size_t& partial);
   void flush();
   void schedule_flush();
   void written(WriteRequest* request, int status);
@@ -84,9 +87,14 @@ class ByteStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for the one deferred flush
   bool flush_scheduled_ = false;
   bool ending_writes_ = false;
+  bool shut_ = false;
   // Set by close_after_writes(): the stream owns itself until it is done.
   std::unique_ptr<Timer> farewell_;
   void farewell_done();
+
+ public:
+  // For Loop: ends a stream that owns itself.
+  static void abandon(ByteStream* stream);
 };
 
 }  // namespace lineward::net

@@ -3,6 +3,7 @@
 #include <uv.h>
 
 #include "base/check.h"
+#include "net/byte_stream.h"
 #include "net/handle.h"
 
 namespace lineward::net {
@@ -36,6 +37,8 @@ void Loop::stop() { uv_stop(loop_.get()); }
 
 void Loop::close_all() {
   if (closed_) return;
+  for (ByteStream* stream : std::set<ByteStream*>(std::move(farewells_))) ByteStream::abandon(stream);
+  farewells_.clear();
   run_deferred();
   handles_->timer.close();
   handles_->before_poll.close();

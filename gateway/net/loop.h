@@ -41,6 +41,7 @@ class Loop {
 
  private:
   friend class Timer;
+  friend class ByteStream;
   struct Handles;
   using TimerKey = std::pair<uint64_t, uint64_t>;  // deadline in ms, sequence
   void arm();
@@ -50,6 +51,7 @@ class Loop {
   std::unique_ptr<Handles> handles_;
   std::set<std::pair<TimerKey, class Timer*>> timers_;
   std::vector<std::function<void()>> deferred_;
+  std::set<class ByteStream*> farewells_;  // streams that only send their last bytes and own themselves
   uint64_t sequence_ = 0;
   bool firing_ = false;
   bool closed_ = false;

@@ -67,10 +67,18 @@ void HttpErrand::finish(std::optional<mcp::Message> answer, const MessagesEnd& e
   if (done) done(std::move(answer), end);
 }
 
-HttpErrand* HttpErrands::run(ErrandPlan plan) {
-  if (errands_.size() >= kMostErrands) return nullptr;
-  errands_.push_back(std::make_unique<HttpErrand>(*this, std::move(plan)));
-  return errands_.back().get();
+void HttpErrands::run(ErrandPlan plan) {
+  if (errands_.size() < kMostErrands) {
+    errands_.push_back(std::make_unique<HttpErrand>(*this, std::move(plan)));
+    return;
+  }
+  pool_.loop().defer([plan = std::move(plan)] {
+    MessagesEnd refusal;
+    refusal.kind = MessagesEnd::Kind::failed;
+    refusal.fault = {mcp::EndReason::queue_full, "has too many requests under way", true};
+    if (plan.drained) plan.drained();
+    if (plan.done) plan.done(std::nullopt, refusal);
+  });
 }
 
 void HttpErrands::over(HttpErrand& errand) {

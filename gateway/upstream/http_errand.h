@@ -54,8 +54,8 @@ class HttpErrands {
   HttpErrands(HttpPool& pool, uint64_t max_message_bytes) : pool_(pool), max_message_bytes_(max_message_bytes) {}
   ~HttpErrands() { drop_all(); }
 
-  // Null when too many are under way. What it points to lives until `done` was called.
-  HttpErrand* run(ErrandPlan plan);
+  // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
+  void run(ErrandPlan plan);
   void drop_all();
   size_t size() const { return errands_.size(); }
   // Called once, when none is left.

@@ -50,6 +50,7 @@ class HttpMessages final : public HttpTransferOwner {
   HttpMessages& operator=(const HttpMessages&) = delete;
 
   void close();
+  void set_owner(MessagesOwner& owner) { owner_ = &owner; }
   // The owner has what it wanted; the rest may still come, so that the connection can be used again.
   void finish_quietly();
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }

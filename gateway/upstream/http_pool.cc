@@ -51,7 +51,8 @@ void HttpTransfer::begin(bool fresh) {
 
 void HttpTransfer::on_connected() {
   sent_ = true;
-  connection_->send(pool_.render_head(request_), reused_ ? request_.body : std::move(request_.body));
+  std::string head = pool_.render_head(request_);
+  connection_->send(std::move(head), reused_ ? request_.body : std::move(request_.body));
   owner_->on_transfer_sent();
 }
 

@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStable{10000};
 // So many starts in a row may come to nothing before those who listen are told that it is over.
 constexpr uint32_t kListenRestarts = 6;
+// Subscriptions of a session that its next process is told.
+constexpr size_t kMostRemembered = 1000;
 
 milliseconds backoff_after(const config::Restart& restart, uint32_t failures) {
   if (failures == 0) return milliseconds(0);
@@ -42,7 +44,7 @@ InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const confi
       initialize_params_(plan_.initialize_params),
       backoff_(loop) {}
 
-InstanceGroup::~InstanceGroup() = default;
+InstanceGroup::~InstanceGroup() { *alive_ = false; }
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
@@ -54,7 +56,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
 
 void InstanceGroup::withdraw(StdioCall& call) {
   std::erase(queue_, &call);
-  listens_.close(call, ready_instance());
+  listens_.close(call);
 }
 
 bool InstanceGroup::wants_pump() const { return !queue_.empty() || (!listens_.empty() && instances_.empty()); }
@@ -86,7 +88,10 @@ void InstanceGroup::pump() {
       continue;
     }
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
-    if (handled_here(*instance, call)) continue;
+    if (handled_here(*instance, call)) {
+      if (plan_.per_call) loop_.defer([this, alive = alive_, instance] { if (*alive) on_instance_free(*instance); });
+      continue;
+    }
     remember(call);
     instance->send(call);
   }
@@ -131,7 +136,9 @@ void InstanceGroup::remember(const StdioCall& call) {
   switch (call.request.method) {
     case Method::initialize: initialize_params_ = std::move(params); break;
     case Method::logging_set_level: level_params_ = std::move(params); break;
-    case Method::resources_subscribe: subscriptions_[message.text(Field::params_uri)] = std::move(params); break;
+    case Method::resources_subscribe:
+      if (subscriptions_.size() < kMostRemembered) subscriptions_[message.text(Field::params_uri)] = std::move(params);
+      break;
     case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
     default: break;
   }
@@ -165,9 +172,17 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
 void InstanceGroup::forward(mcp::Era client_era, const mcp::Message& message) {
   StdioInstance* instance = ready_instance();
   if (instance == nullptr) return;
-  if (own_handshake() && client_era == mcp::Era::legacy) return;  // nobody's own process
+  // A shared process hears no single client: legacy ones would take its session's state apart, and modern ones have no
+  // notification that an old server knows.
+  if (own_handshake()) {
+    log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
+    return;
+  }
+  (void)client_era;
   if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true)) return;
-  instance->write(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes());
+  if (!instance->write_small(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes())) {
+    log::write(log::Level::warn, "client.dropped", {{"upstream", server_.name}, {"kind", "backlog"}});
+  }
 }
 
 // ---- processes ------------------------------------------------------------------------------------------------------
@@ -184,7 +199,7 @@ StdioInstance* InstanceGroup::start_instance() {
     return nullptr;
   }
   if (!home_.room_for_instance(*this)) {
-    if (instances_.empty()) {
+    if (instances_.empty() && !home_.room_soon()) {
       fail_queue({mcp::EndReason::queue_full,
                   fmt::format("{} runs {} processes and none is idle (instances)", server_.name, server_.instances)});
     }
@@ -235,7 +250,7 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
 
 // A process that takes over from one that died is told what its clients had asked for.
 void InstanceGroup::restore(StdioInstance& instance) {
-  if (!listens_.empty() && instances_.size() == 1) listens_.restore(instance);
+  if (!listens_.empty() && !listens_.served()) listens_.restore(instance);
   if (!session_ || instance.initialize_result().empty()) return;
   initialized_sent_ = true;
   if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
@@ -293,17 +308,18 @@ void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
   } else {
     answer = mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "no single client stands behind this process");
   }
-  instance.write(std::move(answer));
+  instance.answer_server(std::move(answer));
 }
 
 void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) {
   auto found = std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
   if (found == instances_.end()) return;
+  bool lost = false;
   bool was_ready = instance.was_ready();
   milliseconds lived = loop_.now() - instance.started_at();
   home_.take_leaving(std::move(*found));
   instances_.erase(found);
-  if (ready_instance() == nullptr) listens_.lost();
+  listens_.lost(&instance);
   if (scope_ != nullptr) scope_->on_scope_reset();
   if (end.reason != mcp::EndReason::cancelled_drain) {
     failures_ = lived > kStable && was_ready ? 1 : failures_ + 1;
@@ -317,15 +333,17 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens stay:
     // they are opened again, until the budget for that is used up.
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
+    if (!was_ready) home_.start_failed(end);
     if (!was_ready && instances_.empty()) fail_queue(failure);
     if (failures_ > kListenRestarts) {
       fail_listens(failure);
       for (StdioCall* call : listens) call->fail(failure);
       listens.clear();
     }
-    home_.instance_lost();
+    lost = true;
   }
   for (StdioCall* call : listens) {
+    if (!call->live()) continue;
     if (home_.stopping()) {
       call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
     } else {
@@ -333,6 +351,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     }
   }
   home_.schedule_pump();
+  // Last, and not from here: it may end the whole gateway.
+  if (lost) loop_.defer([this, alive = alive_] { if (*alive) home_.instance_lost(); });
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------
@@ -345,7 +365,7 @@ void InstanceGroup::fail_queue(const core::Failure& failure) {
 
 void InstanceGroup::fail_listens(const core::Failure& failure) {
   for (StdioCall* call : listens_.calls()) {
-    listens_.close(*call, nullptr);
+    listens_.close(*call);
     call->fail(failure);
   }
 }

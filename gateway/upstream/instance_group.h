@@ -23,6 +23,10 @@ class GroupHome {
  public:
   // May one more process be started? Ends an idle one of another group where that helps.
   virtual bool room_for_instance(const InstanceGroup& asking) = 0;
+  // A process is ending and makes room.
+  virtual bool room_soon() const = 0;
+  // A process ended before it was ready: perhaps the era is not what it was taken for.
+  virtual void start_failed(const ProcessEnd& end) = 0;
   virtual bool room_in_flight() const = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
@@ -68,7 +72,9 @@ class InstanceGroup final : public InstanceOwner {
   size_t instances() const { return instances_.size(); }
   size_t in_flight() const;
   size_t queued() const { return queue_.size(); }
-  bool unused() const { return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr; }
+  bool unused() const {
+    return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr && loop_.now() >= not_before_;
+  }
   // The idle process that was used longest ago, or null.
   StdioInstance* oldest_idle() const;
   void end_idle(std::chrono::milliseconds longer_than);
@@ -112,6 +118,7 @@ class InstanceGroup final : public InstanceOwner {
   uint32_t failures_ = 0;             // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
   net::Timer backoff_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace lineward::upstream

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "base/json_member.h"
 #include "mcp/rewrite.h"
@@ -16,152 +16,173 @@ using mcp::Method;
 constexpr size_t kMostUris = 1000;  // in one listen
 
 // What stands in a listen's filter: a list type asked for, or the URIs.
-bool asked(std::string_view filter, std::string_view name) { return json::member(filter, name) == "true"; }
+bool asked_for(std::string_view filter, std::string_view name) { return json::member(filter, name) == "true"; }
 
 std::string uri_params(const std::string& uri) { return fmt::format(R"({{"uri":{}}})", json::quote(uri)); }
 
+// The subscription id is put in by the exchange, which knows the client's.
+std::string listen_notification(std::string_view method, std::string_view members) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","method":"{}","params":{{{}{}"_meta":{{"io.modelcontextprotocol/subscriptionId":0}}}}}})",
+      method, members, members.empty() ? "" : ",");
+}
+
+std::string with_subscription_id(const mcp::Message& notification) {
+  json::Splice splice = notification.splice();
+  constexpr std::string_view kId = R"({"io.modelcontextprotocol/subscriptionId":0})";
+  if (notification.is_object(Field::params_meta)) {
+    splice.add_member(notification.at(Field::params_meta), "io.modelcontextprotocol/subscriptionId", "0");
+  } else if (notification.is_object(Field::params)) {
+    splice.add_member(notification.at(Field::params), "_meta", kId);
+  } else {
+    splice.insert(notification.at(Field::method).end, fmt::format(R"(,"params":{{"_meta":{}}})", kId));
+  }
+  return splice.apply();
+}
+
 }  // namespace
 
+void LegacyListens::deliver(StdioCall* call, const std::string& text) {
+  if (listens_.count(call) == 0) return;
+  auto message = mcp::Message::parse(text);
+  if (message) call->message(std::move(*message));
+}
+
 void LegacyListens::open(StdioCall& call, StdioInstance& instance) {
-  const mcp::LegacyServer& server = instance.legacy_server();
+  if (instance_ == nullptr) instance_ = &instance;
+  const mcp::LegacyServer& server = instance_->legacy_server();
   std::string_view filter = call.request.message.raw(Field::params_notifications);
-  auto listen = std::make_unique<Listen>();
-  listen->call = &call;
-  listen->tools = asked(filter, "toolsListChanged") && server.tools_list_changed;
-  listen->prompts = asked(filter, "promptsListChanged") && server.prompts_list_changed;
-  listen->resources = asked(filter, "resourcesListChanged") && server.resources_list_changed;
+  Listen listen;
+  listen.tools = asked_for(filter, "toolsListChanged") && server.tools_list_changed;
+  listen.prompts = asked_for(filter, "promptsListChanged") && server.prompts_list_changed;
+  listen.resources = asked_for(filter, "resourcesListChanged") && server.resources_list_changed;
   if (auto uris = json::member(filter, "resourceSubscriptions"); uris && server.resources_subscribe) {
     for (auto& uri : mcp::string_array(*uris)) {
-      if (listen->wanted.size() < kMostUris) listen->wanted.insert(std::move(uri));
+      if (listen.wanted.size() < kMostUris) listen.wanted.insert(std::move(uri));
     }
   }
-  listens_.push_back(std::move(listen));
+  std::set<std::string> wanted = listen.wanted;
+  listens_.emplace(&call, std::move(listen));
+  for (const std::string& uri : wanted) {
+    if (subscriptions_[uri].wishes++ == 0) subscribe(uri);
+  }
   call.phase(core::CallPhase::written);
-  subscribe(*listens_.back(), instance);
+  acknowledge_ready();
 }
 
-void LegacyListens::subscribe(Listen& listen, StdioInstance& instance) {
-  listen.outstanding = listen.wanted.size();
-  listen.granted.clear();
-  // A copy: an answer for what is subscribed already comes at once.
-  for (const std::string& uri : std::set<std::string>(listen.wanted)) {
-    if (subscribed_.count(uri) > 0) {
-      answered(listen.call, uri, true);
-      continue;
-    }
-    instance.send_own("resources/subscribe", uri_params(uri),
-                      [this, alive = alive_, call = listen.call, uri](const mcp::Message& answer) {
-                        if (*alive) answered(call, uri, answer.kind() == mcp::MessageKind::result);
-                      });
+void LegacyListens::subscribe(const std::string& uri) {
+  subscriptions_[uri].state = State::asked;
+  instance_->send_own("resources/subscribe", uri_params(uri), [this, alive = alive_, uri](const mcp::Message& answer) {
+    if (*alive) answered(uri, answer.kind() == mcp::MessageKind::result);
+  });
+}
+
+void LegacyListens::answered(const std::string& uri, bool granted) {
+  auto found = subscriptions_.find(uri);
+  if (found == subscriptions_.end()) return;  // nobody wants it any more; it was unsubscribed already
+  found->second.state = granted ? State::granted : State::refused;
+  acknowledge_ready();
+}
+
+// Acknowledges every listen whose subscriptions are all answered.
+void LegacyListens::acknowledge_ready() {
+  std::vector<std::pair<StdioCall*, std::string>> ready;
+  for (auto& [call, listen] : listens_) {
+    if (listen.acknowledged) continue;
+    bool waiting = false;
+    for (const auto& uri : listen.wanted) waiting = waiting || subscriptions_[uri].state == State::asked;
+    if (waiting) continue;
+    listen.acknowledged = true;
+    ready.emplace_back(call, acknowledgement(listen));
   }
-  if (listen.wanted.empty()) acknowledge(listen);
+  for (const auto& [call, text] : ready) deliver(call, text);
 }
 
-void LegacyListens::answered(const StdioCall* call, const std::string& uri, bool granted) {
-  auto found = std::find_if(listens_.begin(), listens_.end(), [&](const auto& l) { return l->call == call; });
-  if (found == listens_.end()) return;
-  Listen& listen = **found;
-  if (granted && listen.granted.insert(uri).second) subscribed_.insert(uri);
-  if (listen.outstanding > 0 && --listen.outstanding == 0) acknowledge(listen);
-}
-
-void LegacyListens::acknowledge(Listen& listen) {
-  if (listen.acknowledged) return;
-  listen.acknowledged = true;
+std::string LegacyListens::acknowledgement(const Listen& listen) const {
   std::string honoured;
-  auto add = [&](std::string member) { honoured += (honoured.empty() ? "" : ",") + std::move(member); };
+  auto add = [&](const std::string& member) { honoured += (honoured.empty() ? "" : ",") + member; };
   if (listen.tools) add(R"("toolsListChanged":true)");
   if (listen.prompts) add(R"("promptsListChanged":true)");
   if (listen.resources) add(R"("resourcesListChanged":true)");
-  if (!listen.granted.empty()) {
-    std::string uris;
-    for (const auto& uri : listen.granted) uris += (uris.empty() ? "" : ",") + json::quote(uri);
-    add(R"("resourceSubscriptions":[)" + uris + "]");
+  std::string uris;
+  for (const auto& uri : listen.wanted) {
+    auto found = subscriptions_.find(uri);
+    if (found != subscriptions_.end() && found->second.state == State::granted) {
+      uris += (uris.empty() ? "" : ",") + json::quote(uri);
+    }
   }
-  send(listen, "notifications/subscriptions/acknowledged", fmt::format(R"("notifications":{{{}}})", honoured));
-}
-
-// The subscription id is put in by the exchange, which knows the client's.
-void LegacyListens::send(Listen& listen, std::string_view method, std::string_view params_members) {
-  auto message = mcp::Message::parse(fmt::format(
-      R"({{"jsonrpc":"2.0","method":"{}","params":{{{}{}"_meta":{{"io.modelcontextprotocol/subscriptionId":0}}}}}})",
-      method, params_members, params_members.empty() ? "" : ","));
-  if (message) listen.call->message(std::move(*message));
+  if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
+  return listen_notification("notifications/subscriptions/acknowledged", fmt::format(R"("notifications":{{{}}})", honoured));
 }
 
 bool LegacyListens::notify(const mcp::Message& notification) {
   Method method = mcp::method_of(notification.method());
-  bool anyone = false;
-  std::vector<Listen*> all;
-  for (auto& listen : listens_) all.push_back(listen.get());
-  for (Listen* listen : all) {
+  std::string uri = notification.text(Field::params_uri);
+  std::vector<StdioCall*> to;
+  for (const auto& [call, listen] : listens_) {
     bool wants = false;
     switch (method) {
-      case Method::tools_list_changed: wants = listen->tools; break;
-      case Method::prompts_list_changed: wants = listen->prompts; break;
-      case Method::resources_list_changed: wants = listen->resources; break;
-      case Method::resources_updated: wants = listen->granted.count(notification.text(Field::params_uri)) > 0; break;
+      case Method::tools_list_changed: wants = listen.tools; break;
+      case Method::prompts_list_changed: wants = listen.prompts; break;
+      case Method::resources_list_changed: wants = listen.resources; break;
+      case Method::resources_updated: wants = listen.wanted.count(uri) > 0; break;
       default: break;
     }
-    if (!wants || !listen->acknowledged) continue;
-    anyone = true;
-    json::Splice splice = notification.splice();
-    constexpr std::string_view kId = R"({"io.modelcontextprotocol/subscriptionId":0})";
-    if (notification.is_object(Field::params_meta)) {
-      splice.add_member(notification.at(Field::params_meta), "io.modelcontextprotocol/subscriptionId", "0");
-    } else if (notification.is_object(Field::params)) {
-      splice.add_member(notification.at(Field::params), "_meta", kId);
-    } else {
-      splice.insert(notification.at(Field::method).end, fmt::format(R"(,"params":{{"_meta":{}}})", kId));
-    }
-    auto message = mcp::Message::parse(splice.apply());
-    if (message) listen->call->message(std::move(*message));
+    if (wants && listen.acknowledged) to.push_back(call);
   }
-  return anyone;
+  if (to.empty()) return false;
+  std::string text = with_subscription_id(notification);
+  for (StdioCall* call : to) deliver(call, text);
+  return true;
 }
 
-void LegacyListens::close(StdioCall& call, StdioInstance* instance) {
-  auto found = std::find_if(listens_.begin(), listens_.end(), [&](const auto& l) { return l->call == &call; });
+void LegacyListens::close(StdioCall& call) {
+  auto found = listens_.find(&call);
   if (found == listens_.end()) return;
-  std::set<std::string> granted = std::move((*found)->granted);
+  std::set<std::string> wanted = std::move(found->second.wanted);
   listens_.erase(found);
-  for (const auto& uri : granted) {
-    auto one = subscribed_.find(uri);
-    if (one == subscribed_.end()) continue;
-    subscribed_.erase(one);
-    if (subscribed_.count(uri) == 0 && instance != nullptr) instance->send_own("resources/unsubscribe", uri_params(uri));
+  for (const auto& uri : wanted) {
+    auto subscription = subscriptions_.find(uri);
+    if (subscription == subscriptions_.end() || --subscription->second.wishes > 0) continue;
+    bool known_to_server = subscription->second.state != State::refused;
+    subscriptions_.erase(subscription);
+    bool ready = instance_ != nullptr && instance_->state() == StdioInstance::State::ready;
+    if (known_to_server && ready) instance_->send_own("resources/unsubscribe", uri_params(uri));
   }
 }
 
-void LegacyListens::lost() {
+void LegacyListens::lost(const StdioInstance* instance) {
+  if (instance != instance_) return;
+  instance_ = nullptr;
   *alive_ = false;
   alive_ = std::make_shared<bool>(true);
-  subscribed_.clear();
-  for (auto& listen : listens_) {
-    listen->granted.clear();
-    listen->outstanding = 0;
-  }
+  for (auto& [uri, subscription] : subscriptions_) subscription.state = State::asked;
 }
 
 void LegacyListens::restore(StdioInstance& instance) {
-  std::vector<Listen*> all;
-  for (auto& listen : listens_) all.push_back(listen.get());
-  for (Listen* listen : all) {
-    bool known = listen->acknowledged;
-    subscribe(*listen, instance);
-    if (!known) continue;
-    if (listen->tools) send(*listen, "notifications/tools/list_changed", "");
-    if (listen->prompts) send(*listen, "notifications/prompts/list_changed", "");
-    if (listen->resources) send(*listen, "notifications/resources/list_changed", "");
-    for (const auto& uri : listen->wanted) {
-      send(*listen, "notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri)));
+  instance_ = &instance;
+  std::vector<std::string> uris;
+  for (const auto& entry : subscriptions_) uris.push_back(entry.first);
+  for (const auto& uri : uris) subscribe(uri);
+  std::vector<std::pair<StdioCall*, std::string>> changes;
+  for (const auto& [call, listen] : listens_) {
+    if (!listen.acknowledged) continue;
+    auto change = [&, to = call](std::string_view method, std::string members = {}) {
+      changes.emplace_back(to, listen_notification(method, members));
+    };
+    if (listen.tools) change("notifications/tools/list_changed");
+    if (listen.prompts) change("notifications/prompts/list_changed");
+    if (listen.resources) change("notifications/resources/list_changed");
+    for (const auto& uri : listen.wanted) {
+      change("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri)));
     }
   }
+  for (const auto& [call, text] : changes) deliver(call, text);
 }
 
 std::vector<StdioCall*> LegacyListens::calls() const {
   std::vector<StdioCall*> out;
-  for (const auto& listen : listens_) out.push_back(listen->call);
+  for (const auto& entry : listens_) out.push_back(entry.first);
   return out;
 }
 

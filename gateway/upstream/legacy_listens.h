@@ -2,9 +2,11 @@
 // from its list_changed notifications (BEHAVIOUR 6 and 9).
 //
 // One per group of modern clients on a legacy server; holds its listens as plain calls, which leave through close().
+// A client may end its listen whenever it is sent something: listens are found again by their call after each delivery.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,35 +19,43 @@ namespace lineward::upstream {
 
 class LegacyListens {
  public:
+  ~LegacyListens() { *alive_ = false; }
   bool empty() const { return listens_.empty(); }
-  // A listen, on a ready instance: subscribes what is not subscribed yet, acknowledges what was granted.
+  // Does a process stand behind the listens?
+  bool served() const { return instance_ != nullptr; }
+  // A listen, on a ready instance: subscribes what is not subscribed yet, acknowledges what was granted. All listens
+  // use the first instance they were opened on.
   void open(StdioCall& call, StdioInstance& instance);
-  // The call is over, whoever ended it. `instance` may be null.
-  void close(StdioCall& call, StdioInstance* instance);
+  // The call is over, whoever ended it.
+  void close(StdioCall& call);
   // A server's notification to everyone who asked for it; true when that was somebody.
   bool notify(const mcp::Message& notification);
-  // The process is gone: nothing is subscribed any more.
-  void lost();
+  // This process is gone.
+  void lost(const StdioInstance* instance);
   // Another process took its place: subscribes again and tells that things may have changed meanwhile.
   void restore(StdioInstance& instance);
   std::vector<StdioCall*> calls() const;
 
  private:
   struct Listen {
-    StdioCall* call;
     bool tools = false, prompts = false, resources = false;
-    std::set<std::string> wanted;   // URIs
-    std::set<std::string> granted;
-    size_t outstanding = 0;         // subscriptions not yet answered
+    std::set<std::string> wanted;  // URIs
     bool acknowledged = false;
   };
-  void subscribe(Listen& listen, StdioInstance& instance);
-  void answered(const StdioCall* call, const std::string& uri, bool granted);
-  void acknowledge(Listen& listen);
-  static void send(Listen& listen, std::string_view method, std::string_view params_members);
+  enum class State : uint8_t { asked, granted, refused };
+  struct Subscription {
+    size_t wishes = 0;  // listens that want it
+    State state = State::asked;
+  };
+  void subscribe(const std::string& uri);
+  void answered(const std::string& uri, bool granted);
+  void acknowledge_ready();
+  std::string acknowledgement(const Listen& listen) const;
+  void deliver(StdioCall* call, const std::string& text);
 
-  std::vector<std::unique_ptr<Listen>> listens_;
-  std::multiset<std::string> subscribed_;  // once per listen that was granted it
+  StdioInstance* instance_ = nullptr;
+  std::map<StdioCall*, Listen> listens_;
+  std::map<std::string, Subscription> subscriptions_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of this generation of the process
 };
 

@@ -17,6 +17,10 @@ using mcp::Method;
 
 // A request is written only while the pipe is nearly empty: what is still ours can be taken back without a word.
 constexpr size_t kPipeBacklog = 64 * 1024;
+// What a server that does not read makes us owe it: answers to its own requests and notifications of clients.
+constexpr size_t kMostOwed = 4 * 1024 * 1024;
+// Of a client's words to the server about its cancel.
+constexpr size_t kLongestReason = 1024;
 
 // Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
 std::optional<int64_t> own_id(std::string_view raw) {
@@ -53,7 +57,17 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
       process_(loop, spawner, server, *this),
       last_used_(loop.now()),
       started_at_(loop.now()),
-      cancel_timer_(loop) {}
+      cancel_timer_(loop),
+      startup_timer_(loop) {}
+
+void StdioInstance::start() {
+  // However its callers' clocks run: a process that never gets ready must make room for another.
+  startup_timer_.start(server_.timeouts.startup, [this] {
+    stop({mcp::EndReason::timeout_startup,
+          fmt::format("was not ready within {} ms (lineward timeouts.startup)", server_.timeouts.startup.count()), {}});
+  });
+  process_.start();
+}
 
 bool StdioInstance::takes(const StdioCall& call) const {
   if (process_.backlog() > kPipeBacklog) return false;
@@ -95,9 +109,16 @@ void StdioInstance::want_level(const StdioCall& call) {
 void StdioInstance::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
   int64_t id = next_id_++;
   Pending entry;
+  entry.own = true;
   entry.own_answer = std::move(answered);
   pending_.emplace(id, std::move(entry));
   write(fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params));
+}
+
+bool StdioInstance::write_small(std::string message) {
+  if (process_.backlog() + message.size() > kMostOwed) return false;
+  write(std::move(message));
+  return true;
 }
 
 void StdioInstance::write(std::string message) {
@@ -111,7 +132,7 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
   entry->second.call = nullptr;
   last_used_ = loop_.now();
   if (call.request.method != Method::initialize && server_.cancel != config::CancelMode::never) {
-    write(mcp::cancel_notification(call.id, why, plan_.era));
+    write(mcp::cancel_notification(call.id, why.substr(0, kLongestReason), plan_.era));
     log::write(log::Level::debug, "call.cancel",
                {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
   }
@@ -120,6 +141,11 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
 }
 
 void StdioInstance::sweep_cancelled() {
+  // A cancel that is still in our own queue is not forgotten.
+  if (process_.backlog() > 0) {
+    cancel_timer_.start(server_.timeouts.cancel_grace, [this] { sweep_cancelled(); });
+    return;
+  }
   while (!cancelled_.empty() && cancelled_.front().first <= loop_.now()) {
     auto entry = pending_.find(cancelled_.front().second);
     cancelled_.pop_front();
@@ -145,11 +171,13 @@ void StdioInstance::forget(Table::iterator entry) {
 // ---- the process ----------------------------------------------------------------------------------------------------
 
 void StdioInstance::on_process_started() {
+  if (state_ == State::down) return;
   if (plan_.era == mcp::Era::modern) return became_ready();
   state_ = State::handshake;
   if (plan_.initialize_params.empty()) return owner_.on_instance_free(*this);  // the client's own is waiting
   int64_t id = next_id_++;
   Pending entry;
+  entry.own = true;
   entry.own_initialize = true;
   pending_.emplace(id, entry);
   write(mcp::initialize_request(id, plan_.initialize_params));
@@ -158,6 +186,7 @@ void StdioInstance::on_process_started() {
 void StdioInstance::became_ready() {
   state_ = State::ready;
   was_ready_ = true;
+  startup_timer_.stop();
   owner_.on_instance_ready(*this);
 }
 
@@ -174,6 +203,7 @@ void StdioInstance::handshake_answer(const mcp::Message& message) {
 void StdioInstance::on_process_down(const ProcessEnd& end) {
   state_ = State::down;
   cancel_timer_.stop();
+  startup_timer_.stop();
   cancelled_.clear();
   Table lost;
   lost.swap(pending_);
@@ -259,8 +289,8 @@ StdioInstance::Table::iterator StdioInstance::find(std::string_view raw_id) {
 StdioCall* StdioInstance::only_call() const {
   StdioCall* only = nullptr;
   for (const auto& [id, entry] : pending_) {
-    if (entry.call == nullptr || entry.listen) continue;
-    if (only != nullptr) return nullptr;
+    if (entry.listen || entry.own) continue;
+    if (entry.call == nullptr || only != nullptr) return nullptr;  // a cancelled one may still be worked on
     only = entry.call;
   }
   return only;
@@ -295,7 +325,13 @@ void StdioInstance::set_parked(const StdioCall& call, bool parked) {
 
 void StdioInstance::on_response(mcp::Message message) {
   auto entry = message.has(Field::id) ? find(message.raw(Field::id)) : pending_.end();
-  if (entry == pending_.end()) return drop("unknown_id");
+  if (entry == pending_.end()) {
+    bool names_nothing = !message.has(Field::id) || message.raw(Field::id) == "null";
+    if (names_nothing && server_.stdout_mode == config::StdoutMode::strict) {
+      return stop({mcp::EndReason::upstream_protocol, "sent an error that names no request (stdout: strict)", {}});
+    }
+    return drop("unknown_id");
+  }
   Pending pending = std::move(entry->second);
   forget(entry);
   if (pending.own_initialize) return handshake_answer(message);
@@ -306,6 +342,7 @@ void StdioInstance::on_response(mcp::Message message) {
       if (message.kind() == mcp::MessageKind::result) {
         state_ = State::ready;
         was_ready_ = true;
+        startup_timer_.stop();
       }
       owner_.on_instance_initialized(*this, message);
     }
@@ -322,15 +359,20 @@ void StdioInstance::on_response(mcp::Message message) {
   owner_.on_instance_free(*this);
 }
 
+void StdioInstance::answer_server(std::string message) {
+  if (write_small(std::move(message))) return;
+  stop({mcp::EndReason::upstream_protocol, "asks on and on and does not read the answers", {}});
+}
+
 void StdioInstance::on_request(mcp::Message message) {
   if (message.method() == "ping") {
-    return write(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
+    return answer_server(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
   }
   if (plan_.era == mcp::Era::modern) {
     // 2026-07-28 stdio forbids it; an answer keeps the server from waiting for ever.
     drop("server_request");
-    return write(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
-                                    "servers of this revision do not send requests"));
+    return answer_server(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                            "servers of this revision do not send requests"));
   }
   StdioCall* only = only_call();
   owner_.on_instance_message(*this, std::move(message), only);
@@ -354,9 +396,15 @@ void StdioInstance::on_notification(mcp::Message message) {
     return;
   }
   if (method == Method::cancelled && plan_.era == mcp::Era::modern) {
-    // A server tears a listen down; it may name it in either form.
-    if (!deliver(message.raw(Field::params_request_id), true, own_subscription_id)) drop("unknown_id");
-    return;
+    // A server tears a listen down; it may name it in either form. For the server it is over: no cancel is owed.
+    auto id = own_subscription_id(message.raw(Field::params_request_id));
+    auto entry = id ? pending_.find(*id) : pending_.end();
+    if (entry == pending_.end() || !entry->second.listen) return drop("unknown_id");
+    StdioCall* call = entry->second.call;
+    forget(entry);
+    if (call == nullptr) return;
+    call->instance = nullptr;
+    return call->answer(std::move(message));
   }
   StdioCall* only = only_call();
   if (plan_.era == mcp::Era::modern) {

@@ -52,7 +52,7 @@ class StdioInstance final : public ProcessOwner {
   StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server, InstanceOwner& owner,
                 std::string group, InstancePlan plan);
 
-  void start() { process_.start(); }
+  void start();
   State state() const { return state_; }
   const std::string& group() const { return group_; }
   const InstanceOwner& owner() const { return owner_; }
@@ -83,6 +83,10 @@ class StdioInstance final : public ProcessOwner {
   // A request of Lineward's own (a level, a subscription). `answered` may be empty.
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr);
   void write(std::string message);  // flattened to one line
+  // The same for what may be dropped: false when the server is far behind with reading.
+  bool write_small(std::string message);
+  // The answer to a server's own request; one that does not read them is ended.
+  void answer_server(std::string message);
   // Takes the call out of the table and tells the server, once.
   void cancel(StdioCall& call, std::string_view why);
   void stop(const ProcessEnd& why) { process_.stop(why); }
@@ -93,6 +97,7 @@ class StdioInstance final : public ProcessOwner {
     bool counts = false;        // takes a place in flight
     bool listen = false;
     bool asks = false;
+    bool own = false;      // Lineward's own request
     bool own_initialize = false;
     OwnAnswer own_answer;
   };
@@ -137,6 +142,7 @@ class StdioInstance final : public ProcessOwner {
   // Cancelled calls that may still be answered: until when we remember them.
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
   net::Timer cancel_timer_;
+  net::Timer startup_timer_;
 };
 
 }  // namespace lineward::upstream

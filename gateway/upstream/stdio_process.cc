@@ -126,7 +126,12 @@ void StdioProcess::write_line(std::string message) {
   in_.stream->write(std::move(message));
 }
 
-void StdioProcess::stdin_end() { in_.close(); }  // nobody reads there any more; its end follows on other ways
+// Nobody reads there any more: it usually exits next. One that stays is of no use.
+void StdioProcess::stdin_end() {
+  in_.close();
+  if (down_ || exited_ || out_ended_) return;
+  timer_.start(kExitFollows, [this] { stop({mcp::EndReason::upstream_exited, "closed its input", {}}); });
+}
 
 void StdioProcess::stdout_data(std::string_view bytes) {
   auto alive = alive_;
@@ -203,7 +208,10 @@ void StdioProcess::exited(net::ExitStatus status) {
   timer_.stop();
   if (down_) return check_gone();
   if (out_ended_) return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
-  timer_.start(kLastWords, [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+  // Twice, so that the loop has read what was there even when it was held up for longer than this.
+  timer_.start(kLastWords, [this] {
+    timer_.start(milliseconds(1), [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+  });
 }
 
 void StdioProcess::go_down(ProcessEnd end) {

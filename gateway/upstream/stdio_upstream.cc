@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 constexpr milliseconds kReapEvery{5000};
+constexpr size_t kLongestCapabilities = 4096;
 
 // Does this set of client capabilities allow a server to ask anything?
 bool may_be_asked(std::string_view capabilities) {
@@ -47,7 +48,7 @@ std::string without_white_space(std::string_view json_text) {
 }  // namespace
 
 StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server)
-    : loop_(loop), spawner_(spawner), server_(server), reaper_(loop) {
+    : loop_(loop), spawner_(spawner), server_(server), probe_timer_(loop), reaper_(loop) {
   if (server.protocol_era != config::Era::automatic) {
     verdict_.known = true;
     verdict_.era = server.protocol_era == config::Era::modern ? mcp::Era::modern : mcp::Era::legacy;
@@ -74,6 +75,10 @@ void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
 
 void StdioUpstream::probe() {
   if (probe_ || stopping_) return;
+  if (loop_.now() < probe_not_before_) {
+    if (!probe_timer_.running()) probe_timer_.start(probe_not_before_ - loop_.now(), [this] { probe(); });
+    return;
+  }
   probe_ = std::make_unique<EraProbe>(
       loop_, spawner_, server_, [this](const Verdict& verdict) { on_verdict(verdict); },
       [this] {
@@ -83,8 +88,19 @@ void StdioUpstream::probe() {
       });
 }
 
+// A process that never got ready contradicts a verdict that rests on an exit alone: the next call asks anew.
+void StdioUpstream::start_failed(const ProcessEnd& end) {
+  if (!verdict_from_exit_ || end.reason == mcp::EndReason::cancelled_drain) return;
+  verdict_.known = false;
+  verdict_from_exit_ = false;
+}
+
 void StdioUpstream::on_verdict(const Verdict& verdict) {
   verdict_ = verdict;
+  verdict_from_exit_ = verdict.known && !verdict.failure.text.empty();
+  failed_probes_ = verdict.known ? 0 : failed_probes_ + 1;
+  auto wait = server_.restart.backoff * (1ll << std::min(failed_probes_, 20u)) / 2;
+  probe_not_before_ = verdict.known ? milliseconds(0) : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
   verdict_until_ = verdict.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
   log::write(verdict.known ? log::Level::info : log::Level::warn, "upstream.era",
              {{"upstream", server_.name},
@@ -126,7 +142,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   if (stopping_) {
     return Unexpected<core::Failure>{{mcp::EndReason::cancelled_drain, "the gateway is stopping"}};
   }
-  if (total_queued() >= server_.limits.max_queue) {
+  if (total_in_flight() + total_queued() >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
     return Unexpected<core::Failure>{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                                  server_.limits.max_queue, server_.name)}};
   }
@@ -166,6 +182,7 @@ GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
   if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(capabilities)) return plan;
   // Clients that a server may ask something: initialised with exactly what they declare, one such call a process.
   std::string compact = without_white_space(capabilities);
+  if (compact.size() > kLongestCapabilities) return plan;  // nothing real is that long: served as if it declared none
   if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
   plan.initialize_params = mcp::initialize_params(compact);
   plan.exclusive = true;
@@ -207,11 +224,13 @@ void StdioUpstream::pump() {
   }
 }
 
-bool StdioUpstream::room_in_flight() const {
+size_t StdioUpstream::total_in_flight() const {
   size_t sum = 0;
   for (const auto& [key, group] : groups_) sum += group->in_flight();
-  return sum < server_.limits.max_in_flight;
+  return sum;
 }
+
+bool StdioUpstream::room_in_flight() const { return total_in_flight() < server_.limits.max_in_flight; }
 
 size_t StdioUpstream::total_queued() const {
   size_t sum = undecided_.size();
@@ -222,7 +241,7 @@ size_t StdioUpstream::total_queued() const {
 // ---- processes ------------------------------------------------------------------------------------------------------
 
 bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
-  size_t running = 0;
+  size_t running = leaving_.size();
   StdioInstance* oldest = nullptr;
   for (auto& [key, group] : groups_) {
     running += group->instances();
@@ -233,7 +252,7 @@ bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
   if (oldest == nullptr) return false;
   log::write(log::Level::info, "upstream.evict", {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});
   oldest->stop({mcp::EndReason::cancelled_drain, "made room for another", {}});
-  return true;
+  return false;  // not before it is gone
 }
 
 void StdioUpstream::instance_gone(StdioInstance& instance) {
@@ -242,6 +261,7 @@ void StdioUpstream::instance_gone(StdioInstance& instance) {
   loop_.defer([kept = std::shared_ptr<StdioInstance>(std::move(*found))] {});
   leaving_.erase(found);
   free_closed_groups();
+  schedule_pump();  // it made room
   check_stopped();
 }
 

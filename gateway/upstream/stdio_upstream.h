@@ -43,6 +43,8 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
 
   // GroupHome
   bool room_for_instance(const InstanceGroup& asking) override;
+  bool room_soon() const override { return !leaving_.empty(); }
+  void start_failed(const ProcessEnd& end) override;
   bool room_in_flight() const override;
   bool stopping() const override { return stopping_; }
   void schedule_pump() override;
@@ -63,6 +65,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void free_closed_groups();
   void reap();
   size_t total_queued() const;
+  size_t total_in_flight() const;
   void check_stopped();
 
   net::Loop& loop_;
@@ -70,6 +73,10 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   const config::Server& server_;
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
+  bool verdict_from_exit_ = false;  // weak: the sibling exited without a word
+  uint32_t failed_probes_ = 0;
+  std::chrono::milliseconds probe_not_before_{0};
+  net::Timer probe_timer_;
   std::unique_ptr<EraProbe> probe_;
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> lost_;

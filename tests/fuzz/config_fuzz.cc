@@ -13,7 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   lineward::config::LoadOptions options;
   options.read_files = false;
-  auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 2;
+  // YAML ends a line at a lone CR too.
+  auto breaks = std::count(text.begin(), text.end(), '\n') + std::count(text.begin(), text.end(), '\r');
+  auto lines = static_cast<int>(breaks) + 2;
   auto result = lineward::config::load_text(text, data[0] % 2 == 0 ? "fuzz.yaml" : "fuzz.json", options);
   for (const auto& diagnostic : result.diagnostics) {
     bool inside =

@@ -83,8 +83,8 @@ struct Track {
   uint64_t tag = 0;
   bool reply_exists = true;
   bool finished = false;
-  bool gone = false;    // its client went away before it had an answer
-  bool may_go = false;  // it is about to
+  bool gone = false;     // its client went away before it had an answer
+  bool refused = false;  // finished with an error
   bool acknowledged = false;
   std::string expected;  // the very bytes of the server's answer as the client must get it
 
@@ -175,6 +175,11 @@ class FakeCall final : public core::Call {
     owner_ = nullptr;
   }
   bool live() const override { return owner_ != nullptr; }
+  void reply(std::string) override { LW_CHECK(live()); }
+  void hand_over(core::CallOwner& owner, bool) override {
+    LW_CHECK(live());
+    owner_ = &owner;
+  }
 
   void phase(core::CallPhase phase) {
     if (live()) owner_->on_call_phase(phase);
@@ -225,6 +230,7 @@ class FakeUpstream final : public core::Upstream {
     --open;
   }
   std::optional<std::vector<std::string>> versions() const override { return std::nullopt; }
+  std::optional<mcp::Era> era() const override { return std::nullopt; }
   void stop(std::function<void()> done) override { done(); }
 
   Track* starting = nullptr;  // who calls start() now

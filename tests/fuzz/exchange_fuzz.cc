@@ -7,16 +7,12 @@
 #include <uv.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/log.h"
 #include "client/session.h"
 #include "exchange/exchange_table.h"
@@ -108,7 +104,6 @@ class World {
   }
 
   // ---- who ----
-
   Track* any_track() { return tracks_.empty() ? nullptr : tracks_[script_.byte() % tracks_.size()].get(); }
   FakeCall* any_call() {
     picked_ = any_track();
@@ -121,7 +116,6 @@ class World {
   }
 
   // ---- the client ----
-
   void start(mcp::Era era, std::string session, std::string_view method = {}) {
     if (tracks_.size() >= kMostTracks) return;
     auto& track = *tracks_.emplace_back(std::make_unique<Track>());
@@ -165,7 +159,7 @@ class World {
   void client_gone() {
     Track* track = any_track();
     if (track == nullptr) return;
-    if (track->open()) track->gone = true;
+    track->gone = track->gone || track->open();
     table_.client_gone(track->id,
                        script_.byte() & 1 ? EndReason::client_too_slow : EndReason::cancelled_client);
   }
@@ -197,8 +191,7 @@ class World {
     const bool ends = newest != nullptr && newest->method != Method::initialize;
     const size_t before = open_tracks();
     table_.notified(std::move(arrival));
-    LW_CHECK(open_tracks() == before - (ends ? 1 : 0));
-    LW_CHECK(!ends || newest->finished);
+    LW_CHECK(open_tracks() == before - (ends ? 1 : 0) && (!ends || newest->finished));
   }
 
   void client_answers() {
@@ -213,7 +206,6 @@ class World {
   }
 
   // ---- the server ----
-
   void answer_result() {
     FakeCall* call = any_call();
     if (call == nullptr || !call->live()) return;
@@ -280,8 +272,7 @@ class World {
     if (scope == upstream_.scopes.end()) return;
     const std::string_view id = script_.pick(kIds);
     const std::optional<uint64_t> only = only_call(session->id);
-    const uint8_t times = script_.byte();
-    for (int i = times == 255 ? 300 : 1; i > 0; --i) {
+    for (int i = script_.byte() == 255 && !std::exchange(flooded_, true) ? 300 : 1; i > 0; --i) {
       ++upstream_.asked[session->id][std::string(id)];
       scope->second->on_scope_message(
           parse(fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"roots/list","params":{{"s":"{}"}}}})", id,
@@ -301,7 +292,7 @@ class World {
       upstream_.asked.erase(session->id);
       return scope->second->on_scope_reset();
     }
-    std::string method = what % 4 == 1 ? "cancelled" : what % 4 == 2 ? "message" : "tools/list_changed";
+    const char* method = what % 4 == 1 ? "cancelled" : what % 4 == 2 ? "message" : "tools/list_changed";
     std::string request = what & 4 ? "" : fmt::format(R"("requestId":{},)", id);
     scope->second->on_scope_message(
         parse(fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/{}","params":{{{}"s":"{}"}}}})",
@@ -309,7 +300,7 @@ class World {
         only);
   }
 
-  // The tag of a call of that session, of one that ended maybe, or none.
+  // The tag of a call of that session, ended maybe, or none.
   std::optional<uint64_t> only_call(const std::string& session) {
     Track* track = any_track();
     if (track == nullptr || track->session != session || track->tag == 0) return std::nullopt;
@@ -317,13 +308,12 @@ class World {
   }
 
   // ---- time and the end ----
-
   void turn() { uv_run(loop_.raw(), UV_RUN_NOWAIT); }
   void advance(milliseconds by) {
     fuzz::advance_clock(by);
     turn();
     check();
-    turn();  // what the timers deferred
+    turn();
   }
 
   void end_session(const std::string& id) {
@@ -386,6 +376,7 @@ class World {
   std::vector<std::unique_ptr<Track>> tracks_;
   std::vector<std::string> session_ids_;
   Track* picked_ = nullptr;
+  bool flooded_ = false;
   fuzz::FakeUpstream upstream_;
   client::SessionTable sessions_;
   exchange::ExchangeTable table_;

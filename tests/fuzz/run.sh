@@ -53,7 +53,9 @@ seed() {
 
 seed_corpus() {
   local target=$1 data=tests/data file
-  local json=("$data"/jsontestsuite/*/*.json "$data"/mcp-bodies/*.json)
+  mkdir -p "$out/messages"
+  split -l 1 -a 3 tests/fuzz/messages.seeds "$out/messages/"
+  local json=("$out"/messages/* "$data"/jsontestsuite/*/*.json "$data"/mcp-bodies/*.json)
   local http=("$data"/http11probe/*.http "$data"/smuggler-te/*.http "$data"/llhttp/*.http)
   case $target in
     http_request) seed "$target" '\0\5' "${http[@]}" ;;
@@ -74,6 +76,12 @@ seed_corpus() {
       seed "$target" '\0' conf/*.yaml
       seed "$target" '\001' conf/*.json
       ;;
+    exchange)
+      mkdir -p "$out/corpus/$target"
+      while IFS=: read -r number line; do
+        printf '%b' "$line" >"$out/corpus/$target/seed-$number"
+      done < <(grep -n '^[^#]' tests/fuzz/exchange.seeds)
+      ;;
     *) mkdir -p "$out/corpus/$target" ;;
   esac
   if [ -d "tests/fuzz/regressions/$target" ]; then
@@ -84,13 +92,16 @@ seed_corpus() {
 declare -A dictionary=([http_request]=http [chunked_body]=http [sse]=sse [header_value]=header_value
   [json_scan]=json [message]=json [splice]=json [rewrite]=json [stdio_lines]=json)
 
+# Where one byte stands for much work, short inputs find more.
+declare -A longest=([sse]=4096 [exchange]=1024)
+
 stat_of() { sed -n "s/^stat::$2: *//p" "$out/log/$1" | tail -n 1; }
 
 run_target() {
   local target=$1 status=0 options=()
   local log=$out/log/$target
   [ -z "${dictionary[$target]:-}" ] || options+=("-dict=tests/fuzz/${dictionary[$target]}.dict")
-  "$out/tests/fuzz/fuzz_$target" "$out/corpus/$target" "${options[@]}" -max_total_time="$seconds" -max_len=16384 \
+  "$out/tests/fuzz/fuzz_$target" "$out/corpus/$target" "${options[@]}" -max_total_time="$seconds" -max_len="${longest[$target]:-16384}" \
     -rss_limit_mb=2048 -timeout=20 -print_final_stats=1 -artifact_prefix="$out/findings/$target-" >"$log" 2>&1 ||
     status=$?
   local executed rate

@@ -138,7 +138,12 @@ TEST_CASE("each finding has its code and its exact place") {
       {server("    cwd: $HOME\n"), "bare-variable 4:10+5"},
       {"mcpServers:\n  s: { command: npx -y x }\n", "command-words 2:17+8"},
       {"mcpServers:\n  s: { command: [npx] }\n", "wrong-type 2:17+1"},
-      {"mcpServers:\n  s: { url: 'http://h/mcp', headers: { A: b } }\n", "not-built 2:8+3"},
+      {"mcpServers:\n  s: { url: 'http://h/mcp', headers: { A: b } }\n", ""},
+      {"mcpServers:\n  s: { headers: { A: b }, url: 'unix:/run/s', type: streamableHttp }\n", ""},
+      {"mcpServers:\n  s: { url: 'http://h/mcp', command: x }\n", "two-servers 2:8+3"},
+      {"mcpServers:\n  s: { type: http }\n", "missing-option 2:8+4"},
+      {"mcpServers:\n  s: { url: 'ftp://h/mcp' }\n", "bad-value 2:13+13"},
+      {"mcpServers:\n  s: { url: 'http://me:you@h/mcp' }\n", "bad-value 2:13+21"},
       {"mcpServers:\n  s: { type: sse, command: x }\n", "not-built 2:8+4"},
       {"mcpServers:\n  s: { url: 'http://h/mcp', disabled: true }\n", ""},
   };
@@ -261,15 +266,15 @@ TEST_CASE("files of clients") {
       {}, "mcp.json");
   INFO(result.report(false));
   REQUIRE(result.ok());
-  CHECK(result.diagnostics.size() == 9);
+  CHECK(result.diagnostics.size() == 8);
   for (const Diagnostic& diagnostic : result.diagnostics) {
     CHECK(diagnostic.severity == Severity::info);
     CHECK(diagnostic.code == "ignored-option");
   }
   CHECK(result.config.servers.at(0).disabled);
   CHECK(result.config.servers.at(0).args.at(1) == "1");
-  CHECK(only(load(server("    url: 'http://h'\n"))).message ==
-        "HTTP upstreams are not built yet: 's' can only be a server with a command");
+  CHECK(only(load("mcpServers: { s: { url: 'http://h', type: sse } }\n")).message ==
+        "HTTP+SSE upstreams are not built yet: 's' can be Streamable HTTP (type: http) or a command");
 }
 
 TEST_CASE("flag before environment before file before default") {

@@ -1,0 +1,77 @@
+#include "upstream/http_call.h"
+
+#include "base/log.h"
+#include "upstream/http_upstream.h"
+
+namespace lineward::upstream {
+
+HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest what, core::CallOwner& owner)
+    : request(std::move(what)), timer(upstream.loop()), upstream_(upstream), owner_(&owner) {}
+
+HttpCall::~HttpCall() {
+  if (live()) {
+    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", upstream_.name()}});
+    cancel("internal error");
+  }
+  if (messages) messages->close();
+}
+
+void HttpCall::cancel(std::string_view why) {
+  if (!live()) return;
+  owner_ = nullptr;
+  timer.stop();
+  upstream_.withdraw(*this, why);
+}
+
+void HttpCall::reply(std::string message) {
+  if (live()) upstream_.reply(*this, std::move(message));
+}
+
+void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
+  if (!live()) return;
+  owner_ = &owner;
+  upstream_.set_parked(*this, to_park);
+}
+
+void HttpCall::phase(core::CallPhase phase) {
+  if (!live() || (phase_told_ && phase == phase_)) return;
+  phase_told_ = true;
+  phase_ = phase;
+  owner_->on_call_phase(phase);
+}
+
+void HttpCall::message(mcp::Message message) {
+  if (live()) owner_->on_call_message(std::move(message));
+}
+
+void HttpCall::answer(mcp::Message message) {
+  timer.stop();
+  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
+}
+
+void HttpCall::fail(const core::Failure& failure) {
+  timer.stop();
+  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
+}
+
+void HttpCall::on_messages_sent(HttpMessages&) {
+  sent = true;
+  phase(core::CallPhase::written);
+}
+
+void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
+  upstream_.call_opened(*this, from, info);
+}
+
+void HttpCall::on_message(HttpMessages& from, mcp::Message message) {
+  upstream_.call_message(*this, from, std::move(message));
+}
+
+void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
+  if (!from.last_event_id().empty()) last_event_id = from.last_event_id();
+  if (from.retry()) retry = *from.retry();
+  retire(upstream_.loop(), std::move(messages));
+  upstream_.call_ended(*this, end);
+}
+
+}  // namespace lineward::upstream

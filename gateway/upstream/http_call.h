@@ -1,0 +1,64 @@
+// One client request on its way to an HTTP server. Owned by its caller (an exchange); the upstream's queues and tables
+// hold plain pointers, which the call removes when it dies. It owns its POST and the response it reads.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/upstream.h"
+#include "upstream/http_listens.h"
+#include "upstream/http_messages.h"
+
+namespace lineward::upstream {
+
+class HttpSession;
+class HttpUpstream;
+
+class HttpCall final : public core::Call, public ListenCall, public MessagesOwner {
+ public:
+  HttpCall(HttpUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
+  ~HttpCall() override;
+
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string message) override;
+  void hand_over(core::CallOwner& owner, bool parked) override;
+
+  // From here on for the upstream.
+  core::CallRequest request;
+  std::string group;               // key of the group it belongs to
+  int64_t id = 0;                  // the id the server knows
+  std::unique_ptr<HttpMessages> messages;  // while something is under way
+  bool sent = false;               // the server may know of it
+  bool repeated = false;           // was sent again after its session was lost
+  bool acknowledged = false;       // a listen
+  bool parked = false;             // takes no place in flight
+  uint32_t failures = 0;           // in a row: of resuming, or of listening again
+  std::string last_event_id;       // of a legacy stream
+  std::chrono::milliseconds retry{1000};
+  net::Timer timer;                // before resuming or listening again
+  bool counts() const { return !is_listen() && !parked; }
+  bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
+
+  void phase(core::CallPhase phase) override;
+  void message(mcp::Message message) override;  // not the last
+  const mcp::Message& listen_request() const override { return request.message; }
+  // The last message, or the failure: the call is over.
+  void answer(mcp::Message message);
+  void fail(const core::Failure& failure);
+
+ private:
+  void on_messages_sent(HttpMessages&) override;
+  void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
+  void on_message(HttpMessages& from, mcp::Message message) override;
+  void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+
+  HttpUpstream& upstream_;
+  core::CallOwner* owner_;
+  core::CallPhase phase_ = core::CallPhase::queued;
+  bool phase_told_ = false;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,31 @@
+// The headers of requests to HTTP servers (BEHAVIOUR 11; 2026-07-28 streamable HTTP, "Request Metadata"; 2025-11-25
+// transports, "Session Management"). Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+#include "http/writer.h"
+#include "mcp/message.h"
+
+namespace lineward::upstream {
+
+using Headers = std::vector<http::OutHeader>;
+using ClientHeaders = std::vector<std::pair<std::string, std::string>>;
+
+enum class HttpVerb : uint8_t { post, get, remove };
+
+// What stands on every request: what we accept, who we are, the server's configured headers.
+Headers base_headers(const config::Server& server, HttpVerb verb);
+// What of a client's headers goes on: what `forward_headers` names, but never framing, hop-by-hop or MCP headers.
+Headers forwarded_headers(const config::Server& server, const ClientHeaders& client);
+// The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.
+void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client);
+void add_session_headers(Headers& headers, const std::string& session_id, const std::string& revision);
+// Adds; what has the same name already is replaced.
+void add_all(Headers& headers, const Headers& more);
+
+}  // namespace lineward::upstream

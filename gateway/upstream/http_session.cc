@@ -1,0 +1,254 @@
+#include "upstream/http_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "http/char_class.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A server that has not answered these by then is not waited for any more: its calls go on.
+constexpr milliseconds kInitializedPatience{2000};
+constexpr milliseconds kStreamPatience{500};
+constexpr milliseconds kGoodbye{2000};
+constexpr milliseconds kPostLimit{10000};
+constexpr milliseconds kLongestBackoff{30000};
+
+// 2025-11-25: visible ASCII only.
+bool is_session_id(std::string_view id) {
+  return !id.empty() && id.size() <= 1024 && std::all_of(id.begin(), id.end(), http::is_visible);
+}
+
+}  // namespace
+
+HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner,
+                         std::string group)
+    : loop_(pool.loop()),
+      pool_(pool),
+      errands_(errands),
+      server_(server),
+      owner_(owner),
+      group_(std::move(group)),
+      stream_timer_(pool.loop()) {}
+
+HttpSession::~HttpSession() {
+  *alive_ = false;
+  if (stream_) stream_->close();
+}
+
+Headers HttpSession::headers(HttpVerb verb) const {
+  Headers out = base_headers(server_, verb);
+  add_all(out, forwarded_);
+  add_session_headers(out, id_, legacy_server_.revision);
+  return out;
+}
+
+// ---- the handshake --------------------------------------------------------------------------------------------------
+
+void HttpSession::initialize(std::string_view params) {
+  state_ = State::opening;
+  ErrandPlan plan;
+  plan.request = {"POST", headers(HttpVerb::post), mcp::initialize_request(owner_.next_id(), params)};
+  plan.limit = server_.timeouts.startup;
+  plan.opened = [this, alive = alive_](const http::ResponseInfo& info) {
+    if (*alive) opened(info);
+  };
+  plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+    if (*alive && state_ == State::opening) handshake_answer(std::move(answer), end);
+  };
+  errands_.run(std::move(plan));
+}
+
+void HttpSession::opened(const http::ResponseInfo& info) {
+  std::string_view id = info.headers.get("Mcp-Session-Id");
+  if (info.status == 200 && is_session_id(id)) id_ = std::string(id);
+}
+
+void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+  core::Failure failure{EndReason::upstream_protocol, server_.name + " "};
+  if (answer && answer->kind() == mcp::MessageKind::result) {
+    initialized(*answer);
+    send_initialized(std::string(mcp::kInitialized));
+    return owner_.on_session_ready(*this);
+  }
+  state_ = State::fresh;
+  if (end.kind != MessagesEnd::Kind::complete && (!answer || end.status == 401 || end.status == 403)) {
+    failure.reason = end.fault.reason;
+    failure.text += end.fault.text;
+  } else if (answer) {
+    failure.text += "refused initialize: " + answer->text(Field::error_message).substr(0, 200);
+  } else {
+    failure.text += "did not answer initialize";
+  }
+  owner_.on_session_failed(*this, failure);
+}
+
+void HttpSession::initialized(const mcp::Message& answer) {
+  state_ = State::ready;
+  initialize_result_ = std::string(answer.raw(Field::result));
+  legacy_server_ = mcp::read_initialize_result(initialize_result_);
+  if (mcp::find_revision(legacy_server_.revision) == nullptr) legacy_server_.revision.clear();
+}
+
+void HttpSession::send_initialized(std::string message) {
+  if (std::exchange(initialized_sent_, true)) return;
+  settling_ = true;
+  ErrandPlan plan;
+  plan.request = {"POST", headers(HttpVerb::post), std::move(message)};
+  plan.limit = kInitializedPatience;
+  plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
+    if (!*alive || state_ != State::ready || check_lost(end)) return;
+    settling_ = false;
+    open_stream();
+    owner_.on_session_free(*this);
+  };
+  errands_.run(std::move(plan));
+}
+
+bool HttpSession::takes(const HttpCall& call) const {
+  if (state_ != State::ready || settling_) return false;
+  // SDK servers lose a question that they ask before there is a stream for it.
+  return !stream_pending_ || !mcp::may_ask(call.request.method);
+}
+
+// ---- what goes out --------------------------------------------------------------------------------------------------
+
+void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
+  ErrandPlan plan;
+  plan.request = {"POST", headers(HttpVerb::post),
+                  fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", owner_.next_id(),
+                              json::quote(method), params)};
+  plan.limit = server_.timeouts.request;
+  plan.other = [this, alive = alive_](mcp::Message message) {
+    if (*alive) handle(std::move(message), nullptr);
+  };
+  plan.done = [this, alive = alive_, answered](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+    if (!*alive || check_lost(end) || !answered) return;
+    if (!answer) {
+      auto refusal = mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})");
+      if (refusal) answered(*refusal);
+      return;
+    }
+    answered(*answer);
+  };
+  errands_.run(std::move(plan));
+}
+
+void HttpSession::want_level(const mcp::Message& request) {
+  auto wanted = mcp::log_level(request.text(Field::meta_log_level));
+  if (!wanted || *wanted >= level_ || !legacy_server_.logging) return;
+  level_ = *wanted;
+  send_own("logging/setLevel", fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level)), nullptr);
+}
+
+void HttpSession::post(std::string message, std::function<void()> drained) {
+  ErrandPlan plan;
+  plan.request = {"POST", headers(HttpVerb::post), std::move(message)};
+  plan.limit = kPostLimit;
+  plan.drained = std::move(drained);
+  plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
+    if (*alive) check_lost(end);
+  };
+  errands_.run(std::move(plan));
+}
+
+bool HttpSession::check_lost(const MessagesEnd& end) {
+  if (end.status != 404 || id_.empty()) return false;
+  lost();
+  return true;
+}
+
+void HttpSession::lost() {
+  if (state_ == State::lost) return;
+  state_ = State::lost;
+  stream_timer_.stop();
+  if (stream_) stream_->close();
+  retire(loop_, std::move(stream_));
+  log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
+  owner_.on_session_lost(*this);
+}
+
+void HttpSession::end() {
+  *alive_ = false;
+  alive_ = std::make_shared<bool>(true);
+  stream_timer_.stop();
+  if (stream_) stream_->close();
+  retire(loop_, std::move(stream_));
+  if (state_ == State::ready && !id_.empty()) {
+    ErrandPlan plan;
+    plan.request = {"DELETE", headers(HttpVerb::remove), {}};
+    plan.limit = kGoodbye;
+    errands_.run(std::move(plan));
+  }
+  state_ = State::lost;
+}
+
+// ---- the GET stream -------------------------------------------------------------------------------------------------
+
+void HttpSession::open_stream() {
+  HttpRequest request{"GET", headers(HttpVerb::get), {}};
+  if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
+  stream_ = std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
+  stream_pending_ = !stream_was_open_;
+  if (stream_pending_) stream_timer_.start(kStreamPatience, [this] { stream_settled(); });
+}
+
+void HttpSession::stream_settled() {
+  stream_timer_.stop();
+  if (!std::exchange(stream_pending_, false)) return;
+  owner_.on_session_free(*this);
+}
+
+void HttpSession::reopen_stream(milliseconds after) {
+  stream_timer_.start(after, [this] { open_stream(); });
+}
+
+void HttpSession::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
+  if (!from.is_stream()) return;
+  stream_was_open_ = true;
+  backoff_ = milliseconds(0);
+  stream_settled();
+}
+
+void HttpSession::on_message(HttpMessages&, mcp::Message message) { handle(std::move(message), nullptr); }
+
+void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
+  if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
+  if (from.retry()) retry_ = *from.retry();
+  retire(loop_, std::move(stream_));
+  stream_settled();
+  if (state_ != State::ready) return;
+  bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
+  if (was_stream) return reopen_stream(retry_);
+  if (stream_was_open_ && check_lost(end)) return;
+  // 405: it offers none. So does every other refusal before there was one.
+  if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !stream_was_open_)) return;
+  backoff_ = std::clamp(backoff_ * 2, milliseconds(1000), kLongestBackoff);
+  reopen_stream(std::max(backoff_, retry_));
+}
+
+// ---- what the server says -------------------------------------------------------------------------------------------
+
+void HttpSession::from_call(HttpCall& call, mcp::Message message) { handle(std::move(message), &call); }
+
+void HttpSession::handle(mcp::Message message, HttpCall* call) {
+  bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (response || mcp::method_of(message.method()) == Method::progress) {
+    return owner_.on_session_stray(*this, std::move(message));
+  }
+  if (message.kind() == mcp::MessageKind::request && message.method() == "ping") {
+    return post(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
+  }
+  owner_.on_session_message(*this, std::move(message), call);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,503 @@
+#include "upstream/http_upstream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_member.h"
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using config::Isolation;
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
+constexpr milliseconds kReapEvery{5000};
+constexpr milliseconds kStopLimit{3000};
+constexpr size_t kMostSessions = 10000;  // with one server
+
+core::Failure stopping() { return {EndReason::cancelled_drain, "the gateway is stopping"}; }
+
+// An Implementation object: name and version are what people want to see.
+std::string describe(std::string_view implementation) {
+  std::string name = json::string_value(json::member(implementation, "name"));
+  std::string version = json::string_value(json::member(implementation, "version"));
+  return version.empty() ? name : name + " " + version;
+}
+
+// Does this set of client capabilities allow a server to ask anything?
+bool may_be_asked(std::string_view capabilities) {
+  bool any = false;
+  json::for_each_member(capabilities, [&](const std::string& key, std::string_view) {
+    any = any || key == "elicitation" || key == "sampling" || key == "roots";
+  });
+  return any;
+}
+
+// The same capabilities however they are spaced: what makes a group.
+std::string without_white_space(std::string_view json_text) {
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0; i < json_text.size(); ++i) {
+    char c = json_text[i];
+    if (in_string && c == '\\' && i + 1 < json_text.size()) {
+      out += c;
+      c = json_text[++i];
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
+      continue;
+    }
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
+    : loop_(loop), server_(server), reaper_(loop), stop_limit_(loop) {
+  auto url = parse_http_url(server.url);
+  if (url) {
+    url_ = *url;
+  } else {
+    broken_ = url.error().text;
+  }
+  std::shared_ptr<net::TlsContext> tls;
+  if (url_.tls) {
+    auto context = net::TlsContext::for_client({server.ca_file, server.client_cert, server.client_key});
+    if (context) {
+      tls = *context;
+    } else {
+      broken_ = context.error().text;
+    }
+  }
+  PoolOptions options;
+  options.limits.body_bytes = server.limits.max_message_bytes;
+  pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options);
+  errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
+  if (server.protocol_era != config::Era::automatic) {
+    verdict_.known = true;
+    verdict_.era = server.protocol_era == config::Era::modern ? mcp::Era::modern : mcp::Era::legacy;
+    if (verdict_.era == mcp::Era::modern) verdict_.versions = {std::string(mcp::kNewestModern)};
+    verdict_until_ = milliseconds::max();
+  }
+  reaper_.start(kReapEvery, [this] { reap(); });
+}
+
+HttpUpstream::~HttpUpstream() {
+  *alive_ = false;
+  for (auto& farewell : farewells_) farewell->messages->close();
+  groups_.clear();
+  errands_->drop_all();
+}
+
+// ---- the era --------------------------------------------------------------------------------------------------------
+
+void HttpUpstream::warm_up(std::function<void(const Verdict&)> ready) {
+  on_ready_ = std::move(ready);
+  if (!verdict_.known) return probe();
+  loop_.defer([this, alive = alive_] {
+    if (*alive && on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
+  });
+}
+
+void HttpUpstream::probe() {
+  if (probing_ || stopping_) return;
+  probing_ = true;
+  if (!broken_.empty()) {
+    loop_.defer([this, alive = alive_] {
+      if (!*alive) return;
+      Verdict verdict;
+      verdict.failure = {EndReason::upstream_unreachable, "cannot be reached: " + broken_, {}};
+      decide(std::move(verdict));
+    });
+    return;
+  }
+  ErrandPlan plan;
+  plan.request.body = mcp::discover_request(next_id());
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  if (auto message = mcp::Message::parse(plan.request.body)) add_modern_headers(plan.request.headers, *message, {});
+  plan.limit = server_.timeouts.startup;
+  plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+    if (*alive) on_discover(std::move(answer), end);
+  };
+  errands_->run(std::move(plan));
+}
+
+// BEHAVIOUR 8: a result or a −32022 that names a version we speak is modern; any other answer of a server that works
+// and lets us in is legacy; what says nothing about MCP decides nothing.
+void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+  Verdict verdict;
+  bool no_evidence = end.status < 200 || end.status == 401 || end.status == 403 || end.status == 408 ||
+                     end.status == 429 || end.status >= 500 || (end.status >= 300 && end.status < 400);
+  bool cut_off = end.kind == MessagesEnd::Kind::failed && end.fault.reason != EndReason::upstream_protocol;
+  if (no_evidence || (cut_off && !answer)) {
+    verdict.failure = {end.fault.reason, end.fault.text, {}};
+    return decide(std::move(verdict));
+  }
+  verdict.known = true;
+  if (answer) {
+    bool result = answer->kind() == mcp::MessageKind::result;
+    Field list = result ? Field::result_supported_versions : Field::error_data_supported;
+    if ((result || mcp::error_code(*answer) == mcp::kUnsupportedVersion) && answer->has(list)) {
+      verdict.versions = mcp::spoken_versions(answer->raw(list));
+    }
+    for (const auto& version : verdict.versions) {
+      if (mcp::find_revision(version)->era == mcp::Era::modern) verdict.era = mcp::Era::modern;
+    }
+    if (answer->has(Field::result_meta_server_info)) verdict.server = describe(answer->raw(Field::result_meta_server_info));
+  }
+  if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
+  decide(std::move(verdict));
+}
+
+void HttpUpstream::decide(Verdict verdict) {
+  probing_ = false;
+  verdict_ = std::move(verdict);
+  verdict_until_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
+  log::write(verdict_.known ? log::Level::info : log::Level::warn, "upstream.era",
+             {{"upstream", server_.name},
+              {"era", verdict_.known ? mcp::name(verdict_.era) : std::string_view("unknown")},
+              {"server", verdict_.server},
+              {"why", verdict_.failure.text}});
+  // What is told from here on may come back: work on copies.
+  Verdict told = verdict_;
+  if (on_ready_) std::exchange(on_ready_, nullptr)(told);
+  std::deque<HttpCall*> waiting;
+  waiting.swap(undecided_);
+  for (HttpCall* call : waiting) {
+    if (told.known) {
+      enqueue(*call);
+    } else {
+      call->fail({told.failure.reason, fmt::format("{} {}", server_.name, told.failure.text)});
+    }
+  }
+}
+
+std::optional<mcp::Era> HttpUpstream::era() const {
+  return verdict_.known ? std::optional(verdict_.era) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> HttpUpstream::versions() const {
+  if (!verdict_.known) return std::nullopt;
+  if (verdict_.era == mcp::Era::modern) return verdict_.versions;
+  // In front of a legacy server Lineward speaks the modern era itself, and passes the others.
+  std::vector<std::string> all;
+  for (const auto& revision : mcp::kRevisions) {
+    if (revision.streamable_http) all.emplace_back(revision.name);
+  }
+  return all;
+}
+
+// ---- calls on their way in ------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest request,
+                                                                      core::CallOwner& owner) {
+  using Refusal = Unexpected<core::Failure>;
+  if (stopping_) return Refusal{stopping()};
+  if (!broken_.empty()) {
+    return Refusal{{EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
+  }
+  if (total_queued() >= server_.limits.max_queue) {
+    return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+                                                       server_.limits.max_queue, server_.name)}};
+  }
+  auto call = std::make_unique<HttpCall>(*this, std::move(request), owner);
+  bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
+    undecided_.push_back(call.get());
+    loop_.defer([this, alive = alive_] {
+      if (!*alive) return;
+      std::deque<HttpCall*> waiting = undecided_;
+      for (HttpCall* one : waiting) {
+        if (std::find(undecided_.begin(), undecided_.end(), one) != undecided_.end()) one->phase(core::CallPhase::starting);
+      }
+      if (!undecided_.empty()) probe();
+    });
+  } else {
+    enqueue(*call);
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
+                                               const mcp::Message* message) {
+  GroupPlan plan;
+  bool legacy_client = client_era == mcp::Era::legacy;
+  bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
+  plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
+  plan.key = legacy_client ? "legacy" : "modern";
+  if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
+  if (legacy_client && cuts_by_session) {
+    plan.key = "session:" + scope.session;
+    return plan;  // initialised by its own client
+  }
+  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
+  if (server_.isolation == Isolation::call) {
+    plan.key = fmt::format("call:{}", next_group_++);
+    plan.per_call = true;
+  }
+  plan.initialize_params = mcp::bare_initialize_params();
+  std::string_view declared = message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
+  if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(declared)) return plan;
+  // Clients that a server may ask something: initialised with exactly what they declare.
+  std::string compact = without_white_space(declared);
+  if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
+  plan.initialize_params = mcp::initialize_params(compact);
+  return plan;
+}
+
+HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
+  auto& slot = groups_[plan.key];
+  if (!slot) {
+    slot = std::make_unique<Group>();
+    slot->key = plan.key;
+    slot->era = plan.era;
+    slot->per_call = plan.per_call;
+    slot->own_handshake = !plan.initialize_params.empty();
+    slot->initialize_params = plan.initialize_params;
+    slot->last_used = loop_.now();
+  }
+  return *slot;
+}
+
+HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
+  auto found = groups_.find(key);
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+void HttpUpstream::enqueue(HttpCall& call) {
+  Group& group = group_for(plan_for(call.request.scope, call.request.client_era, &call.request.message));
+  call.group = group.key;
+  group.queue.push_back(&call);
+  schedule_pump();
+}
+
+void HttpUpstream::schedule_pump() {
+  if (pump_scheduled_) return;
+  pump_scheduled_ = true;
+  loop_.defer([this, alive = alive_] {
+    if (!*alive) return;
+    pump_scheduled_ = false;
+    pump();
+  });
+}
+
+void HttpUpstream::pump() {
+  // A call that fails may start others and so add groups: walk a copy of the keys.
+  std::vector<std::string> waiting;
+  for (auto& [key, group] : groups_) {
+    if (!group->queue.empty() || (!group->listens.empty() && !group->session)) waiting.push_back(key);
+  }
+  for (const auto& key : waiting) {
+    if (Group* group = find_group(key)) pump(*group);
+  }
+}
+
+void HttpUpstream::pump(Group& group) {
+  bool full = false;
+  // Somebody listens: a session is needed even while nobody calls.
+  if (group.queue.empty() && !group.listens.empty() && !group.session && !stopping_) {
+    group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key);
+    group.session->initialize(group.initialize_params);
+    return;
+  }
+  while (!group.queue.empty()) {
+    HttpCall& call = *group.queue.front();
+    if (group.era == mcp::Era::legacy) {
+      if (group.session && group.session->state() == HttpSession::State::ready && handled_here(group, call)) continue;
+      if (!session_takes(group, call)) break;
+    }
+    if (!call.is_listen() && in_flight_ >= server_.limits.max_in_flight) {
+      full = true;
+      break;
+    }
+    group.queue.pop_front();
+    send(group, call);
+  }
+  std::deque<HttpCall*> left = group.queue;
+  for (HttpCall* call : left) call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
+}
+
+// Whether the session is there and may be given the first call that waits; sees to it that it will be.
+bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
+  bool first = call.request.method == Method::initialize && !group.own_handshake;
+  if (!group.session) {
+    if (sessions() >= kMostSessions) {
+      fail_queue(group, {EndReason::queue_full, fmt::format("{} has {} sessions already", server_.name, kMostSessions)});
+      return false;
+    }
+    if (!first && !group.own_handshake) {
+      fail_queue(group, {EndReason::upstream_protocol, fmt::format("this session was never initialised by {}", server_.name)});
+      return false;
+    }
+    group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key);
+    if (group.own_handshake) {
+      group.session->remember(forwarded_headers(server_, call.request.headers));
+      group.session->initialize(group.initialize_params);
+      return false;
+    }
+  }
+  HttpSession& session = *group.session;
+  if (session.state() == HttpSession::State::lost) {
+    fail_queue(group, {EndReason::upstream_protocol,
+                       fmt::format("{} has ended this session; initialize again", server_.name)});
+    return false;
+  }
+  if (first && session.state() == HttpSession::State::fresh) {
+    session.opening();
+    return true;
+  }
+  return session.takes(call);
+}
+
+// What a session need not be asked: who its server is, and the listens it does not know.
+bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
+  if (!group.own_handshake) return false;
+  bool modern = call.request.client_era == mcp::Era::modern;
+  std::string text;
+  if (modern && call.is_listen()) {
+    group.queue.pop_front();
+    group.listens.open(call, *group.session);
+    return true;
+  }
+  if (modern && call.request.method == Method::server_discover) {
+    text = mcp::discover_answer(group.session->legacy_server());
+  } else if (!modern && call.request.method == Method::initialize) {
+    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.session->initialize_result());
+  } else {
+    return false;
+  }
+  group.queue.pop_front();
+  auto answer = mcp::Message::parse(std::move(text));
+  if (answer) {
+    call.answer(std::move(*answer));
+  } else {
+    call.fail({EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
+  }
+  return true;
+}
+
+bool HttpUpstream::translates(const HttpCall& call, const Group& group) const {
+  return call.request.client_era == mcp::Era::modern && group.era == mcp::Era::legacy;
+}
+
+void HttpUpstream::send(Group& group, HttpCall& call) {
+  call.id = next_id();
+  calls_[call.id] = &call;
+  ++group.calls;
+  if (call.counts()) ++in_flight_;
+  group.last_used = loop_.now();
+  call.phase(core::CallPhase::starting);
+  if (!call.live()) return;  // cancelled just now
+  HttpRequest request;
+  Headers forwarded = forwarded_headers(server_, call.request.headers);
+  if (group.era == mcp::Era::modern) {
+    request.headers = base_headers(server_, HttpVerb::post);
+    add_all(request.headers, forwarded);
+    add_modern_headers(request.headers, call.request.message, call.request.headers);
+    request.body = mcp::request_for_upstream(call.request.message, call.id);
+  } else {
+    HttpSession& session = *group.session;
+    session.remember(std::move(forwarded));
+    request.headers = session.headers(HttpVerb::post);
+    if (translates(call, group)) {
+      session.want_level(call.request.message);
+      request.body = mcp::modern_request_for_legacy(call.request.message, call.id);
+    } else {
+      request.body = mcp::request_for_upstream(call.request.message, call.id);
+    }
+  }
+  call.messages = std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------
+
+void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
+  std::deque<HttpCall*> queue;
+  queue.swap(group.queue);
+  for (HttpCall* call : queue) call->fail(failure);
+}
+
+void HttpUpstream::close_group(Group& group, std::string_view why) {
+  group.scope = nullptr;
+  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
+  std::string key = group.key;
+  auto found = groups_.find(key);
+  if (found == groups_.end()) return;
+  std::shared_ptr<Group> kept = std::move(found->second);
+  groups_.erase(found);
+  fail_queue(*kept, failure);
+  for (ListenCall* listen : kept->listens.calls()) {
+    kept->listens.close(*listen, nullptr);
+    static_cast<HttpCall*>(listen)->fail(failure);
+  }
+  std::vector<HttpCall*> calls;
+  for (auto& [id, call] : calls_) {
+    if (call->group == key) calls.push_back(call);
+  }
+  for (HttpCall* call : calls) {
+    if (call->messages) call->messages->close();
+    fail(*call, failure);
+  }
+  if (kept->session) kept->session->end();
+  loop_.defer([kept] {});
+}
+
+void HttpUpstream::reap() {
+  reaper_.start(kReapEvery, [this] { reap(); });
+  std::vector<std::string> idle;
+  for (auto& [key, group] : groups_) {
+    bool busy = group->calls > 0 || !group->queue.empty() || !group->listens.empty() || group->scope != nullptr;
+    if (!busy && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
+  }
+  for (const auto& key : idle) {
+    if (Group* group = find_group(key)) close_group(*group, "was idle");
+  }
+}
+
+size_t HttpUpstream::total_queued() const {
+  size_t sum = undecided_.size();
+  for (const auto& [key, group] : groups_) sum += group->queue.size();
+  return sum;
+}
+
+size_t HttpUpstream::sessions() const {
+  return static_cast<size_t>(
+      std::count_if(groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->session != nullptr; }));
+}
+
+void HttpUpstream::stop(std::function<void()> done) {
+  stopping_ = true;
+  stopped_ = std::move(done);
+  reaper_.stop();
+  std::deque<HttpCall*> waiting;
+  waiting.swap(undecided_);
+  for (HttpCall* call : waiting) call->fail(stopping());
+  std::vector<std::string> keys;
+  for (auto& entry : groups_) keys.push_back(entry.first);
+  for (const auto& key : keys) {
+    if (Group* group = find_group(key)) close_group(*group, "the gateway is stopping");
+  }
+  // Goodbyes and cancels get a moment to arrive.
+  stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });
+  errands_->when_empty([this, alive = alive_] {
+    if (*alive) check_stopped();
+  });
+}
+
+void HttpUpstream::check_stopped() {
+  stop_limit_.stop();
+  pool_->close_idle();
+  if (stopped_) std::exchange(stopped_, nullptr)();
+}
+
+}  // namespace lineward::upstream

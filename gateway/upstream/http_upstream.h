@@ -1,0 +1,150 @@
+// A server over Streamable HTTP as an upstream: its era, its groups of callers with the session of each, and the queue
+// before the limit of calls at once.
+//
+// Groups follow BEHAVIOUR 5 (isolation): a legacy client's session has a session of its own with the server,
+// initialised by that client's own `initialize`; modern clients share one on a legacy server by what they declare, and need
+// none on a modern one. A modern call is one POST; closing it is its cancel (BEHAVIOUR 3).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/upstream.h"
+#include "upstream/era_probe.h"
+#include "upstream/http_call.h"
+#include "upstream/http_errand.h"
+#include "upstream/http_session.h"
+
+namespace lineward::upstream {
+
+class HttpUpstream final : public core::Upstream, public SessionOwner {
+ public:
+  // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all the same
+  // fails every call.
+  HttpUpstream(net::Loop& loop, const config::Server& server);
+  ~HttpUpstream() override;
+
+  // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
+  void warm_up(std::function<void(const Verdict&)> ready);
+
+  const std::string& name() const override { return server_.name; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request, core::CallOwner& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void close_scope(const core::Scope& scope) override;
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  std::optional<std::vector<std::string>> versions() const override;
+  std::optional<mcp::Era> era() const override;
+  void stop(std::function<void()> done) override;
+
+  // For HttpCall.
+  net::Loop& loop() { return loop_; }
+  void withdraw(HttpCall& call, std::string_view why);
+  void reply(HttpCall& call, std::string message);
+  void set_parked(HttpCall& call, bool parked);
+  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
+  void call_message(HttpCall& call, HttpMessages& from, mcp::Message message);
+  void call_ended(HttpCall& call, const MessagesEnd& end);
+
+ private:
+  struct Group {
+    std::string key;
+    mcp::Era era = mcp::Era::modern;
+    bool own_handshake = false;        // Lineward initialises it, with these parameters
+    std::string initialize_params;
+    bool per_call = false;             // ends with its one call
+    core::ScopeOwner* scope = nullptr;  // of a legacy session
+    std::unique_ptr<HttpSession> session;
+    HttpListens listens;                // of modern clients on a legacy server
+    std::deque<HttpCall*> queue;
+    size_t calls = 0;                   // sent and not over
+    std::chrono::milliseconds last_used{0};
+  };
+  // A legacy call's stream that is closed as soon as the server was told of the cancel.
+  struct Farewell final : MessagesOwner {
+    explicit Farewell(net::Loop& loop) : timer(loop) {}
+    std::unique_ptr<HttpMessages> messages;
+    net::Timer timer;
+    std::function<void()> over;
+    void on_message(HttpMessages&, mcp::Message) override {}
+    void on_messages_end(HttpMessages&, const MessagesEnd&) override { over(); }
+  };
+
+  // SessionOwner
+  int64_t next_id() override { return next_id_++; }
+  void on_session_ready(HttpSession& session) override;
+  void on_session_failed(HttpSession& session, const core::Failure& failure) override;
+  void on_session_lost(HttpSession& session) override;
+  void on_session_free(HttpSession& session) override;
+  void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) override;
+  void on_session_stray(HttpSession& session, mcp::Message message) override;
+
+  void probe();
+  void on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end);
+  void decide(Verdict verdict);
+  struct GroupPlan {
+    std::string key;
+    mcp::Era era = mcp::Era::modern;
+    std::string initialize_params;  // legacy; empty: the client's own
+    bool per_call = false;
+  };
+  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era, const mcp::Message* message);
+  Group& group_for(const GroupPlan& plan);
+  Group* find_group(const std::string& key);
+  void enqueue(HttpCall& call);
+  void schedule_pump();
+  void pump();
+  void pump(Group& group);
+  bool session_takes(Group& group, HttpCall& call);
+  bool handled_here(Group& group, HttpCall& call);
+  void send(Group& group, HttpCall& call);
+  void finish(HttpCall& call, mcp::Message answer);
+  void fail(HttpCall& call, const core::Failure& failure);
+  void left(HttpCall& call);
+  void refused(HttpCall& call, const MessagesEnd& end);
+  void resume(HttpCall& call, const MessagesEnd& end);
+  void listen_again(HttpCall& call, const core::Failure& failure);
+  void say_goodbye(HttpCall& call, Group& group, std::string_view why);
+  void call_notification(HttpCall& call, Group* group, mcp::Message message);
+  void question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call);
+  HttpCall* asking_call(const Group& group) const;
+  void close_group(Group& group, std::string_view why);
+  void fail_queue(Group& group, const core::Failure& failure);
+  void reap();
+  void drop(std::string_view kind);
+  bool translates(const HttpCall& call, const Group& group) const;
+  size_t total_queued() const;
+  size_t sessions() const;
+  void check_stopped();
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  HttpUrl url_;
+  std::string broken_;  // why no call can be made at all
+  std::unique_ptr<HttpPool> pool_;
+  std::unique_ptr<HttpErrands> errands_;
+  Verdict verdict_;
+  std::chrono::milliseconds verdict_until_{0};
+  bool probing_ = false;
+  std::function<void(const Verdict&)> on_ready_;
+  std::function<void()> stopped_;
+  std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
+  std::deque<HttpCall*> undecided_;      // modern calls that wait for the verdict
+  std::map<int64_t, HttpCall*> calls_;   // sent, by the id the server knows
+  std::vector<std::unique_ptr<Farewell>> farewells_;
+  net::Timer reaper_;
+  net::Timer stop_limit_;
+  int64_t next_id_ = 1;
+  uint64_t next_group_ = 1;
+  size_t in_flight_ = 0;  // without listens
+  bool pump_scheduled_ = false;
+  bool stopping_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::upstream

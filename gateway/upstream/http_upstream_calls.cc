@@ -1,0 +1,426 @@
+// The half of HttpUpstream that deals with what servers answer, and with calls that end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+#include "upstream/http_upstream.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A legacy call's stream is closed when the server was told of the cancel, and in any case by then (BEHAVIOUR 3).
+constexpr milliseconds kFarewell{100};
+// Tries in a row that may come to nothing: to go on with a stream, and to listen again.
+constexpr uint32_t kResumes = 3;
+constexpr uint32_t kListens = 6;
+
+// Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
+std::optional<int64_t> own_id(std::string_view raw) {
+  std::string canonical = mcp::canonical_id(raw);
+  if (canonical.substr(0, 2) != "n:") return std::nullopt;
+  int64_t value = 0;
+  const char* begin = canonical.data() + 2;
+  const char* end = canonical.data() + canonical.size();
+  auto [at, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
+}
+
+// An error that answers a POST without naming its request, as servers do that could not read it: there is only one it
+// can mean.
+bool names_nothing(const mcp::Message& message) {
+  return message.kind() == mcp::MessageKind::error && (!message.has(Field::id) || message.raw(Field::id) == "null");
+}
+
+// The error with an id, so that it can be given the client's.
+mcp::Message with_some_id(mcp::Message message) {
+  if (message.has(Field::id)) return message;
+  std::string text = message.bytes();
+  text.insert(text.find('{') + 1, R"("id":0,)");
+  auto parsed = mcp::Message::parse(std::move(text));
+  return parsed ? std::move(*parsed) : std::move(message);
+}
+
+// These statuses say what is wrong by themselves, whatever MCP stands in their body.
+bool speaks_for_itself(int status) { return status == 401 || status == 403 || status == 429; }
+
+}  // namespace
+
+void HttpUpstream::drop(std::string_view kind) {
+  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+}
+
+void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
+  if (from.is_stream() && !call.is_listen()) call.failures = 0;
+  Group* group = find_group(call.group);
+  bool own = group != nullptr && group->session && !group->own_handshake;
+  if (own && call.request.method == Method::initialize) group->session->opened(info);
+}
+
+void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message message) {
+  Group* group = find_group(call.group);
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
+  if (message.kind() == mcp::MessageKind::request) {
+    if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
+    return group->session->from_call(call, std::move(message));
+  }
+  if (message.kind() == mcp::MessageKind::notification) return call_notification(call, group, std::move(message));
+  int status = from.status();
+  if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id())) return;  // its end tells
+  auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
+  if (id != call.id && !names_nothing(message)) {
+    if (legacy) return group->session->from_call(call, std::move(message));
+    return drop("unknown_id");
+  }
+  from.finish_quietly();
+  retire(loop_, std::move(call.messages));
+  finish(call, with_some_id(std::move(message)));
+}
+
+void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message message) {
+  Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
+    if (group != nullptr && group->session) return group->session->from_call(call, std::move(message));
+    return drop("unknown_token");
+  }
+  if (group != nullptr && group->era == mcp::Era::legacy && group->session) {
+    return group->session->from_call(call, std::move(message));
+  }
+  if (method == Method::subscriptions_acknowledged) {
+    call.acknowledged = true;
+    call.failures = 0;
+  }
+  bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
+  if (of_listen && !call.is_listen()) return drop("unknown_subscription");
+  call.message(std::move(message));
+}
+
+// The last message of a call, as its server wrote it.
+void HttpUpstream::finish(HttpCall& call, mcp::Message answer) {
+  Group* group = find_group(call.group);
+  left(call);
+  if (group != nullptr && group->session) {
+    if (call.request.method == Method::initialize && !group->own_handshake) {
+      if (answer.kind() == mcp::MessageKind::result) {
+        group->session->initialized(answer);
+      } else {
+        retire(loop_, std::move(group->session));  // the client may try again
+      }
+    }
+    if (translates(call, *group)) {
+      auto modern = mcp::Message::parse(
+          mcp::legacy_answer_for_modern(answer, call.request.method, group->session->legacy_server()));
+      if (modern) answer = std::move(*modern);
+    }
+  }
+  call.answer(std::move(answer));
+}
+
+void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
+  Group* group = find_group(call.group);
+  left(call);
+  if (group != nullptr && group->session && call.request.method == Method::initialize && !group->own_handshake &&
+      group->session->state() == HttpSession::State::opening) {
+    retire(loop_, std::move(group->session));
+  }
+  retire(loop_, std::move(call.messages));
+  call.fail(failure);
+}
+
+// Takes a call out of the tables; its place is free.
+void HttpUpstream::left(HttpCall& call) {
+  auto entry = calls_.find(call.id);
+  if (entry == calls_.end() || entry->second != &call) return;
+  calls_.erase(entry);
+  if (call.counts()) --in_flight_;
+  if (Group* group = find_group(call.group)) {
+    --group->calls;
+    group->last_used = loop_.now();
+    if (group->per_call && group->calls == 0 && group->queue.empty()) {
+      loop_.defer([this, alive = alive_, key = group->key] {
+        Group* done = *alive ? find_group(key) : nullptr;
+        if (done != nullptr && done->calls == 0 && done->queue.empty()) close_group(*done, "served its one call");
+      });
+    }
+  }
+  schedule_pump();
+}
+
+// ---- responses that end without the answer --------------------------------------------------------------------------
+
+void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
+  Group* group = find_group(call.group);
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy;
+  bool resuming = legacy && call.failures > 0;
+  if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
+  if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
+  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  if (end.kind == MessagesEnd::Kind::complete) {
+    failure.reason = EndReason::upstream_protocol;
+    failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
+  }
+  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  fail(call, failure);
+}
+
+void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
+  Group* group = find_group(call.group);
+  if (group != nullptr && group->session && group->session->has_id() && end.status == 404) {
+    std::string text = fmt::format("{} has ended this session; initialize again", server_.name);
+    bool again = group->own_handshake && !std::exchange(call.repeated, true);
+    left(call);
+    if (again) group->queue.push_front(&call);  // a 404 accepted nothing (BEHAVIOUR 11)
+    group->session->lost();
+    if (!again) call.fail({EndReason::upstream_protocol, std::move(text)});
+    return;
+  }
+  // A server that does not even know how a request looks may have become another one: ask it again next time.
+  bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
+  if (changed && server_.protocol_era == config::Era::automatic && call.request.client_era == mcp::Era::modern) {
+    verdict_.known = false;
+  }
+  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  fail(call, failure);
+}
+
+// 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
+void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
+  bool refusal = end.kind == MessagesEnd::Kind::refused;
+  bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
+  if (refusal || lost_again) {
+    if (end.status == 404) {
+      if (Group* group = find_group(call.group); group != nullptr && group->session && group->session->has_id()) {
+        group->session->lost();
+      }
+    }
+    return fail(call, {EndReason::upstream_unreachable,
+                       fmt::format("{} broke off its stream, and it could not be resumed: it {}", server_.name, end.fault.text)});
+  }
+  milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
+  ++call.failures;
+  call.timer.start(wait, [this, &call] {
+    Group* group = find_group(call.group);
+    if (group == nullptr || !group->session) return;
+    HttpRequest request{"GET", group->session->headers(HttpVerb::get), {}};
+    request.headers.push_back({"Last-Event-ID", call.last_event_id});
+    call.messages = std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
+  });
+}
+
+// BEHAVIOUR 6: a listen that the server lost is opened again while somebody listens, with a budget.
+void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
+  if (++call.failures > kListens || stopping_) return fail(call, failure);
+  left(call);
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(call.failures - 1, 20u));
+  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] { enqueue(call); });
+}
+
+void HttpUpstream::reply(HttpCall& call, std::string message) {
+  Group* group = find_group(call.group);
+  if (group != nullptr && group->session) group->session->post(std::move(message));
+}
+
+void HttpUpstream::set_parked(HttpCall& call, bool parked) {
+  auto entry = calls_.find(call.id);
+  bool counted = entry != calls_.end() && entry->second == &call;
+  if (call.parked == parked || call.is_listen()) return;
+  call.parked = parked;
+  if (!counted) return;
+  parked ? --in_flight_ : ++in_flight_;
+  schedule_pump();
+}
+
+// ---- cancelling -----------------------------------------------------------------------------------------------------
+
+void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
+  std::erase(undecided_, &call);
+  Group* group = find_group(call.group);
+  if (group != nullptr) {
+    std::erase(group->queue, &call);
+    bool ready = group->session && group->session->state() == HttpSession::State::ready;
+    group->listens.close(call, ready ? group->session.get() : nullptr);
+  }
+  bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
+  left(call);
+  if (!under_way) return;
+  bool tell = group != nullptr && group->era == mcp::Era::legacy && group->session && call.sent &&
+              group->session->state() == HttpSession::State::ready && call.request.method != Method::initialize &&
+              server_.cancel != config::CancelMode::never;
+  log::write(log::Level::debug, "call.cancel",
+             {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
+  if (tell) return say_goodbye(call, *group, why);
+  if (call.messages) call.messages->close();
+  retire(loop_, std::move(call.messages));
+}
+
+// The cancel goes first, on a connection of its own; then the stream is closed.
+void HttpUpstream::say_goodbye(HttpCall& call, Group& group, std::string_view why) {
+  auto farewell = std::make_unique<Farewell>(loop_);
+  Farewell* one = farewell.get();
+  farewell->messages = std::move(call.messages);
+  std::string message = mcp::cancel_notification(call.id, why, mcp::Era::legacy);
+  if (!farewell->messages) return group.session->post(std::move(message));  // between two connections
+  farewell->messages->set_owner(*one);
+  farewell->over = [this, one] {
+    auto found = std::find_if(farewells_.begin(), farewells_.end(), [&](const auto& f) { return f.get() == one; });
+    if (found == farewells_.end()) return;
+    one->timer.stop();
+    one->messages->close();
+    retire(loop_, std::move(*found));
+    farewells_.erase(found);
+  };
+  farewell->timer.start(kFarewell, [one] { std::function<void()>(one->over)(); });
+  farewells_.push_back(std::move(farewell));
+  group.session->post(std::move(message), [alive = alive_, over = one->over] {
+    if (*alive) over();
+  });
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------------
+
+void HttpUpstream::on_session_ready(HttpSession& session) {
+  Group* group = find_group(session.group());
+  if (group == nullptr || group->session.get() != &session) return;
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
+  if (!group->listens.empty()) group->listens.restore(session);
+  schedule_pump();
+}
+
+void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {
+  Group* group = find_group(session.group());
+  if (group == nullptr || group->session.get() != &session) return;
+  retire(loop_, std::move(group->session));
+  log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
+  if (server_.protocol_era == config::Era::automatic) verdict_.known = false;
+  fail_queue(*group, failure);
+  for (ListenCall* listen : group->listens.calls()) {
+    group->listens.close(*listen, nullptr);
+    static_cast<HttpCall*>(listen)->fail(failure);
+  }
+}
+
+void HttpUpstream::on_session_lost(HttpSession& session) {
+  Group* group = find_group(session.group());
+  if (group == nullptr || group->session.get() != &session) return;
+  if (group->scope != nullptr) group->scope->on_scope_reset();
+  if (!group->own_handshake) {
+    schedule_pump();
+    return;  // its client must initialise anew
+  }
+  group->listens.lost();
+  retire(loop_, std::move(group->session));
+  schedule_pump();
+}
+
+void HttpUpstream::on_session_free(HttpSession&) { schedule_pump(); }
+
+// Routed by the id, within the session only.
+void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) {
+  bool progress = message.kind() == mcp::MessageKind::notification;
+  Field field = progress ? Field::params_progress_token : Field::id;
+  auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
+  auto found = id ? calls_.find(*id) : calls_.end();
+  if (found == calls_.end() || found->second->group != session.group()) return drop(progress ? "unknown_token" : "unknown_id");
+  HttpCall& call = *found->second;
+  if (progress) return call.message(std::move(message));
+  if (call.messages) call.messages->close();
+  retire(loop_, std::move(call.messages));
+  finish(call, std::move(message));
+}
+
+// The one call of a group during which its server may ask; null when there are several.
+HttpCall* HttpUpstream::asking_call(const Group& group) const {
+  HttpCall* only = nullptr;
+  for (const auto& [id, call] : calls_) {
+    if (call->group != group.key || !mcp::may_ask(call->request.method)) continue;
+    if (only != nullptr) return nullptr;
+    only = call;
+  }
+  return only;
+}
+
+// A server's question where no client's session stands behind ours: it belongs to the call on whose stream it came;
+// one on the GET stream to the only call that can have caused it.
+void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call) {
+  Method method = mcp::method_of(message.method());
+  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
+               method == Method::roots_list;
+  HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
+  if (call == nullptr) owner = asking_call(group);
+  bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
+  bool of_nobody = method == Method::roots_list && group.initialize_params == mcp::bare_initialize_params();
+  if (known && modern && !of_nobody) return owner->message(std::move(message));
+  if (method != Method::roots_list) {
+    return session.post(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                           "no single client stands behind this session"));
+  }
+  std::string roots;
+  for (const auto& root : server_.roots) {
+    roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
+  }
+  session.post(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots));
+}
+
+void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
+  Group* group = find_group(session.group());
+  if (group == nullptr) return;
+  if (group->scope != nullptr) {
+    return group->scope->on_scope_message(std::move(message), call ? std::optional(call->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request) return question(session, *group, std::move(message), call);
+  if (mcp::method_of(message.method()) == Method::cancelled) {
+    // A server takes a question back.
+    HttpCall* owner = call != nullptr ? call : asking_call(*group);
+    if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
+    return;
+  }
+  if (group->listens.notify(message)) return;
+  if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
+    // A modern call gets the log lines it asked for, at its level.
+    auto wanted = mcp::log_level(call->request.message.text(Field::meta_log_level));
+    auto level = mcp::log_level(message.text(Field::params_level));
+    bool modern = call->request.client_era == mcp::Era::modern;
+    if (!modern || (wanted && level && *level >= *wanted)) return call->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+}
+
+void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  GroupPlan plan = plan_for(scope, mcp::Era::legacy, nullptr);
+  if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
+}
+
+void HttpUpstream::close_scope(const core::Scope& scope) {
+  if (Group* group = find_group("session:" + scope.session)) close_group(*group, "its session ended");
+}
+
+void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  bool modern = client_era == mcp::Era::modern;
+  if (modern && verdict_.known && verdict_.era == mcp::Era::modern) {
+    ErrandPlan plan;
+    plan.request.body = mcp::with_envelope(message);
+    plan.request.headers = base_headers(server_, HttpVerb::post);
+    if (auto sent = mcp::Message::parse(plan.request.body)) add_modern_headers(plan.request.headers, *sent, {});
+    return errands_->run(std::move(plan));
+  }
+  Group* group = find_group(plan_for(scope, client_era, &message).key);
+  if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
+  if (group->own_handshake && group->scope == nullptr && !modern) return;  // nobody's own session
+  if (mcp::method_of(message.method()) == Method::initialized) return group->session->send_initialized(message.bytes());
+  group->session->post(message.bytes());
+}
+
+}  // namespace lineward::upstream
