@@ -9,8 +9,13 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const peer = (path) => join(root, 'tests/peers/node_modules', path);
-const running = new Set();
-process.on('exit', () => running.forEach((child) => child.kill('SIGTERM')));
+const running = new Map(); // child → its folder
+process.on('exit', () => {
+  for (const [child, folder] of running) {
+    child.kill('SIGTERM');
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.once(signal, () => process.exit(2));
 
 const SESSIONS = 100; // one process for each legacy session, and some to spare
@@ -101,7 +106,7 @@ export async function start(front, options) {
     stdio: 'ignore',
     env: { ...process.env, BENCH_CANCEL_FILE: journal, NODE_ENV: 'production' },
   });
-  running.add(child);
+  running.set(child, folder);
   let ended = false;
   const gone = new Promise((resolve) => child.once('exit', () => resolve((ended = true))));
   gone.then(() => running.delete(child));

@@ -251,9 +251,9 @@ int run(const Options& options) {
       R"("server_processes":{},"events":{},"reconnects":{}}})"
       "\n",
       ok, lineward::json::quote(load.error()), options.clients, sorted.size(), wall,
-      after.front_cpu - before.front_cpu, after.server_cpu - before.server_cpu, own, quantile_us(sorted, 0.5),
-      quantile_us(sorted, 0.99), after.front_rss_kib, after.front_pss_kib, after.front_processes,
-      after.server_processes, load.events(), load.reconnects());
+      after.front_cpu - before.front_cpu, std::max(0.0, after.server_cpu - before.server_cpu), own,
+      quantile_us(sorted, 0.5), quantile_us(sorted, 0.99), after.front_rss_kib, after.front_pss_kib,
+      after.front_processes, after.server_processes, load.events(), load.reconnects());
   return ok ? 0 : 1;
 }
 

@@ -10,7 +10,7 @@ namespace bench {
 
 struct Cost {
   double front_cpu = 0;   // seconds, user and system
-  double server_cpu = 0;  // the stdio servers'
+  double server_cpu = 0;  // of the stdio servers that live now
   int64_t front_rss_kib = 0;
   int64_t front_pss_kib = 0;
   int front_processes = 0;

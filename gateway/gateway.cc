@@ -24,15 +24,19 @@ constexpr milliseconds kParentCheck{500};
 // What a server says of itself goes to a terminal here: nothing but printable text.
 std::string printable(std::string_view text) {
   std::string out;
-  for (unsigned char c : text.substr(0, 200)) out += c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);
+  for (unsigned char c : text.substr(0, 200))
+    out += c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);
   return out;
 }
 
-constexpr int code(cli::ExitCode exit) { return static_cast<int>(exit); }
+constexpr int code(cli::ExitCode exit) {
+  return static_cast<int>(exit);
+}
 
 std::string command_line(const config::Server& server) {
   std::string out = server.url.empty() ? server.command : server.url.substr(0, server.url.find('?'));
-  for (const auto& arg : server.args) out += " " + arg;
+  for (const auto& arg : server.args)
+    out += " " + arg;
   return out.size() > 100 ? out.substr(0, 97) + "..." : out;
 }
 
@@ -147,25 +151,28 @@ void Gateway::greet() {
     std::string path = config_.listen.path + (served == 1 ? "" : "/" + upstream->name());
     fmt::print(stderr, "  MCP      {}{}   {}\n", base, path, upstream->name());
   }
-  if (served == 0) fmt::print(stderr, "  MCP      {}{}   no server is configured yet\n", base, config_.listen.path);
+  if (served == 0)
+    fmt::print(stderr, "  MCP      {}{}   no server is configured yet\n", base, config_.listen.path);
   std::fflush(stderr);
   warm_up();
 }
 
 void Gateway::warm_up() {
   log::write(log::Level::info, "listen", {{"address", front_->address()}});
-  for (const auto& warm_up : warm_ups_) warm_up();
+  for (const auto& warm_up : warm_ups_)
+    warm_up();
 }
 
 void Gateway::upstream_ready(const config::Server& server, const upstream::Verdict& verdict) {
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
-    fmt::print(stderr, "  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)), mcp::name(verdict.era),
-               verdict.versions.empty() ? "" : " " + verdict.versions.front(),
+    fmt::print(stderr, "  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)),
+               mcp::name(verdict.era), verdict.versions.empty() ? "" : " " + verdict.versions.front(),
                verdict.server.empty() ? "" : "   " + printable(verdict.server));
   } else {
     fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, printable(verdict.failure.text));
-    if (!verdict.failure.last_stderr.empty()) fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
+    if (!verdict.failure.last_stderr.empty())
+      fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
     if (options_.exit_with_upstream) {
       exit_code_ = code(cli::ExitCode::unavailable);
       drain();
@@ -192,7 +199,8 @@ void Gateway::on_signal(int signal) {
 void Gateway::drain() {
   if (draining_) return;
   draining_ = true;
-  log::write(log::Level::info, "drain", {{"calls", exchanges_.size()}, {"limit_ms", config_.shutdown.drain.count()}});
+  log::write(log::Level::info, "drain",
+             {{"calls", exchanges_.size()}, {"limit_ms", config_.shutdown.drain.count()}});
   if (exchanges_.size() > 0) {
     fmt::print(stderr, "draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", exchanges_.size(),
                config_.shutdown.drain.count());
@@ -221,18 +229,21 @@ void Gateway::stop_upstreams() {
   auto one_less = [this] {
     if (--stopping_ == 0) finish(exit_code_);
   };
-  for (auto& upstream : upstreams_) upstream->stop(one_less);
+  for (auto& upstream : upstreams_)
+    upstream->stop(one_less);
   // A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
   milliseconds longest{0};
   for (const auto& server : config_.servers) {
     longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
   }
-  stop_limit_.start(longest + (drain_until_ > loop_.now() ? drain_until_ - loop_.now() : milliseconds(0)) + kFarewell * 5,
-                    [this] {
-                      log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
-                      finish(exit_code_);
-                    });
-  // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace lasts.
+  stop_limit_.start(
+      longest + (drain_until_ > loop_.now() ? drain_until_ - loop_.now() : milliseconds(0)) + kFarewell * 5,
+      [this] {
+        log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
+        finish(exit_code_);
+      });
+  // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace
+  // lasts.
   auto deadline = std::max(drain_until_, loop_.now() + kFarewell);
   auto polite = loop_.now() + kFarewell;
   auto step = std::make_shared<std::function<void()>>();

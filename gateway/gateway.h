@@ -1,4 +1,5 @@
-// The running gateway: one thread, one loop, and everything that lives on it, in the order in which it must die.
+// The running gateway: one thread, one loop, and everything that lives on it, in the order in which it must
+// die.
 #pragma once
 
 #include <functional>

@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   // First of all, while this process is small, has one thread and has read no secret.
   auto spawner = lineward::net::fork_spawner(nullptr);
-  auto parsed = lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout, std::cerr);
+  auto parsed =
+      lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout, std::cerr);
   if (auto* code = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*code);
   auto& invocation = std::get<Invocation>(parsed);
   if (!spawner) {

@@ -79,6 +79,16 @@ node_suite() {  # NAME FILES…
   if [ -z "$pass" ]; then add "$name" 0 1; else add "$name" "$pass" "${fail:-1}"; fi
 }
 
+fuzz_suite() {  # SECONDS
+  say "fuzz, $1 s a target"
+  local log line
+  log=$(mktemp)
+  tests/fuzz/run.sh "$1" 2>&1 | tee "$log"
+  line=$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -1)
+  rm -f "$log"
+  if [ -z "$line" ]; then add fuzz 0 1; else add fuzz ${line% *} ${line#* }; fi
+}
+
 conformance_suite() {
   say "conformance"
   local log
@@ -93,14 +103,15 @@ conformance_suite() {
 case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
   wire) build_asan; ctest_suite wire -L wire ;;
-  e2e) build_asan; npm_peers; node_suite e2e tests/e2e/cases/*.test.mjs tests/e2e/datasets/*.test.mjs ;;
+  e2e) build_asan; npm_peers; node_suite e2e tests/e2e/*/*.test.mjs ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" ;;
   all)
     build_asan
     npm_peers
     ctest_suite "unit, wire, lint"
-    node_suite e2e tests/e2e/cases/*.test.mjs tests/e2e/datasets/*.test.mjs
+    node_suite e2e tests/e2e/*/*.test.mjs
     conformance_suite
+    fuzz_suite "${FUZZ_SECONDS:-20}"
     ;;
   *) echo "usage: tests/run.sh all | unit | wire | e2e | conformance" >&2; exit 2 ;;
 esac

@@ -1,5 +1,6 @@
-// A small MCP server on stdio, to try Lineward with: it speaks both eras, answers at once or slowly, reports progress
-// and stops when it is cancelled. One thread, one poll loop, no dependencies beyond Lineward's own message parser.
+// A small MCP server on stdio, to try Lineward with: it speaks both eras, answers at once or slowly, reports
+// progress and stops when it is cancelled. One thread, one poll loop, no dependencies beyond Lineward's own
+// message parser.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -31,11 +32,11 @@ constexpr std::string_view kTools = R"([
 
 // A call that takes its time.
 struct Slow {
-  std::string id;     // raw JSON, as the client wrote them
+  std::string id;  // raw JSON, as the client wrote them
   std::string token;
   bool modern;
   int step = 0;
-  int steps = 0;      // 0: for ever
+  int steps = 0;  // 0: for ever
   Clock::time_point next;
 };
 
@@ -90,7 +91,8 @@ class Demo {
     if (modern) {
       if (!members.empty()) members += ',';
       if (cacheable) members += R"("ttlMs":60000,"cacheScope":"public",)";
-      members += fmt::format(R"("resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{}}})", kServerInfo);
+      members += fmt::format(R"("resultType":"complete","_meta":{{"io.modelcontextprotocol/serverInfo":{}}})",
+                             kServerInfo);
     }
     send(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{{}}}}})", id, members));
   }
@@ -99,7 +101,8 @@ class Demo {
     auto message = Message::parse(std::move(line));
     if (!message) return;
     if (message->kind() == MessageKind::notification) {
-      if (message->method() == "notifications/cancelled") cancel(std::string(message->raw(Field::params_request_id)));
+      if (message->method() == "notifications/cancelled")
+        cancel(std::string(message->raw(Field::params_request_id)));
       return;
     }
     if (message->kind() == MessageKind::request) on_request(*message);
@@ -111,7 +114,9 @@ class Demo {
     switch (lineward::mcp::method_of(m.method())) {
       case Method::server_discover:
         return result(id, true,
-                      fmt::format(R"("supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{})", kCapabilities), true);
+                      fmt::format(R"("supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{})",
+                                  kCapabilities),
+                      true);
       case Method::initialize:
         return result(id, false,
                       fmt::format(R"("protocolVersion":{},"capabilities":{},"serverInfo":{})",
@@ -122,17 +127,23 @@ class Demo {
       case Method::prompts_list:
         return result(id, modern, R"("prompts":[{"name":"greet","description":"A greeting"}])", true);
       case Method::prompts_get:
-        return result(id, modern, R"("messages":[{"role":"user","content":{"type":"text","text":"Say hello."}}])");
+        return result(id, modern,
+                      R"("messages":[{"role":"user","content":{"type":"text","text":"Say hello."}}])");
       case Method::resources_list:
-        return result(id, modern, R"("resources":[{"uri":"demo://readme","name":"readme","mimeType":"text/plain"}])", true);
+        return result(id, modern,
+                      R"("resources":[{"uri":"demo://readme","name":"readme","mimeType":"text/plain"}])",
+                      true);
       case Method::resources_templates_list: return result(id, modern, R"("resourceTemplates":[])", true);
       case Method::resources_read:
-        return result(id, modern,
-                      fmt::format(R"("contents":[{{"uri":{},"mimeType":"text/plain","text":"This is Lineward's demo server."}}])",
-                                  m.raw(Field::params_uri)),
-                      true);
+        return result(
+            id, modern,
+            fmt::format(
+                R"("contents":[{{"uri":{},"mimeType":"text/plain","text":"This is Lineward's demo server."}}])",
+                m.raw(Field::params_uri)),
+            true);
       default:
-        return send(lineward::mcp::error_message(id, lineward::mcp::kMethodNotFound, "Method not found: " + m.method()));
+        return send(lineward::mcp::error_message(id, lineward::mcp::kMethodNotFound,
+                                                 "Method not found: " + m.method()));
     }
   }
 
@@ -142,10 +153,13 @@ class Demo {
     if (tool == "echo") {
       return result(id, modern, fmt::format(R"("content":[{{"type":"text","text":{}}}])", quote(arguments)));
     }
-    Slow slow{id, std::string(m.raw(Field::meta_progress_token)), modern, 0, 0, Clock::now() + std::chrono::milliseconds(200)};
+    Slow slow{id, std::string(m.raw(Field::meta_progress_token)), modern, 0,
+              0,  Clock::now() + std::chrono::milliseconds(200)};
     if (tool == "countdown") {
       size_t digits = arguments.find_first_of("0123456789");
-      slow.steps = digits == std::string_view::npos ? 5 : std::min(600, std::max(1, std::atoi(arguments.data() + digits)));
+      slow.steps = digits == std::string_view::npos
+                       ? 5
+                       : std::min(600, std::max(1, std::atoi(arguments.data() + digits)));
     } else if (tool != "hang") {
       return send(lineward::mcp::error_message(id, lineward::mcp::kInvalidParams, "Unknown tool: " + tool));
     }
@@ -175,7 +189,8 @@ class Demo {
         ++slow;
         continue;
       }
-      result(slow->id, slow->modern, fmt::format(R"("content":[{{"type":"text","text":"counted {} steps"}}])", slow->steps));
+      result(slow->id, slow->modern,
+             fmt::format(R"("content":[{{"type":"text","text":"counted {} steps"}}])", slow->steps));
       slow = slow_.erase(slow);
     }
   }
@@ -185,4 +200,6 @@ class Demo {
 
 }  // namespace
 
-int main() { return Demo().run(); }
+int main() {
+  return Demo().run();
+}

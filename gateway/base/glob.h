@@ -1,4 +1,5 @@
-// Globs over names: '*' stands for any text, '?' for one byte. Linear in practice, no backtracking beyond the last '*'.
+// Globs over names: '*' stands for any text, '?' for one byte. Linear in practice, no backtracking beyond the
+// last '*'.
 #pragma once
 
 #include <string_view>
@@ -21,7 +22,8 @@ constexpr bool glob_match(std::string_view pattern, std::string_view text) {
       return false;
     }
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
   return p == pattern.size();
 }
 

@@ -9,7 +9,8 @@
 
 namespace lineward::json {
 
-// Calls visit(key, value): the decoded key and the raw value of each member, in order. False when `object` is none.
+// Calls visit(key, value): the decoded key and the raw value of each member, in order. False when `object` is
+// none.
 template <class F>
 bool for_each_member(std::string_view object, F&& visit) {
   Cursor cursor(object);

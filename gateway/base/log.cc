@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kLongestLine = 4096;
 
-// stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted rather than
-// the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
+// stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
+// rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
 class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -31,7 +31,8 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
       return;
     }
     if (dropped_ > 0) {
-      std::string note = fmt::format("(lineward dropped {} log lines that nobody read)\n", std::exchange(dropped_, 0));
+      std::string note =
+          fmt::format("(lineward dropped {} log lines that nobody read)\n", std::exchange(dropped_, 0));
       put(note.data(), note.size());
     }
     put(line.data(), line.size());
@@ -119,7 +120,9 @@ void configure(Format format, Level level, bool colour) {
   }
 }
 
-bool enabled(Level level) { return level >= settings().level; }
+bool enabled(Level level) {
+  return level >= settings().level;
+}
 
 std::string render(Format format, Level level, std::string_view event, const std::vector<Field>& fields,
                    std::string_view iso_time, bool colour) {
@@ -129,13 +132,15 @@ std::string render(Format format, Level level, std::string_view event, const std
     case Format::text:
       line = fmt::format("{} {} {}", iso_time.substr(11, 8), kUpper[index], event);
       for (const auto& f : fields) {
-        if (!f.value.empty()) line += fmt::format("  {}={}", f.key, plain(f.value) ? f.value : quoted(f.value));
+        if (!f.value.empty())
+          line += fmt::format("  {}={}", f.key, plain(f.value) ? f.value : quoted(f.value));
       }
       break;
     case Format::logfmt:
       line = fmt::format("time={} level={} event={}", iso_time, kNames[index], event);
       for (const auto& f : fields) {
-        if (!f.value.empty()) line += fmt::format(" {}={}", f.key, plain(f.value) ? f.value : quoted(f.value));
+        if (!f.value.empty())
+          line += fmt::format(" {}={}", f.key, plain(f.value) ? f.value : quoted(f.value));
       }
       break;
     case Format::json:

@@ -1,5 +1,6 @@
-// Events as lines on stderr (stdout belongs to MCP on the stdio front). The same keys in all three formats: text for
-// people on a terminal, logfmt, JSON. Bytes from outside are escaped: one event is one line, whatever it holds.
+// Events as lines on stderr (stdout belongs to MCP on the stdio front). The same keys in all three formats:
+// text for people on a terminal, logfmt, JSON. Bytes from outside are escaped: one event is one line,
+// whatever it holds.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A slot map: objects owned by value-stable slots, named by {index, generation}. Whoever outlives or is outlived
-// by an object keeps its id and looks it up again after every wait; a stale id finds nothing.
+// A slot map: objects owned by value-stable slots, named by {index, generation}. Whoever outlives or is
+// outlived by an object keeps its id and looks it up again after every wait; a stale id finds nothing.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,10 @@ namespace {
 using mcp::Field;
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+    text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -60,13 +62,16 @@ bool host_listed(const std::vector<std::string>& list, const std::string& host) 
   return false;
 }
 
-Refusal mismatch(std::string text) { return {400, mcp::kHeaderMismatch, "Header mismatch: " + std::move(text), {}, {}}; }
+Refusal mismatch(std::string text) {
+  return {400, mcp::kHeaderMismatch, "Header mismatch: " + std::move(text), {}, {}};
+}
 
 // One header that must be there exactly once; its value, or the refusal.
 Result<std::string_view, Refusal> single(const http::HeaderList& headers, std::string_view name) {
   size_t count = headers.count(name);
   if (count == 0) return Unexpected<Refusal>{mismatch(fmt::format("the {} header is missing", name))};
-  if (count > 1) return Unexpected<Refusal>{mismatch(fmt::format("the {} header stands there {} times", name, count))};
+  if (count > 1)
+    return Unexpected<Refusal>{mismatch(fmt::format("the {} header stands there {} times", name, count))};
   return headers.get(name);
 }
 
@@ -74,19 +79,23 @@ bool media_type_is(std::string_view value, std::string_view type) {
   return http::equals_ignoring_case(trim(value.substr(0, value.find(';'))), type);
 }
 
-std::optional<Refusal> check_name(const mcp::Message& message, const http::HeaderList& headers, Field source) {
+std::optional<Refusal> check_name(const mcp::Message& message, const http::HeaderList& headers,
+                                  Field source) {
   auto value = single(headers, "Mcp-Name");
   if (!value) return value.error();
   std::optional<std::string> decoded = mcp::decode_header_value(*value);
   if (!decoded) return mismatch("the Mcp-Name header is no valid encoded value");
-  if (!message.is_string(source)) return std::nullopt;  // the server says what is wrong with its own parameters
-  if (*decoded != message.text(source)) return mismatch("the Mcp-Name header differs from the name in the body");
+  if (!message.is_string(source))
+    return std::nullopt;  // the server says what is wrong with its own parameters
+  if (*decoded != message.text(source))
+    return mismatch("the Mcp-Name header differs from the name in the body");
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen, bool loopback) {
+std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
+                                       bool loopback) {
   std::string host = lower(headers.get("Host"));
   bool check_host = loopback || !listen.allowed_hosts.empty();
   if (check_host && !host_listed(listen.allowed_hosts, host) &&
@@ -101,7 +110,8 @@ std::optional<Refusal> check_addresses(const http::HeaderList& headers, const co
   }
   if (origins == 1 && loopback) {
     for (std::string_view scheme : {"http://", "https://"}) {
-      if (origin.substr(0, scheme.size()) == scheme && is_loopback_name(without_port(std::string_view(origin).substr(scheme.size())))) {
+      if (origin.substr(0, scheme.size()) == scheme &&
+          is_loopback_name(without_port(std::string_view(origin).substr(scheme.size())))) {
         return std::nullopt;
       }
     }
@@ -136,7 +146,8 @@ std::optional<Refusal> check_post_headers(const http::HeaderList& headers) {
       return Refusal{415, 415, "JSON is sent as UTF-8; this charset is not supported", {}, {}};
     }
   }
-  if (headers.count("Content-Encoding") > 0 && !http::equals_ignoring_case(headers.get("Content-Encoding"), "identity")) {
+  if (headers.count("Content-Encoding") > 0 &&
+      !http::equals_ignoring_case(headers.get("Content-Encoding"), "identity")) {
     return Refusal{415, 415, "Content-Encoding is not supported; send the body as it is", {}, {}};
   }
   Accepts takes = accepts(headers);
@@ -158,7 +169,8 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
   auto version = single(headers, "MCP-Protocol-Version");
   if (!version) return version.error();
   if (message.has(Field::meta_protocol_version)) {
-    if (!message.is_string(Field::meta_protocol_version) || message.text(Field::meta_protocol_version) != *version) {
+    if (!message.is_string(Field::meta_protocol_version) ||
+        message.text(Field::meta_protocol_version) != *version) {
       return mismatch("MCP-Protocol-Version differs from the version in _meta");
     }
   }
@@ -170,13 +182,15 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
   }
   auto method = single(headers, "Mcp-Method");
   if (!method) return method.error();
-  if (*method != message.method()) return mismatch("the Mcp-Method header differs from the method in the body");
+  if (*method != message.method())
+    return mismatch("the Mcp-Method header differs from the method in the body");
   const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
   if (row != nullptr && row->mcp_name != Field::count_) {
     if (auto refusal = check_name(message, headers, row->mcp_name)) return refusal;
   }
   if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
-    return Refusal{400, mcp::kInvalidParams,
+    return Refusal{400,
+                   mcp::kInvalidParams,
                    message.has(Field::meta_protocol_version)
                        ? "params._meta needs io.modelcontextprotocol/clientCapabilities (an object)"
                        : "params._meta needs io.modelcontextprotocol/protocolVersion",
@@ -184,8 +198,11 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
                    {}};
   }
   if (row != nullptr && !row->modern) {
-    return Refusal{404, mcp::kMethodNotFound,
-                   fmt::format("Method not found: {} is not part of {}", message.method(), *version), {}, {}};
+    return Refusal{404,
+                   mcp::kMethodNotFound,
+                   fmt::format("Method not found: {} is not part of {}", message.method(), *version),
+                   {},
+                   {}};
   }
   return std::nullopt;
 }
@@ -193,11 +210,14 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
 std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated) {
   size_t count = headers.count("MCP-Protocol-Version");
   if (count == 0) return std::nullopt;  // 2025-03-26 did not have it
-  if (count == 1 && !negotiated.empty() && headers.get("MCP-Protocol-Version") == negotiated) return std::nullopt;
+  if (count == 1 && !negotiated.empty() && headers.get("MCP-Protocol-Version") == negotiated)
+    return std::nullopt;
   const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
   if (count > 1 || revision == nullptr || !revision->streamable_http) {
-    return Refusal{400, mcp::kInvalidRequest,
-                   "Unsupported protocol version in MCP-Protocol-Version (supported: 2025-11-25, 2025-06-18, 2025-03-26)",
+    return Refusal{400,
+                   mcp::kInvalidRequest,
+                   "Unsupported protocol version in MCP-Protocol-Version (supported: 2025-11-25, 2025-06-18, "
+                   "2025-03-26)",
                    {},
                    {}};
   }

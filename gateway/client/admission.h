@@ -1,6 +1,6 @@
-// What is checked of a request before it may become an exchange: addresses, content types, the era it belongs to and
-// whether its headers say what its body says (BEHAVIOUR 1 and 2; 2026-07-28 streamable HTTP, "Server Validation").
-// Pure: no sockets, no state.
+// What is checked of a request before it may become an exchange: addresses, content types, the era it belongs
+// to and whether its headers say what its body says (BEHAVIOUR 1 and 2; 2026-07-28 streamable HTTP, "Server
+// Validation"). Pure: no sockets, no state.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ struct Refusal {
 };
 
 // Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to it.
-std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen, bool loopback);
+std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
+                                       bool loopback);
 
 // Content-Type, Content-Encoding and Accept of a POST.
 std::optional<Refusal> check_post_headers(const http::HeaderList& headers);
@@ -40,8 +41,9 @@ Accepts accepts(const http::HeaderList& headers);
 // The era a message belongs to; nothing when there is no evidence.
 std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers);
 
-// A modern request: the required `_meta` fields, the version, and the headers that mirror the body. `supported` is
-// what the endpoint speaks, for −32022; `known` false: not known yet, then versions Lineward speaks pass.
+// A modern request: the required `_meta` fields, the version, and the headers that mirror the body.
+// `supported` is what the endpoint speaks, for −32022; `known` false: not known yet, then versions Lineward
+// speaks pass.
 std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
                                             const std::vector<std::string>& supported);
 

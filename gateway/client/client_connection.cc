@@ -9,8 +9,8 @@ namespace {
 using Phase = http::RequestParser::Phase;
 using Next = http::RequestParser::Next;
 
-// Requests that a client sends ahead of their answers wait here; one that sends more is cut. Reading never stops while
-// a request is being answered, or its client's leaving would not be seen.
+// Requests that a client sends ahead of their answers wait here; one that sends more is cut. Reading never
+// stops while a request is being answered, or its client's leaving would not be seen.
 constexpr size_t kMostPipelined = 256 * 1024;
 // No further request is looked at while this much of the answers before it was not taken.
 constexpr size_t kMostUnsent = 64 * 1024;
@@ -48,7 +48,9 @@ ClientConnection::~ClientConnection() {
   if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
 }
 
-bool ClientConnection::may_keep_alive() const { return parser_.head().keep_alive && !handler_.draining(); }
+bool ClientConnection::may_keep_alive() const {
+  return parser_.head().keep_alive && !handler_.draining();
+}
 
 void ClientConnection::on_data(std::string_view bytes) {
   if (lingering_) return;
@@ -61,8 +63,8 @@ void ClientConnection::on_data(std::string_view bytes) {
 }
 
 void ClientConnection::on_end(int error) {
-  // A client that goes away, with FIN or RST, takes back what it asked for. Only the answer that is on its way already
-  // may still reach one that closed its own side.
+  // A client that goes away, with FIN or RST, takes back what it asked for. Only the answer that is on its
+  // way already may still reach one that closed its own side.
   if (error == 0 && lingering_ && backlog() > 0) return;
   close();
 }
@@ -96,7 +98,8 @@ void ClientConnection::pump() {
     }
     Next next = parser_.next();
     if (next == Next::head) {
-      if (parser_.head().expect_continue && handler_.wants_body(parser_.head())) stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
+      if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
+        stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
     }
     if (next == Next::failed) return refuse(parser_.fault());

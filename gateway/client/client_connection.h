@@ -1,7 +1,7 @@
 // One client's socket: bytes in, one HTTP request at a time out to the front, answers back in order.
 //
-// Owned by the HttpFront, which retires it at the end of a loop turn. Times every phase in which a client could be
-// slow on purpose: the head from its first byte, the body as a whole, the pause between requests.
+// Owned by the HttpFront, which retires it at the end of a loop turn. Times every phase in which a client
+// could be slow on purpose: the head from its first byte, the body as a whole, the pause between requests.
 #pragma once
 
 #include <memory>
@@ -78,9 +78,9 @@ class ClientConnection final : private net::StreamOwner {
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
   HttpReply* reply_ = nullptr;
-  bool busy_ = false;       // a request is being answered
-  bool lingering_ = false;  // the last answer is on its way; what still comes is thrown away
-  size_t last_backlog_ = 0; // for the timer that watches a slow reader
+  bool busy_ = false;        // a request is being answered
+  bool lingering_ = false;   // the last answer is on its way; what still comes is thrown away
+  size_t last_backlog_ = 0;  // for the timer that watches a slow reader
   bool pump_scheduled_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

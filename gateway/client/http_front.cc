@@ -22,7 +22,9 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       door_(door),
       sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }) {}
 
-HttpFront::~HttpFront() { close_all(); }
+HttpFront::~HttpFront() {
+  close_all();
+}
 
 Status<net::ListenFailure> HttpFront::listen() {
   auto listener = net::Listener::open(loop_, config_.address, [this](auto stream, std::string peer) {
@@ -35,7 +37,8 @@ Status<net::ListenFailure> HttpFront::listen() {
 
 void HttpFront::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
   if (connections_.size() >= config_.max_connections) return;  // closed at once: nothing is owed to it yet
-  auto connection = std::make_unique<ClientConnection>(loop_, config_, *this, std::move(stream), std::move(peer));
+  auto connection =
+      std::make_unique<ClientConnection>(loop_, config_, *this, std::move(stream), std::move(peer));
   const ClientConnection* key = connection.get();
   connections_.emplace(key, std::move(connection));
 }
@@ -51,15 +54,19 @@ void HttpFront::drain() {
   draining_ = true;
   if (listener_) listener_->close();
   std::vector<ClientConnection*> all;
-  for (auto& entry : connections_) all.push_back(entry.second.get());
-  for (auto* connection : all) connection->close_when_idle();
+  for (auto& entry : connections_)
+    all.push_back(entry.second.get());
+  for (auto* connection : all)
+    connection->close_when_idle();
 }
 
 void HttpFront::close_all() {
   if (listener_) listener_->close();
   std::vector<ClientConnection*> all;
-  for (auto& entry : connections_) all.push_back(entry.second.get());
-  for (auto* connection : all) connection->cut(mcp::EndReason::cancelled_client);
+  for (auto& entry : connections_)
+    all.push_back(entry.second.get());
+  for (auto* connection : all)
+    connection->cut(mcp::EndReason::cancelled_client);
 }
 
 bool HttpFront::wants_body(const http::RequestHead& head) const {
@@ -69,11 +76,14 @@ bool HttpFront::wants_body(const http::RequestHead& head) const {
 
 size_t HttpFront::backlog() const {
   size_t sum = 0;
-  for (const auto& entry : connections_) sum += entry.second->backlog();
+  for (const auto& entry : connections_)
+    sum += entry.second->backlog();
   return sum;
 }
 
-std::string HttpFront::principal_of(const ClientConnection&) const { return "anonymous"; }
+std::string HttpFront::principal_of(const ClientConnection&) const {
+  return "anonymous";
+}
 
 void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
   std::vector<http::OutHeader> headers;
@@ -84,7 +94,8 @@ void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std
               {"code", refusal.code},
               {"why", refusal.text},
               {"remote", connection.peer()}});
-  std::string body = refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
+  std::string body =
+      refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
   connection.respond(refusal.status, std::string(kJson), body, std::move(headers));
 }
 
@@ -100,7 +111,10 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
   if (head.method == "POST") return post(connection, route->second, std::move(body));
   if (head.method == "GET") return get(connection);
   if (head.method == "DELETE") return remove_session(connection);
-  refuse(connection, {405, 405, "this endpoint takes POST, and GET and DELETE in a legacy session", {},
+  refuse(connection, {405,
+                      405,
+                      "this endpoint takes POST, and GET and DELETE in a legacy session",
+                      {},
                       "POST, GET, DELETE"});
 }
 
@@ -128,7 +142,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   auto era = era_of(message, headers);
   if (!era) {
     return refuse(connection,
-                  {400, mcp::kInvalidRequest,
+                  {400,
+                   mcp::kInvalidRequest,
                    "this request belongs to no session (Mcp-Session-Id) and names no protocol version in "
                    "params._meta; start with initialize or server/discover",
                    {},
@@ -146,15 +161,18 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   if (*era == mcp::Era::modern) {
     auto known = door_.versions(server);
     auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
-    if (auto refusal = check_modern_request(message, headers, supported)) return refuse(connection, *refusal, raw_id);
+    if (auto refusal = check_modern_request(message, headers, supported))
+      return refuse(connection, *refusal, raw_id);
     arrival.revision = std::string(headers.get("MCP-Protocol-Version"));
   } else if (arrival.method == mcp::Method::initialize) {
     if (!message.is_object(Field::params) || !message.is_string(Field::params_protocol_version)) {
-      return refuse(connection, {400, mcp::kInvalidParams, "initialize needs params.protocolVersion", {}, {}}, raw_id);
+      return refuse(connection, {400, mcp::kInvalidParams, "initialize needs params.protocolVersion", {}, {}},
+                    raw_id);
     }
     Session* session = sessions_.create(arrival.principal, server);
     if (session == nullptr) {
-      mcp::GatewayError full{mcp::EndReason::queue_full, "too many sessions (lineward listen.maxSessions)", server, {}};
+      mcp::GatewayError full{
+          mcp::EndReason::queue_full, "too many sessions (lineward listen.maxSessions)", server, {}};
       return connection.respond(200, std::string(kJson), mcp::gateway_error(raw_id, full));
     }
     arrival.session = session->id;
@@ -164,7 +182,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     if (session->upstream != server) {
       return refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
     }
-    if (auto refusal = check_legacy_version(headers, session->revision)) return refuse(connection, *refusal, raw_id);
+    if (auto refusal = check_legacy_version(headers, session->revision))
+      return refuse(connection, *refusal, raw_id);
     arrival.session = session->id;
     arrival.revision = session->revision;
     sessions_.touch(*session);
@@ -191,26 +210,28 @@ void HttpFront::start(ClientConnection& connection, core::Arrival arrival) {
   if (arrival.method == mcp::Method::initialize && arrival.era == mcp::Era::legacy) {
     options.session_header = arrival.session;
   }
-  // The reply may be told that its client is gone only after start() has returned, so the id is known by then.
+  // The reply may be told that its client is gone only after start() has returned, so the id is known by
+  // then.
   auto id = std::make_shared<core::ExchangeId>();
-  auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), [this, id](mcp::EndReason why) {
-    door_.client_gone(*id, why);
-  });
+  auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options),
+                                           [this, id](mcp::EndReason why) { door_.client_gone(*id, why); });
   *id = door_.start(std::move(arrival), std::move(reply));
 }
 
 // In a session the answer's stream may outlive this connection.
 void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival) {
   auto id = std::make_shared<core::ExchangeId>();
-  SessionStream& stream = session.open_post_stream([this, id](mcp::EndReason why) { door_.client_gone(*id, why); });
+  SessionStream& stream =
+      session.open_post_stream([this, id](mcp::EndReason why) { door_.client_gone(*id, why); });
   stream.attach(transport(connection, session, stream, {}));
   auto reply = std::make_unique<SessionReply>(sessions_, session.id, stream.number());
   *id = door_.start(std::move(arrival), std::move(reply));
 }
 
 // The connection of a session's stream; `session_header` only where the client does not know the session yet.
-std::unique_ptr<HttpReply> HttpFront::transport(ClientConnection& connection, Session& session, SessionStream& stream,
-                                                std::string session_header, bool primes) {
+std::unique_ptr<HttpReply> HttpFront::transport(ClientConnection& connection, Session& session,
+                                                SessionStream& stream, std::string session_header,
+                                                bool primes) {
   ReplyOptions options = reply_options(connection);
   options.session_header = std::move(session_header);
   if (primes && session.primes()) options.prime_id = stream.prime_id();
@@ -219,11 +240,13 @@ std::unique_ptr<HttpReply> HttpFront::transport(ClientConnection& connection, Se
                                        Session* owner = sessions_.find(id);
                                        if (owner == nullptr) return;
                                        sessions_.touch(*owner);
-                                       if (SessionStream* lost = owner->find_stream(number)) lost->transport_lost(why);
+                                       if (SessionStream* lost = owner->find_stream(number))
+                                         lost->transport_lost(why);
                                      });
 }
 
-void HttpFront::post_notification(ClientConnection& connection, const std::string& server, mcp::Message message) {
+void HttpFront::post_notification(ClientConnection& connection, const std::string& server,
+                                  mcp::Message message) {
   const http::HeaderList& headers = connection.head().headers;
   core::Arrival arrival;
   arrival.method = mcp::method_of(message.method());
@@ -250,8 +273,12 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
 void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) {
   const http::HeaderList& headers = connection.head().headers;
   if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
-    return refuse(connection, {400, mcp::kInvalidRequest,
-                               "a client sends requests and notifications; responses belong to a legacy session", {}, {}});
+    return refuse(connection,
+                  {400,
+                   mcp::kInvalidRequest,
+                   "a client sends requests and notifications; responses belong to a legacy session",
+                   {},
+                   {}});
   }
   Session* session = session_of(connection, {});
   if (session == nullptr) return;
@@ -263,9 +290,10 @@ void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) 
 
 Session* HttpFront::session_of(ClientConnection& connection, std::string_view raw_id) {
   const http::HeaderList& headers = connection.head().headers;
-  Session* session = headers.count("Mcp-Session-Id") == 1
-                         ? sessions_.find(std::string(headers.get("Mcp-Session-Id")), principal_of(connection))
-                         : nullptr;
+  Session* session =
+      headers.count("Mcp-Session-Id") == 1
+          ? sessions_.find(std::string(headers.get("Mcp-Session-Id")), principal_of(connection))
+          : nullptr;
   if (session == nullptr) refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
   return session;
 }
@@ -273,7 +301,8 @@ Session* HttpFront::session_of(ClientConnection& connection, std::string_view ra
 void HttpFront::get(ClientConnection& connection) {
   const http::HeaderList& headers = connection.head().headers;
   if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
-    return refuse(connection, {405, 405, "GET opens a stream in a legacy session only (Mcp-Session-Id)", {}, "POST"});
+    return refuse(connection,
+                  {405, 405, "GET opens a stream in a legacy session only (Mcp-Session-Id)", {}, "POST"});
   }
   Session* session = session_of(connection, {});
   if (session == nullptr) return;
@@ -282,12 +311,14 @@ void HttpFront::get(ClientConnection& connection) {
   }
   sessions_.touch(*session);
   if (headers.count("Last-Event-ID") == 0) {
-    return session->open_get_stream([&](SessionStream& stream) { return transport(connection, *session, stream, session->id); });
+    return session->open_get_stream(
+        [&](SessionStream& stream) { return transport(connection, *session, stream, session->id); });
   }
   uint64_t after = 0;
   SessionStream* stream = session->resumable(headers.get("Last-Event-ID"), after);
   if (stream == nullptr) {
-    return refuse(connection, {405, 405, "this stream has ended, or its events are no longer kept", {}, "POST, DELETE"});
+    return refuse(connection,
+                  {405, 405, "this stream has ended, or its events are no longer kept", {}, "POST, DELETE"});
   }
   // It has no event before the ones that are missing: a priming one would set the client back.
   auto renewed = transport(connection, *session, *stream, session->id, false);

@@ -1,5 +1,5 @@
-// The HTTP side towards clients: the listener, its connections, the legacy sessions, and the way of a request from its
-// head to the door of the exchanges. Both eras on one endpoint (BEHAVIOUR 1).
+// The HTTP side towards clients: the listener, its connections, the legacy sessions, and the way of a request
+// from its head to the door of the exchanges. Both eras on one endpoint (BEHAVIOUR 1).
 //
 // Owned by the worker; outlived by the exchange table it hands requests to.
 #pragma once
@@ -47,7 +47,8 @@ class HttpFront final : public RequestHandler {
 
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   void post(ClientConnection& connection, const std::string& server, std::string body);
-  void post_request(ClientConnection& connection, const std::string& server, mcp::Message message, uint64_t bytes);
+  void post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
+                    uint64_t bytes);
   void post_notification(ClientConnection& connection, const std::string& server, mcp::Message message);
   void post_answer(ClientConnection& connection, mcp::Message message);
   void get(ClientConnection& connection);

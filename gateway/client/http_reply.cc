@@ -12,7 +12,11 @@ constexpr std::chrono::milliseconds kStall{1000};
 }  // namespace
 
 HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions options, Gone gone)
-    : loop_(loop), timer_(loop), connection_(&connection), options_(std::move(options)), gone_(std::move(gone)) {
+    : loop_(loop),
+      timer_(loop),
+      connection_(&connection),
+      options_(std::move(options)),
+      gone_(std::move(gone)) {
   connection.attach(this);
   if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
 }
@@ -56,11 +60,13 @@ void HttpReply::write(std::string bytes) {
   connection_->write(std::move(bytes));
 }
 
-void HttpReply::piece(const std::string& event) { write(http::body_piece(event, options_.minor_version)); }
+void HttpReply::piece(const std::string& event) {
+  write(http::body_piece(event, options_.minor_version));
+}
 
-// What waits behind the message being written is capped; the message being written is not, so one of any legal size
-// always gets through. A burst is not slowness: over the cap, a client is too slow when it has taken nothing for a
-// while, or when a multiple of the cap has gathered.
+// What waits behind the message being written is capped; the message being written is not, so one of any
+// legal size always gets through. A burst is not slowness: over the cap, a client is too slow when it has
+// taken nothing for a while, or when a multiple of the cap has gathered.
 bool HttpReply::too_slow() {
   auto behind = [&] {
     uint64_t sent = written_ - std::min<uint64_t>(written_, connection_->backlog());
@@ -68,7 +74,8 @@ bool HttpReply::too_slow() {
       sent_ = sent;
       sent_at_ = loop_.now();
     }
-    while (!boundaries_.empty() && boundaries_.front() <= sent) boundaries_.pop_front();
+    while (!boundaries_.empty() && boundaries_.front() <= sent)
+      boundaries_.pop_front();
     return boundaries_.size() < 2 ? 0 : written_ - boundaries_.front();
   };
   if (behind() <= options_.max_backlog_bytes) return false;
@@ -78,9 +85,13 @@ bool HttpReply::too_slow() {
   return waiting > kBurst * options_.max_backlog_bytes || loop_.now() - sent_at_ > kStall;
 }
 
-void HttpReply::send(std::string message) { send_event(std::move(message), {}); }
+void HttpReply::send(std::string message) {
+  send_event(std::move(message), {});
+}
 
-void HttpReply::finish(std::string message, int status) { finish_event(std::move(message), status, {}); }
+void HttpReply::finish(std::string message, int status) {
+  finish_event(std::move(message), status, {});
+}
 
 void HttpReply::send_event(std::string message, std::string_view event_id) {
   if (!can_send()) return;

@@ -1,8 +1,8 @@
-// One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the first
-// message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
+// One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the
+// first message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
 //
-// Owned by an exchange (POST) or a session (GET). The connection may go first: then `gone` is called once, and all
-// that comes later is swallowed. Destroying an unfinished reply cuts its connection.
+// Owned by an exchange (POST) or a session (GET). The connection may go first: then `gone` is called once,
+// and all that comes later is swallowed. Destroying an unfinished reply cuts its connection.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,9 @@ struct ReplyOptions {
   bool takes_json = true;
   bool takes_events = true;
   int minor_version = 1;
-  std::string session_header;   // Mcp-Session-Id of the response, where it has one
-  std::string prime_id;         // legacy streams: the event id that makes the stream resumable before its first event
+  std::string session_header;  // Mcp-Session-Id of the response, where it has one
+  std::string
+      prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
   std::chrono::milliseconds comment_every{15000};
   uint64_t max_backlog_bytes = 256 * 1024;
 };
@@ -81,8 +82,8 @@ class HttpReply final : public core::ReplyStream {
   bool streamed_ = false;
   bool quiet_ = true;  // nothing was written since the last tick
   uint64_t bytes_out_ = 0;
-  uint64_t written_ = 0;             // bytes handed to the connection
-  uint64_t sent_ = 0;                // of those, what the kernel had when we last looked
+  uint64_t written_ = 0;  // bytes handed to the connection
+  uint64_t sent_ = 0;     // of those, what the kernel had when we last looked
   std::chrono::milliseconds sent_at_{0};
   std::deque<uint64_t> boundaries_;  // where each message ends, counted as written_
 };

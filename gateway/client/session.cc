@@ -53,7 +53,9 @@ void Session::remove(uint32_t number) {
   streams_.erase(found);
 }
 
-SessionStream& Session::open_post_stream(SessionStream::Gone gone) { return open(std::move(gone)); }
+SessionStream& Session::open_post_stream(SessionStream::Gone gone) {
+  return open(std::move(gone));
+}
 
 void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make) {
   SessionStream& stream = open(nullptr);
@@ -101,8 +103,10 @@ bool Session::has_stream() const {
 
 void Session::end_streams() {
   std::vector<SessionStream*> all;
-  for (auto& [number, stream] : streams_) all.push_back(stream.get());
-  for (SessionStream* stream : all) stream->finish_empty();
+  for (auto& [number, stream] : streams_)
+    all.push_back(stream.get());
+  for (SessionStream* stream : all)
+    stream->finish_empty();
 }
 
 void Session::end_get_streams() {
@@ -144,7 +148,8 @@ Session* SessionTable::create(const std::string& principal, const std::string& u
   if (sessions_.size() >= limits_.max_sessions) {
     Session* oldest = nullptr;
     for (auto& [id, session] : sessions_) {
-      if (session->idle() && (oldest == nullptr || session->last_used < oldest->last_used)) oldest = session.get();
+      if (session->idle() && (oldest == nullptr || session->last_used < oldest->last_used))
+        oldest = session.get();
     }
     if (oldest == nullptr) return nullptr;
     expired_(std::string(oldest->id));
@@ -179,7 +184,8 @@ void SessionTable::remove(const std::string& id) {
 std::vector<std::string> SessionTable::ids() const {
   std::vector<std::string> out;
   out.reserve(sessions_.size());
-  for (const auto& entry : sessions_) out.push_back(entry.first);
+  for (const auto& entry : sessions_)
+    out.push_back(entry.first);
   return out;
 }
 
@@ -189,10 +195,12 @@ void SessionTable::sweep() {
   for (const auto& [id, session] : sessions_) {
     if (session->idle() && loop_.now() - session->last_used > limits_.session_idle) old.push_back(id);
   }
-  for (const auto& id : old) expired_(id);
+  for (const auto& id : old)
+    expired_(id);
 }
 
-// ---- SessionReply ---------------------------------------------------------------------------------------------------
+// ---- SessionReply
+// ---------------------------------------------------------------------------------------------------
 
 SessionStream* SessionReply::stream() const {
   Session* session = sessions_.find(session_);

@@ -1,5 +1,5 @@
-// Legacy sessions (2025-03-26 … 2025-11-25, "Session Management"): an id, who it belongs to, its streams and what
-// waits for one. What a session's calls and questions mean is known in exchange/ only.
+// Legacy sessions (2025-03-26 … 2025-11-25, "Session Management"): an id, who it belongs to, its streams and
+// what waits for one. What a session's calls and questions mean is known in exchange/ only.
 #pragma once
 
 #include <chrono>
@@ -50,7 +50,8 @@ class Session {
   void end_get_streams();
   // To exactly one GET stream.
   bool to_stream(const std::string& message);
-  // Waits, bounded, for a GET stream to come; the oldest is dropped for the newest. False when one was dropped.
+  // Waits, bounded, for a GET stream to come; the oldest is dropped for the newest. False when one was
+  // dropped.
   bool keep_for_stream(std::string message);
   // From 2025-11-25 on clients know the empty event that makes a stream resumable.
   bool primes() const { return revision >= "2025-11-25"; }
@@ -68,11 +69,13 @@ class Session {
   size_t waiting_bytes_ = 0;
 };
 
-// All sessions of a worker. Ids are 128 random bits; a foreign principal's id looks exactly like an unknown one.
+// All sessions of a worker. Ids are 128 random bits; a foreign principal's id looks exactly like an unknown
+// one.
 class SessionTable {
  public:
   // `expired` is asked to end a session that was idle too long or had to make room; it must call remove().
-  SessionTable(net::Loop& loop, const config::Listen& limits, std::function<void(const std::string& id)> expired);
+  SessionTable(net::Loop& loop, const config::Listen& limits,
+               std::function<void(const std::string& id)> expired);
 
   // Null when the table is full of busy sessions.
   Session* create(const std::string& principal, const std::string& upstream);

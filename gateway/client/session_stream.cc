@@ -8,7 +8,8 @@ constexpr size_t kMostBytes = 1 << 20;
 
 }  // namespace
 
-SessionStream::SessionStream(net::Loop& loop, uint32_t number, std::chrono::milliseconds window, Gone gone, Over over)
+SessionStream::SessionStream(net::Loop& loop, uint32_t number, std::chrono::milliseconds window, Gone gone,
+                             Over over)
     : loop_(loop),
       number_(number),
       window_length_(window),

@@ -1,7 +1,9 @@
-// A stream of a legacy session that can outlive its connection: events have ids and are kept, bounded, so that a
-// client that lost its connection goes on where it was (2025-11-25 transports, "Resumability and Redelivery").
+// A stream of a legacy session that can outlive its connection: events have ids and are kept, bounded, so
+// that a client that lost its connection goes on where it was (2025-11-25 transports, "Resumability and
+// Redelivery").
 //
-// Owned by its Session. A POST's stream belongs to one exchange, which holds a SessionReply; a GET's stream to nobody.
+// Owned by its Session. A POST's stream belongs to one exchange, which holds a SessionReply; a GET's stream
+// to nobody.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The configuration as plain structs with their defaults; config/load.h fills them from YAML or JSON and reports
-// every error at once. Immutable once the gateway runs. Option names, units, ranges and help: config/options.h.
+// The configuration as plain structs with their defaults; config/load.h fills them from YAML or JSON and
+// reports every error at once. Immutable once the gateway runs. Option names, units, ranges and help:
+// config/options.h.
 #pragma once
 
 #include <chrono>
@@ -19,8 +20,9 @@ struct Timeouts {
   milliseconds startup = 60s;
   milliseconds request = 60s;
   milliseconds max_duration = 10min;
-  milliseconds park = 10min;        // while a server's question waits for its client
-  milliseconds cancel_grace = 5s;   // how long a cancelled call may still be answered before it counts as ignored
+  milliseconds park = 10min;  // while a server's question waits for its client
+  milliseconds cancel_grace =
+      5s;  // how long a cancelled call may still be answered before it counts as ignored
   bool progress_resets = true;
 };
 
@@ -60,12 +62,12 @@ struct Server {
   std::string command;
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;  // added last; values may be secrets: never log them
-  std::string env_file;                                   // NAME=value lines, already merged into `env` when loaded
+  std::string env_file;  // NAME=value lines, already merged into `env` when loaded
   std::string cwd;
   bool inherit_env = true;  // false: only PATH HOME LANG TZ TMPDIR and `env`. LINEWARD_* is never passed on
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
-  uint32_t instances = 16;          // at most that many processes
+  uint32_t instances = 16;  // at most that many processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts
@@ -77,12 +79,13 @@ struct Server {
   StdoutMode stdout_mode = StdoutMode::tolerant;
   // A server over Streamable HTTP instead of a command: http://…, https://… or unix:/socket[:/path].
   std::string url;
-  std::vector<std::pair<std::string, std::string>> headers;  // on every request; values may be secrets: never log them
-  std::vector<std::string> forward_headers;                  // names of client headers that are passed on
-  std::string ca_file;                                       // PEM; empty: the system's authorities
-  std::string client_cert;                                   // PEM
-  std::string client_key;                                    // PEM; empty: in client_cert
-  std::vector<std::string> roots;   // file:// URIs that answer roots/list where no session does
+  std::vector<std::pair<std::string, std::string>>
+      headers;                               // on every request; values may be secrets: never log them
+  std::vector<std::string> forward_headers;  // names of client headers that are passed on
+  std::string ca_file;                       // PEM; empty: the system's authorities
+  std::string client_cert;                   // PEM
+  std::string client_key;                    // PEM; empty: in client_cert
+  std::vector<std::string> roots;            // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;
 };
@@ -93,17 +96,17 @@ struct Listen {
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   uint32_t max_connections = 10000;
-  milliseconds head_timeout = 10s;   // a whole request head, from its first byte
-  milliseconds read_timeout = 30s;   // a whole request body
-  milliseconds idle_timeout = 75s;   // a keep-alive connection with nothing in flight
-  milliseconds keep_alive = 15s;     // SSE comment on a quiet stream
+  milliseconds head_timeout = 10s;  // a whole request head, from its first byte
+  milliseconds read_timeout = 30s;  // a whole request body
+  milliseconds idle_timeout = 75s;  // a keep-alive connection with nothing in flight
+  milliseconds keep_alive = 15s;    // SSE comment on a quiet stream
   uint64_t max_body_bytes = 8ull << 20;
   uint32_t max_head_bytes = 32 * 1024;
   uint32_t max_fields = 100;
   uint32_t max_depth = 128;
-  uint32_t max_sessions = 10000;       // legacy sessions
-  milliseconds session_idle = 1h;      // a legacy session with no stream and no call
-  milliseconds resume_window = 10s;    // a legacy stream on which an event id was sent may be resumed this long
+  uint32_t max_sessions = 10000;     // legacy sessions
+  milliseconds session_idle = 1h;    // a legacy session with no stream and no call
+  milliseconds resume_window = 10s;  // a legacy stream on which an event id was sent may be resumed this long
   uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
 };
 

@@ -143,7 +143,8 @@ std::string_view check_command(const Value& value) {
 std::string_view check_url(const Value& value) {
   std::string_view text = value.text;
   if (text.empty()) return {};
-  bool known = text.substr(0, 7) == "http://" || text.substr(0, 8) == "https://" || text.substr(0, 6) == "unix:/";
+  bool known =
+      text.substr(0, 7) == "http://" || text.substr(0, 8) == "https://" || text.substr(0, 6) == "unix:/";
   if (!known) return "a url begins with http://, https:// or unix:/";
   for (char c : text) {
     if (c <= ' ' || c >= 0x7f || c == '#') return "a url holds no space, no # and nothing but ASCII";
@@ -231,8 +232,9 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));
-  rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
-                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced."));
+  rows.push_back(
+      row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
+                       "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced."));
   rows.push_back(row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
                                           "HTTP: names of client headers that are passed on to it."));
   rows.push_back(row<&S::ca_file>("mcpServers.*.caFile", Kind::text, "", {},

@@ -1,5 +1,5 @@
-// Limits by method and by tool: `methods: {glob: {timeouts: …}}` and `tools: {overrides: {glob: {timeouts: …}}}` of a
-// server.
+// Limits by method and by tool: `methods: {glob: {timeouts: …}}` and `tools: {overrides: {glob: {timeouts:
+// …}}}` of a server.
 #include <fmt/format.h>
 
 #include "config/names.h"
@@ -44,8 +44,8 @@ void TreeReader::read_overrides(const Member& member, std::vector<TimeoutOverrid
     for (const Member& limit : timeouts->value.members) {
       Server scratch;
       if (limit.key != "request" && limit.key != "maxDuration" && limit.key != "progressResets") {
-        add("unknown-option", fmt::format("'{}' is not a limit of a method or tool", clip(limit.key)), limit).hint =
-            "request, maxDuration and progressResets are";
+        add("unknown-option", fmt::format("'{}' is not a limit of a method or tool", clip(limit.key)), limit)
+            .hint = "request, maxDuration and progressResets are";
         continue;
       }
       read_member("mcpServers.*.timeouts", limit, scratch);

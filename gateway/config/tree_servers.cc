@@ -76,7 +76,8 @@ void TreeReader::read_server(const Member& member) {
 }
 
 void TreeReader::read_server_member(const Member& member, Server& server, HttpSigns& http) {
-  if (!read_client_word(member, server, http) && !read_overrides_word(member, server)) read_member("mcpServers.*", member, server);
+  if (!read_client_word(member, server, http) && !read_overrides_word(member, server))
+    read_member("mcpServers.*", member, server);
 }
 
 bool TreeReader::read_client_word(const Member& member, Server& server, HttpSigns& http) {
@@ -134,8 +135,9 @@ void TreeReader::read_enabled(const Member& member, Server& server) {
 // The only place that turns HTTP+SSE upstreams away.
 void TreeReader::sse_not_built(const Member& server, const Member& sign) {
   add("not-built",
-      fmt::format("HTTP+SSE upstreams are not built yet: '{}' can be Streamable HTTP (type: http) or a command",
-                  clip(server.key)),
+      fmt::format(
+          "HTTP+SSE upstreams are not built yet: '{}' can be Streamable HTTP (type: http) or a command",
+          clip(server.key)),
       sign)
       .hint = "remove the server, or add disabled: true";
 }
@@ -159,8 +161,8 @@ void TreeReader::finish_server(const Member& member, Server& server, const HttpS
     add("missing-option", fmt::format("server '{}' has no url", clip(member.key)), *http.type).hint =
         "add url: http://…";
   } else if (http.url == nullptr && command == nullptr) {
-    add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member).hint =
-        "add command: and args:, or url:";
+    add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member)
+        .hint = "add command: and args:, or url:";
   }
   check_command(node, server);
   check_timeouts(node, server);

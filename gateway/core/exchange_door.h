@@ -25,10 +25,10 @@ struct Arrival {
   mcp::Method method = mcp::Method::other;
   mcp::Era era = mcp::Era::modern;
   std::string revision;
-  std::string upstream;   // name of the server it goes to
-  std::string session;    // legacy
+  std::string upstream;  // name of the server it goes to
+  std::string session;   // legacy
   std::string principal;
-  std::string peer;       // "127.0.0.1:51234"
+  std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
 };

@@ -1,5 +1,5 @@
-// Where an exchange's answer goes. Owned by the exchange; what it writes to may vanish before it does, then it
-// swallows what comes.
+// Where an exchange's answer goes. Owned by the exchange; what it writes to may vanish before it does, then
+// it swallows what comes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The MCP server as the rest of the gateway sees it: calls go in, their messages come back. Interfaces only; nothing
-// here knows a transport or an era's wire form. Everything lives on one worker's thread.
+// The MCP server as the rest of the gateway sees it: calls go in, their messages come back. Interfaces only;
+// nothing here knows a transport or an era's wire form. Everything lives on one worker's thread.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,8 @@ enum class CallPhase : uint8_t {
 class CallOwner {
  public:
   virtual void on_call_phase(CallPhase phase) = 0;
-  // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is the last.
+  // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is
+  // the last.
   virtual void on_call_message(mcp::Message message) = 0;
   virtual void on_call_failed(const Failure& failure) = 0;
 
@@ -47,11 +48,12 @@ class CallOwner {
 class Call {
  public:
   virtual ~Call() = default;
-  // The only way to give up on a call. Nothing is sent for what was not sent or has been answered; the owner hears
-  // nothing more. `why` is for people on the server's side.
+  // The only way to give up on a call. Nothing is sent for what was not sent or has been answered; the owner
+  // hears nothing more. `why` is for people on the server's side.
   virtual void cancel(std::string_view why) = 0;
   virtual bool live() const = 0;
-  // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's id.
+  // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's
+  // id.
   virtual void reply(std::string message) = 0;
   // From here on another hears of it. A parked call takes no place in flight.
   virtual void hand_over(CallOwner& owner, bool parked) = 0;
@@ -59,7 +61,7 @@ class Call {
 
 // Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).
 struct Scope {
-  std::string session;    // a legacy session's id; empty for modern clients
+  std::string session;  // a legacy session's id; empty for modern clients
   std::string principal;
 };
 
@@ -68,7 +70,8 @@ struct CallRequest {
   mcp::Method method = mcp::Method::other;
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
-  // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders` names).
+  // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
+  // names).
   std::vector<std::pair<std::string, std::string>> headers;
   uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
 };
@@ -76,8 +79,8 @@ struct CallRequest {
 // Who answers for a legacy session: gets what its server sends and no call claims.
 class ScopeOwner {
  public:
-  // A server's request, or a notification that names no call. `only_call` is the tag of the one call it can belong
-  // to, where there is exactly one.
+  // A server's request, or a notification that names no call. `only_call` is the tag of the one call it can
+  // belong to, where there is exactly one.
   virtual void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) = 0;
   // The process behind the session is gone; open questions will never be answered by it.
   virtual void on_scope_reset() = 0;
@@ -95,7 +98,8 @@ class Upstream {
   // A session's life. Between the two, the owner must live.
   virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;
-  // A notification, or the answer to a server's request, from a client. Dropped when there is no process for it.
+  // A notification, or the answer to a server's request, from a client. Dropped when there is no process for
+  // it.
   virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;
   // What the server speaks, towards clients; nothing while that is not known.
   virtual std::optional<std::vector<std::string>> versions() const = 0;

@@ -32,7 +32,8 @@ std::optional<milliseconds> wish_in_meta(const mcp::Message& message) {
   std::string_view raw = message.raw(Field::meta_timeout_ms);
   int64_t value = 0;
   auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-  if (raw.empty() || error != std::errc() || end != raw.data() + raw.size() || value <= 0) return std::nullopt;
+  if (raw.empty() || error != std::errc() || end != raw.data() + raw.size() || value <= 0)
+    return std::nullopt;
   return milliseconds(value);
 }
 
@@ -68,7 +69,8 @@ void Exchange::advance() {
       case Step::route: {
         core::Upstream* upstream = home_.upstream(arrival_.upstream);
         if (upstream == nullptr || server_ == nullptr) {
-          return fail(EndReason::upstream_unreachable, fmt::format("there is no server '{}'", arrival_.upstream));
+          return fail(EndReason::upstream_unreachable,
+                      fmt::format("there is no server '{}'", arrival_.upstream));
         }
         core::CallRequest request;
         request.message = std::move(arrival_.message);
@@ -89,7 +91,8 @@ void Exchange::advance() {
   }
 }
 
-// ---- from upstream --------------------------------------------------------------------------------------------------
+// ---- from upstream
+// --------------------------------------------------------------------------------------------------
 
 void Exchange::on_call_phase(CallPhase phase) {
   if (ended() || phase == phase_) return;
@@ -115,7 +118,8 @@ void Exchange::forward_message(mcp::Message message) {
       last_progress_ = loop_.now();
       set_clock();
     }
-    if (!raw_token_.empty()) reply_->send(mcp::progress_for_client(message, raw_token_));
+    if (!raw_token_.empty() && message.has(Field::params_progress_token))
+      reply_->send(mcp::progress_for_client(message, raw_token_));
     return;
   }
   reply_->send(message.bytes());
@@ -129,8 +133,8 @@ void Exchange::listen_message(mcp::Message message) {
     set_clock();
   }
   if (method == Method::cancelled) {
-    // The server tore the stream down without its result. Over HTTP the stream's end says that it is over; the
-    // result says that it ended in order.
+    // The server tore the stream down without its result. Over HTTP the stream's end says that it is over;
+    // the result says that it ended in order.
     reply_->finish(mcp::listen_result(raw_id_), 200);
     return end(EndReason::ok);
   }
@@ -138,11 +142,12 @@ void Exchange::listen_message(mcp::Message message) {
   reply_->send(mcp::subscription_for_client(message, raw_id_));
 }
 
-// The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement; what
-// may have changed in between is told as a change.
+// The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement;
+// what may have changed in between is told as a change.
 void Exchange::listen_again(const mcp::Message& acknowledgement) {
   set_clock();
-  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_)) reply_->send(notification);
+  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_))
+    reply_->send(notification);
 }
 
 void Exchange::final_message(mcp::Message message) {
@@ -164,15 +169,17 @@ void Exchange::final_message(mcp::Message message) {
     home_.session_opened(*this, opened ? &message : nullptr);
   }
   if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
-    auto cut = mcp::Message::parse(mcp::with_versions(message, Field::result_supported_versions,
-                                                      mcp::spoken_versions(message.raw(Field::result_supported_versions))));
+    auto cut = mcp::Message::parse(
+        mcp::with_versions(message, Field::result_supported_versions,
+                           mcp::spoken_versions(message.raw(Field::result_supported_versions))));
     if (cut) message = std::move(*cut);
   } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
-    auto cut = mcp::Message::parse(mcp::with_versions(message, Field::error_data_supported,
-                                                      mcp::spoken_versions(message.raw(Field::error_data_supported))));
+    auto cut = mcp::Message::parse(
+        mcp::with_versions(message, Field::error_data_supported,
+                           mcp::spoken_versions(message.raw(Field::error_data_supported))));
     if (cut) message = std::move(*cut);
   }
-  reply_->finish(mcp::response_for_client(message, raw_id_), status);
+  reply_->finish(mcp::response_for_client(message, raw_id_, is_listen()), status);
   end(reason, code);
 }
 
@@ -185,11 +192,13 @@ void Exchange::on_call_failed(const core::Failure& failure) {
   fail(failure.reason, failure.text);
 }
 
-// ---- from the client and from operators -----------------------------------------------------------------------------
+// ---- from the client and from operators
+// -----------------------------------------------------------------------------
 
 void Exchange::client_gone(EndReason why) {
   if (ended()) return;
-  if (call_) call_->cancel(why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
+  if (call_)
+    call_->cancel(why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
   if (arrival_.method == Method::initialize) home_.session_opened(*this, nullptr);
   end(why);
 }
@@ -237,7 +246,8 @@ void Exchange::answered() {
   set_clock();
 }
 
-// ---- time -----------------------------------------------------------------------------------------------------------
+// ---- time
+// -----------------------------------------------------------------------------------------------------------
 
 void Exchange::set_limits() {
   limits_ = server_->timeouts;
@@ -282,7 +292,8 @@ void Exchange::set_clock() {
   milliseconds request = std::min(t.request, t.max_duration);
   milliseconds left = since(last_progress_, request);
   milliseconds left_total = since(written_at_ + waited_, t.max_duration);
-  if (left_total < left || (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {
+  if (left_total < left ||
+      (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {
     return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
   }
   arm(left, EndReason::timeout_request, request, "timeouts.request");
@@ -294,10 +305,12 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
   std::string text;
   switch (reason) {
     case EndReason::timeout_queue:
-      text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method, limit.count(), option);
+      text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method,
+                         limit.count(), option);
       break;
     case EndReason::timeout_startup:
-      text = fmt::format("{} was not ready within {} ms (lineward {})", arrival_.upstream, limit.count(), option);
+      text = fmt::format("{} was not ready within {} ms (lineward {})", arrival_.upstream, limit.count(),
+                         option);
       break;
     default:
       text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", arrival_.upstream, method,
@@ -307,7 +320,8 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
   fail(reason, text, limit.count());
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end
+// --------------------------------------------------------------------------------------------------------
 
 void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
   if (call_ && call_->live()) call_->cancel(text);
@@ -330,8 +344,8 @@ void Exchange::end(EndReason reason, int code) {
   step_ = Step::ended;
   clock_.stop();
   if (call_ && call_->live()) call_->cancel("the exchange ended");
-  bool failed = reason != EndReason::ok && reason != EndReason::tool_error && reason != EndReason::input_required &&
-                reason != EndReason::cancelled_client;
+  bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
+                reason != EndReason::input_required && reason != EndReason::cancelled_client;
   log::write(failed ? log::Level::warn : log::Level::info, "call.end",
              {{"upstream", arrival_.upstream},
               {"call", call_id_},

@@ -1,8 +1,8 @@
 // One client request from its admission to its single end. The only place that decides how it ends.
 //
-// Lives in the worker's slot map (exchange_table.h); everyone else holds its id. Five doors lead in: a message from
-// upstream (CallOwner), the client is gone, a deadline, a plugin resumed (with the plugins), tell(). Whoever ends it
-// first wins; what comes later is dropped.
+// Lives in the worker's slot map (exchange_table.h); everyone else holds its id. Five doors lead in: a
+// message from upstream (CallOwner), the client is gone, a deadline, a plugin resumed (with the plugins),
+// tell(). Whoever ends it first wins; what comes later is dropped.
 #pragma once
 
 #include <memory>
@@ -35,8 +35,8 @@ class ExchangeHome {
 
 class Exchange final : public core::CallOwner {
  public:
-  Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id, core::Arrival arrival,
-           std::unique_ptr<core::ReplyStream> reply);
+  Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
+           core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply);
 
   void begin() { advance(); }
 
@@ -83,10 +83,10 @@ class Exchange final : public core::CallOwner {
   const core::ExchangeId id_;
   const std::string call_id_;
   core::Arrival arrival_;
-  std::string raw_id_;     // the client's own id and token, byte for byte
+  std::string raw_id_;  // the client's own id and token, byte for byte
   std::string raw_token_;
   std::string method_;
-  std::string target_;     // tool, prompt or URI, for people
+  std::string target_;  // tool, prompt or URI, for people
   std::unique_ptr<core::ReplyStream> reply_;
   std::unique_ptr<core::Call> call_;
   const config::Server* server_ = nullptr;
@@ -98,7 +98,7 @@ class Exchange final : public core::CallOwner {
   std::chrono::milliseconds phase_since_{0};
   std::chrono::milliseconds last_progress_{0};  // when the request clock was started last
   std::chrono::milliseconds written_at_{0};
-  std::chrono::milliseconds waited_{0};         // total time with open questions since written
+  std::chrono::milliseconds waited_{0};  // total time with open questions since written
   std::chrono::milliseconds question_since_{0};
   std::chrono::milliseconds queued_for_{0};
   uint32_t open_questions_ = 0;

@@ -43,8 +43,8 @@ client::Session* ExchangeTable::session(const std::string& id) {
 core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) {
   core::ExchangeId id = exchanges_.reserve();
   std::string session_id = arrival.session;
-  auto exchange = std::make_unique<Exchange>(loop_, *this, id, fmt::format("c{:x}", ++calls_), std::move(arrival),
-                                             std::move(reply));
+  auto exchange = std::make_unique<Exchange>(loop_, *this, id, fmt::format("c{:x}", ++calls_),
+                                             std::move(arrival), std::move(reply));
   Exchange& started = exchanges_.put(id, std::move(exchange));
   if (!session_id.empty()) {
     by_session_[session_id].push_back(id);
@@ -93,12 +93,14 @@ std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) 
   return out;
 }
 
-// ---- notifications and answers of clients ---------------------------------------------------------------------------
+// ---- notifications and answers of clients
+// ---------------------------------------------------------------------------
 
 void ExchangeTable::notified(core::Arrival arrival) {
   if (arrival.method == Method::cancelled) return cancelled_by_message(arrival);
   if (arrival.message.method().rfind("notifications/", 0) != 0) {
-    log::write(log::Level::info, "client.dropped", {{"kind", "request_without_id"}, {"remote", arrival.peer}});
+    log::write(log::Level::info, "client.dropped",
+               {{"kind", "request_without_id"}, {"remote", arrival.peer}});
     return;
   }
   auto found = servers_.find(arrival.upstream);
@@ -106,8 +108,8 @@ void ExchangeTable::notified(core::Arrival arrival) {
   found->second.upstream->forward({arrival.session, arrival.principal}, arrival.era, arrival.message);
 }
 
-// A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed stream;
-// a message cancels nothing and goes nowhere (SDK clients send one with their listen id).
+// A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed
+// stream; a message cancels nothing and goes nowhere (SDK clients send one with their listen id).
 void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
   if (arrival.era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
@@ -115,7 +117,8 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
     auto calls = of_session(arrival.session);
     for (auto exchange = calls.rbegin(); exchange != calls.rend(); ++exchange) {
       if (mcp::canonical_id((*exchange)->raw_id()) != wanted) continue;
-      return (*exchange)->tell(EndReason::cancelled_client, reason.empty() ? "cancelled by the client" : reason);
+      return (*exchange)->tell(EndReason::cancelled_client,
+                               reason.empty() ? "cancelled by the client" : reason);
     }
   }
   log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});
@@ -126,7 +129,8 @@ void ExchangeTable::answered(const std::string& session_id, mcp::Message answer)
   if (link != links_.end()) link->second->answer(answer);
 }
 
-// ---- sessions -------------------------------------------------------------------------------------------------------
+// ---- sessions
+// -------------------------------------------------------------------------------------------------------
 
 void ExchangeTable::session_opening(Exchange& exchange) {
   const core::Arrival& arrival = exchange.arrival();
@@ -144,8 +148,9 @@ void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* resul
   if (opened == nullptr) return;
   if (result != nullptr) {
     opened->revision = result->text(Field::result_protocol_version);
-    log::write(log::Level::info, "session.open",
-               {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
+    log::write(
+        log::Level::info, "session.open",
+        {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
     return;
   }
   // It never came to be. Not from here: the failed exchange is on the stack.
@@ -156,7 +161,8 @@ void ExchangeTable::session_ended(const std::string& id) {
   client::Session* ending = session(id);
   if (ending == nullptr) return;
   std::string session_id = id;  // `id` may live in what goes now
-  log::write(log::Level::info, "session.close", {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
+  log::write(log::Level::info, "session.close",
+             {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
   for (Exchange* exchange : of_session(session_id)) {
     exchange->tell(EndReason::cancelled_client, "the session ended");
     exchange->client_gone(EndReason::cancelled_client);  // an `initialize`, which takes no cancel
@@ -170,20 +176,23 @@ void ExchangeTable::session_ended(const std::string& id) {
   sessions_->remove(session_id);
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end
+// --------------------------------------------------------------------------------------------------------
 
 void ExchangeTable::end_listens() {
   std::vector<Exchange*> listens;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
     if (exchange.is_listen()) listens.push_back(&exchange);
   });
-  for (Exchange* exchange : listens) exchange->tell(EndReason::cancelled_drain, "the gateway is stopping");
+  for (Exchange* exchange : listens)
+    exchange->tell(EndReason::cancelled_drain, "the gateway is stopping");
 }
 
 void ExchangeTable::end_all(EndReason reason, std::string_view why) {
   std::vector<Exchange*> all;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { all.push_back(&exchange); });
-  for (Exchange* exchange : all) exchange->tell(reason, why);
+  for (Exchange* exchange : all)
+    exchange->tell(reason, why);
 }
 
 }  // namespace lineward::exchange

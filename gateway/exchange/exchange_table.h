@@ -1,5 +1,5 @@
-// All exchanges of one worker, by id, and the legacy sessions' links. Implements the doors that the client side knocks
-// on; owns what it opens.
+// All exchanges of one worker, by id, and the legacy sessions' links. Implements the doors that the client
+// side knocks on; owns what it opens.
 #pragma once
 
 #include <memory>

@@ -18,11 +18,12 @@ constexpr size_t kMostQuestions = 256;
 
 }  // namespace
 
-// The stream a message goes to: that of the one call it can belong to; else a GET stream (null here); else, since all
-// calls of a session are one client's, that of the newest call during which a server may ask.
+// The stream a message goes to: that of the one call it can belong to; else a GET stream (null here); else,
+// since all calls of a session are one client's, that of the newest call during which a server may ask.
 Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
   if (only_call) {
-    core::ExchangeId id{static_cast<uint32_t>(*only_call & 0xffffffffu), static_cast<uint32_t>(*only_call >> 32)};
+    core::ExchangeId id{static_cast<uint32_t>(*only_call & 0xffffffffu),
+                        static_cast<uint32_t>(*only_call >> 32)};
     Exchange* exchange = finder_.find(id);
     if (exchange != nullptr && exchange->may_be_asked()) return exchange;
   }
@@ -48,13 +49,15 @@ void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t>
   if (exchange != nullptr && exchange->send(message.bytes())) return;
   if (session->to_stream(message.bytes())) return;
   if (!session->keep_for_stream(message.bytes())) {
-    log::write(log::Level::info, "session.dropped", {{"upstream", scope_.session.substr(0, 8)}, {"kind", "backlog"}});
+    log::write(log::Level::info, "session.dropped",
+               {{"upstream", scope_.session.substr(0, 8)}, {"kind", "backlog"}});
   }
 }
 
 void SessionLink::question(mcp::Message message, Exchange* on) {
   if (questions_.size() >= kMostQuestions && !drop_orphan()) {
-    return refuse(message.raw(Field::id), fmt::format("{} questions of this session are open already", kMostQuestions));
+    return refuse(message.raw(Field::id),
+                  fmt::format("{} questions of this session are open already", kMostQuestions));
   }
   int64_t id = next_id_++;
   std::string ours = mcp::with_id(message, std::to_string(id));
@@ -93,8 +96,8 @@ void SessionLink::tell_cancelled(int64_t id, const Question& question, std::stri
 }
 
 void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
-  // A server may finish a call and still await the answer to what it asked meanwhile: such questions stay open. One
-  // that was told of a cancel awaits nothing.
+  // A server may finish a call and still await the answer to what it asked meanwhile: such questions stay
+  // open. One that was told of a cancel awaits nothing.
   if (server_finished) return;
   for (auto entry = questions_.begin(); entry != questions_.end();) {
     if (!(entry->second.on == id)) {
@@ -112,7 +115,8 @@ void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
 bool SessionLink::drop_orphan() {
   for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
     bool waited_for = false;
-    for (core::ExchangeId id : entry->second.waiting) waited_for = waited_for || finder_.find(id) != nullptr;
+    for (core::ExchangeId id : entry->second.waiting)
+      waited_for = waited_for || finder_.find(id) != nullptr;
     if (waited_for) continue;
     int64_t asked = entry->first;
     Question question = std::move(entry->second);
@@ -132,10 +136,12 @@ void SessionLink::refuse(std::string_view server_id, std::string_view why) {
 void SessionLink::answer(const mcp::Message& answer) {
   std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
   int64_t id = -1;
-  if (canonical.rfind("n:", 0) == 0) std::from_chars(canonical.data() + 2, canonical.data() + canonical.size(), id);
+  if (canonical.rfind("n:", 0) == 0)
+    std::from_chars(canonical.data() + 2, canonical.data() + canonical.size(), id);
   auto found = questions_.find(id);
   if (found == questions_.end()) {
-    log::write(log::Level::info, "session.dropped", {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_answer"}});
+    log::write(log::Level::info, "session.dropped",
+               {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_answer"}});
     return;
   }
   Question question = std::move(found->second);
@@ -147,7 +153,9 @@ void SessionLink::answer(const mcp::Message& answer) {
 
 // The server takes a question back: the client is told under the id it knows.
 void SessionLink::withdrawn(const mcp::Message& cancelled) {
-  std::string wanted = cancelled.has(Field::params_request_id) ? mcp::canonical_id(cancelled.raw(Field::params_request_id)) : "";
+  std::string wanted = cancelled.has(Field::params_request_id)
+                           ? mcp::canonical_id(cancelled.raw(Field::params_request_id))
+                           : "";
   for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
     if (mcp::canonical_id(entry->second.server_id) != wanted) continue;
     std::string message = mcp::with_request_id(cancelled, std::to_string(entry->first));

@@ -1,7 +1,9 @@
-// The two-way traffic of a legacy session with its server that belongs to no single call: the server's own requests
-// and unscoped notifications on their way to exactly one stream, and the client's answers on their way back.
+// The two-way traffic of a legacy session with its server that belongs to no single call: the server's own
+// requests and unscoped notifications on their way to exactly one stream, and the client's answers on their
+// way back.
 //
-// One per legacy session, owned by the exchange table; the upstream holds a reference from open_scope to close_scope.
+// One per legacy session, owned by the exchange table; the upstream holds a reference from open_scope to
+// close_scope.
 #pragma once
 
 #include <map>
@@ -41,8 +43,8 @@ class SessionLink final : public core::ScopeOwner {
 
  private:
   struct Question {
-    std::string server_id;     // as the server wrote it
-    core::ExchangeId on;       // the exchange whose stream carries it; none: a GET stream
+    std::string server_id;                  // as the server wrote it
+    core::ExchangeId on;                    // the exchange whose stream carries it; none: a GET stream
     std::vector<core::ExchangeId> waiting;  // whose clocks stand still for it
   };
   void question(mcp::Message message, Exchange* on);
@@ -57,7 +59,7 @@ class SessionLink final : public core::ScopeOwner {
   core::Upstream& upstream_;
   core::Scope scope_;
   std::map<int64_t, Question> questions_;  // by the id the client sees
-  int64_t next_id_ = 1;  // not 0: SDK 1.x clients overlook a cancel of request 0
+  int64_t next_id_ = 1;                    // not 0: SDK 1.x clients overlook a cancel of request 0
 };
 
 }  // namespace lineward::exchange

@@ -30,7 +30,8 @@ class HeaderList {
   std::vector<Header> fields_;
 };
 
-// True when a comma-separated list value (Accept, Connection, …) has this token; parameters after ';' are cut.
+// True when a comma-separated list value (Accept, Connection, …) has this token; parameters after ';' are
+// cut.
 bool list_has_token(std::string_view list, std::string_view token);
 
 }  // namespace lineward::http

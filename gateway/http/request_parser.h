@@ -1,8 +1,9 @@
-// HTTP/1 requests out of a byte stream: the head gate (http/head_gate.h) refuses what is ambiguous, llhttp parses
-// what is left. One request at a time, in order: next() does not start a request before the one before was taken.
+// HTTP/1 requests out of a byte stream: the head gate (http/head_gate.h) refuses what is ambiguous, llhttp
+// parses what is left. One request at a time, in order: next() does not start a request before the one before
+// was taken.
 //
-// Owned by one client connection and lives as long as it. Knows no sockets and no clock: the connection times it
-// by the phase() it reports. RFC 9112; limits answer 400, 408 (by the owner), 413, 414, 431, 501 and 505.
+// Owned by one client connection and lives as long as it. Knows no sockets and no clock: the connection times
+// it by the phase() it reports. RFC 9112; limits answer 400, 408 (by the owner), 413, 414, 431, 501 and 505.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct RequestHead {
   std::string_view path;    // target without query
   int minor_version = 1;    // HTTP/1.0 or HTTP/1.1
   HeaderList headers;
-  bool keep_alive = true;   // what the request asks for
+  bool keep_alive = true;  // what the request asks for
   bool expect_continue = false;
 };
 
@@ -51,14 +52,14 @@ class RequestParser {
   void append(std::string_view bytes);
   size_t buffered() const;
 
-  // Goes on as far as it can. `head`: head() is valid (reported once per request, before its body is read; a body
-  // that announces more than the limit fails with 413 right here). `complete`: the whole request is there.
-  // `failed`: fault() says why; the parser stays failed. `need_more`: append more first.
+  // Goes on as far as it can. `head`: head() is valid (reported once per request, before its body is read; a
+  // body that announces more than the limit fails with 413 right here). `complete`: the whole request is
+  // there. `failed`: fault() says why; the parser stays failed. `need_more`: append more first.
   Next next();
   Phase phase() const;
 
-  const RequestHead& head() const;   // from `head` until next_request()
-  std::string take_body();           // after `complete`; the decoded body
+  const RequestHead& head() const;  // from `head` until next_request()
+  std::string take_body();          // after `complete`; the decoded body
   const RequestFault& fault() const;
 
   // Forgets the finished request and makes ready for the next one. Pipelined bytes stay.

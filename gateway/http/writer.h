@@ -25,19 +25,20 @@ std::string_view reason_phrase(int status);
 // A response with its whole body: head with Content-Length (none for 204 and 304), then the body.
 std::string full_response(const ResponseHead& head, std::string_view body);
 
-// The head of a response whose body comes in pieces: Transfer-Encoding: chunked on HTTP/1.1, and on HTTP/1.0 a
-// body that ends with the connection.
+// The head of a response whose body comes in pieces: Transfer-Encoding: chunked on HTTP/1.1, and on HTTP/1.0
+// a body that ends with the connection.
 std::string streaming_head(const ResponseHead& head);
 // One piece of such a body, framed. `minor_version` as above. An empty piece gives nothing.
 std::string body_piece(std::string_view piece, int minor_version);
 std::string body_end(int minor_version);
 
-// One server-sent event with a one-line JSON message as data. Raw line breaks (only white space in valid JSON) are
-// turned into spaces. `id` is written when not empty. WHATWG HTML "server-sent events".
+// One server-sent event with a one-line JSON message as data. Raw line breaks (only white space in valid
+// JSON) are turned into spaces. `id` is written when not empty. WHATWG HTML "server-sent events".
 std::string sse_event(std::string_view data, std::string_view id = {});
 // A comment: keeps intermediaries from closing a quiet stream.
 std::string sse_comment();
-// An event with an id and no data (priming; 2025-11-25 streamable HTTP, resumability), with `retry:` when >= 0.
+// An event with an id and no data (priming; 2025-11-25 streamable HTTP, resumability), with `retry:` when >=
+// 0.
 std::string sse_prime(std::string_view id, int retry_ms = -1);
 
 }  // namespace lineward::http

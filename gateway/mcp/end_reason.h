@@ -1,4 +1,5 @@
-// The closed list of ways in which an exchange ends (BEHAVIOUR 2), used word for word in errors, logs and metrics.
+// The closed list of ways in which an exchange ends (BEHAVIOUR 2), used word for word in errors, logs and
+// metrics.
 #pragma once
 
 #include <array>
@@ -69,7 +70,11 @@ inline constexpr std::array<EndReasonRow, static_cast<size_t>(EndReason::count_)
     {EndReason::internal, "internal", 500, false},
 }};
 
-constexpr const EndReasonRow& row(EndReason reason) { return kEndReasons[static_cast<size_t>(reason)]; }
-constexpr std::string_view name(EndReason reason) { return row(reason).name; }
+constexpr const EndReasonRow& row(EndReason reason) {
+  return kEndReasons[static_cast<size_t>(reason)];
+}
+constexpr std::string_view name(EndReason reason) {
+  return row(reason).name;
+}
 
 }  // namespace lineward::mcp

@@ -1,5 +1,6 @@
-// JSON-RPC errors that Lineward itself makes. Its own reasons use positive HTTP-shaped codes (the specification keeps
-// −32768…−32000 for itself) with the details in data["io.lineward/gateway"]; see BEHAVIOUR 2 and docs/errors.md.
+// JSON-RPC errors that Lineward itself makes. Its own reasons use positive HTTP-shaped codes (the
+// specification keeps −32768…−32000 for itself) with the details in data["io.lineward/gateway"]; see
+// BEHAVIOUR 2 and docs/errors.md.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ inline constexpr int kMissingClientCapability = -32021;
 inline constexpr int kUnsupportedVersion = -32022;
 
 // `raw_id` is the JSON text of the id; empty leaves the id out. `data` is JSON text; empty leaves it out.
-std::string error_message(std::string_view raw_id, int code, std::string_view text, std::string_view data = {});
+std::string error_message(std::string_view raw_id, int code, std::string_view text,
+                          std::string_view data = {});
 
 // An error that names one of our end reasons. Negative numbers mean "does not apply".
 struct GatewayError {

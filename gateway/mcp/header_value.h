@@ -7,9 +7,9 @@
 
 namespace lineward::mcp {
 
-// The text a header value stands for: `=?base64?…?=` (case-sensitive markers) is decoded, anything else is itself.
-// Nothing when the markers are there but what is between them is no valid Base64 of UTF-8 text, or the value holds
-// bytes that a header may not.
+// The text a header value stands for: `=?base64?…?=` (case-sensitive markers) is decoded, anything else is
+// itself. Nothing when the markers are there but what is between them is no valid Base64 of UTF-8 text, or
+// the value holds bytes that a header may not.
 std::optional<std::string> decode_header_value(std::string_view value);
 
 // `text` as such a value; plain where it may be, else Base64.

@@ -31,7 +31,8 @@ bool has_cache_hints(Method method) {
   }
 }
 
-// The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones too.
+// The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones
+// too.
 std::string supported_versions() {
   std::string list;
   for (const Revision& revision : kRevisions) {
@@ -54,7 +55,8 @@ LegacyServer read_initialize_result(std::string_view result) {
   });
   json::for_each_member(capabilities, [&](const std::string& key, std::string_view value) {
     if (key == "tasks") return;
-    server.capabilities += fmt::format("{}{}:{}", server.capabilities.empty() ? "" : ",", json::quote(key), value);
+    server.capabilities +=
+        fmt::format("{}{}:{}", server.capabilities.empty() ? "" : ",", json::quote(key), value);
     if (key == "logging") server.logging = true;
   });
   server.capabilities = "{" + server.capabilities + "}";
@@ -71,11 +73,13 @@ std::string modern_request_for_legacy(const Message& request, int64_t id) {
   splice.replace(request.at(Field::id), ours);
   if (request.is_object(Field::params_meta)) {
     size_t members = 0;
-    json::for_each_member(request.raw(Field::params_meta), [&](const std::string&, std::string_view) { ++members; });
+    json::for_each_member(request.raw(Field::params_meta),
+                          [&](const std::string&, std::string_view) { ++members; });
     size_t cut = 0;
     constexpr std::array kModernOnly{Field::meta_protocol_version, Field::meta_client_capabilities,
                                      Field::meta_client_info, Field::meta_log_level, Field::meta_timeout_ms};
-    for (Field field : kModernOnly) cut += request.has(field) ? 1 : 0;
+    for (Field field : kModernOnly)
+      cut += request.has(field) ? 1 : 0;
     json::Span meta = request.at(Field::params_meta);
     if (cut == members) {
       splice.remove_member(request.at(Field::params), request.key_at(Field::params_meta), meta);
@@ -83,11 +87,13 @@ std::string modern_request_for_legacy(const Message& request, int64_t id) {
       for (Field field : kModernOnly) {
         if (request.has(field)) splice.remove_member(meta, request.key_at(field), request.at(field));
       }
-      if (request.has(Field::meta_progress_token)) splice.replace(request.at(Field::meta_progress_token), ours);
+      if (request.has(Field::meta_progress_token))
+        splice.replace(request.at(Field::meta_progress_token), ours);
     }
   }
   for (Field field : {Field::params_input_responses, Field::params_request_state}) {
-    if (request.has(field)) splice.remove_member(request.at(Field::params), request.key_at(field), request.at(field));
+    if (request.has(field))
+      splice.remove_member(request.at(Field::params), request.key_at(field), request.at(field));
   }
   return splice.apply();
 }
@@ -108,7 +114,8 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
       splice.add_member(answer.at(Field::result_meta), "io.modelcontextprotocol/serverInfo", server.info);
     }
   } else if (!answer.has(Field::result_meta)) {
-    splice.add_member(result, "_meta", fmt::format(R"({{"io.modelcontextprotocol/serverInfo":{}}})", server.info));
+    splice.add_member(result, "_meta",
+                      fmt::format(R"({{"io.modelcontextprotocol/serverInfo":{}}})", server.info));
   }
   if (has_cache_hints(method)) {
     if (!answer.has(Field::result_ttl_ms)) splice.add_member(result, "ttlMs", "0");
@@ -118,7 +125,8 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
 }
 
 std::string discover_answer(const LegacyServer& server) {
-  std::string instructions = server.instructions.empty() ? "" : fmt::format(R"(,"instructions":{})", server.instructions);
+  std::string instructions =
+      server.instructions.empty() ? "" : fmt::format(R"(,"instructions":{})", server.instructions);
   return fmt::format(
       R"({{"jsonrpc":"2.0","id":0,"result":{{"resultType":"complete","supportedVersions":{},"capabilities":{}{},)"
       R"("ttlMs":0,"cacheScope":"private","_meta":{{"io.modelcontextprotocol/serverInfo":{}}}}}}})",

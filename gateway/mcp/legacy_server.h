@@ -1,5 +1,5 @@
-// A modern client in front of a legacy server: the client's requests as the old revisions want them, the server's
-// answers as 2026-07-28 wants them (BEHAVIOUR 9). Pure functions over what `initialize` told.
+// A modern client in front of a legacy server: the client's requests as the old revisions want them, the
+// server's answers as 2026-07-28 wants them (BEHAVIOUR 9). Pure functions over what `initialize` told.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ LegacyServer read_initialize_result(std::string_view result);
 // Id and token as with every upstream; the modern `_meta` keys and the retry fields are cut.
 std::string modern_request_for_legacy(const Message& request, int64_t id);
 
-// resultType, serverInfo and, where results may be cached, ttlMs 0 and cacheScope private are added; −32002 becomes
-// −32602. The id stays as it is.
+// resultType, serverInfo and, where results may be cached, ttlMs 0 and cacheScope private are added; −32002
+// becomes −32602. The id stays as it is.
 std::string legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server);
 
 // The answer to server/discover, made from `initialize`.

@@ -234,7 +234,8 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
   Result<Message, MessageFault> out = Message();
   const auto refuse = [&out](Kind kind, std::string text, std::string raw_id = {}) {
     std::string refused = std::move(out->bytes_);
-    out = Unexpected<MessageFault>{MessageFault{kind, std::move(text), std::move(raw_id), std::move(refused)}};
+    out =
+        Unexpected<MessageFault>{MessageFault{kind, std::move(text), std::move(raw_id), std::move(refused)}};
   };
 
   MessageParser parser(*out, std::move(bytes), max_depth);

@@ -1,8 +1,8 @@
 // One JSON-RPC message: its bytes as they came, and where the few fields are that a gateway looks at.
 //
-// Moves freely (fields are offsets). Nothing is ever re-serialised: change it through json::Splice and take the
-// result. A key that we read and that stands twice in its object (after unescaping) refuses the message: the server
-// behind might read the other one. Keys compare exactly: "Method" is not "method".
+// Moves freely (fields are offsets). Nothing is ever re-serialised: change it through json::Splice and take
+// the result. A key that we read and that stands twice in its object (after unescaping) refuses the message:
+// the server behind might read the other one. Keys compare exactly: "Method" is not "method".
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ enum class Field : uint8_t {
   params_name,
   params_uri,
   params_cursor,
-  params_request_id,      // notifications/cancelled
+  params_request_id,  // notifications/cancelled
   params_reason,
   params_progress_token,  // notifications/progress
   params_level,           // logging/setLevel, notifications/message
@@ -54,8 +54,8 @@ enum class Field : uint8_t {
   meta_traceparent,
   // result
   result_meta,
-  result_type,            // resultType
-  result_is_error,        // isError
+  result_type,      // resultType
+  result_is_error,  // isError
   result_task,
   result_supported_versions,
   result_protocol_version,
@@ -87,8 +87,9 @@ struct MessageFault {
 class Message {
  public:
   Message() = default;
-  // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an integer
-  // (1.0 counts; null, 1.5, objects do not), params an object, exactly one of method | result | error.
+  // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an
+  // integer (1.0 counts; null, 1.5, objects do not), params an object, exactly one of method | result |
+  // error.
   static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth);
 
   MessageKind kind() const { return kind_; }
@@ -118,8 +119,8 @@ class Message {
   std::array<json::Span, static_cast<size_t>(Field::count_)> keys_{};
 };
 
-// A form of an id or token by which equal ones compare equal: type tag and unescaped text; 1 and 1.0 are the same
-// number, "1" is another id. `raw` is JSON text.
+// A form of an id or token by which equal ones compare equal: type tag and unescaped text; 1 and 1.0 are the
+// same number, "1" is another id. `raw` is JSON text.
 std::string canonical_id(std::string_view raw);
 
 }  // namespace lineward::mcp

@@ -48,9 +48,9 @@ enum class Method : uint8_t {
 struct MethodRow {
   Method method;
   std::string_view name;
-  bool modern;      // part of 2026-07-28; a removed method is −32601 for modern clients
-  Field mcp_name;   // what the Mcp-Name header repeats; Field::count_: no such header
-  bool may_ask;     // the server may ask its client something while it works on this
+  bool modern;     // part of 2026-07-28; a removed method is −32601 for modern clients
+  Field mcp_name;  // what the Mcp-Name header repeats; Field::count_: no such header
+  bool may_ask;    // the server may ask its client something while it works on this
 };
 
 inline constexpr std::array<MethodRow, static_cast<size_t>(Method::other)> kMethods{{
@@ -81,7 +81,8 @@ inline constexpr std::array<MethodRow, static_cast<size_t>(Method::other)> kMeth
     {Method::prompts_list_changed, "notifications/prompts/list_changed", true, Field::count_, false},
     {Method::resources_list_changed, "notifications/resources/list_changed", true, Field::count_, false},
     {Method::roots_list_changed, "notifications/roots/list_changed", false, Field::count_, false},
-    {Method::subscriptions_acknowledged, "notifications/subscriptions/acknowledged", true, Field::count_, false},
+    {Method::subscriptions_acknowledged, "notifications/subscriptions/acknowledged", true, Field::count_,
+     false},
     {Method::elicitation_complete, "notifications/elicitation/complete", false, Field::count_, false},
     {Method::roots_list, "roots/list", false, Field::count_, false},
     {Method::sampling_create_message, "sampling/createMessage", false, Field::count_, false},
@@ -98,6 +99,8 @@ constexpr Method method_of(std::string_view name) {
 constexpr const MethodRow* row(Method method) {
   return method == Method::other ? nullptr : &kMethods[static_cast<size_t>(method)];
 }
-constexpr bool may_ask(Method method) { return method != Method::other && row(method)->may_ask; }
+constexpr bool may_ask(Method method) {
+  return method != Method::other && row(method)->may_ask;
+}
 
 }  // namespace lineward::mcp

@@ -1,4 +1,5 @@
-// The revisions of the protocol that Lineward speaks, and the eras they belong to (2026-07-28 basic/versioning).
+// The revisions of the protocol that Lineward speaks, and the eras they belong to (2026-07-28
+// basic/versioning).
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@ inline const Revision* find_revision(std::string_view name) {
   return nullptr;
 }
 
-// Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or not.
+// Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or
+// not.
 inline bool looks_modern(std::string_view name) {
   if (name.size() != kNewestModern.size()) return false;
   for (size_t i = 0; i < name.size(); ++i) {
@@ -45,6 +47,8 @@ inline bool looks_modern(std::string_view name) {
   return name >= kNewestModern;
 }
 
-inline constexpr std::string_view name(Era era) { return era == Era::modern ? "modern" : "legacy"; }
+inline constexpr std::string_view name(Era era) {
+  return era == Era::modern ? "modern" : "legacy";
+}
 
 }  // namespace lineward::mcp

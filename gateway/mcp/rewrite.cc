@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/json_member.h"
 
 namespace lineward::mcp {
@@ -14,16 +16,17 @@ std::string request_for_upstream(const Message& request, int64_t id) {
   return splice.apply();
 }
 
-std::string response_for_client(const Message& response, std::string_view client_raw_id) {
+std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen) {
   json::Splice splice = response.splice();
   if (response.has(Field::id)) splice.replace(response.at(Field::id), std::string(client_raw_id));
-  if (response.has(Field::result_subscription_id)) {
+  if (listen && response.has(Field::result_subscription_id)) {
     splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
   }
   return splice.apply();
 }
 
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token) {
+  if (!progress.has(Field::params_progress_token)) return progress.bytes();
   json::Splice splice = progress.splice();
   splice.replace(progress.at(Field::params_progress_token), std::string(client_raw_token));
   return splice.apply();
@@ -53,7 +56,8 @@ std::vector<std::string> changes_after_loss(const Message& acknowledgement, std:
   std::string_view granted = acknowledgement.raw(Field::params_notifications);
   if (json::member(granted, "toolsListChanged") == "true") change("notifications/tools/list_changed", "");
   if (json::member(granted, "promptsListChanged") == "true") change("notifications/prompts/list_changed", "");
-  if (json::member(granted, "resourcesListChanged") == "true") change("notifications/resources/list_changed", "");
+  if (json::member(granted, "resourcesListChanged") == "true")
+    change("notifications/resources/list_changed", "");
   if (auto uris = json::member(granted, "resourceSubscriptions")) {
     for (const auto& uri : string_array(*uris)) {
       change("notifications/resources/updated", fmt::format(R"("uri":{},)", json::quote(uri)));
@@ -69,48 +73,66 @@ std::string with_id(const Message& message, std::string_view raw_id) {
 }
 
 std::string with_request_id(const Message& cancelled, std::string_view raw_id) {
+  if (!cancelled.has(Field::params_request_id)) return cancelled.bytes();
   json::Splice splice = cancelled.splice();
   splice.replace(cancelled.at(Field::params_request_id), std::string(raw_id));
   return splice.apply();
 }
 
+namespace {
+
+struct EnvelopeMember {
+  Field field;
+  std::string_view key;
+  std::string value;
+};
+
+std::array<EnvelopeMember, 3> envelope_members() {
+  return {{{Field::meta_protocol_version, "io.modelcontextprotocol/protocolVersion",
+            fmt::format(R"("{}")", kNewestModern)},
+           {Field::meta_client_info, "io.modelcontextprotocol/clientInfo",
+            R"({"name":"lineward","version":"0.1.0"})"},
+           {Field::meta_client_capabilities, "io.modelcontextprotocol/clientCapabilities", "{}"}}};
+}
+
+}  // namespace
+
 std::string own_envelope() {
-  return fmt::format(
-      R"("io.modelcontextprotocol/protocolVersion":"{}",)"
-      R"("io.modelcontextprotocol/clientInfo":{{"name":"lineward","version":"0.1.0"}},)"
-      R"("io.modelcontextprotocol/clientCapabilities":{{}})",
-      kNewestModern);
+  std::string out;
+  for (const auto& member : envelope_members()) {
+    out += fmt::format(R"({}"{}":{})", out.empty() ? "" : ",", member.key, member.value);
+  }
+  return out;
 }
 
 std::string with_envelope(const Message& notification) {
-  if (notification.has(Field::meta_protocol_version)) return notification.bytes();
   json::Splice splice = notification.splice();
   if (notification.is_object(Field::params_meta)) {
-    json::Span meta = notification.at(Field::params_meta);
-    // The envelope goes in as one piece: the first key by name, the others behind its value.
-    std::string envelope = own_envelope();
-    size_t colon = envelope.find(':');
-    splice.add_member(meta, "io.modelcontextprotocol/protocolVersion",
-                      std::string_view(envelope).substr(colon + 1));
+    for (const auto& member : envelope_members()) {
+      if (!notification.has(member.field))
+        splice.add_member(notification.at(Field::params_meta), member.key, member.value);
+    }
+  } else if (notification.has(Field::params_meta)) {
+    splice.replace(notification.at(Field::params_meta), "{" + own_envelope() + "}");
   } else if (notification.is_object(Field::params)) {
     splice.add_member(notification.at(Field::params), "_meta", "{" + own_envelope() + "}");
   } else {
     json::Span method = notification.at(Field::method);
     splice.insert(method.end, R"(,"params":{"_meta":{)" + own_envelope() + "}}");
   }
-  return splice.apply();
+  return splice.empty() ? notification.bytes() : splice.apply();
 }
 
 std::string cancel_notification(int64_t id, std::string_view reason, Era upstream_era) {
   std::string meta = upstream_era == Era::modern ? R"(,"_meta":{)" + own_envelope() + "}" : std::string();
   return fmt::format(
-      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}{}}}}})", id,
-      json::quote(reason), meta);
+      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}{}}}}})",
+      id, json::quote(reason), meta);
 }
 
 std::string discover_request(int64_t id) {
-  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{{}}}}}}})", id,
-                     own_envelope());
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{{}}}}}}})",
+                     id, own_envelope());
 }
 
 std::string initialize_request(int64_t id, std::string_view params) {
@@ -123,7 +145,9 @@ std::string initialize_params(std::string_view capabilities) {
       kNewestLegacy, capabilities);
 }
 
-std::string bare_initialize_params() { return initialize_params("{}"); }
+std::string bare_initialize_params() {
+  return initialize_params("{}");
+}
 
 std::vector<std::string> string_array(std::string_view raw) {
   std::vector<std::string> out;
@@ -133,7 +157,8 @@ std::vector<std::string> string_array(std::string_view raw) {
     json::Span value;
     if (!cursor.skip(value)) return out;
     std::string_view text = value.in(raw);
-    if (text.size() >= 2 && text.front() == '"') out.push_back(json::unescape(text.substr(1, text.size() - 2)));
+    if (text.size() >= 2 && text.front() == '"')
+      out.push_back(json::unescape(text.substr(1, text.size() - 2)));
   }
   return out;
 }

@@ -1,6 +1,6 @@
-// The few bytes that change when a message crosses Lineward between two sides of the same era: ids, progress tokens,
-// subscription ids, and lists of versions. Everything else leaves as it came. Pure functions; the result is the
-// message to send, without a line end.
+// The few bytes that change when a message crosses Lineward between two sides of the same era: ids, progress
+// tokens, subscription ids, and lists of versions. Everything else leaves as it came. Pure functions; the
+// result is the message to send, without a line end.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,13 @@
 
 namespace lineward::mcp {
 
-// A client's request under the id that the server is to know. A progress token the client sent becomes that id too.
+// A client's request under the id that the server is to know. A progress token the client sent becomes that
+// id too.
 std::string request_for_upstream(const Message& request, int64_t id);
 
-// A server's answer under the client's own id. On the result of a listen the subscription id is the client's as well.
-std::string response_for_client(const Message& response, std::string_view client_raw_id);
+// A server's answer under the client's own id. On the result of a `listen` the subscription id is the
+// client's as well.
+std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen);
 
 // A server's progress under the client's own token.
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token);
@@ -28,8 +30,8 @@ std::string subscription_for_client(const Message& message, std::string_view cli
 // The graceful end of a listen (2026-07-28 subscriptions, "Graceful Closure").
 std::string listen_result(std::string_view client_raw_id);
 
-// What a client that listens is told when its server was away: one change for each type the new acknowledgement
-// grants.
+// What a client that listens is told when its server was away: one change for each type the new
+// acknowledgement grants.
 std::vector<std::string> changes_after_loss(const Message& acknowledgement, std::string_view client_raw_id);
 
 // `message` with its id replaced (a server's request on its way to a client, or the client's answer to it).
@@ -37,8 +39,8 @@ std::string with_id(const Message& message, std::string_view raw_id);
 // notifications/cancelled with its requestId replaced.
 std::string with_request_id(const Message& cancelled, std::string_view raw_id);
 
-// The `_meta` members a modern server wants on every message (2026-07-28 basic, "Per-request protocol fields"), as
-// members without braces. A bare message pins dual-era SDK servers to legacy.
+// The `_meta` members a modern server wants on every message (2026-07-28 basic, "Per-request protocol
+// fields"), as members without braces. A bare message pins dual-era SDK servers to legacy.
 std::string own_envelope();
 // A modern notification with the envelope added where it has none.
 std::string with_envelope(const Message& notification);
@@ -61,9 +63,9 @@ std::vector<std::string> spoken_versions(std::string_view raw_array);
 // A DiscoverResult, or an error −32022, whose list of versions is cut to `versions`.
 std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions);
 
-// Best effort on a line that is no valid message: all ids it claims at the top of its objects, as JSON text (several
-// values on one line, an id that stands twice), and whether it looks like JSON-RPC at all (a "jsonrpc" before it
-// breaks).
+// Best effort on a line that is no valid message: all ids it claims at the top of its objects, as JSON text
+// (several values on one line, an id that stands twice), and whether it looks like JSON-RPC at all (a
+// "jsonrpc" before it breaks).
 struct Salvage {
   bool looks_like_message = false;
   std::vector<std::string> raw_ids;

@@ -127,7 +127,8 @@ void ByteStream::schedule_flush() {
   });
 }
 
-// Gives the kernel what it takes now. 0, or the error; `partial` is how much of the first piece is gone already.
+// Gives the kernel what it takes now. 0, or the error; `partial` is how much of the first piece is gone
+// already.
 int ByteStream::try_send(size_t& partial) {
   partial = 0;
   while (!queue_.empty()) {
@@ -254,6 +255,8 @@ void ByteStream::farewell_done() {
   delete this;
 }
 
-void ByteStream::abandon(ByteStream* stream) { delete stream; }
+void ByteStream::abandon(ByteStream* stream) {
+  delete stream;
+}
 
 }  // namespace lineward::net

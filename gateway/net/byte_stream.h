@@ -1,8 +1,8 @@
-// A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads push into its owner; writes are queued,
-// gathered and sent once per loop turn.
+// A connected byte stream: a TCP or Unix socket, or one end of a pipe. Reads push into its owner; writes are
+// queued, gathered and sent once per loop turn.
 //
-// Owned by exactly one object, which is its StreamOwner. No callback comes from inside write(), none after close(),
-// and the owner may destroy the stream from inside any callback.
+// Owned by exactly one object, which is its StreamOwner. No callback comes from inside write(), none after
+// close(), and the owner may destroy the stream from inside any callback.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace lineward::net {
 class StreamOwner {
  public:
   virtual void on_data(std::string_view bytes) = 0;
-  // The other side has ended: error is 0 for an orderly end, else a negative errno. Comes once; no data after it.
+  // The other side has ended: error is 0 for an orderly end, else a negative errno. Comes once; no data after
+  // it.
   virtual void on_end(int error) = 0;
   // All queued bytes went to the kernel.
   virtual void on_drained() {}
@@ -83,7 +84,7 @@ class ByteStream {
   uint64_t sent_ = 0;
   bool reading_ = false;
   bool ended_ = false;
-  bool writing_ = false;          // a uv_write is under way
+  bool writing_ = false;                                        // a uv_write is under way
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for the one deferred flush
   bool flush_scheduled_ = false;
   bool ending_writes_ = false;

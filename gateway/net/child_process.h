@@ -1,5 +1,5 @@
-// Children as the gateway sees them: three byte streams and an exit. All work is done by the spawner (spawner.h).
-// Everything here lives on the worker's loop thread.
+// Children as the gateway sees them: three byte streams and an exit. All work is done by the spawner
+// (spawner.h). Everything here lives on the worker's loop thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,12 +17,13 @@
 namespace lineward::net {
 
 struct SpawnRequest {
-  std::vector<std::string> argv;  // argv[0] is looked up in PATH of `environment` when it has no slash
+  std::vector<std::string> argv;         // argv[0] is looked up in PATH of `environment` when it has no slash
   std::vector<std::string> environment;  // complete: "NAME=value"
   std::string cwd;                       // empty: the gateway's
 };
 
-// Why a command could not be started: which step failed, and errno. `searched` is the PATH that was looked through.
+// Why a command could not be started: which step failed, and errno. `searched` is the PATH that was looked
+// through.
 struct SpawnFailure {
   std::string step;  // "find", "chdir", "exec", "fork", "pipe", "spawner"
   int error = 0;     // errno
@@ -30,7 +31,7 @@ struct SpawnFailure {
 };
 
 struct ExitStatus {
-  int code = 0;    // when signal == 0
+  int code = 0;  // when signal == 0
   int signal = 0;
 };
 
@@ -38,13 +39,13 @@ enum class TreeSignal : char { term = 'T', kill = 'K' };  // to the process grou
 
 class Spawner;
 
-// One started command. Owned by whoever asked for it; destroying it while the command runs kills the whole tree.
-// The descriptors are ends of pipes (never sockets: servers re-open /dev/stdin), close-on-exec, non-blocking; the
-// owner wraps them in a ByteStream and closes them.
+// One started command. Owned by whoever asked for it; destroying it while the command runs kills the whole
+// tree. The descriptors are ends of pipes (never sockets: servers re-open /dev/stdin), close-on-exec,
+// non-blocking; the owner wraps them in a ByteStream and closes them.
 class ChildProcess {
  public:
-  // Told once each, from the loop, never from inside start(): started or failed, later exited. `exited` comes when
-  // the command itself is gone; its descendants are being killed by then. No callback after destruction.
+  // Told once each, from the loop, never from inside start(): started or failed, later exited. `exited` comes
+  // when the command itself is gone; its descendants are being killed by then. No callback after destruction.
   struct Events {
     std::function<void(pid_t pid)> started;
     std::function<void(const SpawnFailure&)> failed;
@@ -73,10 +74,12 @@ class ChildProcess {
   bool running_ = true;
 };
 
-// The gateway's end of the spawner's socket. One per process, owned by main, outlives all ChildProcess objects.
+// The gateway's end of the spawner's socket. One per process, owned by main, outlives all ChildProcess
+// objects.
 class Spawner {
  public:
-  // Takes the descriptor of fork_spawner(). `lost` is called once when the spawner died: the gateway cannot go on.
+  // Takes the descriptor of fork_spawner(). `lost` is called once when the spawner died: the gateway cannot
+  // go on.
   static Result<std::unique_ptr<Spawner>> create(Loop& loop, int socket, std::function<void()> lost);
   ~Spawner();
   Spawner(const Spawner&) = delete;

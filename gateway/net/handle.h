@@ -1,5 +1,6 @@
-// The one way to own a libuv handle. libuv may touch the memory until the close callback, so that callback frees it;
-// the owner is free to die at once. After close() `data` is null and every callback must ignore the handle.
+// The one way to own a libuv handle. libuv may touch the memory until the close callback, so that callback
+// frees it; the owner is free to die at once. After close() `data` is null and every callback must ignore the
+// handle.
 #pragma once
 
 #include <uv.h>

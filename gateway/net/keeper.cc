@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,8 +113,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& list) {
     if (::dup2(order.stdio[i].get(), i) < 0) give_up(errors, Step::pipe, errno);
   }
   close_all_except({errors});  // close-on-exec itself
-  // By system call: the library refuses to touch the two signals it keeps for itself, which may be ignored too. All
-  // zero is SIG_DFL without flags or mask.
+  // By system call: the library refuses to touch the two signals it keeps for itself, which may be ignored
+  // too. All zero is SIG_DFL without flags or mask.
   constexpr size_t kKernelSetBytes = 8;
   const uint64_t plain[4] = {};
   for (int number = 1; number < NSIG; ++number)

@@ -35,7 +35,8 @@ bool is_loopback_address(const sockaddr_storage& address) {
   return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) == 127;
 }
 
-// Splits "host:port", ":port", "[::1]:port". Only literal addresses and "localhost": a listener needs no resolver.
+// Splits "host:port", ":port", "[::1]:port". Only literal addresses and "localhost": a listener needs no
+// resolver.
 bool parse_address(const std::string& text, sockaddr_storage& out) {
   size_t colon = text.rfind(':');
   if (colon == std::string::npos) return false;
@@ -47,7 +48,8 @@ bool parse_address(const std::string& text, sockaddr_storage& out) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   if (host == "localhost") host = "127.0.0.1";
   if (host.empty() || host == "*") host = "0.0.0.0";
-  if (uv_ip4_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in*>(&out)) == 0) return true;
+  if (uv_ip4_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in*>(&out)) == 0)
+    return true;
   return uv_ip6_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in6*>(&out)) == 0;
 }
 
@@ -62,7 +64,7 @@ Unexpected<ListenFailure> failure(int error, const std::string& address) {
 
 // A socket file that nobody listens on is left over from a process that was killed; a live one is in use.
 int clear_stale_socket(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return 0;
   if (!S_ISSOCK(status.st_mode)) return UV_EADDRINUSE;
   int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -80,7 +82,7 @@ int clear_stale_socket(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
-                                                               Accepted accepted) {
+                                                                Accepted accepted) {
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
   auto on_connection = [](uv_stream_t* h, int status) {
     auto* listener = static_cast<Listener*>(h->data);
@@ -88,7 +90,8 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   };
   if (address.rfind("unix:", 0) == 0) {
     std::string path = address.substr(5);
-    if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) return failure(UV_ENAMETOOLONG, address);
+    if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
+      return failure(UV_ENAMETOOLONG, address);
     if (int error = clear_stale_socket(path)) return failure(error, address);
     int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
     mode_t mask = umask(0077);  // only this user may connect
@@ -118,7 +121,9 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   return self;
 }
 
-Listener::~Listener() { close(); }
+Listener::~Listener() {
+  close();
+}
 
 void Listener::close() {
   tcp_.close();
@@ -131,7 +136,8 @@ void Listener::on_connection() {
   std::unique_ptr<ByteStream> stream(new ByteStream(loop_));
   std::string peer = "unix";
   if (tcp_) {
-    if (stream->tcp_.open(stream.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop_.raw(), h); }) != 0) return;
+    if (stream->tcp_.open(stream.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop_.raw(), h); }) != 0)
+      return;
     if (uv_accept(tcp_.stream(), stream->tcp_.stream()) != 0) return;
     uv_tcp_nodelay(stream->tcp_.get(), 1);
     sockaddr_storage address{};
@@ -140,7 +146,8 @@ void Listener::on_connection() {
       peer = describe(address);
     }
   } else {
-    if (stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop_.raw(), h, 0); }) != 0) return;
+    if (stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop_.raw(), h, 0); }) != 0)
+      return;
     if (uv_accept(pipe_.stream(), stream->pipe_.stream()) != 0) return;
   }
   accepted_(std::move(stream), std::move(peer));

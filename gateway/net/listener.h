@@ -24,7 +24,7 @@ class Listener {
 
   // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free one.
   static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
-                                                              Accepted accepted);
+                                                               Accepted accepted);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -17,10 +17,12 @@ struct Loop::Handles {
 Loop::Loop() : loop_(std::make_unique<uv_loop_t>()), handles_(std::make_unique<Handles>()) {
   LW_CHECK(uv_loop_init(loop_.get()) == 0);
   LW_CHECK(handles_->timer.open(this, [&](uv_timer_t* h) { return uv_timer_init(loop_.get(), h); }) == 0);
-  LW_CHECK(handles_->before_poll.open(this, [&](uv_prepare_t* h) { return uv_prepare_init(loop_.get(), h); }) == 0);
-  LW_CHECK(handles_->after_poll.open(this, [&](uv_check_t* h) { return uv_check_init(loop_.get(), h); }) == 0);
-  // Deferred work runs on both sides of the poll: what I/O callbacks deferred runs right after them, what timers and
-  // close callbacks deferred runs before the loop may sleep.
+  LW_CHECK(handles_->before_poll.open(this,
+                                      [&](uv_prepare_t* h) { return uv_prepare_init(loop_.get(), h); }) == 0);
+  LW_CHECK(handles_->after_poll.open(this, [&](uv_check_t* h) { return uv_check_init(loop_.get(), h); }) ==
+           0);
+  // Deferred work runs on both sides of the poll: what I/O callbacks deferred runs right after them, what
+  // timers and close callbacks deferred runs before the loop may sleep.
   uv_prepare_start(handles_->before_poll.get(), [](uv_prepare_t* h) {
     if (h->data) static_cast<Loop*>(h->data)->run_deferred();
   });
@@ -29,15 +31,22 @@ Loop::Loop() : loop_(std::make_unique<uv_loop_t>()), handles_(std::make_unique<H
   });
 }
 
-Loop::~Loop() { close_all(); }
+Loop::~Loop() {
+  close_all();
+}
 
-void Loop::run() { uv_run(loop_.get(), UV_RUN_DEFAULT); }
+void Loop::run() {
+  uv_run(loop_.get(), UV_RUN_DEFAULT);
+}
 
-void Loop::stop() { uv_stop(loop_.get()); }
+void Loop::stop() {
+  uv_stop(loop_.get());
+}
 
 void Loop::close_all() {
   if (closed_) return;
-  for (ByteStream* stream : std::set<ByteStream*>(std::move(farewells_))) ByteStream::abandon(stream);
+  for (ByteStream* stream : std::set<ByteStream*>(std::move(farewells_)))
+    ByteStream::abandon(stream);
   farewells_.clear();
   run_deferred();
   handles_->timer.close();
@@ -50,18 +59,25 @@ void Loop::close_all() {
   closed_ = true;
 }
 
-milliseconds Loop::now() const { return milliseconds(uv_now(loop_.get())); }
+milliseconds Loop::now() const {
+  return milliseconds(uv_now(loop_.get()));
+}
 
-void Loop::update_time() { uv_update_time(loop_.get()); }
+void Loop::update_time() {
+  uv_update_time(loop_.get());
+}
 
-void Loop::defer(std::function<void()> work) { deferred_.push_back(std::move(work)); }
+void Loop::defer(std::function<void()> work) {
+  deferred_.push_back(std::move(work));
+}
 
 void Loop::run_deferred() {
   // Work may defer more work; all of it runs before the loop sleeps.
   while (!deferred_.empty()) {
     std::vector<std::function<void()>> batch;
     batch.swap(deferred_);
-    for (auto& work : batch) work();
+    for (auto& work : batch)
+      work();
   }
 }
 
@@ -83,8 +99,8 @@ void Loop::arm() {
 
 void Loop::fire() {
   firing_ = true;
-  // Timers started in a callback are due in a later call at the earliest: `limit` keeps a 0 ms timer that restarts
-  // itself from holding the loop.
+  // Timers started in a callback are due in a later call at the earliest: `limit` keeps a 0 ms timer that
+  // restarts itself from holding the loop.
   TimerKey limit{uv_now(loop_.get()), sequence_};
   while (!timers_.empty() && timers_.begin()->first.first <= limit.first &&
          timers_.begin()->first.second <= limit.second) {

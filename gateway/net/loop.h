@@ -25,7 +25,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  void run();   // until stop()
+  void run();  // until stop()
   void stop();
   // Runs the deferred work now: frees what was retired. For the end of main.
   void close_deferred() { run_deferred(); }
@@ -34,7 +34,8 @@ class Loop {
   milliseconds now() const;  // monotonic, cached per turn
   void update_time();
 
-  // Calls `work` once, after the callbacks of this turn, before the loop sleeps. Retired objects are freed here.
+  // Calls `work` once, after the callbacks of this turn, before the loop sleeps. Retired objects are freed
+  // here.
   void defer(std::function<void()> work);
 
   uv_loop_s* raw() { return loop_.get(); }
@@ -57,8 +58,8 @@ class Loop {
   bool closed_ = false;
 };
 
-// A one-shot timer. No libuv handle of its own: all timers of a loop share one, so it may be destroyed or restarted
-// at any moment, also from inside its own callback.
+// A one-shot timer. No libuv handle of its own: all timers of a loop share one, so it may be destroyed or
+// restarted at any moment, also from inside its own callback.
 class Timer {
  public:
   explicit Timer(Loop& loop) : loop_(loop) {}

@@ -2,7 +2,8 @@
 
 namespace lineward::net {
 
-SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived) : arrived_(std::move(arrived)) {
+SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
+    : arrived_(std::move(arrived)) {
   LW_CHECK(handle_.open(this, [&](uv_signal_t* h) { return uv_signal_init(loop.raw(), h); }) == 0);
   uv_signal_start(
       handle_.get(),

@@ -26,8 +26,7 @@ std::string describe(std::string_view implementation) {
 
 EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
                    std::function<void(const Verdict&)> decided, std::function<void()> finished)
-    : loop_(loop),
-      server_(server),
+    : server_(server),
       decided_(std::move(decided)),
       finished_(std::move(finished)),
       process_(loop, spawner, server, *this),
@@ -44,7 +43,9 @@ EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server&
   process_.start();
 }
 
-void EraProbe::stop() { process_.stop({mcp::EndReason::cancelled_drain, "was stopped", {}}); }
+void EraProbe::stop() {
+  process_.stop({mcp::EndReason::cancelled_drain, "was stopped", {}});
+}
 
 void EraProbe::on_process_started() {
   process_.write_line(mcp::discover_request(kDiscoverId));
@@ -56,19 +57,22 @@ void EraProbe::on_process_started() {
 void EraProbe::on_process_line(std::string line) {
   auto message = mcp::Message::parse(std::move(line));
   if (!message || !decided_) return;
-  if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification) return;
+  if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification)
+    return;
   std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
   if (id == "n:1") return discover_answer(*message);
   if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
     Verdict verdict;
     verdict.known = true;
     verdict.versions = {message->text(Field::result_protocol_version)};
-    if (message->has(Field::result_server_info)) verdict.server = describe(message->raw(Field::result_server_info));
+    if (message->has(Field::result_server_info))
+      verdict.server = describe(message->raw(Field::result_server_info));
     decide(std::move(verdict));
   }
 }
 
-// Modern: a result whose supportedVersions names a version that we speak, or −32022 whose data.supported does.
+// Modern: a result whose supportedVersions names a version that we speak, or −32022 whose data.supported
+// does.
 void EraProbe::discover_answer(const mcp::Message& message) {
   Field list = message.kind() == mcp::MessageKind::result ? Field::result_supported_versions
                                                           : Field::error_data_supported;
@@ -92,8 +96,8 @@ void EraProbe::discover_answer(const mcp::Message& message) {
 void EraProbe::on_process_down(const ProcessEnd& end) {
   if (!decided_) return;
   Verdict verdict;
-  // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be started, or
-  // our own stop, tells nothing.
+  // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
+  // started, or our own stop, tells nothing.
   verdict.known = end.reason == mcp::EndReason::upstream_exited;
   verdict.failure = end;
   decide(std::move(verdict));

@@ -1,6 +1,7 @@
-// Finds out which era a stdio server speaks by asking a disposable sibling process (BEHAVIOUR 8; 2026-07-28 stdio,
-// "Backward Compatibility"): `server/discover`, and after two seconds of silence `initialize` too. The first good
-// answer decides; an exit or any other error means legacy. Never a client's request: a legacy server might run it.
+// Finds out which era a stdio server speaks by asking a disposable sibling process (BEHAVIOUR 8; 2026-07-28
+// stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence `initialize` too. The
+// first good answer decides; an exit or any other error means legacy. Never a client's request: a legacy
+// server might run it.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,8 @@ struct Verdict {
 
 class EraProbe final : public ProcessOwner {
  public:
-  // `decided` is called once; `finished` once the sibling has ended (then the probe may be freed, at the end of the
-  // turn). Both from the loop.
+  // `decided` is called once; `finished` once the sibling has ended (then the probe may be freed, at the end
+  // of the turn). Both from the loop.
   EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
            std::function<void(const Verdict&)> decided, std::function<void()> finished);
   void stop();
@@ -38,7 +39,6 @@ class EraProbe final : public ProcessOwner {
   void decide(Verdict verdict);
   void discover_answer(const mcp::Message& message);
 
-  net::Loop& loop_;
   const config::Server& server_;
   std::function<void(const Verdict&)> decided_;
   std::function<void()> finished_;

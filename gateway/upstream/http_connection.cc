@@ -106,9 +106,9 @@ void HttpConnection::on_data(std::string_view bytes) {
   tls_progress();
   if (closed_) return;
   if (state == net::TlsEngine::State::closed) {
-    keep_alive_ = false;
+    ended_ = true;
     parser_.finish();
-    read_response();
+    if (busy_) read_response();
     if (!closed_ && !busy_) fail(EndReason::upstream_unreachable, "closed the connection");
     return;
   }
@@ -117,7 +117,7 @@ void HttpConnection::on_data(std::string_view bytes) {
 
 void HttpConnection::on_end(int error) {
   if (closed_) return;
-  keep_alive_ = false;
+  ended_ = true;
   if (busy_ && error == 0 && !tls_) {
     // Perhaps the end of a body that ends with the connection.
     parser_.finish();
@@ -148,11 +148,10 @@ void HttpConnection::read_response() {
       case http::ResponseParser::Next::complete:
         busy_ = false;
         // An answer before all of the question was taken: the rest of it would be read as the next request.
-        keep_alive_ = keep_alive_ && parser_.info().keep_alive && stream_->backlog() == 0;
+        keep_alive_ = !ended_ && parser_.info().keep_alive && stream_->backlog() == 0;
         return owner_->on_response_complete();
       case http::ResponseParser::Next::failed: {
-        bool ended = parser_.fault() == "the connection ended before its answer";
-        if (ended) return fail(EndReason::upstream_unreachable, "closed the connection before it answered");
+        if (ended_) return fail(EndReason::upstream_unreachable, "closed the connection in the middle of a call");
         return fail(EndReason::upstream_protocol, "sent a response that is not valid HTTP: " + parser_.fault());
       }
     }
@@ -160,7 +159,6 @@ void HttpConnection::read_response() {
 }
 
 void HttpConnection::note_keep_alive() {
-  keep_alive_ = parser_.info().keep_alive;
   idle_limit_ = kIdleGuess;
   std::string_view value = parser_.info().headers.get("Keep-Alive");
   size_t at = value.find("timeout=");

@@ -104,6 +104,7 @@ class HttpConnection final : public net::StreamOwner {
   bool busy_ = false;         // between send() and the end of the response
   bool drained_told_ = false;
   bool keep_alive_ = false;
+  bool ended_ = false;        // the other side says nothing more
   bool closed_ = false;
 };
 

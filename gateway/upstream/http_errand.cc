@@ -46,7 +46,9 @@ void HttpErrand::on_message(HttpMessages& from, mcp::Message message) {
     if (plan_.other) plan_.other(std::move(message));
     return;
   }
-  if (answer_) return;
+  if (answer_ || plan_.id == 0) return;
+  bool named = message.has(mcp::Field::id) && message.raw(mcp::Field::id) != "null";
+  if (named && mcp::canonical_id(message.raw(mcp::Field::id)) != fmt::format("n:{}", plan_.id)) return from.distrust();
   answer_ = std::move(message);
   if (!from.is_stream()) return;  // its end comes at once
   MessagesEnd end;

@@ -18,6 +18,7 @@ class HttpErrands;
 
 struct ErrandPlan {
   HttpRequest request;
+  int64_t id = 0;  // of the request in it; 0: no answer is awaited
   std::chrono::milliseconds limit{10000};
   // All of it was given to the kernel, or it will never be; called once.
   std::function<void()> drained;

@@ -80,8 +80,12 @@ void add_modern_headers(Headers& headers, const mcp::Message& message, const Cli
   if (row != nullptr && row->mcp_name != Field::count_ && message.is_string(row->mcp_name)) {
     set(headers, "Mcp-Name", mcp::encode_header_value(message.text(row->mcp_name)));
   }
+  // What an extension's methods are called by is known to the client alone.
+  bool from_body = row != nullptr && row->mcp_name != Field::count_;
   for (const auto& [name, value] : client) {
-    if (starts_with(name, kParam)) headers.push_back({name, value});
+    if (starts_with(name, kParam) || (!from_body && equals_ignoring_case(name, "Mcp-Name"))) {
+      headers.push_back({name, value});
+    }
   }
 }
 

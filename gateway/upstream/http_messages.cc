@@ -160,13 +160,8 @@ void HttpMessages::fail(EndReason reason, std::string text) {
 }
 
 void HttpMessages::end(MessagesEnd end) {
-  MessagesOwner* owner = owner_;
-  owner_ = nullptr;
-  if (transfer_) {
-    transfer_->close();
-    retire(pool_.loop(), std::move(transfer_));
-  }
-  if (owner != nullptr) owner->on_messages_end(*this, end);
+  if (MessagesOwner* owner = std::exchange(owner_, nullptr)) owner->on_messages_end(*this, end);
+  close();
 }
 
 }  // namespace lineward::upstream

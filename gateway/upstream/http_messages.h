@@ -53,6 +53,10 @@ class HttpMessages final : public HttpTransferOwner {
   void set_owner(MessagesOwner& owner) { owner_ = &owner; }
   // The owner has what it wanted; the rest may still come, so that the connection can be used again.
   void finish_quietly();
+  // What came is not for whom it should be: see HttpTransfer.
+  void distrust() {
+    if (transfer_) transfer_->distrust();
+  }
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }
   bool is_stream() const { return sse_ != nullptr; }

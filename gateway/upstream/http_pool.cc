@@ -73,15 +73,15 @@ void HttpTransfer::on_response_body(std::string_view bytes) {
 void HttpTransfer::on_response_complete() {
   auto connection = std::move(connection_);
   connection->set_owner(nullptr);
-  if (connection->reusable()) {
+  closed_ = true;
+  if (!quiet_) owner_->on_transfer_complete();  // may distrust it
+  if (trusted_ && connection->reusable()) {
     pool_.give_back(std::move(connection));
   } else {
     connection->close();
     retire(pool_.loop(), std::move(connection));
   }
-  closed_ = true;
-  if (quiet_) return end_quietly();
-  owner_->on_transfer_complete();
+  if (quiet_) end_quietly();
 }
 
 void HttpTransfer::on_connection_failed(const HttpFault& fault) {

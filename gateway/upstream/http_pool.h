@@ -49,6 +49,8 @@ class HttpTransfer final : public HttpConnectionOwner {
 
   void unlimited_body();
   bool sent() const { return sent_; }
+  // What came is no answer to this request: the connection may be out of step and is not used again.
+  void distrust() { trusted_ = false; }
   // Gives up: its connection is closed at once. Nothing is called any more.
   void close();
   // Lets the rest of the response come, so that the connection can be used again; not for long, and not much of it.
@@ -72,6 +74,7 @@ class HttpTransfer final : public HttpConnectionOwner {
   bool reused_ = false;
   bool sent_ = false;
   bool closed_ = false;
+  bool trusted_ = true;
   bool quiet_ = false;      // nobody wants the rest
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;

@@ -57,7 +57,8 @@ Headers HttpSession::headers(HttpVerb verb) const {
 void HttpSession::initialize(std::string_view params) {
   state_ = State::opening;
   ErrandPlan plan;
-  plan.request = {"POST", headers(HttpVerb::post), mcp::initialize_request(owner_.next_id(), params)};
+  plan.id = owner_.next_id();
+  plan.request = {"POST", headers(HttpVerb::post), mcp::initialize_request(plan.id, params)};
   plan.limit = server_.timeouts.startup;
   plan.opened = [this, alive = alive_](const http::ResponseInfo& info) {
     if (*alive) opened(info);
@@ -124,9 +125,10 @@ bool HttpSession::takes(const HttpCall& call) const {
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
   ErrandPlan plan;
+  plan.id = owner_.next_id();
   plan.request = {"POST", headers(HttpVerb::post),
-                  fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", owner_.next_id(),
-                              json::quote(method), params)};
+                  fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", plan.id, json::quote(method),
+                              params)};
   plan.limit = server_.timeouts.request;
   plan.other = [this, alive = alive_](mcp::Message message) {
     if (*alive) handle(std::move(message), nullptr);

@@ -122,7 +122,8 @@ void HttpUpstream::probe() {
     return;
   }
   ErrandPlan plan;
-  plan.request.body = mcp::discover_request(next_id());
+  plan.id = next_id();
+  plan.request.body = mcp::discover_request(plan.id);
   plan.request.headers = base_headers(server_, HttpVerb::post);
   if (auto message = mcp::Message::parse(plan.request.body)) add_modern_headers(plan.request.headers, *message, {});
   plan.limit = server_.timeouts.startup;

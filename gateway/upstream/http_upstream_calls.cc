@@ -77,6 +77,7 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id())) return;  // its end tells
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
   if (id != call.id && !names_nothing(message)) {
+    from.distrust();
     if (legacy) return group->session->from_call(call, std::move(message));
     return drop("unknown_id");
   }

@@ -33,8 +33,8 @@ milliseconds backoff_after(const config::Restart& restart, uint32_t failures) {
 
 }  // namespace
 
-InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home,
-                             GroupPlan plan)
+InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                             GroupHome& home, GroupPlan plan)
     : loop_(loop),
       spawner_(spawner),
       server_(server),
@@ -44,9 +44,12 @@ InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const confi
       initialize_params_(plan_.initialize_params),
       backoff_(loop) {}
 
-InstanceGroup::~InstanceGroup() { *alive_ = false; }
+InstanceGroup::~InstanceGroup() {
+  *alive_ = false;
+}
 
-// ---- calls ----------------------------------------------------------------------------------------------------------
+// ---- calls
+// ----------------------------------------------------------------------------------------------------------
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
@@ -59,11 +62,14 @@ void InstanceGroup::withdraw(StdioCall& call) {
   listens_.close(call);
 }
 
-bool InstanceGroup::wants_pump() const { return !queue_.empty() || (!listens_.empty() && instances_.empty()); }
+bool InstanceGroup::wants_pump() const {
+  return !queue_.empty() || (!listens_.empty() && instances_.empty());
+}
 
 size_t InstanceGroup::in_flight() const {
   size_t sum = 0;
-  for (const auto& instance : instances_) sum += instance->in_flight();
+  for (const auto& instance : instances_)
+    sum += instance->in_flight();
   return sum;
 }
 
@@ -81,15 +87,18 @@ void InstanceGroup::pump() {
     StdioInstance* instance = pick(call, waits_for_place);
     if (instance == nullptr) {
       full = full || waits_for_place;
-      // Behind a call that waits for a process of its own, others may go on; behind one that waits for the only
-      // process they cannot.
+      // Behind a call that waits for a process of its own, others may go on; behind one that waits for the
+      // only process they cannot.
       if (!plan_.exclusive || queue_.empty()) break;
       ++at;
       continue;
     }
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
     if (handled_here(*instance, call)) {
-      if (plan_.per_call) loop_.defer([this, alive = alive_, instance] { if (*alive) on_instance_free(*instance); });
+      if (plan_.per_call)
+        loop_.defer([this, alive = alive_, instance] {
+          if (*alive) on_instance_free(*instance);
+        });
       continue;
     }
     remember(call);
@@ -137,7 +146,8 @@ void InstanceGroup::remember(const StdioCall& call) {
     case Method::initialize: initialize_params_ = std::move(params); break;
     case Method::logging_set_level: level_params_ = std::move(params); break;
     case Method::resources_subscribe:
-      if (subscriptions_.size() < kMostRemembered) subscriptions_[message.text(Field::params_uri)] = std::move(params);
+      if (subscriptions_.size() < kMostRemembered)
+        subscriptions_[message.text(Field::params_uri)] = std::move(params);
       break;
     case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
     default: break;
@@ -164,7 +174,8 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
   if (answer) {
     call.answer(std::move(*answer));
   } else {
-    call.fail({mcp::EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
+    call.fail({mcp::EndReason::upstream_protocol,
+               fmt::format("{} answered initialize with no result", server_.name)});
   }
   return true;
 }
@@ -172,26 +183,29 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
 void InstanceGroup::forward(mcp::Era client_era, const mcp::Message& message) {
   StdioInstance* instance = ready_instance();
   if (instance == nullptr) return;
-  // A shared process hears no single client: legacy ones would take its session's state apart, and modern ones have no
-  // notification that an old server knows.
+  // A shared process hears no single client: legacy ones would take its session's state apart, and modern
+  // ones have no notification that an old server knows.
   if (own_handshake()) {
     log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
     return;
   }
   (void)client_era;
-  if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true)) return;
+  if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true))
+    return;
   if (!instance->write_small(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes())) {
     log::write(log::Level::warn, "client.dropped", {{"upstream", server_.name}, {"kind", "backlog"}});
   }
 }
 
-// ---- processes ------------------------------------------------------------------------------------------------------
+// ---- processes
+// ------------------------------------------------------------------------------------------------------
 
 StdioInstance* InstanceGroup::start_instance() {
   if (home_.stopping()) return nullptr;
   bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
   if (session_ && !clients_own && initialize_params_.empty()) {
-    fail_queue({mcp::EndReason::upstream_protocol, fmt::format("this session was never initialised by {}", server_.name)});
+    fail_queue({mcp::EndReason::upstream_protocol,
+                fmt::format("this session was never initialised by {}", server_.name)});
     return nullptr;
   }
   if (loop_.now() < not_before_) {
@@ -200,16 +214,18 @@ StdioInstance* InstanceGroup::start_instance() {
   }
   if (!home_.room_for_instance(*this)) {
     if (instances_.empty() && !home_.room_soon()) {
-      fail_queue({mcp::EndReason::queue_full,
-                  fmt::format("{} runs {} processes and none is idle (instances)", server_.name, server_.instances)});
+      fail_queue({mcp::EndReason::queue_full, fmt::format("{} runs {} processes and none is idle (instances)",
+                                                          server_.name, server_.instances)});
     }
     return nullptr;
   }
   InstancePlan plan;
   plan.era = plan_.era;
-  // A new session's own `initialize` is the handshake; later processes of the session get the same one from us.
+  // A new session's own `initialize` is the handshake; later processes of the session get the same one from
+  // us.
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
-  instances_.push_back(std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  instances_.push_back(
+      std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
   instances_.back()->start();
   return instances_.back().get();
 }
@@ -235,7 +251,8 @@ void InstanceGroup::end_idle(milliseconds longer_than) {
     }
     idle.push_back(instance.get());
   }
-  for (StdioInstance* instance : idle) instance->stop({mcp::EndReason::cancelled_drain, "was idle", {}});
+  for (StdioInstance* instance : idle)
+    instance->stop({mcp::EndReason::cancelled_drain, "was idle", {}});
 }
 
 void InstanceGroup::on_instance_ready(StdioInstance& instance) {
@@ -254,7 +271,8 @@ void InstanceGroup::restore(StdioInstance& instance) {
   if (!session_ || instance.initialize_result().empty()) return;
   initialized_sent_ = true;
   if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
-  for (const auto& [uri, params] : subscriptions_) instance.send_own("resources/subscribe", params);
+  for (const auto& [uri, params] : subscriptions_)
+    instance.send_own("resources/subscribe", params);
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {
@@ -266,53 +284,10 @@ void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& 
   if (answer.kind() == mcp::MessageKind::error) initialize_params_.clear();
 }
 
-void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
-  if (scope_ != nullptr) {
-    return scope_->on_scope_message(std::move(message), only ? std::optional(only->request.tag) : std::nullopt);
-  }
-  if (message.kind() == mcp::MessageKind::request) return question(instance, std::move(message));
-  Method method = mcp::method_of(message.method());
-  if (method == Method::cancelled) {
-    // A server takes a question back.
-    if (StdioCall* owner = plan_.exclusive ? instance.asking_call() : nullptr) owner->message(std::move(message));
-    return;
-  }
-  if (listens_.notify(message)) return;
-  if (only != nullptr && method == Method::message) {
-    // A modern call gets the log lines it asked for, at its level.
-    auto wanted = mcp::log_level(only->request.message.text(Field::meta_log_level));
-    auto level = mcp::log_level(message.text(Field::params_level));
-    bool modern = only->request.client_era == mcp::Era::modern;
-    if (!modern || (wanted && level && *level >= *wanted)) only->message(std::move(message));
-    return;
-  }
-  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
-}
-
-// A server's question where no session stands behind the process. The one call that may ask owns it.
-void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
-  Method method = mcp::method_of(message.method());
-  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
-               method == Method::roots_list;
-  StdioCall* owner = known && plan_.exclusive ? instance.asking_call() : nullptr;
-  // Without capabilities nothing but the only call in flight can have asked: it is told what was missing.
-  if (owner == nullptr && known && method != Method::roots_list && !plan_.exclusive) owner = instance.asking_call();
-  if (owner != nullptr) return owner->message(std::move(message));
-  std::string answer;
-  if (method == Method::roots_list) {
-    std::string roots;
-    for (const auto& root : server_.roots) {
-      roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
-    }
-    answer = fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots);
-  } else {
-    answer = mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "no single client stands behind this process");
-  }
-  instance.answer_server(std::move(answer));
-}
-
-void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) {
-  auto found = std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
+void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
+                                     std::vector<StdioCall*> listens) {
+  auto found =
+      std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
   if (found == instances_.end()) return;
   bool lost = false;
   bool was_ready = instance.was_ready();
@@ -330,14 +305,15 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
                 {"why", end.text},
                 {"stderr", end.last_stderr},
                 {"next_start_ms", (not_before_ - loop_.now()).count()}});
-    // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens stay:
-    // they are opened again, until the budget for that is used up.
+    // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens
+    // stay: they are opened again, until the budget for that is used up.
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
     if (!was_ready) home_.start_failed(end);
     if (!was_ready && instances_.empty()) fail_queue(failure);
     if (failures_ > kListenRestarts) {
       fail_listens(failure);
-      for (StdioCall* call : listens) call->fail(failure);
+      for (StdioCall* call : listens)
+        call->fail(failure);
       listens.clear();
     }
     lost = true;
@@ -352,15 +328,20 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   }
   home_.schedule_pump();
   // Last, and not from here: it may end the whole gateway.
-  if (lost) loop_.defer([this, alive = alive_] { if (*alive) home_.instance_lost(); });
+  if (lost)
+    loop_.defer([this, alive = alive_] {
+      if (*alive) home_.instance_lost();
+    });
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end
+// --------------------------------------------------------------------------------------------------------
 
 void InstanceGroup::fail_queue(const core::Failure& failure) {
   std::deque<StdioCall*> queue;
   queue.swap(queue_);
-  for (StdioCall* call : queue) call->fail(failure);
+  for (StdioCall* call : queue)
+    call->fail(failure);
 }
 
 void InstanceGroup::fail_listens(const core::Failure& failure) {
@@ -376,8 +357,10 @@ void InstanceGroup::close(std::string_view why) {
   fail_queue(failure);
   fail_listens(failure);
   std::vector<StdioInstance*> all;
-  for (const auto& instance : instances_) all.push_back(instance.get());
-  for (StdioInstance* instance : all) instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+  for (const auto& instance : instances_)
+    all.push_back(instance.get());
+  for (StdioInstance* instance : all)
+    instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
 }
 
 }  // namespace lineward::upstream

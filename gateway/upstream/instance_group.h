@@ -1,5 +1,5 @@
-// Callers of a stdio server that may share processes, and those processes: the queue before them, starts with backoff,
-// what a new process must be told that an old one knew (BEHAVIOUR 5).
+// Callers of a stdio server that may share processes, and those processes: the queue before them, starts with
+// backoff, what a new process must be told that an old one knew (BEHAVIOUR 5).
 //
 // Owned by a StdioUpstream, retired at the end of a loop turn.
 #pragma once
@@ -33,7 +33,7 @@ class GroupHome {
   // A process is ending; free it when it is gone.
   virtual void take_leaving(std::unique_ptr<StdioInstance> instance) = 0;
   virtual void instance_gone(StdioInstance& instance) = 0;
-  virtual void instance_lost() = 0;  // it was not told to go
+  virtual void instance_lost() = 0;                     // it was not told to go
   virtual void group_served(InstanceGroup& group) = 0;  // a group for one call is done
 
  protected:
@@ -45,8 +45,8 @@ struct GroupPlan {
   mcp::Era era = mcp::Era::modern;
   // Legacy: parameters for Lineward's own `initialize`. Empty: the client's own (a session).
   std::string initialize_params;
-  // The clients declared capabilities: one process works on one call that may ask at a time, so that every question
-  // has an owner.
+  // The clients declared capabilities: one process works on one call that may ask at a time, so that every
+  // question has an owner.
   bool exclusive = false;
   bool per_call = false;
   uint32_t most_instances = 1;
@@ -54,7 +54,8 @@ struct GroupPlan {
 
 class InstanceGroup final : public InstanceOwner {
  public:
-  InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home, GroupPlan plan);
+  InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home,
+                GroupPlan plan);
   ~InstanceGroup();
 
   const std::string& key() const { return plan_.key; }
@@ -73,7 +74,8 @@ class InstanceGroup final : public InstanceOwner {
   size_t in_flight() const;
   size_t queued() const { return queue_.size(); }
   bool unused() const {
-    return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr && loop_.now() >= not_before_;
+    return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr &&
+           loop_.now() >= not_before_;
   }
   // The idle process that was used longest ago, or null.
   StdioInstance* oldest_idle() const;
@@ -84,7 +86,8 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
-  void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) override;
+  void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
+                        std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
 
  private:
@@ -105,17 +108,17 @@ class InstanceGroup final : public InstanceOwner {
   const config::Server& server_;
   GroupHome& home_;
   GroupPlan plan_;
-  const bool session_;                // the client's own `initialize` makes the first process
-  core::ScopeOwner* scope_ = nullptr; // of a legacy session
+  const bool session_;                 // the client's own `initialize` makes the first process
+  core::ScopeOwner* scope_ = nullptr;  // of a legacy session
   std::vector<std::unique_ptr<StdioInstance>> instances_;
   std::deque<StdioCall*> queue_;
-  LegacyListens listens_;             // of modern clients on a legacy server
+  LegacyListens listens_;  // of modern clients on a legacy server
   // What a session's next process must be told.
   std::string initialize_params_;
   bool initialized_sent_ = false;
   std::string level_params_;
   std::unordered_map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
-  uint32_t failures_ = 0;             // starts in a row that came to nothing
+  uint32_t failures_ = 0;                                       // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
   net::Timer backoff_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -16,9 +16,13 @@ using mcp::Method;
 constexpr size_t kMostUris = 1000;  // in one listen
 
 // What stands in a listen's filter: a list type asked for, or the URIs.
-bool asked_for(std::string_view filter, std::string_view name) { return json::member(filter, name) == "true"; }
+bool asked_for(std::string_view filter, std::string_view name) {
+  return json::member(filter, name) == "true";
+}
 
-std::string uri_params(const std::string& uri) { return fmt::format(R"({{"uri":{}}})", json::quote(uri)); }
+std::string uri_params(const std::string& uri) {
+  return fmt::format(R"({{"uri":{}}})", json::quote(uri));
+}
 
 // The subscription id is put in by the exchange, which knows the client's.
 std::string listen_notification(std::string_view method, std::string_view members) {
@@ -72,9 +76,10 @@ void LegacyListens::open(StdioCall& call, StdioInstance& instance) {
 
 void LegacyListens::subscribe(const std::string& uri) {
   subscriptions_[uri].state = State::asked;
-  instance_->send_own("resources/subscribe", uri_params(uri), [this, alive = alive_, uri](const mcp::Message& answer) {
-    if (*alive) answered(uri, answer.kind() == mcp::MessageKind::result);
-  });
+  instance_->send_own("resources/subscribe", uri_params(uri),
+                      [this, alive = alive_, uri](const mcp::Message& answer) {
+                        if (*alive) answered(uri, answer.kind() == mcp::MessageKind::result);
+                      });
 }
 
 void LegacyListens::answered(const std::string& uri, bool granted) {
@@ -90,12 +95,14 @@ void LegacyListens::acknowledge_ready() {
   for (auto& [call, listen] : listens_) {
     if (listen.acknowledged) continue;
     bool waiting = false;
-    for (const auto& uri : listen.wanted) waiting = waiting || subscriptions_[uri].state == State::asked;
+    for (const auto& uri : listen.wanted)
+      waiting = waiting || subscriptions_[uri].state == State::asked;
     if (waiting) continue;
     listen.acknowledged = true;
     ready.emplace_back(call, acknowledgement(listen));
   }
-  for (const auto& [call, text] : ready) deliver(call, text);
+  for (const auto& [call, text] : ready)
+    deliver(call, text);
 }
 
 std::string LegacyListens::acknowledgement(const Listen& listen) const {
@@ -112,7 +119,8 @@ std::string LegacyListens::acknowledgement(const Listen& listen) const {
     }
   }
   if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
-  return listen_notification("notifications/subscriptions/acknowledged", fmt::format(R"("notifications":{{{}}})", honoured));
+  return listen_notification("notifications/subscriptions/acknowledged",
+                             fmt::format(R"("notifications":{{{}}})", honoured));
 }
 
 bool LegacyListens::notify(const mcp::Message& notification) {
@@ -132,7 +140,8 @@ bool LegacyListens::notify(const mcp::Message& notification) {
   }
   if (to.empty()) return false;
   std::string text = with_subscription_id(notification);
-  for (StdioCall* call : to) deliver(call, text);
+  for (StdioCall* call : to)
+    deliver(call, text);
   return true;
 }
 
@@ -156,14 +165,17 @@ void LegacyListens::lost(const StdioInstance* instance) {
   instance_ = nullptr;
   *alive_ = false;
   alive_ = std::make_shared<bool>(true);
-  for (auto& [uri, subscription] : subscriptions_) subscription.state = State::asked;
+  for (auto& [uri, subscription] : subscriptions_)
+    subscription.state = State::asked;
 }
 
 void LegacyListens::restore(StdioInstance& instance) {
   instance_ = &instance;
   std::vector<std::string> uris;
-  for (const auto& entry : subscriptions_) uris.push_back(entry.first);
-  for (const auto& uri : uris) subscribe(uri);
+  for (const auto& entry : subscriptions_)
+    uris.push_back(entry.first);
+  for (const auto& uri : uris)
+    subscribe(uri);
   std::vector<std::pair<StdioCall*, std::string>> changes;
   for (const auto& [call, listen] : listens_) {
     if (!listen.acknowledged) continue;
@@ -177,12 +189,14 @@ void LegacyListens::restore(StdioInstance& instance) {
       change("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri)));
     }
   }
-  for (const auto& [call, text] : changes) deliver(call, text);
+  for (const auto& [call, text] : changes)
+    deliver(call, text);
 }
 
 std::vector<StdioCall*> LegacyListens::calls() const {
   std::vector<StdioCall*> out;
-  for (const auto& entry : listens_) out.push_back(entry.first);
+  for (const auto& entry : listens_)
+    out.push_back(entry.first);
   return out;
 }
 

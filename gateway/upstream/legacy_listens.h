@@ -1,8 +1,9 @@
-// Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per URI, and
-// from its list_changed notifications (BEHAVIOUR 6 and 9).
+// Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per
+// URI, and from its list_changed notifications (BEHAVIOUR 6 and 9).
 //
-// One per group of modern clients on a legacy server; holds its listens as plain calls, which leave through close().
-// A client may end its listen whenever it is sent something: listens are found again by their call after each delivery.
+// One per group of modern clients on a legacy server; holds its listens as plain calls, which leave through
+// close(). A client may end its listen whenever it is sent something: listens are found again by their call
+// after each delivery.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class LegacyListens {
   bool empty() const { return listens_.empty(); }
   // Does a process stand behind the listens?
   bool served() const { return instance_ != nullptr; }
-  // A listen, on a ready instance: subscribes what is not subscribed yet, acknowledges what was granted. All listens
-  // use the first instance they were opened on.
+  // A listen, on a ready instance: subscribes what is not subscribed yet, acknowledges what was granted. All
+  // listens use the first instance they were opened on.
   void open(StdioCall& call, StdioInstance& instance);
   // The call is over, whoever ended it.
   void close(StdioCall& call);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lineward::upstream {
 
@@ -11,7 +12,8 @@ class LineSplitter {
  public:
   explicit LineSplitter(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Calls on_line(std::string) for every complete line. False when a line grew over the limit; then it is lost.
+  // Calls on_line(std::string) for every complete line. False when a line grew over the limit; then it is
+  // lost.
   template <class F>
   bool feed(std::string_view bytes, F&& on_line) {
     while (!bytes.empty()) {

@@ -1,5 +1,5 @@
-// One client request on its way to a stdio server. Owned by its caller (an exchange); the upstream's queue and the
-// instance's table hold plain pointers, which the call removes when it dies.
+// One client request on its way to a stdio server. Owned by its caller (an exchange); the upstream's queue
+// and the instance's table hold plain pointers, which the call removes when it dies.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,14 @@ class StdioCall final : public core::Call {
 
   // From here on for the upstream and its instances.
   core::CallRequest request;
-  std::string group;                   // key of the group whose queue it waits in
-  StdioInstance* instance = nullptr;   // once written
-  int64_t id = 0;                      // the id the server knows
+  std::string group;                  // key of the group whose queue it waits in
+  StdioInstance* instance = nullptr;  // once written
+  int64_t id = 0;                     // the id the server knows
   mcp::Era instance_era = mcp::Era::modern;
+  // A modern client's call on a legacy server.
+  bool crosses_eras() const {
+    return request.client_era == mcp::Era::modern && instance_era == mcp::Era::legacy;
+  }
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 
   void phase(core::CallPhase phase);

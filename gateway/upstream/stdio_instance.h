@@ -1,5 +1,6 @@
-// One process of a stdio server that speaks one era for life: the handshake, the table of ids, and which call each of
-// its messages belongs to (BEHAVIOUR 5). Ids and progress tokens are its own integers, never the clients'.
+// One process of a stdio server that speaks one era for life: the handshake, the table of ids, and which call
+// each of its messages belongs to (BEHAVIOUR 5). Ids and progress tokens are its own integers, never the
+// clients'.
 //
 // Owned by a StdioUpstream group; retired when its process is gone.
 #pragma once
@@ -30,7 +31,8 @@ class InstanceOwner {
   // The answer to the client's own `initialize`, about to be passed on.
   virtual void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) = 0;
   // Its calls have failed; `listens` have not, and may be sent to another process.
-  virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*> listens) = 0;
+  virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
+                                std::vector<StdioCall*> listens) = 0;
   virtual void on_instance_gone(StdioInstance& instance) = 0;
 
  protected:
@@ -40,8 +42,8 @@ class InstanceOwner {
 // How an instance comes to life.
 struct InstancePlan {
   mcp::Era era = mcp::Era::modern;
-  // Legacy: parameters of an `initialize` that Lineward sends itself. Empty: the client's own `initialize` is the
-  // first call (legacy), or there is no handshake (modern).
+  // Legacy: parameters of an `initialize` that Lineward sends itself. Empty: the client's own `initialize` is
+  // the first call (legacy), or there is no handshake (modern).
   std::string initialize_params;
 };
 
@@ -61,8 +63,8 @@ class StdioInstance final : public ProcessOwner {
   // May this call be written now?
   bool takes(const StdioCall& call) const;
   size_t in_flight() const { return in_flight_; }
-  // Calls during which the server may ask its client something: cancelled ones count until they are answered or their
-  // grace is over, so that a late question finds no wrong owner.
+  // Calls during which the server may ask its client something: cancelled ones count until they are answered
+  // or their grace is over, so that a late question finds no wrong owner.
   size_t asking() const;
   // The one such call there is; null when there are several, or it was cancelled.
   StdioCall* asking_call() const;
@@ -97,7 +99,7 @@ class StdioInstance final : public ProcessOwner {
     bool counts = false;        // takes a place in flight
     bool listen = false;
     bool asks = false;
-    bool own = false;      // Lineward's own request
+    bool own = false;  // Lineward's own request
     bool own_initialize = false;
     OwnAnswer own_answer;
   };

@@ -37,7 +37,8 @@ void StdioProcess::Pipe::close() {
   process->loop_.defer([kept = std::shared_ptr<net::ByteStream>(std::move(stream))] {});
 }
 
-StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config::Server& server, ProcessOwner& owner)
+StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                           ProcessOwner& owner)
     : loop_(loop),
       spawner_(spawner),
       server_(server),
@@ -69,7 +70,8 @@ std::vector<std::string> StdioProcess::environment() const {
     if (text.substr(0, 9) == "LINEWARD_" || overridden(text)) continue;
     if (server_.inherit_env || is_default_variable(text)) out.emplace_back(text);
   }
-  for (const auto& [key, value] : server_.env) out.push_back(key + "=" + value);
+  for (const auto& [key, value] : server_.env)
+    out.push_back(key + "=" + value);
   return out;
 }
 
@@ -92,7 +94,8 @@ void StdioProcess::start() {
   request.cwd = server_.cwd;
   net::ChildProcess::Events events;
   events.started = [this](pid_t pid) {
-    log::write(log::Level::debug, "upstream.spawn", {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid)}});
+    log::write(log::Level::debug, "upstream.spawn",
+               {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid)}});
     owner_.on_process_started();
   };
   events.failed = [this](const net::SpawnFailure& failure) { failed(failure); };
@@ -102,8 +105,10 @@ void StdioProcess::start() {
   if (child) {
     child_ = std::move(*child);
     opened = open(in_, child_->take_stdin(), &StdioProcess::stdin_data, &StdioProcess::stdin_end);
-    if (opened) opened = open(out_, child_->take_stdout(), &StdioProcess::stdout_data, &StdioProcess::stdout_end);
-    if (opened) opened = open(err_, child_->take_stderr(), &StdioProcess::stderr_data, &StdioProcess::stderr_end);
+    if (opened)
+      opened = open(out_, child_->take_stdout(), &StdioProcess::stdout_data, &StdioProcess::stdout_end);
+    if (opened)
+      opened = open(err_, child_->take_stderr(), &StdioProcess::stderr_data, &StdioProcess::stderr_end);
   } else {
     opened = fail(child.error().text);
   }
@@ -139,9 +144,10 @@ void StdioProcess::stdout_data(std::string_view bytes) {
     if (*alive && !down_) owner_.on_process_line(std::move(line));
   });
   if (!*alive || fits || down_) return;
-  stop({mcp::EndReason::upstream_protocol,
-        fmt::format("sent a message over limits.maxMessageBytes ({} bytes)", server_.limits.max_message_bytes),
-        {}});
+  stop(
+      {mcp::EndReason::upstream_protocol,
+       fmt::format("sent a message over limits.maxMessageBytes ({} bytes)", server_.limits.max_message_bytes),
+       {}});
   child_->signal(net::TreeSignal::kill);
 }
 
@@ -186,7 +192,8 @@ void StdioProcess::stderr_line(std::string line) {
 }
 
 void StdioProcess::failed(const net::SpawnFailure& failure) {
-  std::string text = fmt::format("'{}' could not be started: {}", server_.command, std::strerror(failure.error));
+  std::string text =
+      fmt::format("'{}' could not be started: {}", server_.command, std::strerror(failure.error));
   if (failure.step == "find") {
     text = fmt::format("'{}' not found (PATH searched: {})", server_.command, failure.searched);
   } else if (failure.step == "chdir") {
@@ -198,8 +205,9 @@ void StdioProcess::failed(const net::SpawnFailure& failure) {
 
 void StdioProcess::exited(net::ExitStatus status) {
   exited_ = true;
-  exit_text_ = status.signal != 0 ? fmt::format("was ended by signal {} ({})", status.signal, strsignal(status.signal))
-                                  : fmt::format("exited with code {}", status.code);
+  exit_text_ = status.signal != 0
+                   ? fmt::format("was ended by signal {} ({})", status.signal, strsignal(status.signal))
+                   : fmt::format("exited with code {}", status.code);
   log::write(stopping_ ? log::Level::debug : log::Level::warn, "upstream.exit",
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(pid())},

@@ -1,7 +1,7 @@
 // One process of a stdio server: its pipes, its lines, its end. Knows no protocol.
 //
-// Owned by an instance or a probe, which is its ProcessOwner; free it only after on_process_gone() or at the end of a
-// loop turn. Destroying it earlier kills the whole process tree.
+// Owned by an instance or a probe, which is its ProcessOwner; free it only after on_process_gone() or at the
+// end of a loop turn. Destroying it earlier kills the whole process tree.
 #pragma once
 
 #include <memory>
@@ -65,7 +65,8 @@ class StdioProcess {
     }
     void close();
   };
-  Status<> open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view), void (StdioProcess::*end)());
+  Status<> open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
+                void (StdioProcess::*end)());
   void stdin_data(std::string_view) {}
   void stdin_end();
   void stdout_data(std::string_view bytes);
@@ -91,7 +92,7 @@ class StdioProcess {
   net::Timer timer_;
   std::string last_stderr_;
   std::string exit_text_;
-  uint64_t stderr_budget_ = 0;     // bytes still logged in this second
+  uint64_t stderr_budget_ = 0;  // bytes still logged in this second
   std::chrono::milliseconds stderr_second_{0};
   uint64_t stderr_dropped_ = 0;
   bool exited_ = false;

@@ -63,7 +63,8 @@ StdioUpstream::~StdioUpstream() {
   leaving_.clear();  // before the groups they know
 }
 
-// ---- the era --------------------------------------------------------------------------------------------------------
+// ---- the era
+// --------------------------------------------------------------------------------------------------------
 
 void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
@@ -100,7 +101,8 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   verdict_from_exit_ = verdict.known && !verdict.failure.text.empty();
   failed_probes_ = verdict.known ? 0 : failed_probes_ + 1;
   auto wait = server_.restart.backoff * (1ll << std::min(failed_probes_, 20u)) / 2;
-  probe_not_before_ = verdict.known ? milliseconds(0) : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+  probe_not_before_ = verdict.known ? milliseconds(0)
+                                    : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
   verdict_until_ = verdict.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
   log::write(verdict.known ? log::Level::info : log::Level::warn, "upstream.era",
              {{"upstream", server_.name},
@@ -113,7 +115,8 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   waiting.swap(undecided_);
   for (StdioCall* call : waiting) {
     if (verdict.known) {
-      group_for(plan_for(call->request.scope, call->request.client_era, &call->request.message)).enqueue(*call);
+      group_for(plan_for(call->request.scope, call->request.client_era, &call->request.message))
+          .enqueue(*call);
     } else {
       call->fail({verdict.failure.reason, fmt::format("{} {}", server_.name, verdict.failure.text)});
     }
@@ -135,16 +138,19 @@ std::optional<std::vector<std::string>> StdioUpstream::versions() const {
   return all;
 }
 
-// ---- calls ----------------------------------------------------------------------------------------------------------
+// ---- calls
+// ----------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest request,
-                                                                       core::CallOwner& owner) {
+                                                                        core::CallOwner& owner) {
   if (stopping_) {
     return Unexpected<core::Failure>{{mcp::EndReason::cancelled_drain, "the gateway is stopping"}};
   }
-  if (total_in_flight() + total_queued() >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
-    return Unexpected<core::Failure>{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
-                                                                 server_.limits.max_queue, server_.name)}};
+  if (total_in_flight() + total_queued() >=
+      uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
+    return Unexpected<core::Failure>{
+        {mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+                                                 server_.limits.max_queue, server_.name)}};
   }
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
@@ -152,7 +158,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
     undecided_.push_back(call.get());
     loop_.defer([this, alive = alive_] {
       if (!*alive) return;
-      for (StdioCall* waiting : std::deque<StdioCall*>(undecided_)) waiting->phase(core::CallPhase::starting);
+      for (StdioCall* waiting : std::deque<StdioCall*>(undecided_))
+        waiting->phase(core::CallPhase::starting);
       probe();
     });
   } else {
@@ -161,7 +168,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era, const mcp::Message* message) {
+GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
+                                  const mcp::Message* message) {
   GroupPlan plan;
   bool legacy_client = client_era == mcp::Era::legacy;
   bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
@@ -178,11 +186,14 @@ GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
   }
   if (plan.era == mcp::Era::modern) return plan;
   plan.initialize_params = mcp::bare_initialize_params();
-  std::string_view capabilities = message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
+  std::string_view capabilities =
+      message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
   if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(capabilities)) return plan;
-  // Clients that a server may ask something: initialised with exactly what they declare, one such call a process.
+  // Clients that a server may ask something: initialised with exactly what they declare, one such call a
+  // process.
   std::string compact = without_white_space(capabilities);
-  if (compact.size() > kLongestCapabilities) return plan;  // nothing real is that long: served as if it declared none
+  if (compact.size() > kLongestCapabilities)
+    return plan;  // nothing real is that long: served as if it declared none
   if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
   plan.initialize_params = mcp::initialize_params(compact);
   plan.exclusive = true;
@@ -226,19 +237,24 @@ void StdioUpstream::pump() {
 
 size_t StdioUpstream::total_in_flight() const {
   size_t sum = 0;
-  for (const auto& [key, group] : groups_) sum += group->in_flight();
+  for (const auto& [key, group] : groups_)
+    sum += group->in_flight();
   return sum;
 }
 
-bool StdioUpstream::room_in_flight() const { return total_in_flight() < server_.limits.max_in_flight; }
+bool StdioUpstream::room_in_flight() const {
+  return total_in_flight() < server_.limits.max_in_flight;
+}
 
 size_t StdioUpstream::total_queued() const {
   size_t sum = undecided_.size();
-  for (const auto& [key, group] : groups_) sum += group->queued();
+  for (const auto& [key, group] : groups_)
+    sum += group->queued();
   return sum;
 }
 
-// ---- processes ------------------------------------------------------------------------------------------------------
+// ---- processes
+// ------------------------------------------------------------------------------------------------------
 
 bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
   size_t running = leaving_.size();
@@ -250,13 +266,15 @@ bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
   }
   if (running < server_.instances) return true;
   if (oldest == nullptr) return false;
-  log::write(log::Level::info, "upstream.evict", {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});
   oldest->stop({mcp::EndReason::cancelled_drain, "made room for another", {}});
   return false;  // not before it is gone
 }
 
 void StdioUpstream::instance_gone(StdioInstance& instance) {
-  auto found = std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& i) { return i.get() == &instance; });
+  auto found =
+      std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& i) { return i.get() == &instance; });
   if (found == leaving_.end()) return;
   loop_.defer([kept = std::shared_ptr<StdioInstance>(std::move(*found))] {});
   leaving_.erase(found);
@@ -276,10 +294,12 @@ void StdioUpstream::reap() {
     group->end_idle(server_.instance_idle);
     if (group->unused()) unused.push_back(key);
   }
-  for (const auto& key : unused) drop_group(key);
+  for (const auto& key : unused)
+    drop_group(key);
 }
 
-// ---- scopes, ends ---------------------------------------------------------------------------------------------------
+// ---- scopes, ends
+// ---------------------------------------------------------------------------------------------------
 
 InstanceGroup* StdioUpstream::session_group(const core::Scope& scope) {
   auto found = groups_.find("session:" + scope.session);
@@ -334,9 +354,11 @@ void StdioUpstream::stop(std::function<void()> done) {
   reaper_.stop();
   std::deque<StdioCall*> waiting;
   waiting.swap(undecided_);
-  for (StdioCall* call : waiting) call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+  for (StdioCall* call : waiting)
+    call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
   std::vector<std::string> keys;
-  for (auto& entry : groups_) keys.push_back(entry.first);
+  for (auto& entry : groups_)
+    keys.push_back(entry.first);
   for (const auto& key : keys) {
     auto found = groups_.find(key);
     if (found != groups_.end()) close_group(*found->second, "the gateway is stopping");

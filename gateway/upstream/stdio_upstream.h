@@ -1,8 +1,8 @@
 // A stdio server as an upstream: its era, and its callers in groups that may share processes.
 //
-// Groups follow BEHAVIOUR 5 (isolation): a legacy session has a process of its own, initialised with that client's own
-// parameters; modern clients share one on a modern server; on a legacy server they are grouped by principal and by the
-// capabilities they declare. `principal`, `shared` and `call` cut coarser or finer.
+// Groups follow BEHAVIOUR 5 (isolation): a legacy session has a process of its own, initialised with that
+// client's own parameters; modern clients share one on a modern server; on a legacy server they are grouped
+// by principal and by the capabilities they declare. `principal`, `shared` and `call` cut coarser or finer.
 #pragma once
 
 #include <deque>
@@ -30,7 +30,8 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
   const std::string& name() const override { return server_.name; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request, core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+                                                           core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
@@ -48,7 +49,9 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   bool room_in_flight() const override;
   bool stopping() const override { return stopping_; }
   void schedule_pump() override;
-  void take_leaving(std::unique_ptr<StdioInstance> instance) override { leaving_.push_back(std::move(instance)); }
+  void take_leaving(std::unique_ptr<StdioInstance> instance) override {
+    leaving_.push_back(std::move(instance));
+  }
   void instance_gone(StdioInstance& instance) override;
   void instance_lost() override;
   void group_served(InstanceGroup& group) override { close_group(group, "served its one call"); }

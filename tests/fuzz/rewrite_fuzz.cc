@@ -123,7 +123,7 @@ void check_request(const Message& request) {
 
 void check_answer(const Message& answer, const std::string& id) {
   const MessageKind kind = answer.kind();
-  const std::string same_era = mcp::response_for_client(answer, id);
+  const std::string same_era = mcp::response_for_client(answer, id, true);
   LW_CHECK(same_era == with_fields(answer, {{Field::id, id}, {Field::result_subscription_id, id}}));
   parsed(same_era, kind);
   for (Field list : {Field::result_supported_versions, Field::error_data_supported}) {

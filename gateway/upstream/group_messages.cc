@@ -1,0 +1,63 @@
+// What a server says that belongs to no single call by its id: the other half of upstream/instance_group.h.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "upstream/instance_group.h"
+
+namespace lineward::upstream {
+
+using mcp::Field;
+using mcp::Method;
+
+void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  if (scope_ != nullptr) {
+    return scope_->on_scope_message(std::move(message),
+                                    only ? std::optional(only->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request) return question(instance, std::move(message));
+  Method method = mcp::method_of(message.method());
+  if (method == Method::cancelled) {
+    // A server takes a question back.
+    if (StdioCall* owner = plan_.exclusive ? instance.asking_call() : nullptr)
+      owner->message(std::move(message));
+    return;
+  }
+  if (listens_.notify(message)) return;
+  if (only != nullptr && method == Method::message) {
+    // A modern call gets the log lines it asked for, at its level.
+    auto wanted = mcp::log_level(only->request.message.text(Field::meta_log_level));
+    auto level = mcp::log_level(message.text(Field::params_level));
+    bool modern = only->request.client_era == mcp::Era::modern;
+    if (!modern || (wanted && level && *level >= *wanted)) only->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+}
+
+// A server's question where no session stands behind the process. The one call that may ask owns it.
+void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
+  Method method = mcp::method_of(message.method());
+  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
+               method == Method::roots_list;
+  StdioCall* owner = known && plan_.exclusive ? instance.asking_call() : nullptr;
+  // Without capabilities nothing but the only call in flight can have asked: it is told what was missing.
+  if (owner == nullptr && known && method != Method::roots_list && !plan_.exclusive)
+    owner = instance.asking_call();
+  if (owner != nullptr) return owner->message(std::move(message));
+  std::string answer;
+  if (method == Method::roots_list) {
+    std::string roots;
+    for (const auto& root : server_.roots) {
+      roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
+    }
+    answer = fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id),
+                         roots);
+  } else {
+    answer = mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                "no single client stands behind this process");
+  }
+  instance.answer_server(std::move(answer));
+}
+
+}  // namespace lineward::upstream

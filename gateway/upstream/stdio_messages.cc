@@ -1,0 +1,240 @@
+// Which call each message of a server belongs to, and what becomes of those that belong to none: the other
+// half of upstream/stdio_instance.h.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+#include "upstream/stdio_instance.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+
+// Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
+std::optional<int64_t> own_id(std::string_view raw) {
+  std::string canonical = mcp::canonical_id(raw);
+  if (canonical.substr(0, 2) != "n:") return std::nullopt;
+  int64_t value = 0;
+  const char* begin = canonical.data() + 2;
+  const char* end = canonical.data() + canonical.size();
+  auto [at, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
+}
+
+// A subscription id may come back in its string form: some servers follow an earlier draft.
+std::optional<int64_t> own_subscription_id(std::string_view raw) {
+  if (auto id = own_id(raw)) return id;
+  if (raw.size() < 3 || raw.front() != '"') return std::nullopt;
+  return own_id(json::unescape(raw.substr(1, raw.size() - 2)));
+}
+
+}  // namespace
+
+void StdioInstance::on_process_line(std::string line) {
+  if (line.find_first_not_of(" \t") == std::string::npos) return;
+  auto message = mcp::Message::parse(std::move(line));
+  if (!message) return broken_line(message.error());
+  last_used_ = loop_.now();
+  switch (message->kind()) {
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error: return on_response(std::move(*message));
+    case mcp::MessageKind::request: return on_request(std::move(*message));
+    case mcp::MessageKind::notification: return on_notification(std::move(*message));
+  }
+}
+
+void StdioInstance::drop(std::string_view kind) {
+  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+}
+
+// A line that is no message. Banners are skipped; what was meant as an answer must not leave its caller
+// waiting.
+void StdioInstance::broken_line(const mcp::MessageFault& fault) {
+  const std::string& line = fault.bytes;
+  if (server_.stdout_mode == config::StdoutMode::strict) {
+    return stop({mcp::EndReason::upstream_protocol, "wrote a line that is no message (stdout: strict)", {}});
+  }
+  if (fault.kind == mcp::MessageFault::Kind::batch) {
+    auto elements = mcp::batch_elements(line);
+    for (auto& element : elements) {
+      if (state_ != State::down) on_process_line(std::move(element));
+    }
+    if (!elements.empty()) return;
+  }
+  mcp::Salvage found = mcp::salvage(line);
+  std::vector<int64_t> meant;
+  for (const auto& raw_id : found.raw_ids) {
+    auto entry = find(raw_id);
+    if (entry != pending_.end()) meant.push_back(entry->first);
+  }
+  if (found.raw_ids.empty() && found.looks_like_message) {
+    if (StdioCall* only = only_call()) meant.push_back(only->id);
+  }
+  if (meant.empty()) return drop("not_json");
+  for (int64_t id : meant)
+    fail_broken(id, fault.text);
+  if (state_ != State::down) owner_.on_instance_free(*this);
+}
+
+void StdioInstance::fail_broken(int64_t id, const std::string& why) {
+  auto entry = pending_.find(id);
+  if (entry == pending_.end()) return;
+  StdioCall* call = entry->second.call;
+  bool handshake = entry->second.own_initialize;
+  forget(entry);
+  if (handshake)
+    return stop({mcp::EndReason::upstream_protocol, "answered initialize with a broken message", {}});
+  if (call == nullptr) return;
+  call->instance = nullptr;
+  call->fail(
+      {mcp::EndReason::upstream_protocol, fmt::format("{} sent a broken answer: {}", server_.name, why)});
+}
+
+StdioInstance::Table::iterator StdioInstance::find(std::string_view raw_id) {
+  auto id = own_id(raw_id);
+  return id ? pending_.find(*id) : pending_.end();
+}
+
+StdioCall* StdioInstance::only_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen || entry.own) continue;
+    if (entry.call == nullptr || only != nullptr) return nullptr;  // a cancelled one may still be worked on
+    only = entry.call;
+  }
+  return only;
+}
+
+size_t StdioInstance::asking() const {
+  size_t count = 0;
+  for (const auto& [id, entry] : pending_)
+    count += entry.asks ? 1 : 0;
+  return count;
+}
+
+StdioCall* StdioInstance::asking_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (!entry.asks) continue;
+    if (only != nullptr || entry.call == nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+void StdioInstance::set_parked(const StdioCall& call, bool parked) {
+  auto entry = pending_.find(call.id);
+  if (entry == pending_.end() || entry->second.counts == !parked) return;
+  entry->second.counts = !parked;
+  if (parked) {
+    --in_flight_;
+  } else {
+    ++in_flight_;
+  }
+}
+
+void StdioInstance::on_response(mcp::Message message) {
+  auto entry = message.has(Field::id) ? find(message.raw(Field::id)) : pending_.end();
+  if (entry == pending_.end()) {
+    bool names_nothing = !message.has(Field::id) || message.raw(Field::id) == "null";
+    if (names_nothing && server_.stdout_mode == config::StdoutMode::strict) {
+      return stop(
+          {mcp::EndReason::upstream_protocol, "sent an error that names no request (stdout: strict)", {}});
+    }
+    return drop("unknown_id");
+  }
+  Pending pending = std::move(entry->second);
+  forget(entry);
+  if (pending.own_initialize) return handshake_answer(message);
+  if (pending.call != nullptr) {
+    StdioCall* call = pending.call;
+    call->instance = nullptr;
+    if (state_ == State::handshake && call->request.method == Method::initialize) {
+      if (message.kind() == mcp::MessageKind::result) {
+        state_ = State::ready;
+        was_ready_ = true;
+        startup_timer_.stop();
+      }
+      owner_.on_instance_initialized(*this, message);
+    }
+    if (call->crosses_eras()) {
+      auto modern =
+          mcp::Message::parse(mcp::legacy_answer_for_modern(message, call->request.method, legacy_server_));
+      if (modern) message = std::move(*modern);
+    }
+    call->answer(std::move(message));
+  } else if (pending.own_answer) {
+    pending.own_answer(message);
+  } else {
+    log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
+  }
+  owner_.on_instance_free(*this);
+}
+
+void StdioInstance::answer_server(std::string message) {
+  if (write_small(std::move(message))) return;
+  stop({mcp::EndReason::upstream_protocol, "asks on and on and does not read the answers", {}});
+}
+
+void StdioInstance::on_request(mcp::Message message) {
+  if (message.method() == "ping") {
+    return answer_server(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
+  }
+  if (plan_.era == mcp::Era::modern) {
+    // 2026-07-28 stdio forbids it; an answer keeps the server from waiting for ever.
+    drop("server_request");
+    return answer_server(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                            "servers of this revision do not send requests"));
+  }
+  StdioCall* only = only_call();
+  owner_.on_instance_message(*this, std::move(message), only);
+}
+
+void StdioInstance::on_notification(mcp::Message message) {
+  Method method = mcp::method_of(message.method());
+  auto deliver = [&](std::string_view raw, bool listens, auto id_of) -> bool {
+    auto id = id_of(raw);
+    auto entry = id ? pending_.find(*id) : pending_.end();
+    if (entry == pending_.end() || entry->second.call == nullptr || entry->second.listen != listens)
+      return false;
+    entry->second.call->message(std::move(message));
+    return true;
+  };
+  if (method == Method::progress) {
+    if (!deliver(message.raw(Field::params_progress_token), false, own_id)) drop("unknown_token");
+    return;
+  }
+  if (message.has(Field::meta_subscription_id)) {
+    if (!deliver(message.raw(Field::meta_subscription_id), true, own_subscription_id))
+      drop("unknown_subscription");
+    return;
+  }
+  if (method == Method::cancelled && plan_.era == mcp::Era::modern) {
+    // A server tears a listen down; it may name it in either form. For the server it is over: no cancel is
+    // owed.
+    auto id = own_subscription_id(message.raw(Field::params_request_id));
+    auto entry = id ? pending_.find(*id) : pending_.end();
+    if (entry == pending_.end() || !entry->second.listen) return drop("unknown_id");
+    StdioCall* call = entry->second.call;
+    forget(entry);
+    if (call == nullptr) return;
+    call->instance = nullptr;
+    return call->answer(std::move(message));
+  }
+  StdioCall* only = only_call();
+  if (plan_.era == mcp::Era::modern) {
+    // Unscoped: it can only belong to the one call there is, if that call asked for such messages at all.
+    if (only != nullptr && method == Method::message && only->request.message.has(Field::meta_log_level)) {
+      return only->message(std::move(message));
+    }
+    return drop("unscoped");
+  }
+  owner_.on_instance_message(*this, std::move(message), only);
+}
+
+}  // namespace lineward::upstream

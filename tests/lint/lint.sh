@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# lint.sh BUILD_DIR: rooms and sizes, clang-format, and clang-tidy over what BUILD_DIR compiles.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+build=${1:-build}
+bad=0
+tests/lint/rooms.sh || bad=1
+for tool in clang-format clang-tidy; do
+  command -v $tool >/dev/null || { echo "$tool is missing: apt-get install $tool" >&2; exit 2; }
+done
+git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror || bad=1
+conf/scripts/configure.sh "$build" || exit 2
+git ls-files 'gateway/*.cc' | xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p "$build" || bad=1
+exit $bad

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A lower room never includes a higher one, client/ and upstream/ never include each other, and only net/ knows libuv
+# (ARCHITECTURE.md, "The map"). Files stay under 400 lines; a step machine may reach 600.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+faults=0
+fault() {
+  echo "$*"
+  faults=$((faults + 1))
+}
+
+declare -A floor=([base]=0 [config]=0 [net]=1 [http]=2 [mcp]=2 [core]=3 [route]=3 [plugin]=3 [client]=4 [upstream]=4
+                  [exchange]=5 [cli]=6 [admin]=6)
+for file in gateway/*/*.{h,cc}; do
+  room=$(basename "$(dirname "$file")")
+  while read -r included; do
+    [ -n "${floor[$included]:-}" ] || continue
+    if [ "${floor[$included]}" -gt "${floor[$room]}" ]; then
+      fault "$file: $room/ (floor ${floor[$room]}) includes $included/ (floor ${floor[$included]})"
+    fi
+    case $room-$included in
+      client-upstream | upstream-client | http-mcp | mcp-http) fault "$file: $room/ includes $included/" ;;
+    esac
+  done < <(sed -nE 's|^#include "([a-z]+)/.*|\1|p' "$file")
+  case $room in
+    net) ;;
+    *) ! grep -q '#include <uv.h>' "$file" || fault "$file: only net/ includes <uv.h>" ;;
+  esac
+done
+
+while read -r lines file; do
+  limit=400
+  case $file in gateway/exchange/exchange.cc) limit=600 ;; esac
+  [ "$lines" -le "$limit" ] || fault "$file: $lines lines (limit $limit)"
+done < <(git ls-files 'gateway/*.cc' 'gateway/*.h' 'tests/unit/*.cc' 'tests/wire/*.cc' 'tests/wire/*.h' 'tests/fuzz/*.cc' |
+  xargs wc -l | grep -v ' total$')
+
+[ "$faults" = 0 ] && echo "rooms and sizes are in order"
