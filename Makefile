@@ -46,6 +46,9 @@ lint: test-deps  ## clang-format, clang-tidy, rooms and file sizes
 fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)
 	@tests/fuzz/run.sh $${FUZZ_SECONDS:-600}
 
+bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
+	@benchmarks/run.sh
+
 install: build  ## Into PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $${PREFIX:-/usr/local}
 

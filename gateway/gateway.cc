@@ -72,6 +72,8 @@ Gateway::Gateway(const config::Config& config, RunOptions options, int spawner_s
       stop_limit_(loop_) {}
 
 Gateway::~Gateway() {
+  log::flush();
+  log::gather(nullptr);
   // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
   exchanges_.when_empty(nullptr);
   timer_.stop();
@@ -90,6 +92,7 @@ Gateway::~Gateway() {
 }
 
 int Gateway::start() {
+  log::gather([this] { loop_.defer([] { log::flush(); }); });
   auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] {
     log::write(log::Level::error, "spawner.lost", {{"why", "the process that starts servers has died"}});
     finish(code(cli::ExitCode::internal));

@@ -7,7 +7,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <climits>
 #include <ctime>
 #include <utility>
 
@@ -20,29 +22,50 @@ constexpr size_t kLongestLine = 4096;
 
 // stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
 // rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
+// Lines of one loop turn go out in one system call.
 class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  std::function<void()> wanted;
+
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
+    bool first = lines_.empty();
+    lines_.append(message.payload.data(), message.payload.size());
+    lines_ += '\n';
+    ++count_;
+    if (!wanted || lines_.size() > kMostGathered) return flush_();
+    if (first) wanted();
+  }
+  void flush_() override {
+    if (lines_.empty()) return;
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
-      ++dropped_;
-      return;
+      dropped_ += count_;
+    } else {
+      if (dropped_ > 0) {
+        lines_ +=
+            fmt::format("(lineward dropped {} log lines that nobody read)\n", std::exchange(dropped_, 0));
+      }
+      // A pipe with room takes a page without blocking; more goes in pages.
+      for (size_t at = 0; at < lines_.size();) {
+        size_t piece = std::min<size_t>(lines_.size() - at, PIPE_BUF);
+        if (at > 0 && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)) {
+          ++dropped_;
+          break;
+        }
+        ssize_t written = ::write(STDERR_FILENO, lines_.data() + at, piece);
+        if (written <= 0) break;
+        at += static_cast<size_t>(written);
+      }
     }
-    if (dropped_ > 0) {
-      std::string note =
-          fmt::format("(lineward dropped {} log lines that nobody read)\n", std::exchange(dropped_, 0));
-      put(note.data(), note.size());
-    }
-    put(line.data(), line.size());
+    lines_.clear();
+    count_ = 0;
   }
-  void flush_() override {}
 
  private:
-  static void put(const char* bytes, size_t size) {
-    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, bytes, size);
-  }
+  static constexpr size_t kMostGathered = 256 * 1024;
+  std::string lines_;
+  uint64_t count_ = 0;
   uint64_t dropped_ = 0;
 };
 
@@ -51,6 +74,7 @@ struct Settings {
   Level level = Level::info;
   bool colour = false;
   std::shared_ptr<spdlog::logger> sink;
+  std::shared_ptr<StderrSink> out;
 };
 
 // The one process-wide object: written by configure() before any thread starts, read-only after.
@@ -93,16 +117,27 @@ std::string quoted(std::string_view value) {
   return out;
 }
 
+// The date part is made once a second.
 std::string iso_now() {
   using namespace std::chrono;
+  thread_local std::time_t made_for = -1;
+  thread_local char date[32];
   auto now = system_clock::now();
   auto ms = duration_cast<milliseconds>(now.time_since_epoch()).count() % 1000;
   std::time_t seconds = system_clock::to_time_t(now);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char buffer[32];
-  std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%S", &utc);
-  return fmt::format("{}.{:03}Z", buffer, ms);
+  if (seconds != made_for) {
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    made_for = seconds;
+  }
+  std::string out = date;
+  out += '.';
+  out += static_cast<char>('0' + ms / 100);
+  out += static_cast<char>('0' + ms / 10 % 10);
+  out += static_cast<char>('0' + ms % 10);
+  out += 'Z';
+  return out;
 }
 
 }  // namespace
@@ -113,11 +148,19 @@ void configure(Format format, Level level, bool colour) {
   s.level = level;
   s.colour = colour;
   if (!s.sink) {
-    s.sink = std::make_shared<spdlog::logger>("lineward", std::make_shared<StderrSink>());
+    s.out = std::make_shared<StderrSink>();
+    s.sink = std::make_shared<spdlog::logger>("lineward", s.out);
     s.sink->set_pattern("%v");
     s.sink->set_level(spdlog::level::trace);
-    s.sink->flush_on(spdlog::level::trace);
   }
+}
+
+void gather(std::function<void()> wanted) {
+  if (settings().out) settings().out->wanted = std::move(wanted);
+}
+
+void flush() {
+  if (settings().out) settings().out->flush();
 }
 
 bool enabled(Level level) {
@@ -128,25 +171,46 @@ std::string render(Format format, Level level, std::string_view event, const std
                    std::string_view iso_time, bool colour) {
   auto index = static_cast<size_t>(level);
   std::string line;
+  line.reserve(512);
+  auto pairs = [&](std::string_view gap) {
+    for (const auto& f : fields) {
+      if (f.value.empty()) continue;
+      line += gap;
+      line += f.key;
+      line += '=';
+      if (f.number || plain(f.value)) {
+        line += f.value;
+      } else {
+        line += quoted(f.value);
+      }
+    }
+  };
   switch (format) {
     case Format::text:
-      line = fmt::format("{} {} {}", iso_time.substr(11, 8), kUpper[index], event);
-      for (const auto& f : fields) {
-        if (!f.value.empty())
-          line += fmt::format("  {}={}", f.key, plain(f.value) ? f.value : quoted(f.value));
-      }
+      line += iso_time.substr(11, 8);
+      line += ' ';
+      line += kUpper[index];
+      line += ' ';
+      line += event;
+      pairs("  ");
       break;
     case Format::logfmt:
-      line = fmt::format("time={} level={} event={}", iso_time, kNames[index], event);
-      for (const auto& f : fields) {
-        if (!f.value.empty())
-          line += fmt::format(" {}={}", f.key, plain(f.value) ? f.value : quoted(f.value));
-      }
+      line += "time=";
+      line += iso_time;
+      line += " level=";
+      line += kNames[index];
+      line += " event=";
+      line += event;
+      pairs(" ");
       break;
     case Format::json:
-      line = fmt::format(R"({{"time":"{}","level":"{}","event":"{}")", iso_time, kNames[index], event);
+      line += fmt::format(R"({{"time":"{}","level":"{}","event":"{}")", iso_time, kNames[index], event);
       for (const auto& f : fields) {
-        if (!f.value.empty()) line += fmt::format(R"(,"{}":{})", f.key, f.number ? f.value : quoted(f.value));
+        if (f.value.empty()) continue;
+        line += ",\"";
+        line += f.key;
+        line += "\":";
+        line += f.number ? f.value : quoted(f.value);
       }
       line += "}";
       break;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ struct Field {
 // Once, before the first event. Lines longer than 4 KiB are cut.
 void configure(Format format, Level level, bool colour);
 bool enabled(Level level);
+// Lines gather until flush(). `wanted` is called when the first one is there and must see to it that flush()
+// is called soon (at the end of the loop turn); without it every line is written at once.
+void gather(std::function<void()> wanted);
+void flush();
 // `event` is a stable name such as "call.end"; empty values are left out.
 void write(Level level, std::string_view event, const std::vector<Field>& fields);
 

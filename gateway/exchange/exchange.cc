@@ -346,7 +346,9 @@ void Exchange::end(EndReason reason, int code) {
   if (call_ && call_->live()) call_->cancel("the exchange ended");
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;
-  log::write(failed ? log::Level::warn : log::Level::info, "call.end",
+  log::Level level = failed ? log::Level::warn : log::Level::info;
+  if (!log::enabled(level)) return home_.retire(*this);
+  log::write(level, "call.end",
              {{"upstream", arrival_.upstream},
               {"call", call_id_},
               {"rpc_id", raw_id_.substr(0, 64)},

@@ -12,7 +12,6 @@
 namespace lineward::upstream {
 namespace {
 
-using config::Isolation;
 using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
@@ -30,34 +29,6 @@ std::string describe(std::string_view implementation) {
   std::string name = json::string_value(json::member(implementation, "name"));
   std::string version = json::string_value(json::member(implementation, "version"));
   return version.empty() ? name : name + " " + version;
-}
-
-// Does this set of client capabilities allow a server to ask anything?
-bool may_be_asked(std::string_view capabilities) {
-  bool any = false;
-  json::for_each_member(capabilities, [&](const std::string& key, std::string_view) {
-    any = any || key == "elicitation" || key == "sampling" || key == "roots";
-  });
-  return any;
-}
-
-// The same capabilities however they are spaced: what makes a group.
-std::string without_white_space(std::string_view json_text) {
-  std::string out;
-  bool in_string = false;
-  for (size_t i = 0; i < json_text.size(); ++i) {
-    char c = json_text[i];
-    if (in_string && c == '\\' && i + 1 < json_text.size()) {
-      out += c;
-      c = json_text[++i];
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
-      continue;
-    }
-    out += c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -229,52 +200,6 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
-                                               const mcp::Message* message) {
-  GroupPlan plan;
-  bool legacy_client = client_era == mcp::Era::legacy;
-  bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
-  plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
-  plan.key = legacy_client ? "legacy" : "modern";
-  if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
-  if (legacy_client && cuts_by_session) {
-    plan.key = "session:" + scope.session;
-    return plan;  // initialised by its own client
-  }
-  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
-  if (server_.isolation == Isolation::call) {
-    plan.key = fmt::format("call:{}", next_group_++);
-    plan.per_call = true;
-  }
-  plan.initialize_params = mcp::bare_initialize_params();
-  std::string_view declared = message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
-  if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(declared)) return plan;
-  // Clients that a server may ask something: initialised with exactly what they declare.
-  std::string compact = without_white_space(declared);
-  if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
-  plan.initialize_params = mcp::initialize_params(compact);
-  return plan;
-}
-
-HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
-  auto& slot = groups_[plan.key];
-  if (!slot) {
-    slot = std::make_unique<Group>();
-    slot->key = plan.key;
-    slot->era = plan.era;
-    slot->per_call = plan.per_call;
-    slot->own_handshake = !plan.initialize_params.empty();
-    slot->initialize_params = plan.initialize_params;
-    slot->last_used = loop_.now();
-  }
-  return *slot;
-}
-
-HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
-  auto found = groups_.find(key);
-  return found == groups_.end() ? nullptr : found->second.get();
-}
-
 void HttpUpstream::enqueue(HttpCall& call) {
   Group& group = group_for(plan_for(call.request.scope, call.request.client_era, &call.request.message));
   call.group = group.key;
@@ -426,43 +351,6 @@ void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
   std::deque<HttpCall*> queue;
   queue.swap(group.queue);
   for (HttpCall* call : queue) call->fail(failure);
-}
-
-void HttpUpstream::close_group(Group& group, std::string_view why) {
-  group.scope = nullptr;
-  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
-  std::string key = group.key;
-  auto found = groups_.find(key);
-  if (found == groups_.end()) return;
-  std::shared_ptr<Group> kept = std::move(found->second);
-  groups_.erase(found);
-  fail_queue(*kept, failure);
-  for (ListenCall* listen : kept->listens.calls()) {
-    kept->listens.close(*listen, nullptr);
-    static_cast<HttpCall*>(listen)->fail(failure);
-  }
-  std::vector<HttpCall*> calls;
-  for (auto& [id, call] : calls_) {
-    if (call->group == key) calls.push_back(call);
-  }
-  for (HttpCall* call : calls) {
-    if (call->messages) call->messages->close();
-    fail(*call, failure);
-  }
-  if (kept->session) kept->session->end();
-  loop_.defer([kept] {});
-}
-
-void HttpUpstream::reap() {
-  reaper_.start(kReapEvery, [this] { reap(); });
-  std::vector<std::string> idle;
-  for (auto& [key, group] : groups_) {
-    bool busy = group->calls > 0 || !group->queue.empty() || !group->listens.empty() || group->scope != nullptr;
-    if (!busy && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
-  }
-  for (const auto& key : idle) {
-    if (Group* group = find_group(key)) close_group(*group, "was idle");
-  }
 }
 
 size_t HttpUpstream::total_queued() const {

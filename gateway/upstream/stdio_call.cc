@@ -6,7 +6,13 @@
 
 namespace lineward::upstream {
 
+StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner)
+    : request(std::move(what)), upstream_(upstream), owner_(&owner) {
+  if (!is_listen()) upstream_.count_call(1);
+}
+
 StdioCall::~StdioCall() {
+  if (!is_listen()) upstream_.count_call(-1);
   if (!live()) return;
   log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", upstream_.name()}});
   cancel("internal error");

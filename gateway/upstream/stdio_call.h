@@ -14,8 +14,7 @@ class StdioUpstream;
 
 class StdioCall final : public core::Call {
  public:
-  StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner)
-      : request(std::move(what)), upstream_(upstream), owner_(&owner) {}
+  StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
   ~StdioCall() override;
 
   void cancel(std::string_view why) override;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "base/json_splice.h"
 #include "base/log.h"
 #include "mcp/errors.h"
@@ -112,6 +111,8 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
   auto entry = pending_.find(call.id);
   if (entry == pending_.end()) return;
   entry->second.call = nullptr;
+  // Its place in flight is free; only the id is remembered, to swallow a late answer.
+  if (std::exchange(entry->second.counts, false)) --in_flight_;
   last_used_ = loop_.now();
   if (call.request.method != Method::initialize && server_.cancel != config::CancelMode::never) {
     write(mcp::cancel_notification(call.id, why.substr(0, kLongestReason), plan_.era));
@@ -133,7 +134,7 @@ void StdioInstance::sweep_cancelled() {
     auto entry = pending_.find(cancelled_.front().second);
     cancelled_.pop_front();
     if (entry == pending_.end()) continue;  // it was answered after all
-    log::write(log::Level::info, "call.cancel_ignored",
+    log::write(log::Level::debug, "call.cancel_ignored",
                {{"upstream", server_.name}, {"upstream_id", entry->first}});
     if (server_.cancel == config::CancelMode::kill) {
       return stop({mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}});

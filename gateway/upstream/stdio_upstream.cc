@@ -146,8 +146,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   if (stopping_) {
     return Unexpected<core::Failure>{{mcp::EndReason::cancelled_drain, "the gateway is stopping"}};
   }
-  if (total_in_flight() + total_queued() >=
-      uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
+  if (live_calls_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
     return Unexpected<core::Failure>{
         {mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                  server_.limits.max_queue, server_.name)}};
@@ -244,13 +243,6 @@ size_t StdioUpstream::total_in_flight() const {
 
 bool StdioUpstream::room_in_flight() const {
   return total_in_flight() < server_.limits.max_in_flight;
-}
-
-size_t StdioUpstream::total_queued() const {
-  size_t sum = undecided_.size();
-  for (const auto& [key, group] : groups_)
-    sum += group->queued();
-  return sum;
 }
 
 // ---- processes

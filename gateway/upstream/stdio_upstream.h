@@ -39,7 +39,8 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::optional<mcp::Era> era() const override;
   void stop(std::function<void()> done) override;
 
-  // For StdioCall: takes an unwritten call out of its queue.
+  // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
+  void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
 
   // GroupHome
@@ -67,7 +68,6 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void drop_group(const std::string& key);
   void free_closed_groups();
   void reap();
-  size_t total_queued() const;
   size_t total_in_flight() const;
   void check_stopped();
 
@@ -89,6 +89,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::vector<std::unique_ptr<StdioInstance>> leaving_;
   std::vector<std::unique_ptr<InstanceGroup>> closed_groups_;  // until the last of their processes is gone
   net::Timer reaper_;
+  size_t live_calls_ = 0;
   uint64_t next_group_ = 1;
   bool pump_scheduled_ = false;
   bool stopping_ = false;

@@ -1,0 +1,256 @@
+// The half of HttpUpstream that deals with groups of callers and their sessions.
+#include <fmt/format.h>
+
+#include "base/json_member.h"
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+#include "upstream/http_upstream.h"
+
+namespace lineward::upstream {
+namespace {
+
+using config::Isolation;
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+constexpr std::chrono::milliseconds kReapEvery{5000};
+
+// Does this set of client capabilities allow a server to ask anything?
+bool may_be_asked(std::string_view capabilities) {
+  bool any = false;
+  json::for_each_member(capabilities, [&](const std::string& key, std::string_view) {
+    any = any || key == "elicitation" || key == "sampling" || key == "roots";
+  });
+  return any;
+}
+
+// The same capabilities however they are spaced: what makes a group.
+std::string without_white_space(std::string_view json_text) {
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0; i < json_text.size(); ++i) {
+    char c = json_text[i];
+    if (in_string && c == '\\' && i + 1 < json_text.size()) {
+      out += c;
+      c = json_text[++i];
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
+      continue;
+    }
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
+                                               const mcp::Message* message) {
+  GroupPlan plan;
+  bool legacy_client = client_era == mcp::Era::legacy;
+  bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
+  plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
+  plan.key = legacy_client ? "legacy" : "modern";
+  if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
+  if (legacy_client && cuts_by_session) {
+    plan.key = "session:" + scope.session;
+    return plan;  // initialised by its own client
+  }
+  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
+  if (server_.isolation == Isolation::call) {
+    plan.key = fmt::format("call:{}", next_group_++);
+    plan.per_call = true;
+  }
+  plan.initialize_params = mcp::bare_initialize_params();
+  std::string_view declared = message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
+  if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(declared)) return plan;
+  // Clients that a server may ask something: initialised with exactly what they declare.
+  std::string compact = without_white_space(declared);
+  if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
+  plan.initialize_params = mcp::initialize_params(compact);
+  return plan;
+}
+
+HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
+  auto& slot = groups_[plan.key];
+  if (!slot) {
+    slot = std::make_unique<Group>();
+    slot->key = plan.key;
+    slot->era = plan.era;
+    slot->per_call = plan.per_call;
+    slot->own_handshake = !plan.initialize_params.empty();
+    slot->initialize_params = plan.initialize_params;
+    slot->last_used = loop_.now();
+  }
+  return *slot;
+}
+
+HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
+  auto found = groups_.find(key);
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+void HttpUpstream::close_group(Group& group, std::string_view why) {
+  group.scope = nullptr;
+  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
+  std::string key = group.key;
+  auto found = groups_.find(key);
+  if (found == groups_.end()) return;
+  std::shared_ptr<Group> kept = std::move(found->second);
+  groups_.erase(found);
+  fail_queue(*kept, failure);
+  for (ListenCall* listen : kept->listens.calls()) {
+    kept->listens.close(*listen, nullptr);
+    static_cast<HttpCall*>(listen)->fail(failure);
+  }
+  std::vector<HttpCall*> calls;
+  for (auto& [id, call] : calls_) {
+    if (call->group == key) calls.push_back(call);
+  }
+  for (HttpCall* call : calls) {
+    if (call->messages) call->messages->close();
+    fail(*call, failure);
+  }
+  if (kept->session) kept->session->end();
+  loop_.defer([kept] {});
+}
+
+void HttpUpstream::reap() {
+  reaper_.start(kReapEvery, [this] { reap(); });
+  std::vector<std::string> idle;
+  for (auto& [key, group] : groups_) {
+    bool busy = group->calls > 0 || !group->queue.empty() || !group->listens.empty() || group->scope != nullptr;
+    if (!busy && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
+  }
+  for (const auto& key : idle) {
+    if (Group* group = find_group(key)) close_group(*group, "was idle");
+  }
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------------
+
+void HttpUpstream::on_session_ready(HttpSession& session) {
+  Group* group = find_group(session.group());
+  if (group == nullptr || group->session.get() != &session) return;
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
+  if (!group->listens.empty()) group->listens.restore(session);
+  schedule_pump();
+}
+
+void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {
+  Group* group = find_group(session.group());
+  if (group == nullptr || group->session.get() != &session) return;
+  retire(loop_, std::move(group->session));
+  log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
+  if (server_.protocol_era == config::Era::automatic) verdict_.known = false;
+  fail_queue(*group, failure);
+  for (ListenCall* listen : group->listens.calls()) {
+    group->listens.close(*listen, nullptr);
+    static_cast<HttpCall*>(listen)->fail(failure);
+  }
+}
+
+void HttpUpstream::on_session_lost(HttpSession& session) {
+  Group* group = find_group(session.group());
+  if (group == nullptr || group->session.get() != &session) return;
+  if (group->scope != nullptr) group->scope->on_scope_reset();
+  if (!group->own_handshake) {
+    schedule_pump();
+    return;  // its client must initialise anew
+  }
+  group->listens.lost();
+  retire(loop_, std::move(group->session));
+  schedule_pump();
+}
+
+void HttpUpstream::on_session_free(HttpSession&) { schedule_pump(); }
+
+// The one call of a group during which its server may ask; null when there are several.
+HttpCall* HttpUpstream::asking_call(const Group& group) const {
+  HttpCall* only = nullptr;
+  for (const auto& [id, call] : calls_) {
+    if (call->group != group.key || !mcp::may_ask(call->request.method)) continue;
+    if (only != nullptr) return nullptr;
+    only = call;
+  }
+  return only;
+}
+
+// A server's question where no client's session stands behind ours: it belongs to the call on whose stream it came;
+// one on the GET stream to the only call that can have caused it.
+void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call) {
+  Method method = mcp::method_of(message.method());
+  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
+               method == Method::roots_list;
+  HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
+  if (call == nullptr) owner = asking_call(group);
+  bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
+  bool of_nobody = method == Method::roots_list && group.initialize_params == mcp::bare_initialize_params();
+  if (known && modern && !of_nobody) return owner->message(std::move(message));
+  if (method != Method::roots_list) {
+    return session.post(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
+                                           "no single client stands behind this session"));
+  }
+  std::string roots;
+  for (const auto& root : server_.roots) {
+    roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
+  }
+  session.post(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots));
+}
+
+void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
+  Group* group = find_group(session.group());
+  if (group == nullptr) return;
+  if (group->scope != nullptr) {
+    return group->scope->on_scope_message(std::move(message), call ? std::optional(call->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request) return question(session, *group, std::move(message), call);
+  if (mcp::method_of(message.method()) == Method::cancelled) {
+    // A server takes a question back.
+    HttpCall* owner = call != nullptr ? call : asking_call(*group);
+    if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
+    return;
+  }
+  if (group->listens.notify(message)) return;
+  if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
+    // A modern call gets the log lines it asked for, at its level.
+    auto wanted = mcp::log_level(call->request.message.text(Field::meta_log_level));
+    auto level = mcp::log_level(message.text(Field::params_level));
+    bool modern = call->request.client_era == mcp::Era::modern;
+    if (!modern || (wanted && level && *level >= *wanted)) return call->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+}
+
+void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  GroupPlan plan = plan_for(scope, mcp::Era::legacy, nullptr);
+  if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
+}
+
+void HttpUpstream::close_scope(const core::Scope& scope) {
+  if (Group* group = find_group("session:" + scope.session)) close_group(*group, "its session ended");
+}
+
+void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  bool modern = client_era == mcp::Era::modern;
+  if (modern && verdict_.known && verdict_.era == mcp::Era::modern) {
+    ErrandPlan plan;
+    plan.request.body = mcp::with_envelope(message);
+    plan.request.headers = base_headers(server_, HttpVerb::post);
+    if (auto sent = mcp::Message::parse(plan.request.body)) add_modern_headers(plan.request.headers, *sent, {});
+    return errands_->run(std::move(plan));
+  }
+  Group* group = find_group(plan_for(scope, client_era, &message).key);
+  if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
+  if (group->own_handshake && group->scope == nullptr && !modern) return;  // nobody's own session
+  if (mcp::method_of(message.method()) == Method::initialized) return group->session->send_initialized(message.bytes());
+  group->session->post(message.bytes());
+}
+
+}  // namespace lineward::upstream
