@@ -120,7 +120,10 @@ std::optional<Refusal> check_addresses(const http::HeaderList& headers, const co
 }
 
 Accepts accepts(const http::HeaderList& headers) {
-  if (headers.count("Accept") == 0) return {};
+  // What every SDK client sends.
+  constexpr std::string_view kUsualAccept = "application/json, text/event-stream";
+  size_t count = headers.count("Accept");
+  if (count == 0 || (count == 1 && headers.get("Accept") == kUsualAccept)) return {};
   Accepts out{false, false};
   for (const auto& header : headers.all()) {
     if (!http::equals_ignoring_case(header.name, "Accept")) continue;
@@ -134,10 +137,24 @@ Accepts accepts(const http::HeaderList& headers) {
   return out;
 }
 
+namespace {
+
+std::optional<Refusal> not_acceptable(const http::HeaderList& headers) {
+  Accepts takes = accepts(headers);
+  if (!takes.json && !takes.events) {
+    return Refusal{406, 406, "Accept must allow application/json and text/event-stream", {}, {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Refusal> check_post_headers(const http::HeaderList& headers) {
   if (headers.count("Content-Type") != 1 || !media_type_is(headers.get("Content-Type"), "application/json")) {
     return Refusal{415, 415, "Content-Type must be application/json", {}, {}};
   }
+  if (headers.get("Content-Type") == "application/json" && headers.count("Content-Encoding") == 0)
+    return not_acceptable(headers);
   std::string type = lower(headers.get("Content-Type"));
   size_t charset = type.find("charset=");
   if (charset != std::string::npos) {
@@ -150,11 +167,7 @@ std::optional<Refusal> check_post_headers(const http::HeaderList& headers) {
       !http::equals_ignoring_case(headers.get("Content-Encoding"), "identity")) {
     return Refusal{415, 415, "Content-Encoding is not supported; send the body as it is", {}, {}};
   }
-  Accepts takes = accepts(headers);
-  if (!takes.json && !takes.events) {
-    return Refusal{406, 406, "Accept must allow application/json and text/event-stream", {}, {}};
-  }
-  return std::nullopt;
+  return not_acceptable(headers);
 }
 
 std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers) {
