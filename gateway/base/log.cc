@@ -167,7 +167,7 @@ bool enabled(Level level) {
   return level >= settings().level;
 }
 
-std::string render(Format format, Level level, std::string_view event, const std::vector<Field>& fields,
+std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
                    std::string_view iso_time, bool colour) {
   auto index = static_cast<size_t>(level);
   std::string line;
@@ -223,7 +223,7 @@ std::string render(Format format, Level level, std::string_view event, const std
   return line;
 }
 
-void write(Level level, std::string_view event, const std::vector<Field>& fields) {
+void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
   auto& s = settings();
   if (level < s.level || !s.sink) return;
   s.sink->info(spdlog::string_view_t(render(s.format, level, event, fields, iso_now(), s.colour)));

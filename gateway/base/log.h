@@ -35,10 +35,10 @@ bool enabled(Level level);
 void gather(std::function<void()> wanted);
 void flush();
 // `event` is a stable name such as "call.end"; empty values are left out.
-void write(Level level, std::string_view event, const std::vector<Field>& fields);
+void write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
 // Exposed for tests: the line without its newline, at a fixed time.
-std::string render(Format format, Level level, std::string_view event, const std::vector<Field>& fields,
+std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
                    std::string_view iso_time, bool colour);
 
 }  // namespace lineward::log

@@ -75,7 +75,7 @@ void ClientConnection::on_drained() {
     timer_.start(kLinger, [this] { close(); });
     return;
   }
-  if (busy_) return;
+  if (busy_ || pump_scheduled_) return;
   timed_ = Phase::complete;  // an idle time begins when the answer is out
   pump();
 }
@@ -165,7 +165,6 @@ void ClientConnection::reply_finished(bool keep_alive) {
   busy_ = false;
   if (!keep_alive || handler_.draining()) return linger();
   parser_.next_request();
-  arm();
   if (pump_scheduled_) return;
   // Not from here: we may be deep inside the exchange that has just been answered.
   pump_scheduled_ = true;

@@ -22,6 +22,16 @@ using std::chrono::milliseconds;
 // A server has this long to acknowledge a listen (BEHAVIOUR 6).
 constexpr milliseconds kAckLimit{5000};
 
+// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (BEHAVIOUR 2).
+int refusal_status(EndReason reason) {
+  switch (reason) {
+    case EndReason::unauthorized:
+    case EndReason::forbidden:
+    case EndReason::rate_limited: return mcp::row(reason).code;
+    default: return 200;
+  }
+}
+
 std::string target_of(const mcp::Message& message) {
   if (message.is_string(Field::params_name)) return message.text(Field::params_name);
   if (message.is_string(Field::params_uri)) return message.text(Field::params_uri);
@@ -83,7 +93,7 @@ void Exchange::advance() {
         auto call = upstream->start(std::move(request), *this);
         if (!call) return fail(call.error().reason, call.error().text);
         call_ = std::move(*call);
-        return set_clock();
+        return;  // its phase, told within this turn, sets the clock
       }
       case Step::await_upstream: return;
       case Step::ended: return;
@@ -95,7 +105,8 @@ void Exchange::advance() {
 // --------------------------------------------------------------------------------------------------
 
 void Exchange::on_call_phase(CallPhase phase) {
-  if (ended() || phase == phase_) return;
+  if (ended() || (phase_known_ && phase == phase_)) return;
+  phase_known_ = true;
   if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();
@@ -336,7 +347,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
   }
-  reply_->finish(mcp::gateway_error(raw_id_, error), 200);
+  reply_->finish(mcp::gateway_error(raw_id_, error), refusal_status(reason));
   end(reason, mcp::row(reason).code);
 }
 

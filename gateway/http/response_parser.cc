@@ -13,8 +13,8 @@ namespace lineward::http {
 namespace {
 
 constexpr size_t kMaxLengthDigits = 15;
-// What framing may cost: so much for each chunk, and so much once. Extensions, zeros before a size and trailers
-// cannot grow beyond it.
+// What framing may cost: so much for each chunk, and so much once. Extensions, zeros before a size and
+// trailers cannot grow beyond it.
 constexpr uint64_t kChunkOverhead = 512;
 constexpr uint64_t kFreeOverhead = 8 * 1024;
 
@@ -28,7 +28,8 @@ Status<Error> check_status_line(std::string_view line) {
   std::string_view status = line.substr(9, 3);
   bool number = status.size() == 3 && std::all_of(status.begin(), status.end(), is_digit) &&
                 status[0] >= '1' && status[0] <= '5';
-  if (!number || (line.size() > 12 && line[12] != ' ')) return fail("its status is no number of three digits");
+  if (!number || (line.size() > 12 && line[12] != ' '))
+    return fail("its status is no number of three digits");
   for (char c : line.substr(12)) {
     if (is_control(c) && c != '\t') return fail("its status line holds control characters");
   }
@@ -54,7 +55,8 @@ Status<Error> check_field(std::string_view line, Seen& seen) {
   }
   if (equals_ignoring_case(name, "Content-Length")) {
     if (++seen.lengths > 1) return fail("it has two lengths");
-    bool number = !value.empty() && value.size() <= kMaxLengthDigits && std::all_of(value.begin(), value.end(), is_digit);
+    bool number = !value.empty() && value.size() <= kMaxLengthDigits &&
+                  std::all_of(value.begin(), value.end(), is_digit);
     if (!number) return fail("its Content-Length is no plain number");
   } else if (equals_ignoring_case(name, "Transfer-Encoding")) {
     if (seen.coded) return fail("it has two transfer codings");
@@ -73,7 +75,8 @@ Status<Error> check_response_head(std::string_view block, const ResponseLimits& 
   for (bool first = true;; first = false) {
     size_t line_feed = rest.find('\n');
     if (line_feed == std::string_view::npos) return fail("its head does not end");
-    if (line_feed == 0 || rest[line_feed - 1] != '\r') return fail("it has a line that does not end with CR and LF");
+    if (line_feed == 0 || rest[line_feed - 1] != '\r')
+      return fail("it has a line that does not end with CR and LF");
     std::string_view line = rest.substr(0, line_feed - 1);
     rest.remove_prefix(line_feed + 1);
     if (first) {
@@ -83,7 +86,8 @@ Status<Error> check_response_head(std::string_view block, const ResponseLimits& 
       continue;
     }
     if (line.empty()) break;
-    if (++seen.fields > limits.fields) return fail(fmt::format("it has more than {} header fields", limits.fields));
+    if (++seen.fields > limits.fields)
+      return fail(fmt::format("it has more than {} header fields", limits.fields));
     Status<Error> checked = check_field(line, seen);
     if (!checked) return checked;
   }
@@ -116,7 +120,7 @@ struct ResponseParser::State {
   const ResponseLimits limits;
   Stage stage = Stage::complete;
   std::string input;
-  size_t scanned = 0;     // of a head
+  size_t scanned = 0;  // of a head
   size_t line_start = 0;
   uint32_t interim = 0;
   std::string head_block;  // what `info` looks into
@@ -165,7 +169,9 @@ const llhttp_settings_t& settings() {
       s->headers_done = true;
       p->upgrade = 0;
       int status = p->status_code;
-      return status < 200 || status == 204 || status == 304 ? 1 : 0;  // these have no body, whatever they announce
+      return status < 200 || status == 204 || status == 304
+                 ? 1
+                 : 0;  // these have no body, whatever they announce
     };
     made.on_body = [](llhttp_t* p, const char* at, size_t size) {
       auto* s = static_cast<State*>(p->data);
@@ -190,7 +196,8 @@ const llhttp_settings_t& settings() {
 
 uint64_t number_of(std::string_view digits) {
   uint64_t number = 0;
-  for (char c : digits) number = number * 10 + static_cast<uint64_t>(c - '0');
+  for (char c : digits)
+    number = number * 10 + static_cast<uint64_t>(c - '0');
   return number;
 }
 
@@ -239,7 +246,8 @@ bool ResponseParser::State::find_end(size_t& size) {
     }
   }
   std::string_view begin = std::string_view(input).substr(0, 5);
-  if (begin != std::string_view("HTTP/").substr(0, begin.size())) fail_with("its first line is no HTTP/1 status line");
+  if (begin != std::string_view("HTTP/").substr(0, begin.size()))
+    fail_with("its first line is no HTTP/1 status line");
   return false;
 }
 
@@ -252,7 +260,8 @@ ResponseParser::Next ResponseParser::State::read_head() {
       return fail_with(fmt::format("its head has more than {} bytes", limits.head_bytes));
     }
     if (!found) {
-      if (ended) return fail_with(input.empty() ? "the connection ended before its answer" : "its head was cut off");
+      if (ended)
+        return fail_with(input.empty() ? "the connection ended before its answer" : "its head was cut off");
       return Next::need_more;
     }
     head_block = input.substr(0, size);
@@ -312,7 +321,8 @@ ResponseParser::Next ResponseParser::State::read_body() {
     }
     overhead += used - (body_bytes - before);
     if (trailers) return fail_with("it has trailer fields");
-    if (overhead > kFreeOverhead + chunks * kChunkOverhead) return fail_with("its framing is larger than its content");
+    if (overhead > kFreeOverhead + chunks * kChunkOverhead)
+      return fail_with("its framing is larger than its content");
     if (has_body_limit && body_bytes > limits.body_bytes) {
       return fail_with(fmt::format("its body has more than {} bytes", limits.body_bytes));
     }
@@ -350,7 +360,9 @@ void ResponseParser::append(std::string_view bytes) {
   state_->input.append(bytes);
 }
 
-void ResponseParser::finish() { state_->ended = true; }
+void ResponseParser::finish() {
+  state_->ended = true;
+}
 
 ResponseParser::Next ResponseParser::next() {
   switch (state_->stage) {
@@ -362,10 +374,20 @@ ResponseParser::Next ResponseParser::next() {
   return Next::failed;
 }
 
-const ResponseInfo& ResponseParser::info() const { return state_->info; }
-std::string ResponseParser::take_body() { return std::exchange(state_->body, {}); }
-void ResponseParser::unlimited_body() { state_->has_body_limit = false; }
-const std::string& ResponseParser::fault() const { return state_->fault; }
-bool ResponseParser::trailing() const { return state_->extra; }
+const ResponseInfo& ResponseParser::info() const {
+  return state_->info;
+}
+std::string ResponseParser::take_body() {
+  return std::exchange(state_->body, {});
+}
+void ResponseParser::unlimited_body() {
+  state_->has_body_limit = false;
+}
+const std::string& ResponseParser::fault() const {
+  return state_->fault;
+}
+bool ResponseParser::trailing() const {
+  return state_->extra;
+}
 
 }  // namespace lineward::http

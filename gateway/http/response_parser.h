@@ -1,7 +1,9 @@
-// HTTP/1 responses out of a byte stream: a strict gate refuses heads that could be read in two ways, llhttp parses
-// what is left. One response at a time; interim responses (1xx) are skipped, up to a limit (RFC 9110 15.2).
+// HTTP/1 responses out of a byte stream: a strict gate refuses heads that could be read in two ways, llhttp
+// parses what is left. One response at a time; interim responses (1xx) are skipped, up to a limit (RFC
+// 9110 15.2).
 //
-// Owned by one connection to a server and lives as long as it. Knows no sockets and no clock, and never calls back.
+// Owned by one connection to a server and lives as long as it. Knows no sockets and no clock, and never calls
+// back.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +30,9 @@ struct ResponseInfo {
   bool keep_alive = false;  // the connection may be used again after this response
 };
 
-// A whole head: status line, field lines, the empty line. Refuses what two readers could take differently: folding, bare
-// CR or LF, white space around names, two lengths, a length with a transfer coding, any coding but `chunked`.
+// A whole head: status line, field lines, the empty line. Refuses what two readers could take differently:
+// folding, bare CR or LF, white space around names, two lengths, a length with a transfer coding, any coding
+// but `chunked`.
 Status<Error> check_response_head(std::string_view block, const ResponseLimits& limits);
 
 class ResponseParser {
@@ -48,8 +51,8 @@ class ResponseParser {
   // The connection has ended: what is complete only by that is complete now, the rest is truncated.
   void finish();
 
-  // Goes on as far as it can. `head`: info() is valid. `body`: take_body() gives what came since. `complete`: the
-  // whole response was given out. `failed`: fault() says why; it stays failed.
+  // Goes on as far as it can. `head`: info() is valid. `body`: take_body() gives what came since. `complete`:
+  // the whole response was given out. `failed`: fault() says why; it stays failed.
   Next next();
   const ResponseInfo& info() const;
   std::string take_body();

@@ -44,7 +44,8 @@ Result<Addresses> system_lookup(const std::string& host, uint16_t port) {
   hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV;
   addrinfo* list = nullptr;
   int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  if (error != 0) return fail(fmt::format("the name {} cannot be resolved: {}", host, gai_strerror(error)), true);
+  if (error != 0)
+    return fail(fmt::format("the name {} cannot be resolved: {}", host, gai_strerror(error)), true);
   Addresses found;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_family != AF_INET && entry->ai_family != AF_INET6) continue;
@@ -90,7 +91,9 @@ const Addresses& Resolver::known() const {
   return literal_ || loop_.now() < known_until_ ? known_ : none;
 }
 
-void Resolver::forget() { known_until_ = milliseconds(0); }
+void Resolver::forget() {
+  known_until_ = milliseconds(0);
+}
 
 void Resolver::ask(Answer answer) {
   waiting_.push_back(std::move(answer));
@@ -151,7 +154,8 @@ void Resolver::answered(const Result<Addresses>& answer) {
   }
   std::vector<Answer> waiting;
   waiting.swap(waiting_);
-  for (auto& one : waiting) one(answer);
+  for (auto& one : waiting)
+    one(answer);
 }
 
 }  // namespace lineward::net

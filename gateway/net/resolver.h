@@ -1,8 +1,10 @@
-// The addresses of one host, as the system's resolver knows them (getaddrinfo: /etc/hosts, DNS, search domains).
+// The addresses of one host, as the system's resolver knows them (getaddrinfo: /etc/hosts, DNS, search
+// domains).
 //
-// A lookup runs on a thread of its own, not in libuv's pool: it cannot be taken back once it runs, may last longer
-// than we do, and four slow ones would hold up everything else in that pool. The thread shares nothing with us but
-// the mailbox it leaves its answer in. Owned by whoever connects to that host; may die at any moment.
+// A lookup runs on a thread of its own, not in libuv's pool: it cannot be taken back once it runs, may last
+// longer than we do, and four slow ones would hold up everything else in that pool. The thread shares nothing
+// with us but the mailbox it leaves its answer in. Owned by whoever connects to that host; may die at any
+// moment.
 #pragma once
 
 #include <netinet/in.h>

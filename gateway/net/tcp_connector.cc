@@ -54,7 +54,17 @@ Connector::Connector(Loop& loop, std::string unix_path, milliseconds limit, Done
   try_unix();
 }
 
-Connector::~Connector() { *alive_ = false; }
+Connector::~Connector() {
+  *alive_ = false;
+}
+
+void Connector::stop() {
+  done_ = nullptr;
+  attempt_.stop();
+  overall_.stop();
+  tcp_.close();
+  pipe_.close();
+}
 
 void Connector::use(const Addresses& addresses) {
   addresses_ = addresses;

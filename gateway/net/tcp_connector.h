@@ -1,6 +1,7 @@
 // Opens one connection to a server: a host with a port, whose addresses are tried in turn, or a Unix socket.
 //
-// Owned by whoever wants the connection; destroying it gives up. Calls back once, never from inside its constructor.
+// Owned by whoever wants the connection; destroying it gives up. Calls back once, never from inside its
+// constructor.
 #pragma once
 
 #include <functional>
@@ -31,6 +32,8 @@ class Connector {
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
+  // Gives up; nothing is called any more.
+  void stop();
   // What it connected to last, for people and for comparing.
   const std::string& address() const { return address_; }
 

@@ -27,11 +27,15 @@ bool is_address(const std::string& host) {
 }
 
 // A file's password would be asked for on the terminal: never.
-int no_password(char*, int, int, void*) { return 0; }
+int no_password(char*, int, int, void*) {
+  return 0;
+}
 
 }  // namespace
 
-TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+TlsContext::~TlsContext() {
+  SSL_CTX_free(context_);
+}
 
 Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& options) {
   ERR_clear_error();
@@ -39,7 +43,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& opt
   if (raw == nullptr) return fail(fmt::format("TLS cannot be used: {}", last_error()));
   std::shared_ptr<TlsContext> context(new TlsContext(raw));
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
-  SSL_CTX_set_mode(raw, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_mode(
+      raw, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_default_passwd_cb(raw, no_password);
   if (options.ca_file.empty()) {
@@ -52,7 +57,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& opt
     return fail(fmt::format("the certificate {} cannot be used: {}", options.client_cert, last_error()));
   }
   const std::string& key = options.client_key.empty() ? options.client_cert : options.client_key;
-  if (SSL_CTX_use_PrivateKey_file(raw, key.c_str(), SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(raw) != 1) {
+  if (SSL_CTX_use_PrivateKey_file(raw, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(raw) != 1) {
     return fail(fmt::format("the key {} cannot be used: {}", key, last_error()));
   }
   return context;
@@ -71,10 +77,12 @@ Result<std::unique_ptr<TlsEngine>> TlsEngine::for_client(std::shared_ptr<TlsCont
   SSL_set_bio(self->ssl_, self->in_, self->out_);
   bool named = false;
   if (is_address(host)) {
-    named = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(self->ssl_), host.c_str()) == 1;  // SNI takes names only
+    named =
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(self->ssl_), host.c_str()) == 1;  // SNI takes names only
   } else {
     SSL_set_hostflags(self->ssl_, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    named = SSL_set1_host(self->ssl_, host.c_str()) == 1 && SSL_set_tlsext_host_name(self->ssl_, host.c_str()) == 1;
+    named = SSL_set1_host(self->ssl_, host.c_str()) == 1 &&
+            SSL_set_tlsext_host_name(self->ssl_, host.c_str()) == 1;
   }
   if (!named) return fail(fmt::format("{} is no name that TLS can verify", host));
   SSL_set_connect_state(self->ssl_);
@@ -83,7 +91,9 @@ Result<std::unique_ptr<TlsEngine>> TlsEngine::for_client(std::shared_ptr<TlsCont
   return self;
 }
 
-TlsEngine::~TlsEngine() { SSL_free(ssl_); }
+TlsEngine::~TlsEngine() {
+  SSL_free(ssl_);
+}
 
 TlsEngine::State TlsEngine::feed(std::string_view wire, std::string& plain) {
   while (!wire.empty() && state_ != State::failed) {
@@ -169,7 +179,8 @@ TlsEngine::State TlsEngine::broken(std::string_view what) {
   state_ = State::failed;
   long verdict = SSL_get_verify_result(ssl_);
   if (verdict != X509_V_OK) {
-    fault_ = fmt::format("the certificate of {} is not accepted: {}", host_, X509_verify_cert_error_string(verdict));
+    fault_ = fmt::format("the certificate of {} is not accepted: {}", host_,
+                         X509_verify_cert_error_string(verdict));
     ERR_clear_error();
   } else {
     fault_ = fmt::format("{}: {}", what, last_error());

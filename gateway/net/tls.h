@@ -1,8 +1,8 @@
 // TLS towards servers: OpenSSL over memory BIOs, so that the bytes go through the same streams as without it.
 //
-// A TlsContext is shared by all connections of one server; a TlsEngine belongs to one connection and lives as long as
-// it. Neither knows sockets, loops or clocks; nothing here calls back. TLS 1.2 or newer, the server's certificate is
-// always verified, and its name with it (RFC 9110 4.3.4).
+// A TlsContext is shared by all connections of one server; a TlsEngine belongs to one connection and lives as
+// long as it. Neither knows sockets, loops or clocks; nothing here calls back. TLS 1.2 or newer, the server's
+// certificate is always verified, and its name with it (RFC 9110 4.3.4).
 #pragma once
 
 #include <memory>
@@ -41,7 +41,8 @@ class TlsEngine {
   enum class State { handshake, open, closed, failed };
 
   // `host` is a DNS name or an IP address: what the certificate must be made out to.
-  static Result<std::unique_ptr<TlsEngine>> for_client(std::shared_ptr<TlsContext> context, const std::string& host);
+  static Result<std::unique_ptr<TlsEngine>> for_client(std::shared_ptr<TlsContext> context,
+                                                       const std::string& host);
   ~TlsEngine();
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
@@ -67,7 +68,7 @@ class TlsEngine {
 
   std::shared_ptr<TlsContext> context_;
   ssl_st* ssl_ = nullptr;
-  bio_st* in_ = nullptr;   // owned by ssl_
+  bio_st* in_ = nullptr;  // owned by ssl_
   bio_st* out_ = nullptr;
   std::string host_;
   std::string waiting_;  // plain text of before the handshake

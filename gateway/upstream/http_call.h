@@ -1,5 +1,6 @@
-// One client request on its way to an HTTP server. Owned by its caller (an exchange); the upstream's queues and tables
-// hold plain pointers, which the call removes when it dies. It owns its POST and the response it reads.
+// One client request on its way to an HTTP server. Owned by its caller (an exchange); the upstream's queues
+// and tables hold plain pointers, which the call removes when it dies. It owns its POST and the response it
+// reads.
 #pragma once
 
 #include <chrono>
@@ -28,17 +29,17 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
 
   // From here on for the upstream.
   core::CallRequest request;
-  std::string group;               // key of the group it belongs to
-  int64_t id = 0;                  // the id the server knows
+  std::string group;                       // key of the group it belongs to
+  int64_t id = 0;                          // the id the server knows
   std::unique_ptr<HttpMessages> messages;  // while something is under way
-  bool sent = false;               // the server may know of it
-  bool repeated = false;           // was sent again after its session was lost
-  bool acknowledged = false;       // a listen
-  bool parked = false;             // takes no place in flight
-  uint32_t failures = 0;           // in a row: of resuming, or of listening again
-  std::string last_event_id;       // of a legacy stream
+  bool sent = false;                       // the server may know of it
+  bool repeated = false;                   // was sent again after its session was lost
+  bool acknowledged = false;               // a listen
+  bool parked = false;                     // takes no place in flight
+  uint32_t failures = 0;                   // in a row: of resuming, or of listening again
+  std::string last_event_id;               // of a legacy stream
   std::chrono::milliseconds retry{1000};
-  net::Timer timer;                // before resuming or listening again
+  net::Timer timer;  // before resuming or listening again
   bool counts() const { return !is_listen() && !parked; }
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 

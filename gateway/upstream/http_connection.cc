@@ -20,7 +20,8 @@ constexpr milliseconds kLongestIdle{60000};
 HttpConnection::HttpConnection(net::Loop& loop, const HttpUrl& url, const http::ResponseLimits& limits)
     : loop_(loop), url_(url), parser_(limits), handshake_limit_(loop), idle_limit_(kIdleGuess) {}
 
-void HttpConnection::connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls, milliseconds limit) {
+void HttpConnection::connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls,
+                             milliseconds limit) {
   tls_context_ = std::move(tls);
   deadline_ = loop_.now() + limit;
   auto done = [this](net::Connector::Connected connected) { tcp_connected(std::move(connected)); };
@@ -33,7 +34,8 @@ void HttpConnection::tcp_connected(net::Connector::Connected connected) {
   retire(loop_, std::move(connector_));
   if (!connected) {
     const net::ConnectFailure& failure = connected.error();
-    return fail(failure.timed_out ? EndReason::timeout_connect : EndReason::upstream_unreachable, failure.text);
+    return fail(failure.timed_out ? EndReason::timeout_connect : EndReason::upstream_unreachable,
+                failure.text);
   }
   stream_ = std::move(*connected);
   stream_->set_owner(this);
@@ -71,6 +73,7 @@ void HttpConnection::close() {
   owner_ = nullptr;
   lost_ = nullptr;
   handshake_limit_.stop();
+  if (connector_) connector_->stop();
   retire(loop_, std::move(connector_));
   if (stream_) stream_->close();
 }
@@ -123,7 +126,8 @@ void HttpConnection::on_end(int error) {
     parser_.finish();
     return read_response();
   }
-  std::string text = error == 0 ? "closed the connection" : fmt::format("broke the connection: {}", strerror(-error));
+  std::string text =
+      error == 0 ? "closed the connection" : fmt::format("broke the connection: {}", strerror(-error));
   if (busy_ && error == 0 && tls_) text = "ended the TLS connection without saying so";
   fail(EndReason::upstream_unreachable, std::move(text));
 }
@@ -151,8 +155,10 @@ void HttpConnection::read_response() {
         keep_alive_ = !ended_ && parser_.info().keep_alive && stream_->backlog() == 0;
         return owner_->on_response_complete();
       case http::ResponseParser::Next::failed: {
-        if (ended_) return fail(EndReason::upstream_unreachable, "closed the connection in the middle of a call");
-        return fail(EndReason::upstream_protocol, "sent a response that is not valid HTTP: " + parser_.fault());
+        if (ended_)
+          return fail(EndReason::upstream_unreachable, "closed the connection in the middle of a call");
+        return fail(EndReason::upstream_protocol,
+                    "sent a response that is not valid HTTP: " + parser_.fault());
       }
     }
   }

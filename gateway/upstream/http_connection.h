@@ -1,8 +1,9 @@
-// One connection to an HTTP server: it connects, says one request at a time and reads its response (RFC 9112).
+// One connection to an HTTP server: it connects, says one request at a time and reads its response (RFC
+// 9112).
 //
-// Owned by the transfer that uses it, or by the pool while it is idle. Its owner may close() it in any callback and
-// must free it at the end of the turn (retire()). Nothing is called after close(), nothing from inside start() and
-// send().
+// Owned by the transfer that uses it, or by the pool while it is idle. Its owner may close() it in any
+// callback and must free it at the end of the turn (retire()). Nothing is called after close(), nothing from
+// inside start() and send().
 #pragma once
 
 #include <chrono>
@@ -58,7 +59,8 @@ class HttpConnection final : public net::StreamOwner {
 
   void set_owner(HttpConnectionOwner* owner) { owner_ = owner; }
   // `tls` is null for plain HTTP, `resolver` for a Unix socket.
-  void connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls, std::chrono::milliseconds limit);
+  void connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls,
+               std::chrono::milliseconds limit);
   void send(std::string head, std::string body);
   // The response's body is a stream: no limit as a whole.
   void unlimited_body() { parser_.unlimited_body(); }
@@ -101,10 +103,10 @@ class HttpConnection final : public net::StreamOwner {
   std::chrono::milliseconds idle_limit_;
   uint64_t sent_before_ = 0;  // what went out on it before this request
   bool tls_ready_ = false;
-  bool busy_ = false;         // between send() and the end of the response
+  bool busy_ = false;  // between send() and the end of the response
   bool drained_told_ = false;
   bool keep_alive_ = false;
-  bool ended_ = false;        // the other side says nothing more
+  bool ended_ = false;  // the other side says nothing more
   bool closed_ = false;
 };
 

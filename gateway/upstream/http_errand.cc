@@ -13,7 +13,8 @@ constexpr size_t kMostErrands = 4096;
 
 HttpErrand::HttpErrand(HttpErrands& home, ErrandPlan plan)
     : home_(home), plan_(std::move(plan)), limit_(home.pool_.loop()) {
-  messages_ = std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
+  messages_ =
+      std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
   limit_.start(plan_.limit, [this] {
     MessagesEnd late;
     late.kind = MessagesEnd::Kind::failed;
@@ -46,9 +47,11 @@ void HttpErrand::on_message(HttpMessages& from, mcp::Message message) {
     if (plan_.other) plan_.other(std::move(message));
     return;
   }
-  if (answer_ || plan_.id == 0) return;
+  if (plan_.id == 0) return from.distrust();
+  if (answer_) return;
   bool named = message.has(mcp::Field::id) && message.raw(mcp::Field::id) != "null";
-  if (named && mcp::canonical_id(message.raw(mcp::Field::id)) != fmt::format("n:{}", plan_.id)) return from.distrust();
+  if (named && mcp::canonical_id(message.raw(mcp::Field::id)) != fmt::format("n:{}", plan_.id))
+    return from.distrust();
   answer_ = std::move(message);
   if (!from.is_stream()) return;  // its end comes at once
   MessagesEnd end;
@@ -58,7 +61,9 @@ void HttpErrand::on_message(HttpMessages& from, mcp::Message message) {
   finish(std::move(answer_), end);
 }
 
-void HttpErrand::on_messages_end(HttpMessages&, const MessagesEnd& end) { finish(std::move(answer_), end); }
+void HttpErrand::on_messages_end(HttpMessages&, const MessagesEnd& end) {
+  finish(std::move(answer_), end);
+}
 
 void HttpErrand::finish(std::optional<mcp::Message> answer, const MessagesEnd& end) {
   limit_.stop();
@@ -84,7 +89,8 @@ void HttpErrands::run(ErrandPlan plan) {
 }
 
 void HttpErrands::over(HttpErrand& errand) {
-  auto found = std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
+  auto found =
+      std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
   if (found == errands_.end()) return;
   retire(pool_.loop(), std::move(*found));
   errands_.erase(found);

@@ -1,5 +1,6 @@
-// Requests that Lineward itself sends to an HTTP server, or that nobody waits for: the handshake, notifications, answers
-// to a server's questions, cancels, the end of a session. Each is one POST or DELETE with a limit in time.
+// Requests that Lineward itself sends to an HTTP server, or that nobody waits for: the handshake,
+// notifications, answers to a server's questions, cancels, the end of a session. Each is one POST or DELETE
+// with a limit in time.
 //
 // HttpErrands owns those under way and belongs to the upstream; an errand is freed when it is over.
 #pragma once
@@ -52,7 +53,8 @@ class HttpErrand final : public MessagesOwner {
 
 class HttpErrands {
  public:
-  HttpErrands(HttpPool& pool, uint64_t max_message_bytes) : pool_(pool), max_message_bytes_(max_message_bytes) {}
+  HttpErrands(HttpPool& pool, uint64_t max_message_bytes)
+      : pool_(pool), max_message_bytes_(max_message_bytes) {}
   ~HttpErrands() { drop_all(); }
 
   // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.

@@ -23,13 +23,29 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 
 // Ours alone: they frame the message, belong to one connection, or must say what the body says.
 bool is_reserved(std::string_view name) {
-  static constexpr std::array<std::string_view, 20> kNames{
-      "Content-Length", "Transfer-Encoding", "Connection",       "Keep-Alive",      "TE",           "Trailer",
-      "Upgrade",        "HTTP2-Settings",    "Proxy-Connection", "Expect",          "Host",         "Content-Type",
-      "Accept",         "Accept-Encoding",   "Content-Encoding", "Last-Event-ID",   "Range",        "MCP-Protocol-Version",
-      "Mcp-Session-Id", "Proxy-Authorization"};
+  static constexpr std::array<std::string_view, 20> kNames{"Content-Length",
+                                                           "Transfer-Encoding",
+                                                           "Connection",
+                                                           "Keep-Alive",
+                                                           "TE",
+                                                           "Trailer",
+                                                           "Upgrade",
+                                                           "HTTP2-Settings",
+                                                           "Proxy-Connection",
+                                                           "Expect",
+                                                           "Host",
+                                                           "Content-Type",
+                                                           "Accept",
+                                                           "Accept-Encoding",
+                                                           "Content-Encoding",
+                                                           "Last-Event-ID",
+                                                           "Range",
+                                                           "MCP-Protocol-Version",
+                                                           "Mcp-Session-Id",
+                                                           "Proxy-Authorization"};
   if (starts_with(name, "Mcp-")) return true;
-  return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view one) { return equals_ignoring_case(one, name); });
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view one) { return equals_ignoring_case(one, name); });
 }
 
 void set(Headers& headers, std::string_view name, std::string_view value) {
@@ -61,7 +77,9 @@ Headers base_headers(const config::Server& server, HttpVerb verb) {
 
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client) {
   Headers headers;
-  for (const auto& [name, value] : client) {
+  for (const auto& header : client) {
+    const std::string& name = header.first;
+    const std::string& value = header.second;
     if (is_reserved(name)) continue;
     bool named = std::any_of(server.forward_headers.begin(), server.forward_headers.end(),
                              [&](const std::string& one) { return equals_ignoring_case(one, name); });
@@ -95,7 +113,8 @@ void add_session_headers(Headers& headers, const std::string& session_id, const 
 }
 
 void add_all(Headers& headers, const Headers& more) {
-  for (const auto& header : more) set(headers, header.name, header.value);
+  for (const auto& header : more)
+    set(headers, header.name, header.value);
 }
 
 }  // namespace lineward::upstream

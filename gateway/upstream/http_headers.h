@@ -1,5 +1,5 @@
-// The headers of requests to HTTP servers (BEHAVIOUR 11; 2026-07-28 streamable HTTP, "Request Metadata"; 2025-11-25
-// transports, "Session Management"). Pure functions.
+// The headers of requests to HTTP servers (BEHAVIOUR 11; 2026-07-28 streamable HTTP, "Request Metadata";
+// 2025-11-25 transports, "Session Management"). Pure functions.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ enum class HttpVerb : uint8_t { post, get, remove };
 
 // What stands on every request: what we accept, who we are, the server's configured headers.
 Headers base_headers(const config::Server& server, HttpVerb verb);
-// What of a client's headers goes on: what `forward_headers` names, but never framing, hop-by-hop or MCP headers.
+// What of a client's headers goes on: what `forward_headers` names, but never framing, hop-by-hop or MCP
+// headers.
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client);
 // The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client);

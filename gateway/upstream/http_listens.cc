@@ -16,9 +16,13 @@ using mcp::Method;
 constexpr size_t kMostUris = 1000;  // in one listen
 
 // Does a listen's filter ask for this type of list?
-bool asked(std::string_view filter, std::string_view name) { return json::member(filter, name) == "true"; }
+bool asked(std::string_view filter, std::string_view name) {
+  return json::member(filter, name) == "true";
+}
 
-std::string uri_params(const std::string& uri) { return fmt::format(R"({{"uri":{}}})", json::quote(uri)); }
+std::string uri_params(const std::string& uri) {
+  return fmt::format(R"({{"uri":{}}})", json::quote(uri));
+}
 
 }  // namespace
 
@@ -79,10 +83,12 @@ void HttpListens::acknowledge(Listen& listen) {
   if (listen.resources) add(R"("resourcesListChanged":true)");
   if (!listen.granted.empty()) {
     std::string uris;
-    for (const auto& uri : listen.granted) uris += (uris.empty() ? "" : ",") + json::quote(uri);
+    for (const auto& uri : listen.granted)
+      uris += (uris.empty() ? "" : ",") + json::quote(uri);
     add(R"("resourceSubscriptions":[)" + uris + "]");
   }
-  send(listen, "notifications/subscriptions/acknowledged", fmt::format(R"("notifications":{{{}}})", honoured));
+  send(listen, "notifications/subscriptions/acknowledged",
+       fmt::format(R"("notifications":{{{}}})", honoured));
 }
 
 // The subscription id is put in by the exchange, which knows the client's.
@@ -128,7 +134,8 @@ bool HttpListens::notify(const mcp::Message& notification) {
 }
 
 void HttpListens::close(ListenCall& call, ListenServer* server) {
-  auto found = std::find_if(listens_.begin(), listens_.end(), [&](const auto& l) { return l->call == &call; });
+  auto found =
+      std::find_if(listens_.begin(), listens_.end(), [&](const auto& l) { return l->call == &call; });
   if (found == listens_.end()) return;
   std::set<std::string> granted = std::move((*found)->granted);
   listens_.erase(found);
@@ -136,7 +143,8 @@ void HttpListens::close(ListenCall& call, ListenServer* server) {
     auto one = subscribed_.find(uri);
     if (one == subscribed_.end()) continue;
     subscribed_.erase(one);
-    if (subscribed_.count(uri) == 0 && server != nullptr) server->send_own("resources/unsubscribe", uri_params(uri), nullptr);
+    if (subscribed_.count(uri) == 0 && server != nullptr)
+      server->send_own("resources/unsubscribe", uri_params(uri), nullptr);
   }
 }
 
@@ -168,7 +176,8 @@ void HttpListens::restore(ListenServer& server) {
 
 std::vector<ListenCall*> HttpListens::calls() const {
   std::vector<ListenCall*> out;
-  for (const auto& listen : listens_) out.push_back(listen->call);
+  for (const auto& listen : listens_)
+    out.push_back(listen->call);
   return out;
 }
 

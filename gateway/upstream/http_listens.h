@@ -1,8 +1,9 @@
-// Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per URI, and
-// from its list_changed notifications (BEHAVIOUR 6 and 9). Knows no transport: what it needs of calls and of the
-// server stands in two small interfaces.
+// Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per
+// URI, and from its list_changed notifications (BEHAVIOUR 6 and 9). Knows no transport: what it needs of
+// calls and of the server stands in two small interfaces.
 //
-// One per group of modern clients on a legacy server; holds its listens as plain calls, which leave through close().
+// One per group of modern clients on a legacy server; holds its listens as plain calls, which leave through
+// close().
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,8 @@ class HttpListens {
   HttpListens& operator=(const HttpListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
-  // A listen, on a server that is ready: subscribes what is not subscribed yet, acknowledges what was granted.
+  // A listen, on a server that is ready: subscribes what is not subscribed yet, acknowledges what was
+  // granted.
   void open(ListenCall& call, ListenServer& server);
   // The call is over, whoever ended it. `server` may be null.
   void close(ListenCall& call, ListenServer* server);
@@ -78,7 +80,7 @@ class HttpListens {
   static void send(Listen& listen, std::string_view method, std::string_view params_members);
 
   std::vector<std::unique_ptr<Listen>> listens_;
-  std::multiset<std::string> subscribed_;  // once per listen that was granted it
+  std::multiset<std::string> subscribed_;                       // once per listen that was granted it
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of this generation of the server
 };
 

@@ -13,7 +13,9 @@ bool media_type_is(std::string_view value, std::string_view type) {
   return http::equals_ignoring_case(http::trim_white_space(value.substr(0, value.find(';'))), type);
 }
 
-bool is_success(int status) { return status >= 200 && status < 300; }
+bool is_success(int status) {
+  return status >= 200 && status < 300;
+}
 
 // A short media type is safe to show; anything else is not.
 std::string shown_type(std::string_view value) {
@@ -31,18 +33,21 @@ HttpFault fault_of_status(int status) {
     case 429: return {EndReason::rate_limited, "limits the rate of requests (429)", false};
     case 502:
     case 503:
-    case 504: return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
+    case 504:
+      return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
     default: break;
   }
   if (status >= 300 && status < 400) {
-    return {EndReason::upstream_protocol, fmt::format("answered with a redirect ({}), which is not followed", status), false};
+    return {EndReason::upstream_protocol,
+            fmt::format("answered with a redirect ({}), which is not followed", status), false};
   }
   return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status), false};
 }
 
 }  // namespace
 
-HttpMessages::HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes, MessagesOwner& owner)
+HttpMessages::HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes,
+                           MessagesOwner& owner)
     : pool_(pool), max_message_bytes_(max_message_bytes), owner_(&owner) {
   transfer_ = std::make_unique<HttpTransfer>(pool, std::move(request), *this);
 }
@@ -68,11 +73,13 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   }
   json_ = media_type_is(type, "application/json");
   if (is_success(status_) && media_type_is(type, "text/event-stream")) {
-    sse_ = std::make_unique<http::SseParser>(
-        http::SseLimits{static_cast<size_t>(max_message_bytes_) + 64, static_cast<size_t>(max_message_bytes_)});
+    sse_ = std::make_unique<http::SseParser>(http::SseLimits{static_cast<size_t>(max_message_bytes_) + 64,
+                                                             static_cast<size_t>(max_message_bytes_)});
     transfer_->unlimited_body();
-  } else if (is_success(status_) && status_ != 202 && status_ != 204 && !json_ && info.headers.get("Content-Length") != "0") {
-    return fail(EndReason::upstream_protocol, fmt::format("answered with {}, not with MCP", shown_type(type)));
+  } else if (is_success(status_) && status_ != 202 && status_ != 204 && !json_ &&
+             info.headers.get("Content-Length") != "0") {
+    return fail(EndReason::upstream_protocol,
+                fmt::format("answered with {}, not with MCP", shown_type(type)));
   }
   owner_->on_messages_open(*this, info);
 }
@@ -91,8 +98,9 @@ void HttpMessages::read_events() {
     switch (sse_->next()) {
       case http::SseParser::Next::need_more: return;
       case http::SseParser::Next::failed:
-        return fail(EndReason::upstream_protocol, fmt::format("sent a message of more than {} bytes (limits.maxMessageBytes)",
-                                                              max_message_bytes_));
+        return fail(
+            EndReason::upstream_protocol,
+            fmt::format("sent a message of more than {} bytes (limits.maxMessageBytes)", max_message_bytes_));
       case http::SseParser::Next::event: break;
     }
     http::SseEvent event = sse_->take_event();

@@ -1,7 +1,8 @@
-// One HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events (2026-07-28
-// and 2025-11-25 streamable HTTP). Judges what is no MCP; knows neither eras nor ids.
+// One HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events
+// (2026-07-28 and 2025-11-25 streamable HTTP). Judges what is no MCP; knows neither eras nor ids.
 //
-// Owned by a call, an errand or a session, which may close() it in any callback and frees it at the end of the turn.
+// Owned by a call, an errand or a session, which may close() it in any callback and frees it at the end of
+// the turn.
 #pragma once
 
 #include <chrono>
@@ -23,8 +24,8 @@ struct MessagesEnd {
     failed     // broken, or no MCP
   };
   Kind kind = Kind::complete;
-  int status = 0;        // 0: no response
-  HttpFault fault;       // of `refused` and `failed`
+  int status = 0;   // 0: no response
+  HttpFault fault;  // of `refused` and `failed`
   bool is_stream = false;
 };
 
@@ -32,7 +33,7 @@ class HttpMessages;
 
 class MessagesOwner {
  public:
-  virtual void on_messages_sent(HttpMessages&) {}     // as HttpTransferOwner's
+  virtual void on_messages_sent(HttpMessages&) {}  // as HttpTransferOwner's
   virtual void on_messages_drained(HttpMessages&) {}
   virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
   virtual void on_message(HttpMessages& from, mcp::Message message) = 0;

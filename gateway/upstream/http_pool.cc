@@ -30,7 +30,8 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 
 }  // namespace
 
-// ---- one transfer ---------------------------------------------------------------------------------------------------
+// ---- one transfer
+// ---------------------------------------------------------------------------------------------------
 
 HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner)
     : pool_(pool), request_(std::move(request)), owner_(&owner) {
@@ -127,9 +128,11 @@ void HttpTransfer::end_quietly() {
   pool_.finished(*this);
 }
 
-// ---- the pool -------------------------------------------------------------------------------------------------------
+// ---- the pool
+// -------------------------------------------------------------------------------------------------------
 
-HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls, PoolOptions options)
+HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls,
+                   PoolOptions options)
     : loop_(loop), url_(url), tls_(std::move(tls)), options_(std::move(options)), sweeper_(loop) {
   if (url.unix_path.empty()) resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port);
   refreshed_ = loop.now();
@@ -214,7 +217,8 @@ void HttpPool::sweep() {
 
 // Connections to an address that its name no longer has are not used again.
 void HttpPool::refresh_addresses() {
-  if (!resolver_ || refreshing_ || loop_.now() - refreshed_ < kRefreshEvery || !resolver_->known().empty()) return;
+  if (!resolver_ || refreshing_ || loop_.now() - refreshed_ < kRefreshEvery || !resolver_->known().empty())
+    return;
   refreshing_ = true;
   resolver_->ask([this](const Result<net::Addresses>& answer) {
     refreshing_ = false;
@@ -227,22 +231,28 @@ void HttpPool::refresh_addresses() {
       });
       if (!there) gone.push_back(entry.connection.get());
     }
-    for (const HttpConnection* connection : gone) drop(*connection);
+    for (const HttpConnection* connection : gone)
+      drop(*connection);
   });
 }
 
-void HttpPool::let_finish(std::unique_ptr<HttpTransfer> transfer) { finishing_.push_back(std::move(transfer)); }
+void HttpPool::let_finish(std::unique_ptr<HttpTransfer> transfer) {
+  finishing_.push_back(std::move(transfer));
+}
 
 void HttpPool::finished(HttpTransfer& transfer) {
-  auto found = std::find_if(finishing_.begin(), finishing_.end(), [&](const auto& t) { return t.get() == &transfer; });
+  auto found =
+      std::find_if(finishing_.begin(), finishing_.end(), [&](const auto& t) { return t.get() == &transfer; });
   if (found == finishing_.end()) return;
   retire(loop_, std::move(*found));
   finishing_.erase(found);
 }
 
 std::string HttpPool::render_head(const HttpRequest& request) const {
-  std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, url_.target, url_.host_header);
-  for (const http::OutHeader& header : request.headers) append_header(out, header.name, header.value);
+  std::string out =
+      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, url_.target, url_.host_header);
+  for (const http::OutHeader& header : request.headers)
+    append_header(out, header.name, header.value);
   if (request.method == "POST") out += fmt::format("Content-Length: {}\r\n", request.body.size());
   out += "\r\n";
   return out;

@@ -1,5 +1,6 @@
-// The connections to one HTTP server: those that carry a request belong to its transfer, the idle ones wait here to
-// be used again. A connection that was cut, half read, or on which anything unexpected came is never used again.
+// The connections to one HTTP server: those that carry a request belong to its transfer, the idle ones wait
+// here to be used again. A connection that was cut, half read, or on which anything unexpected came is never
+// used again.
 //
 // One per HTTP upstream, which owns it; transfers hold a reference and die before it.
 #pragma once
@@ -39,7 +40,8 @@ class HttpTransferOwner {
 
 class HttpPool;
 
-// One request and its response. Its owner may close() it in any callback, and frees it at the end of the turn.
+// One request and its response. Its owner may close() it in any callback, and frees it at the end of the
+// turn.
 class HttpTransfer final : public HttpConnectionOwner {
  public:
   HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner);
@@ -53,8 +55,8 @@ class HttpTransfer final : public HttpConnectionOwner {
   void distrust() { trusted_ = false; }
   // Gives up: its connection is closed at once. Nothing is called any more.
   void close();
-  // Lets the rest of the response come, so that the connection can be used again; not for long, and not much of it.
-  // The owner hears nothing any more.
+  // Lets the rest of the response come, so that the connection can be used again; not for long, and not much
+  // of it. The owner hears nothing any more.
   static void finish_quietly(std::unique_ptr<HttpTransfer> transfer);
 
  private:
@@ -75,7 +77,7 @@ class HttpTransfer final : public HttpConnectionOwner {
   bool sent_ = false;
   bool closed_ = false;
   bool trusted_ = true;
-  bool quiet_ = false;      // nobody wants the rest
+  bool quiet_ = false;  // nobody wants the rest
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -30,8 +30,8 @@ bool is_session_id(std::string_view id) {
 
 }  // namespace
 
-HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner,
-                         std::string group)
+HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server,
+                         SessionOwner& owner, std::string group)
     : loop_(pool.loop()),
       pool_(pool),
       errands_(errands),
@@ -52,7 +52,8 @@ Headers HttpSession::headers(HttpVerb verb) const {
   return out;
 }
 
-// ---- the handshake --------------------------------------------------------------------------------------------------
+// ---- the handshake
+// --------------------------------------------------------------------------------------------------
 
 void HttpSession::initialize(std::string_view params) {
   state_ = State::opening;
@@ -121,14 +122,15 @@ bool HttpSession::takes(const HttpCall& call) const {
   return !stream_pending_ || !mcp::may_ask(call.request.method);
 }
 
-// ---- what goes out --------------------------------------------------------------------------------------------------
+// ---- what goes out
+// --------------------------------------------------------------------------------------------------
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
   ErrandPlan plan;
   plan.id = owner_.next_id();
   plan.request = {"POST", headers(HttpVerb::post),
-                  fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", plan.id, json::quote(method),
-                              params)};
+                  fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", plan.id,
+                              json::quote(method), params)};
   plan.limit = server_.timeouts.request;
   plan.other = [this, alive = alive_](mcp::Message message) {
     if (*alive) handle(std::move(message), nullptr);
@@ -136,7 +138,8 @@ void HttpSession::send_own(std::string_view method, std::string_view params, Own
   plan.done = [this, alive = alive_, answered](std::optional<mcp::Message> answer, const MessagesEnd& end) {
     if (!*alive || check_lost(end) || !answered) return;
     if (!answer) {
-      auto refusal = mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})");
+      auto refusal =
+          mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})");
       if (refusal) answered(*refusal);
       return;
     }
@@ -194,12 +197,14 @@ void HttpSession::end() {
   state_ = State::lost;
 }
 
-// ---- the GET stream -------------------------------------------------------------------------------------------------
+// ---- the GET stream
+// -------------------------------------------------------------------------------------------------
 
 void HttpSession::open_stream() {
   HttpRequest request{"GET", headers(HttpVerb::get), {}};
   if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
-  stream_ = std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
+  stream_ =
+      std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
   stream_pending_ = !stream_was_open_;
   if (stream_pending_) stream_timer_.start(kStreamPatience, [this] { stream_settled(); });
 }
@@ -221,7 +226,9 @@ void HttpSession::on_messages_open(HttpMessages& from, const http::ResponseInfo&
   stream_settled();
 }
 
-void HttpSession::on_message(HttpMessages&, mcp::Message message) { handle(std::move(message), nullptr); }
+void HttpSession::on_message(HttpMessages&, mcp::Message message) {
+  handle(std::move(message), nullptr);
+}
 
 void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
@@ -238,9 +245,12 @@ void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   reopen_stream(std::max(backoff_, retry_));
 }
 
-// ---- what the server says -------------------------------------------------------------------------------------------
+// ---- what the server says
+// -------------------------------------------------------------------------------------------
 
-void HttpSession::from_call(HttpCall& call, mcp::Message message) { handle(std::move(message), &call); }
+void HttpSession::from_call(HttpCall& call, mcp::Message message) {
+  handle(std::move(message), &call);
+}
 
 void HttpSession::handle(mcp::Message message, HttpCall* call) {
   bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;

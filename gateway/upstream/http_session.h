@@ -1,8 +1,9 @@
-// One session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the handshake, the
-// id that the server gave it, the GET stream on which the server speaks by itself, and its end. Servers without
-// sessions have one too, with no id.
+// One session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
+// handshake, the id that the server gave it, the GET stream on which the server speaks by itself, and its
+// end. Servers without sessions have one too, with no id.
 //
-// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls belong to others.
+// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls belong to
+// others.
 #pragma once
 
 #include <chrono>
@@ -28,7 +29,8 @@ class SessionOwner {
   virtual void on_session_lost(HttpSession& session) = 0;
   // It may take calls that it did not take before.
   virtual void on_session_free(HttpSession& session) = 0;
-  // A server's request, or a notification that names no call. `call`: on whose stream it came; null: the GET stream.
+  // A server's request, or a notification that names no call. `call`: on whose stream it came; null: the GET
+  // stream.
   virtual void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) = 0;
   // A response, or progress, that came on another stream than its call's.
   virtual void on_session_stray(HttpSession& session, mcp::Message message) = 0;
@@ -41,7 +43,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
  public:
   enum class State : uint8_t { fresh, opening, ready, lost };
 
-  HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner, std::string group);
+  HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner,
+              std::string group);
   ~HttpSession();
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
@@ -101,11 +104,11 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   std::string initialize_result_;
   mcp::LegacyServer legacy_server_;
   Headers forwarded_;
-  int level_ = 8;                  // the lowest log level asked for; 8: none yet
+  int level_ = 8;  // the lowest log level asked for; 8: none yet
   bool initialized_sent_ = false;
-  bool settling_ = false;          // notifications/initialized is not accepted yet
+  bool settling_ = false;  // notifications/initialized is not accepted yet
   std::unique_ptr<HttpMessages> stream_;
-  bool stream_pending_ = false;    // asked for, not there yet
+  bool stream_pending_ = false;  // asked for, not there yet
   bool stream_was_open_ = false;
   std::string last_event_id_;
   std::chrono::milliseconds retry_{1000};

@@ -22,7 +22,9 @@ constexpr milliseconds kReapEvery{5000};
 constexpr milliseconds kStopLimit{3000};
 constexpr size_t kMostSessions = 10000;  // with one server
 
-core::Failure stopping() { return {EndReason::cancelled_drain, "the gateway is stopping"}; }
+core::Failure stopping() {
+  return {EndReason::cancelled_drain, "the gateway is stopping"};
+}
 
 // An Implementation object: name and version are what people want to see.
 std::string describe(std::string_view implementation) {
@@ -65,12 +67,14 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
 
 HttpUpstream::~HttpUpstream() {
   *alive_ = false;
-  for (auto& farewell : farewells_) farewell->messages->close();
+  for (auto& farewell : farewells_)
+    farewell->messages->close();
   groups_.clear();
   errands_->drop_all();
 }
 
-// ---- the era --------------------------------------------------------------------------------------------------------
+// ---- the era
+// --------------------------------------------------------------------------------------------------------
 
 void HttpUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
@@ -96,7 +100,8 @@ void HttpUpstream::probe() {
   plan.id = next_id();
   plan.request.body = mcp::discover_request(plan.id);
   plan.request.headers = base_headers(server_, HttpVerb::post);
-  if (auto message = mcp::Message::parse(plan.request.body)) add_modern_headers(plan.request.headers, *message, {});
+  if (auto message = mcp::Message::parse(plan.request.body))
+    add_modern_headers(plan.request.headers, *message, {});
   plan.limit = server_.timeouts.startup;
   plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
     if (*alive) on_discover(std::move(answer), end);
@@ -104,8 +109,8 @@ void HttpUpstream::probe() {
   errands_->run(std::move(plan));
 }
 
-// BEHAVIOUR 8: a result or a −32022 that names a version we speak is modern; any other answer of a server that works
-// and lets us in is legacy; what says nothing about MCP decides nothing.
+// BEHAVIOUR 8: a result or a −32022 that names a version we speak is modern; any other answer of a server
+// that works and lets us in is legacy; what says nothing about MCP decides nothing.
 void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end) {
   Verdict verdict;
   bool no_evidence = end.status < 200 || end.status == 401 || end.status == 403 || end.status == 408 ||
@@ -125,7 +130,8 @@ void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const Message
     for (const auto& version : verdict.versions) {
       if (mcp::find_revision(version)->era == mcp::Era::modern) verdict.era = mcp::Era::modern;
     }
-    if (answer->has(Field::result_meta_server_info)) verdict.server = describe(answer->raw(Field::result_meta_server_info));
+    if (answer->has(Field::result_meta_server_info))
+      verdict.server = describe(answer->raw(Field::result_meta_server_info));
   }
   if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
   decide(std::move(verdict));
@@ -169,14 +175,16 @@ std::optional<std::vector<std::string>> HttpUpstream::versions() const {
   return all;
 }
 
-// ---- calls on their way in ------------------------------------------------------------------------------------------
+// ---- calls on their way in
+// ------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest request,
-                                                                      core::CallOwner& owner) {
+                                                                       core::CallOwner& owner) {
   using Refusal = Unexpected<core::Failure>;
   if (stopping_) return Refusal{stopping()};
   if (!broken_.empty()) {
-    return Refusal{{EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
+    return Refusal{
+        {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
   }
   if (total_queued() >= server_.limits.max_queue) {
     return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
@@ -190,7 +198,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
       if (!*alive) return;
       std::deque<HttpCall*> waiting = undecided_;
       for (HttpCall* one : waiting) {
-        if (std::find(undecided_.begin(), undecided_.end(), one) != undecided_.end()) one->phase(core::CallPhase::starting);
+        if (std::find(undecided_.begin(), undecided_.end(), one) != undecided_.end())
+          one->phase(core::CallPhase::starting);
       }
       if (!undecided_.empty()) probe();
     });
@@ -239,7 +248,8 @@ void HttpUpstream::pump(Group& group) {
   while (!group.queue.empty()) {
     HttpCall& call = *group.queue.front();
     if (group.era == mcp::Era::legacy) {
-      if (group.session && group.session->state() == HttpSession::State::ready && handled_here(group, call)) continue;
+      if (group.session && group.session->state() == HttpSession::State::ready && handled_here(group, call))
+        continue;
       if (!session_takes(group, call)) break;
     }
     if (!call.is_listen() && in_flight_ >= server_.limits.max_in_flight) {
@@ -250,7 +260,8 @@ void HttpUpstream::pump(Group& group) {
     send(group, call);
   }
   std::deque<HttpCall*> left = group.queue;
-  for (HttpCall* call : left) call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
+  for (HttpCall* call : left)
+    call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
 }
 
 // Whether the session is there and may be given the first call that waits; sees to it that it will be.
@@ -258,11 +269,13 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session) {
     if (sessions() >= kMostSessions) {
-      fail_queue(group, {EndReason::queue_full, fmt::format("{} has {} sessions already", server_.name, kMostSessions)});
+      fail_queue(group, {EndReason::queue_full,
+                         fmt::format("{} has {} sessions already", server_.name, kMostSessions)});
       return false;
     }
     if (!first && !group.own_handshake) {
-      fail_queue(group, {EndReason::upstream_protocol, fmt::format("this session was never initialised by {}", server_.name)});
+      fail_queue(group, {EndReason::upstream_protocol,
+                         fmt::format("this session was never initialised by {}", server_.name)});
       return false;
     }
     group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key);
@@ -307,7 +320,8 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
   if (answer) {
     call.answer(std::move(*answer));
   } else {
-    call.fail({EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
+    call.fail(
+        {EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
   }
   return true;
 }
@@ -342,26 +356,18 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
       request.body = mcp::request_for_upstream(call.request.message, call.id);
     }
   }
-  call.messages = std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
+  call.messages =
+      std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
 }
 
-// ---- the end --------------------------------------------------------------------------------------------------------
+// ---- the end
+// --------------------------------------------------------------------------------------------------------
 
 void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
   std::deque<HttpCall*> queue;
   queue.swap(group.queue);
-  for (HttpCall* call : queue) call->fail(failure);
-}
-
-size_t HttpUpstream::total_queued() const {
-  size_t sum = undecided_.size();
-  for (const auto& [key, group] : groups_) sum += group->queue.size();
-  return sum;
-}
-
-size_t HttpUpstream::sessions() const {
-  return static_cast<size_t>(
-      std::count_if(groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->session != nullptr; }));
+  for (HttpCall* call : queue)
+    call->fail(failure);
 }
 
 void HttpUpstream::stop(std::function<void()> done) {
@@ -370,9 +376,11 @@ void HttpUpstream::stop(std::function<void()> done) {
   reaper_.stop();
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
-  for (HttpCall* call : waiting) call->fail(stopping());
+  for (HttpCall* call : waiting)
+    call->fail(stopping());
   std::vector<std::string> keys;
-  for (auto& entry : groups_) keys.push_back(entry.first);
+  for (auto& entry : groups_)
+    keys.push_back(entry.first);
   for (const auto& key : keys) {
     if (Group* group = find_group(key)) close_group(*group, "the gateway is stopping");
   }

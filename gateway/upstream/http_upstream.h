@@ -1,9 +1,9 @@
-// A server over Streamable HTTP as an upstream: its era, its groups of callers with the session of each, and the queue
-// before the limit of calls at once.
+// A server over Streamable HTTP as an upstream: its era, its groups of callers with the session of each, and
+// the queue before the limit of calls at once.
 //
 // Groups follow BEHAVIOUR 5 (isolation): a legacy client's session has a session of its own with the server,
-// initialised by that client's own `initialize`; modern clients share one on a legacy server by what they declare, and need
-// none on a modern one. A modern call is one POST; closing it is its cancel (BEHAVIOUR 3).
+// initialised by that client's own `initialize`; modern clients share one on a legacy server by what they
+// declare, and need none on a modern one. A modern call is one POST; closing it is its cancel (BEHAVIOUR 3).
 #pragma once
 
 #include <deque>
@@ -25,8 +25,8 @@ namespace lineward::upstream {
 
 class HttpUpstream final : public core::Upstream, public SessionOwner {
  public:
-  // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all the same
-  // fails every call.
+  // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
+  // the same fails every call.
   HttpUpstream(net::Loop& loop, const config::Server& server);
   ~HttpUpstream() override;
 
@@ -34,7 +34,8 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   void warm_up(std::function<void(const Verdict&)> ready);
 
   const std::string& name() const override { return server_.name; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request, core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+                                                           core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
@@ -55,14 +56,14 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   struct Group {
     std::string key;
     mcp::Era era = mcp::Era::modern;
-    bool own_handshake = false;        // Lineward initialises it, with these parameters
+    bool own_handshake = false;  // Lineward initialises it, with these parameters
     std::string initialize_params;
-    bool per_call = false;             // ends with its one call
+    bool per_call = false;              // ends with its one call
     core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<HttpSession> session;
-    HttpListens listens;                // of modern clients on a legacy server
+    HttpListens listens;  // of modern clients on a legacy server
     std::deque<HttpCall*> queue;
-    size_t calls = 0;                   // sent and not over
+    size_t calls = 0;  // sent and not over
     std::chrono::milliseconds last_used{0};
   };
   // A legacy call's stream that is closed as soon as the server was told of the cancel.
@@ -134,8 +135,8 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
-  std::deque<HttpCall*> undecided_;      // modern calls that wait for the verdict
-  std::map<int64_t, HttpCall*> calls_;   // sent, by the id the server knows
+  std::deque<HttpCall*> undecided_;     // modern calls that wait for the verdict
+  std::map<int64_t, HttpCall*> calls_;  // sent, by the id the server knows
   std::vector<std::unique_ptr<Farewell>> farewells_;
   net::Timer reaper_;
   net::Timer stop_limit_;

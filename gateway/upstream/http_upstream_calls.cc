@@ -17,7 +17,8 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A legacy call's stream is closed when the server was told of the cancel, and in any case by then (BEHAVIOUR 3).
+// A legacy call's stream is closed when the server was told of the cancel, and in any case by then (BEHAVIOUR
+// 3).
 constexpr milliseconds kFarewell{100};
 // Tries in a row that may come to nothing: to go on with a stream, and to listen again.
 constexpr uint32_t kResumes = 3;
@@ -34,10 +35,11 @@ std::optional<int64_t> own_id(std::string_view raw) {
   return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
 }
 
-// An error that answers a POST without naming its request, as servers do that could not read it: there is only one it
-// can mean.
+// An error that answers a POST without naming its request, as servers do that could not read it: there is
+// only one it can mean.
 bool names_nothing(const mcp::Message& message) {
-  return message.kind() == mcp::MessageKind::error && (!message.has(Field::id) || message.raw(Field::id) == "null");
+  return message.kind() == mcp::MessageKind::error &&
+         (!message.has(Field::id) || message.raw(Field::id) == "null");
 }
 
 // The error with an id, so that it can be given the client's.
@@ -50,7 +52,9 @@ mcp::Message with_some_id(mcp::Message message) {
 }
 
 // These statuses say what is wrong by themselves, whatever MCP stands in their body.
-bool speaks_for_itself(int status) { return status == 401 || status == 403 || status == 429; }
+bool speaks_for_itself(int status) {
+  return status == 401 || status == 403 || status == 429;
+}
 
 }  // namespace
 
@@ -72,9 +76,11 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
     return group->session->from_call(call, std::move(message));
   }
-  if (message.kind() == mcp::MessageKind::notification) return call_notification(call, group, std::move(message));
+  if (message.kind() == mcp::MessageKind::notification)
+    return call_notification(call, group, std::move(message));
   int status = from.status();
-  if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id())) return;  // its end tells
+  if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id()))
+    return;  // its end tells
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
   if (id != call.id && !names_nothing(message)) {
     from.distrust();
@@ -129,8 +135,8 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message answer) {
 void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
   Group* group = find_group(call.group);
   left(call);
-  if (group != nullptr && group->session && call.request.method == Method::initialize && !group->own_handshake &&
-      group->session->state() == HttpSession::State::opening) {
+  if (group != nullptr && group->session && call.request.method == Method::initialize &&
+      !group->own_handshake && group->session->state() == HttpSession::State::opening) {
     retire(loop_, std::move(group->session));
   }
   retire(loop_, std::move(call.messages));
@@ -149,14 +155,16 @@ void HttpUpstream::left(HttpCall& call) {
     if (group->per_call && group->calls == 0 && group->queue.empty()) {
       loop_.defer([this, alive = alive_, key = group->key] {
         Group* done = *alive ? find_group(key) : nullptr;
-        if (done != nullptr && done->calls == 0 && done->queue.empty()) close_group(*done, "served its one call");
+        if (done != nullptr && done->calls == 0 && done->queue.empty())
+          close_group(*done, "served its one call");
       });
     }
   }
   schedule_pump();
 }
 
-// ---- responses that end without the answer --------------------------------------------------------------------------
+// ---- responses that end without the answer
+// --------------------------------------------------------------------------
 
 void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   Group* group = find_group(call.group);
@@ -186,7 +194,8 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   }
   // A server that does not even know how a request looks may have become another one: ask it again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
-  if (changed && server_.protocol_era == config::Era::automatic && call.request.client_era == mcp::Era::modern) {
+  if (changed && server_.protocol_era == config::Era::automatic &&
+      call.request.client_era == mcp::Era::modern) {
     verdict_.known = false;
   }
   core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
@@ -200,12 +209,14 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
   if (refusal || lost_again) {
     if (end.status == 404) {
-      if (Group* group = find_group(call.group); group != nullptr && group->session && group->session->has_id()) {
+      if (Group* group = find_group(call.group);
+          group != nullptr && group->session && group->session->has_id()) {
         group->session->lost();
       }
     }
     return fail(call, {EndReason::upstream_unreachable,
-                       fmt::format("{} broke off its stream, and it could not be resumed: it {}", server_.name, end.fault.text)});
+                       fmt::format("{} broke off its stream, and it could not be resumed: it {}",
+                                   server_.name, end.fault.text)});
   }
   milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
   ++call.failures;
@@ -214,7 +225,8 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
     if (group == nullptr || !group->session) return;
     HttpRequest request{"GET", group->session->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
-    call.messages = std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
+    call.messages =
+        std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
   });
 }
 
@@ -223,7 +235,8 @@ void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
   if (++call.failures > kListens || stopping_) return fail(call, failure);
   left(call);
   milliseconds wait = server_.restart.backoff * (1ll << std::min(call.failures - 1, 20u));
-  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] { enqueue(call); });
+  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff),
+                   [this, &call] { enqueue(call); });
 }
 
 void HttpUpstream::reply(HttpCall& call, std::string message) {
@@ -241,7 +254,8 @@ void HttpUpstream::set_parked(HttpCall& call, bool parked) {
   schedule_pump();
 }
 
-// ---- cancelling -----------------------------------------------------------------------------------------------------
+// ---- cancelling
+// -----------------------------------------------------------------------------------------------------
 
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   std::erase(undecided_, &call);
@@ -255,8 +269,8 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   left(call);
   if (!under_way) return;
   bool tell = group != nullptr && group->era == mcp::Era::legacy && group->session && call.sent &&
-              group->session->state() == HttpSession::State::ready && call.request.method != Method::initialize &&
-              server_.cancel != config::CancelMode::never;
+              group->session->state() == HttpSession::State::ready &&
+              call.request.method != Method::initialize && server_.cancel != config::CancelMode::never;
   log::write(log::Level::debug, "call.cancel",
              {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
   if (tell) return say_goodbye(call, *group, why);
@@ -273,7 +287,8 @@ void HttpUpstream::say_goodbye(HttpCall& call, Group& group, std::string_view wh
   if (!farewell->messages) return group.session->post(std::move(message));  // between two connections
   farewell->messages->set_owner(*one);
   farewell->over = [this, one] {
-    auto found = std::find_if(farewells_.begin(), farewells_.end(), [&](const auto& f) { return f.get() == one; });
+    auto found =
+        std::find_if(farewells_.begin(), farewells_.end(), [&](const auto& f) { return f.get() == one; });
     if (found == farewells_.end()) return;
     one->timer.stop();
     one->messages->close();
@@ -293,7 +308,8 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
   auto found = id ? calls_.find(*id) : calls_.end();
-  if (found == calls_.end() || found->second->group != session.group()) return drop(progress ? "unknown_token" : "unknown_id");
+  if (found == calls_.end() || found->second->group != session.group())
+    return drop(progress ? "unknown_token" : "unknown_id");
   HttpCall& call = *found->second;
   if (progress) return call.message(std::move(message));
   if (call.messages) call.messages->close();

@@ -1,6 +1,8 @@
 // The half of HttpUpstream that deals with groups of callers and their sessions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json_member.h"
 #include "base/log.h"
 #include "mcp/errors.h"
@@ -65,7 +67,8 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Er
     plan.per_call = true;
   }
   plan.initialize_params = mcp::bare_initialize_params();
-  std::string_view declared = message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
+  std::string_view declared =
+      message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
   if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(declared)) return plan;
   // Clients that a server may ask something: initialised with exactly what they declare.
   std::string compact = without_white_space(declared);
@@ -122,7 +125,8 @@ void HttpUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> idle;
   for (auto& [key, group] : groups_) {
-    bool busy = group->calls > 0 || !group->queue.empty() || !group->listens.empty() || group->scope != nullptr;
+    bool busy =
+        group->calls > 0 || !group->queue.empty() || !group->listens.empty() || group->scope != nullptr;
     if (!busy && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
   }
   for (const auto& key : idle) {
@@ -130,7 +134,8 @@ void HttpUpstream::reap() {
   }
 }
 
-// ---- sessions -------------------------------------------------------------------------------------------------------
+// ---- sessions
+// -------------------------------------------------------------------------------------------------------
 
 void HttpUpstream::on_session_ready(HttpSession& session) {
   Group* group = find_group(session.group());
@@ -167,7 +172,9 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   schedule_pump();
 }
 
-void HttpUpstream::on_session_free(HttpSession&) { schedule_pump(); }
+void HttpUpstream::on_session_free(HttpSession&) {
+  schedule_pump();
+}
 
 // The one call of a group during which its server may ask; null when there are several.
 HttpCall* HttpUpstream::asking_call(const Group& group) const {
@@ -180,8 +187,8 @@ HttpCall* HttpUpstream::asking_call(const Group& group) const {
   return only;
 }
 
-// A server's question where no client's session stands behind ours: it belongs to the call on whose stream it came;
-// one on the GET stream to the only call that can have caused it.
+// A server's question where no client's session stands behind ours: it belongs to the call on whose stream it
+// came; one on the GET stream to the only call that can have caused it.
 void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call) {
   Method method = mcp::method_of(message.method());
   bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
@@ -199,14 +206,16 @@ void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message mes
   for (const auto& root : server_.roots) {
     roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
   }
-  session.post(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots));
+  session.post(
+      fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots));
 }
 
 void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
   Group* group = find_group(session.group());
   if (group == nullptr) return;
   if (group->scope != nullptr) {
-    return group->scope->on_scope_message(std::move(message), call ? std::optional(call->request.tag) : std::nullopt);
+    return group->scope->on_scope_message(std::move(message),
+                                          call ? std::optional(call->request.tag) : std::nullopt);
   }
   if (message.kind() == mcp::MessageKind::request) return question(session, *group, std::move(message), call);
   if (mcp::method_of(message.method()) == Method::cancelled) {
@@ -243,14 +252,28 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
     ErrandPlan plan;
     plan.request.body = mcp::with_envelope(message);
     plan.request.headers = base_headers(server_, HttpVerb::post);
-    if (auto sent = mcp::Message::parse(plan.request.body)) add_modern_headers(plan.request.headers, *sent, {});
+    if (auto sent = mcp::Message::parse(plan.request.body))
+      add_modern_headers(plan.request.headers, *sent, {});
     return errands_->run(std::move(plan));
   }
   Group* group = find_group(plan_for(scope, client_era, &message).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
   if (group->own_handshake && group->scope == nullptr && !modern) return;  // nobody's own session
-  if (mcp::method_of(message.method()) == Method::initialized) return group->session->send_initialized(message.bytes());
+  if (mcp::method_of(message.method()) == Method::initialized)
+    return group->session->send_initialized(message.bytes());
   group->session->post(message.bytes());
+}
+
+size_t HttpUpstream::total_queued() const {
+  size_t sum = undecided_.size();
+  for (const auto& [key, group] : groups_)
+    sum += group->queue.size();
+  return sum;
+}
+
+size_t HttpUpstream::sessions() const {
+  return static_cast<size_t>(std::count_if(
+      groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->session != nullptr; }));
 }
 
 }  // namespace lineward::upstream

@@ -40,7 +40,8 @@ Result<HttpUrl> parse_http_url(std::string_view text) {
     url.unix_path = std::string(rest.substr(0, path));
     url.target = path == std::string_view::npos ? "/mcp" : std::string(rest.substr(path + 1));
     url.host = url.host_header = "localhost";
-    if (url.unix_path.empty() || url.unix_path.front() != '/') return wrong(text, "unix: needs an absolute path");
+    if (url.unix_path.empty() || url.unix_path.front() != '/')
+      return wrong(text, "unix: needs an absolute path");
     if (!visible(url.target)) return wrong(text, "its path holds characters that must be written as %XX");
     return url;
   }
@@ -54,7 +55,8 @@ Result<HttpUrl> parse_http_url(std::string_view text) {
   std::string_view authority = rest.substr(0, end);
   url.target = end == std::string_view::npos ? "/" : std::string(rest.substr(end));
   if (url.target.front() == '?') url.target.insert(0, "/");
-  if (!visible(url.target)) return wrong(text, "its path holds '#', or characters that must be written as %XX");
+  if (!visible(url.target))
+    return wrong(text, "its path holds '#', or characters that must be written as %XX");
   if (authority.find('@') != std::string_view::npos) {
     return wrong(text, "it holds a user; put credentials into headers: Authorization");
   }

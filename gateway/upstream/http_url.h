@@ -1,5 +1,5 @@
-// Where an HTTP server is: http://host[:port]/path, https://…, or unix:/path/of/socket[:/path] (path /mcp when it
-// names none). RFC 3986; no user, no fragment.
+// Where an HTTP server is: http://host[:port]/path, https://…, or unix:/path/of/socket[:/path] (path /mcp
+// when it names none). RFC 3986; no user, no fragment.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace lineward::upstream {
 
 struct HttpUrl {
   bool tls = false;
-  std::string host;         // without brackets
+  std::string host;  // without brackets
   uint16_t port = 80;
   std::string unix_path;    // not empty: a Unix socket
   std::string target;       // path and query, starts with '/'

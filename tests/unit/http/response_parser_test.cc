@@ -72,7 +72,8 @@ TEST_CASE("bodies by length, by chunks and by the end of the connection") {
       {"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", false, "204 "},
       {"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", false, "304 "},
       {"HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", false, "200 x"},
-      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + kOk + "Content-Length: 1\r\n\r\nx",
+      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + kOk +
+           "Content-Length: 1\r\n\r\nx",
        false, "200 x"},
       {kOk + "Content-Length: 5\r\n\r\nhell", false, "more"},
       {kOk + "\r\nhello", false, "more"},
@@ -134,16 +135,20 @@ TEST_CASE("nothing grows without a limit") {
   limits.fields = 5;
   limits.body_bytes = 10;
   limits.interim = 3;
-  CHECK(whole(kOk + "X: " + std::string(2000, 'a'), false, limits) == "fault: its head has more than 1000 bytes");
+  CHECK(whole(kOk + "X: " + std::string(2000, 'a'), false, limits) ==
+        "fault: its head has more than 1000 bytes");
   CHECK(whole(kOk + "A: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\nE: 1\r\nF: 1\r\n\r\n", false, limits) ==
         "fault: it has more than 5 header fields");
   std::string storm;
-  for (int i = 0; i < 4; ++i) storm += "HTTP/1.1 102 Processing\r\n\r\n";
+  for (int i = 0; i < 4; ++i)
+    storm += "HTTP/1.1 102 Processing\r\n\r\n";
   CHECK(whole(storm, false, limits) == "fault: it has more than 3 interim responses");
-  CHECK(whole(kOk + "Content-Length: 11\r\n\r\nhello world", false, limits) == "fault: its body has more than 10 bytes");
+  CHECK(whole(kOk + "Content-Length: 11\r\n\r\nhello world", false, limits) ==
+        "fault: its body has more than 10 bytes");
   CHECK(whole(kOk + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(20000, 'x') + "\r\na\r\n") ==
         "fault: its framing is larger than its content");
-  CHECK(whole(kOk + "Transfer-Encoding: chunked\r\n\r\n" + std::string(20000, '0') + "1\r\na\r\n").rfind("fault: ", 0) == 0);
+  CHECK(whole(kOk + "Transfer-Encoding: chunked\r\n\r\n" + std::string(20000, '0') + "1\r\na\r\n")
+            .rfind("fault: ", 0) == 0);
 }
 
 TEST_CASE("a stream of many small chunks has no limit as a whole") {

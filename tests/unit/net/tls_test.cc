@@ -1,11 +1,11 @@
 #include "net/tls.h"
 
-#include <catch2/catch.hpp>
-#include <cstdio>
-#include <fstream>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <fstream>
 
 using namespace lineward::net;
 
@@ -27,11 +27,13 @@ void make(Made& made, const char* name, long lasts) {
   X509_gmtime_adj(X509_getm_notBefore(made.cert), -7200);
   X509_gmtime_adj(X509_getm_notAfter(made.cert), lasts);
   X509_NAME* subject = X509_get_subject_name(made.cert);
-  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"), -1,
+                             -1, 0);
   X509_set_issuer_name(made.cert, subject);
   X509_set_pubkey(made.cert, made.key);
   std::string alternative = std::string(name);
-  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, alternative.c_str());
+  X509_EXTENSION* extension =
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, alternative.c_str());
   X509_add_ext(made.cert, extension, -1);
   X509_EXTENSION_free(extension);
   REQUIRE(X509_sign(made.cert, made.key, EVP_sha256()) > 0);
@@ -78,7 +80,8 @@ struct Server {
   void feed(const std::string& bytes) {
     BIO_write(in, bytes.data(), static_cast<int>(bytes.size()));
     char buffer[4096];
-    for (int n = 0; (n = SSL_read(ssl, buffer, sizeof buffer)) > 0;) got.append(buffer, static_cast<size_t>(n));
+    for (int n = 0; (n = SSL_read(ssl, buffer, sizeof buffer)) > 0;)
+      got.append(buffer, static_cast<size_t>(n));
   }
 };
 
@@ -92,7 +95,9 @@ std::string talk(TlsEngine& client, Server& server) {
   return plain;
 }
 
-std::string path_of(const char* name) { return std::string("/tmp/lineward-tls-test-") + std::to_string(getpid()) + name; }
+std::string path_of(const char* name) {
+  return std::string("/tmp/lineward-tls-test-") + std::to_string(getpid()) + name;
+}
 
 }  // namespace
 

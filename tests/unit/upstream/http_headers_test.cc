@@ -25,8 +25,9 @@ mcp::Message message(std::string text) {
 
 TEST_CASE("configured headers never touch framing or MCP") {
   config::Server server;
-  server.headers = {{"Authorization", "Bearer x"}, {"content-length", "1"}, {"Mcp-Method", "x"}, {"Host", "evil"},
-                    {"Transfer-Encoding", "chunked"}, {"User-Agent", "mine"}};
+  server.headers = {
+      {"Authorization", "Bearer x"},    {"content-length", "1"}, {"Mcp-Method", "x"}, {"Host", "evil"},
+      {"Transfer-Encoding", "chunked"}, {"User-Agent", "mine"}};
   Headers headers = base_headers(server, HttpVerb::post);
   CHECK(value(headers, "Authorization") == "Bearer x");
   CHECK(value(headers, "User-Agent") == "mine");
@@ -42,8 +43,12 @@ TEST_CASE("of a client's headers only what is named goes on") {
   config::Server server;
   server.forward_headers = {"x-tenant", "Authorization", "Cookie", "Connection", "Mcp-Session-Id"};
   server.headers = {{"authorization", "Bearer ours"}};
-  Headers headers = forwarded_headers(server, {{"X-Tenant", "a"}, {"X-Other", "b"}, {"Authorization", "theirs"}, {"Cookie", "c"},
-                                               {"Connection", "close"}, {"Mcp-Session-Id", "theirs"}});
+  Headers headers = forwarded_headers(server, {{"X-Tenant", "a"},
+                                               {"X-Other", "b"},
+                                               {"Authorization", "theirs"},
+                                               {"Cookie", "c"},
+                                               {"Connection", "close"},
+                                               {"Mcp-Session-Id", "theirs"}});
   REQUIRE(headers.size() == 2);
   CHECK(value(headers, "X-Tenant") == "a");
   CHECK(value(headers, "Cookie") == "c");
@@ -60,6 +65,8 @@ TEST_CASE("headers that repeat the body") {
   CHECK(value(headers, "mcp-param-Region") == "eu");
   CHECK(value(headers, "X") == "(none)");
   Headers other;
-  add_modern_headers(other, message(R"({"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"t"}})"), {{"Mcp-Name", "t"}});
+  add_modern_headers(other,
+                     message(R"({"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"t"}})"),
+                     {{"Mcp-Name", "t"}});
   CHECK(value(other, "Mcp-Name") == "t");
 }

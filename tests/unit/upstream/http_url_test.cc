@@ -46,9 +46,27 @@ TEST_CASE("Unix sockets") {
 }
 
 TEST_CASE("what is no URL of a server") {
-  for (const char* text : {"", "example.com", "ftp://h/", "http:/h", "http://", "http:///x", "http://h:0/", "http://h:65536/",
-                           "http://h:x/", "http://h:/", "http://me:secret@h/", "http://h/a b", "http://h/#x", "http://h/\r\nX: y",
-                           "http://[::1/", "http://[::1]x/", "http://[zz]/", "http://a,b/", "unix:", "unix:relative", "unix:/a:/b c"}) {
+  for (const char* text : {"",
+                           "example.com",
+                           "ftp://h/",
+                           "http:/h",
+                           "http://",
+                           "http:///x",
+                           "http://h:0/",
+                           "http://h:65536/",
+                           "http://h:x/",
+                           "http://h:/",
+                           "http://me:secret@h/",
+                           "http://h/a b",
+                           "http://h/#x",
+                           "http://h/\r\nX: y",
+                           "http://[::1/",
+                           "http://[::1]x/",
+                           "http://[zz]/",
+                           "http://a,b/",
+                           "unix:",
+                           "unix:relative",
+                           "unix:/a:/b c"}) {
     INFO(text);
     CHECK_FALSE(parse_http_url(text));
   }
