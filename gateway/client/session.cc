@@ -13,7 +13,8 @@ namespace {
 constexpr size_t kMostWaiting = 256;
 constexpr size_t kMostWaitingBytes = 1 << 20;
 constexpr size_t kMostStreams = 128;  // of one session, those that ended a moment ago included
-constexpr std::chrono::milliseconds kSweepEvery{30000};
+constexpr std::chrono::milliseconds kSweepAtMost{30000};
+constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
 std::string random_id() {
   unsigned char bytes[16];
@@ -141,7 +142,7 @@ bool Session::keep_for_stream(std::string message) {
 SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
                            std::function<void(const std::string&)> expired)
     : loop_(loop), limits_(limits), expired_(std::move(expired)), sweeper_(loop) {
-  sweeper_.start(kSweepEvery, [this] { sweep(); });
+  sweeper_.start(sweep_every(), [this] { sweep(); });
 }
 
 Session* SessionTable::create(const std::string& principal, const std::string& upstream) {
@@ -189,8 +190,12 @@ std::vector<std::string> SessionTable::ids() const {
   return out;
 }
 
+std::chrono::milliseconds SessionTable::sweep_every() const {
+  return std::clamp(limits_.session_idle / 4, kSweepAtLeast, kSweepAtMost);
+}
+
 void SessionTable::sweep() {
-  sweeper_.start(kSweepEvery, [this] { sweep(); });
+  sweeper_.start(sweep_every(), [this] { sweep(); });
   std::vector<std::string> old;
   for (const auto& [id, session] : sessions_) {
     if (session->idle() && loop_.now() - session->last_used > limits_.session_idle) old.push_back(id);

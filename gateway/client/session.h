@@ -88,6 +88,7 @@ class SessionTable {
 
  private:
   void sweep();
+  std::chrono::milliseconds sweep_every() const;
 
   net::Loop& loop_;
   const config::Listen& limits_;

@@ -6,8 +6,10 @@
 #include <charconv>
 
 #include "base/glob.h"
+#include "base/json_member.h"
 #include "base/log.h"
 #include "mcp/errors.h"
+#include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::exchange {
@@ -65,6 +67,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       started_(loop.now()),
       phase_since_(loop.now()) {
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
+  if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
 }
 
 // The life of an exchange, top to bottom. Whatever wakes it sets step_ and calls this.
@@ -120,6 +123,7 @@ void Exchange::on_call_message(mcp::Message message) {
     return final_message(std::move(message));
   }
   if (is_listen()) return listen_message(std::move(message));
+  if (message.kind() == mcp::MessageKind::request) return question(message);
   forward_message(std::move(message));
 }
 
@@ -134,6 +138,23 @@ void Exchange::forward_message(mcp::Message message) {
     return;
   }
   reply_->send(message.bytes());
+}
+
+// A legacy server asks during a modern client's call. What the client did not declare it cannot answer: it is
+// told what was missing. Carrying the question itself across the eras is not built yet: the server is told
+// that.
+void Exchange::question(const mcp::Message& message) {
+  auto needed = mcp::capability_for(message);
+  call_->reply(
+      mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
+  if (!needed || json::member(capabilities_, needed->name)) return;
+  call_->cancel("the client lacks the capability " + needed->name);
+  std::string data = fmt::format(R"({{"requiredCapabilities":{}}})", needed->object);
+  reply_->finish(mcp::error_message(
+                     raw_id_, mcp::kMissingClientCapability,
+                     "the server needs a capability that this client did not declare: " + needed->name, data),
+                 400);
+  end(EndReason::rpc_error, mcp::kMissingClientCapability);
 }
 
 void Exchange::listen_message(mcp::Message message) {

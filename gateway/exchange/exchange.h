@@ -68,6 +68,7 @@ class Exchange final : public core::CallOwner {
 
   void advance();
   void forward_message(mcp::Message message);
+  void question(const mcp::Message& message);
   void final_message(mcp::Message message);
   void listen_message(mcp::Message message);
   void listen_again(const mcp::Message& acknowledgement);
@@ -86,6 +87,7 @@ class Exchange final : public core::CallOwner {
   std::string raw_id_;  // the client's own id and token, byte for byte
   std::string raw_token_;
   std::string method_;
+  std::string capabilities_;  // of a modern client, during whose call a server may ask
   std::string target_;  // tool, prompt or URI, for people
   std::unique_ptr<core::ReplyStream> reply_;
   std::unique_ptr<core::Call> call_;

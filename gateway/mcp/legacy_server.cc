@@ -133,6 +133,18 @@ std::string discover_answer(const LegacyServer& server) {
       supported_versions(), server.capabilities, instructions, server.info);
 }
 
+std::optional<NeededCapability> capability_for(const Message& question) {
+  switch (method_of(question.method())) {
+    case Method::elicitation_create: {
+      bool url = json::string_value(json::member(question.raw(Field::params), "mode")) == "url";
+      return NeededCapability{"elicitation", url ? R"({"elicitation":{"url":{}}})" : R"({"elicitation":{}})"};
+    }
+    case Method::sampling_create_message: return NeededCapability{"sampling", R"({"sampling":{}})"};
+    case Method::roots_list: return NeededCapability{"roots", R"({"roots":{}})"};
+    default: return std::nullopt;
+  }
+}
+
 std::optional<int> log_level(std::string_view name) {
   constexpr std::array<std::string_view, 8> kLevels{"debug", "info",     "notice", "warning",
                                                     "error", "critical", "alert",  "emergency"};

@@ -35,6 +35,13 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
 // The answer to server/discover, made from `initialize`.
 std::string discover_answer(const LegacyServer& server);
 
+// The client capability that a server's question needs; nothing for methods that are no questions.
+struct NeededCapability {
+  std::string name;    // "elicitation"
+  std::string object;  // {"elicitation":{}}
+};
+std::optional<NeededCapability> capability_for(const Message& question);
+
 // Logging levels in their order; nothing for an unknown word.
 std::optional<int> log_level(std::string_view name);
 

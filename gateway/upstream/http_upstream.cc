@@ -210,7 +210,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
 }
 
 void HttpUpstream::enqueue(HttpCall& call) {
-  Group& group = group_for(plan_for(call.request.scope, call.request.client_era, &call.request.message));
+  Group& group = group_for(plan_for(call.request.scope, call.request.client_era));
   call.group = group.key;
   group.queue.push_back(&call);
   schedule_pump();

@@ -94,7 +94,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
     std::string initialize_params;  // legacy; empty: the client's own
     bool per_call = false;
   };
-  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era, const mcp::Message* message);
+  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era);
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
   void enqueue(HttpCall& call);

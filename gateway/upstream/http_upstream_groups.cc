@@ -19,38 +19,9 @@ using mcp::Method;
 
 constexpr std::chrono::milliseconds kReapEvery{5000};
 
-// Does this set of client capabilities allow a server to ask anything?
-bool may_be_asked(std::string_view capabilities) {
-  bool any = false;
-  json::for_each_member(capabilities, [&](const std::string& key, std::string_view) {
-    any = any || key == "elicitation" || key == "sampling" || key == "roots";
-  });
-  return any;
-}
-
-// The same capabilities however they are spaced: what makes a group.
-std::string without_white_space(std::string_view json_text) {
-  std::string out;
-  bool in_string = false;
-  for (size_t i = 0; i < json_text.size(); ++i) {
-    char c = json_text[i];
-    if (in_string && c == '\\' && i + 1 < json_text.size()) {
-      out += c;
-      c = json_text[++i];
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
-      continue;
-    }
-    out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
-HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
-                                               const mcp::Message* message) {
+HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Era client_era) {
   GroupPlan plan;
   bool legacy_client = client_era == mcp::Era::legacy;
   bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
@@ -66,14 +37,8 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Er
     plan.key = fmt::format("call:{}", next_group_++);
     plan.per_call = true;
   }
+  // Questions do not cross the eras yet: what modern clients use declares no capability (docs/what-crosses.md).
   plan.initialize_params = mcp::bare_initialize_params();
-  std::string_view declared =
-      message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
-  if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(declared)) return plan;
-  // Clients that a server may ask something: initialised with exactly what they declare.
-  std::string compact = without_white_space(declared);
-  if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
-  plan.initialize_params = mcp::initialize_params(compact);
   return plan;
 }
 
@@ -237,7 +202,7 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
 }
 
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  GroupPlan plan = plan_for(scope, mcp::Era::legacy, nullptr);
+  GroupPlan plan = plan_for(scope, mcp::Era::legacy);
   if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
 }
 
@@ -256,7 +221,7 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
       add_modern_headers(plan.request.headers, *sent, {});
     return errands_->run(std::move(plan));
   }
-  Group* group = find_group(plan_for(scope, client_era, &message).key);
+  Group* group = find_group(plan_for(scope, client_era).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
   if (group->own_handshake && group->scope == nullptr && !modern) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)

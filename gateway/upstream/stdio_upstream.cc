@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/json_member.h"
 #include "base/log.h"
 #include "mcp/rewrite.h"
 
@@ -17,33 +16,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 constexpr milliseconds kReapEvery{5000};
-constexpr size_t kLongestCapabilities = 4096;
-
-// Does this set of client capabilities allow a server to ask anything?
-bool may_be_asked(std::string_view capabilities) {
-  bool any = false;
-  json::for_each_member(capabilities, [&](const std::string& key, std::string_view) {
-    any = any || key == "elicitation" || key == "sampling" || key == "roots";
-  });
-  return any;
-}
-
-// The same capabilities however they are spaced: what makes a group.
-std::string without_white_space(std::string_view json_text) {
-  std::string out;
-  bool in_string = false;
-  for (size_t i = 0; i < json_text.size(); ++i) {
-    char c = json_text[i];
-    if (in_string && c == '\\') {
-      out += c;
-      if (++i < json_text.size()) out += json_text[i];
-      continue;
-    }
-    if (c == '"') in_string = !in_string;
-    if (in_string || (c != ' ' && c != '\t' && c != '\n' && c != '\r')) out += c;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -115,8 +87,7 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   waiting.swap(undecided_);
   for (StdioCall* call : waiting) {
     if (verdict.known) {
-      group_for(plan_for(call->request.scope, call->request.client_era, &call->request.message))
-          .enqueue(*call);
+      group_for(plan_for(call->request.scope, call->request.client_era)).enqueue(*call);
     } else {
       call->fail({verdict.failure.reason, fmt::format("{} {}", server_.name, verdict.failure.text)});
     }
@@ -162,13 +133,12 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
       probe();
     });
   } else {
-    group_for(plan_for(call->request.scope, call->request.client_era, &call->request.message)).enqueue(*call);
+    group_for(plan_for(call->request.scope, call->request.client_era)).enqueue(*call);
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
-                                  const mcp::Message* message) {
+GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era) {
   GroupPlan plan;
   bool legacy_client = client_era == mcp::Era::legacy;
   bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
@@ -184,19 +154,9 @@ GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era,
     plan.per_call = true;
   }
   if (plan.era == mcp::Era::modern) return plan;
+  // Questions do not cross the eras yet: what modern clients use declares no capability (see
+  // docs/what-crosses.md).
   plan.initialize_params = mcp::bare_initialize_params();
-  std::string_view capabilities =
-      message != nullptr ? message->raw(Field::meta_client_capabilities) : std::string_view();
-  if (legacy_client || server_.isolation == Isolation::shared || !may_be_asked(capabilities)) return plan;
-  // Clients that a server may ask something: initialised with exactly what they declare, one such call a
-  // process.
-  std::string compact = without_white_space(capabilities);
-  if (compact.size() > kLongestCapabilities)
-    return plan;  // nothing real is that long: served as if it declared none
-  if (!plan.per_call) plan.key = fmt::format("modern:{}:{}", scope.principal, compact);
-  plan.initialize_params = mcp::initialize_params(compact);
-  plan.exclusive = true;
-  plan.most_instances = plan.per_call ? 1 : server_.instances;
   return plan;
 }
 
@@ -299,7 +259,7 @@ InstanceGroup* StdioUpstream::session_group(const core::Scope& scope) {
 }
 
 void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  GroupPlan plan = plan_for(scope, mcp::Era::legacy, nullptr);
+  GroupPlan plan = plan_for(scope, mcp::Era::legacy);
   if (plan.key == "session:" + scope.session) group_for(std::move(plan)).set_scope(&owner);
 }
 
@@ -336,7 +296,7 @@ void StdioUpstream::free_closed_groups() {
 
 void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (server_.isolation == Isolation::call) return;
-  auto found = groups_.find(plan_for(scope, client_era, &message).key);
+  auto found = groups_.find(plan_for(scope, client_era).key);
   if (found != groups_.end()) found->second->forward(client_era, message);
 }
 

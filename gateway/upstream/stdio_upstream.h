@@ -60,7 +60,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
  private:
   void on_verdict(const Verdict& verdict);
   void probe();
-  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era, const mcp::Message* message);
+  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era);
   InstanceGroup& group_for(GroupPlan plan);
   InstanceGroup* session_group(const core::Scope& scope);
   void pump();

@@ -18,7 +18,24 @@ const AT_ONCE = 2;
 const CELLS = {
   legacy: { revision: '2025-11-25', server: legacyFixture, sameEra: true },
   modern: { revision: '2026-07-28', server: modernFixture, sameEra: true },
-  'modern-on-legacy': { revision: '2026-07-28', server: legacyFixture },
+  'modern-on-legacy': {
+    revision: '2026-07-28',
+    server: legacyFixture,
+    byDefault: true,
+    // A legacy server's questions do not cross the eras yet: these scenarios ask the client something.
+    notBuilt: [
+      'input-required-result-basic-elicitation',
+      'input-required-result-basic-sampling',
+      'input-required-result-basic-list-roots',
+      'input-required-result-request-state',
+      'input-required-result-multiple-input-requests',
+      'input-required-result-multi-round',
+      'input-required-result-non-tool-request',
+      'input-required-result-result-type',
+      'input-required-result-tampered-state',
+      'input-required-result-capability-check',
+    ],
+  },
   'legacy-on-modern': { revision: '2025-11-25', server: modernFixture },
 };
 
@@ -92,16 +109,19 @@ function judge(required, checks) {
 }
 
 async function runCell(name) {
-  const { revision, server } = CELLS[name];
+  const { revision, server, notBuilt = [] } = CELLS[name];
   const folder = join(RESULTS, options.direct ? `${name}-direct` : name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const required = requiredScenarios(revision);
+  const all = requiredScenarios(revision);
+  const required = all.filter((scenario) => !notBuilt.includes(scenario));
   const began = Date.now();
   const outcome = {
     name,
     revision,
     total: required.length,
+    revisionTotal: all.length,
+    notBuilt,
     passed: 0,
     lost: [],
     warnings: 0,
@@ -140,7 +160,9 @@ function print(outcomes) {
   for (const { name, revision, passed, total, warnings, optional, optionalPassed, seconds } of outcomes) {
     row(name, revision, `${passed}/${total}`, warnings, `${optionalPassed}/${optional}`, seconds.toFixed(1));
   }
-  for (const { name, lost, trouble } of outcomes) {
+  for (const { name, lost, trouble, notBuilt, total, revisionTotal } of outcomes) {
+    if (notBuilt.length)
+      console.log(`\n${name}: ${total} of ${revisionTotal} are asked for; not built yet: ${notBuilt.join(', ')}`);
     if (trouble) console.log(`\n${name}: ${trouble}`);
     for (const { scenario, failures } of lost) {
       console.log(`\n${name}: lost ${scenario}`);
@@ -163,7 +185,7 @@ function chosenCells() {
     throw new Error(`no cell ${unknown.join(', ')}; there are ${Object.keys(CELLS).join(', ')}`);
   const names = options.cell.length
     ? options.cell
-    : Object.keys(CELLS).filter((name) => options.all || CELLS[name].sameEra);
+    : Object.keys(CELLS).filter((name) => options.all || CELLS[name].sameEra || CELLS[name].byDefault);
   return options.direct ? names.filter((name) => CELLS[name].sameEra) : names;
 }
 
