@@ -34,7 +34,6 @@ enum class CallPhase : uint8_t {
 // Who awaits a call. Never called from inside Upstream::start() or any method of Call.
 class CallOwner {
  public:
-  // Told first within the loop turn in which the call was started: limits count from here.
   virtual void on_call_phase(CallPhase phase) = 0;
   // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is
   // the last.

@@ -96,7 +96,7 @@ void Exchange::advance() {
         auto call = upstream->start(std::move(request), *this);
         if (!call) return fail(call.error().reason, call.error().text);
         call_ = std::move(*call);
-        return;  // its phase, told within this turn, sets the clock
+        return set_clock();  // whatever the upstream does or forgets to tell, a limit runs
       }
       case Step::await_upstream: return;
       case Step::ended: return;
@@ -108,8 +108,7 @@ void Exchange::advance() {
 // --------------------------------------------------------------------------------------------------
 
 void Exchange::on_call_phase(CallPhase phase) {
-  if (ended() || (phase_known_ && phase == phase_)) return;
-  phase_known_ = true;
+  if (ended() || phase == phase_) return;
   if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();

@@ -95,7 +95,6 @@ class Exchange final : public core::CallOwner {
   config::Timeouts limits_;  // of this call: the server's, then its method's, then its tool's
   Step step_ = Step::admitted;
   core::CallPhase phase_ = core::CallPhase::queued;
-  bool phase_known_ = false;
   net::Timer clock_;
   std::chrono::milliseconds started_;
   std::chrono::milliseconds phase_since_{0};

@@ -224,8 +224,9 @@ class World {
     auto subscription = [&](std::string_view id) {
       return what & 16 ? fmt::format(R"("io.modelcontextprotocol/subscriptionId":{})", id) : std::string();
     };
-    picked_->expected =
-        fmt::format(fmt::runtime(frame), picked_->raw_id, result, spoken, subscription(picked_->raw_id));
+    // The id in a listen's own result is the client's; anywhere else it is the server's business.
+    const std::string_view seen = picked_->listens() ? std::string_view(picked_->raw_id) : "17";
+    picked_->expected = fmt::format(fmt::runtime(frame), picked_->raw_id, result, spoken, subscription(seen));
     call->answer(fmt::format(fmt::runtime(frame), 17, result, versions, subscription("17")));
     LW_CHECK(picked_->finished);
   }
