@@ -174,6 +174,8 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
                verdict.server.empty() ? "" : "   " + printable(verdict.server));
   } else {
     fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, printable(verdict.failure.text));
+    if (!verdict.failure.detail.empty())
+      fmt::print(stderr, "           {}\n", printable(verdict.failure.detail));
     if (!verdict.failure.last_stderr.empty())
       fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
     if (options_.exit_with_upstream) {

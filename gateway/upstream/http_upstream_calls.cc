@@ -8,6 +8,7 @@
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/http_upstream.h"
+#include "upstream/own_id.h"
 
 namespace lineward::upstream {
 namespace {
@@ -23,17 +24,6 @@ constexpr milliseconds kFarewell{100};
 // Tries in a row that may come to nothing: to go on with a stream, and to listen again.
 constexpr uint32_t kResumes = 3;
 constexpr uint32_t kListens = 6;
-
-// Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
-std::optional<int64_t> own_id(std::string_view raw) {
-  std::string canonical = mcp::canonical_id(raw);
-  if (canonical.substr(0, 2) != "n:") return std::nullopt;
-  int64_t value = 0;
-  const char* begin = canonical.data() + 2;
-  const char* end = canonical.data() + canonical.size();
-  auto [at, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
-}
 
 // An error that answers a POST without naming its request, as servers do that could not read it: there is
 // only one it can mean.

@@ -304,6 +304,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
                 {"pid", static_cast<int64_t>(instance.pid())},
                 {"why", end.text},
                 {"stderr", end.last_stderr},
+                {"detail", end.detail},
                 {"next_start_ms", (not_before_ - loop_.now()).count()}});
     // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens
     // stay: they are opened again, until the budget for that is used up.

@@ -2,38 +2,16 @@
 // half of upstream/stdio_instance.h.
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/own_id.h"
 #include "upstream/stdio_instance.h"
 
 namespace lineward::upstream {
-namespace {
 
 using mcp::Field;
 using mcp::Method;
-
-// Our ids are positive integers; anything else is not ours. 1.0 means 1, "1" does not.
-std::optional<int64_t> own_id(std::string_view raw) {
-  std::string canonical = mcp::canonical_id(raw);
-  if (canonical.substr(0, 2) != "n:") return std::nullopt;
-  int64_t value = 0;
-  const char* begin = canonical.data() + 2;
-  const char* end = canonical.data() + canonical.size();
-  auto [at, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && at == end ? std::optional(value) : std::nullopt;
-}
-
-// A subscription id may come back in its string form: some servers follow an earlier draft.
-std::optional<int64_t> own_subscription_id(std::string_view raw) {
-  if (auto id = own_id(raw)) return id;
-  if (raw.size() < 3 || raw.front() != '"') return std::nullopt;
-  return own_id(json::unescape(raw.substr(1, raw.size() - 2)));
-}
-
-}  // namespace
 
 void StdioInstance::on_process_line(std::string line) {
   if (line.find_first_not_of(" \t") == std::string::npos) return;

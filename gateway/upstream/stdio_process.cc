@@ -192,15 +192,18 @@ void StdioProcess::stderr_line(std::string line) {
 }
 
 void StdioProcess::failed(const net::SpawnFailure& failure) {
-  std::string text =
-      fmt::format("'{}' could not be started: {}", server_.command, std::strerror(failure.error));
+  ProcessEnd end;
+  end.reason = mcp::EndReason::upstream_unreachable;
+  end.text = fmt::format("'{}' could not be started: {}", server_.command, std::strerror(failure.error));
   if (failure.step == "find") {
-    text = fmt::format("'{}' not found (PATH searched: {})", server_.command, failure.searched);
+    end.text = fmt::format("'{}' was not found", server_.command);
+    end.detail = "PATH searched: " + failure.searched;
   } else if (failure.step == "chdir") {
-    text = fmt::format("cannot change to the directory '{}': {}", server_.cwd, std::strerror(failure.error));
+    end.text = "could not be started in its directory";
+    end.detail = fmt::format("cannot change to '{}': {}", server_.cwd, std::strerror(failure.error));
   }
   exited_ = true;
-  go_down({mcp::EndReason::upstream_unreachable, text, {}});
+  go_down(std::move(end));
 }
 
 void StdioProcess::exited(net::ExitStatus status) {

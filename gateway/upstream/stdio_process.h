@@ -19,6 +19,7 @@ struct ProcessEnd {
   mcp::EndReason reason = mcp::EndReason::upstream_exited;
   std::string text;         // "exited with code 1"
   std::string last_stderr;  // for the log only
+  std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
 };
 
 class ProcessOwner {

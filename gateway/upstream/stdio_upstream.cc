@@ -81,7 +81,8 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
               {"era", verdict.known ? mcp::name(verdict.era) : std::string_view("unknown")},
               {"server", verdict.server},
               {"why", verdict.failure.text},
-              {"stderr", verdict.failure.last_stderr}});
+              {"stderr", verdict.failure.last_stderr},
+              {"detail", verdict.failure.detail}});
   if (on_ready_) std::exchange(on_ready_, nullptr)(verdict);
   std::deque<StdioCall*> waiting;
   waiting.swap(undecided_);
