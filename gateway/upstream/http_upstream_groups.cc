@@ -26,7 +26,8 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Er
   bool legacy_client = client_era == mcp::Era::legacy;
   bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
   plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
-  plan.key = legacy_client ? "legacy" : "modern";
+  // The era is part of the name: a verdict may change, a group made for the old one must not serve the new.
+  plan.key = legacy_client ? "legacy" : plan.era == mcp::Era::modern ? "modern" : "translated";
   if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
   if (legacy_client && cuts_by_session) {
     plan.key = "session:" + scope.session;
@@ -37,7 +38,8 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Er
     plan.key = fmt::format("call:{}", next_group_++);
     plan.per_call = true;
   }
-  // Questions do not cross the eras yet: what modern clients use declares no capability (docs/what-crosses.md).
+  // Questions do not cross the eras yet: what modern clients use declares no capability
+  // (docs/what-crosses.md).
   plan.initialize_params = mcp::bare_initialize_params();
   return plan;
 }

@@ -144,7 +144,8 @@ GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era)
   bool legacy_client = client_era == mcp::Era::legacy;
   bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
   plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
-  plan.key = legacy_client ? "legacy" : "modern";
+  // The era is part of the name: a verdict may change, a group made for the old one must not serve the new.
+  plan.key = legacy_client ? "legacy" : plan.era == mcp::Era::modern ? "modern" : "translated";
   if (legacy_client && cuts_by_session) {
     plan.key = "session:" + scope.session;
     return plan;  // initialised by its own client
