@@ -131,7 +131,7 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
   if (!server.url.empty()) {
     auto http = std::make_unique<upstream::HttpUpstream>(loop_, server);
     warm_ups_.push_back([upstream = http.get(), ready] { upstream->warm_up(ready); });
-    return http;
+    return std::make_unique<upstream::ModernBridge>(loop_, std::move(http), server);
   }
   auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
   warm_ups_.push_back([upstream = stdio.get(), ready] { upstream->warm_up(ready); });
@@ -141,7 +141,7 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
       drain();
     });
   }
-  return stdio;
+  return std::make_unique<upstream::ModernBridge>(loop_, std::move(stdio), server);
 }
 
 void Gateway::greet() {

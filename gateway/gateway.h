@@ -14,6 +14,7 @@
 #include "net/loop.h"
 #include "net/signals.h"
 #include "upstream/http_upstream.h"
+#include "upstream/modern_bridge.h"
 #include "upstream/stdio_upstream.h"
 
 namespace lineward {

@@ -36,7 +36,7 @@ const CELLS = {
       'input-required-result-capability-check',
     ],
   },
-  'legacy-on-modern': { revision: '2025-11-25', server: modernFixture },
+  'legacy-on-modern': { revision: '2025-11-25', server: modernFixture, byDefault: true },
 };
 
 const { values: options } = parseArgs({

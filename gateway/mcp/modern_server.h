@@ -1,0 +1,87 @@
+// A legacy client in front of a modern server: the client's requests as 2026-07-28 wants them, the server's
+// answers as the old revisions know them (BEHAVIOUR 10). The mirror of mcp/legacy_server.h; pure functions.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mcp/message.h"
+#include "mcp/methods.h"
+
+namespace lineward::mcp {
+
+// What a modern server said of itself in its DiscoverResult, as raw JSON.
+struct ModernServer {
+  std::string info;          // Implementation
+  std::string capabilities;  // without the tasks extension, which does not cross
+  std::string instructions;  // a string, or empty
+  bool tools_list_changed = false;
+  bool prompts_list_changed = false;
+  bool resources_list_changed = false;
+  bool resources_subscribe = false;
+  bool logging = false;
+};
+// Nothing when the result names no modern version that Lineward speaks.
+std::optional<ModernServer> read_discover_result(const Message& answer);
+
+// What a legacy client said at `initialize`; every request made for it carries it.
+struct LegacyClient {
+  std::string revision;      // negotiated
+  std::string info;          // Implementation, raw JSON
+  std::string capabilities;  // raw JSON, without `tasks`
+  std::string log_level = "info";
+};
+LegacyClient read_initialize_params(const Message& initialize);
+
+// The answer to `initialize`, under id 0.
+std::string initialize_answer(const ModernServer& server, const LegacyClient& client);
+
+// What a retry of a call carries: the answers to what its server asked, and the server's state as it was.
+struct InputRetry {
+  std::vector<std::pair<std::string, std::string>> responses;  // key, raw JSON
+  std::string state;                                           // raw JSON; empty: the server gave none
+};
+// A legacy client's request or notification with the full `_meta` envelope of 2026-07-28. Id and progress
+// token stay; what a legacy client has no business to send (retry fields, task) is cut.
+std::string legacy_message_for_modern(const Message& message, const LegacyClient& client,
+                                      const InputRetry* retry = nullptr);
+// server/discover and subscriptions/listen on behalf of that client, under id 0. `filter` is raw JSON.
+std::string discover_for_client(const LegacyClient& client);
+std::string listen_for_client(const LegacyClient& client, std::string_view filter);
+
+// A server's InputRequiredResult.
+struct InputRequest {
+  std::string key;
+  std::string method;
+  std::string params;  // raw JSON; empty when absent
+};
+struct InputRequired {
+  std::vector<InputRequest> requests;
+  std::string state;  // raw JSON; empty: none
+  std::string fault;  // why it cannot be served; empty: it can
+};
+bool is_input_required(const Message& answer);
+InputRequired read_input_required(const Message& answer, size_t most_requests);
+
+// An input request as the request that an old server would have sent. `elicitation_id` is for URL mode.
+std::string question_for_legacy(const InputRequest& request, int64_t id, std::string_view revision,
+                                std::string_view elicitation_id);
+bool is_url_elicitation(const InputRequest& request);
+
+// Tools whose output schema was wrapped (mcp/output_schema.h): what they return is wrapped likewise.
+using WrappedTools = std::set<std::string>;
+inline constexpr size_t kMostWrappedTools = 10000;
+
+// A server's answer as an old client can read it; `tool` is the name in a tools/call. Results are open
+// objects in the old schemas, so `resultType`, `ttlMs` and `cacheScope` stay. The id stays as it is.
+std::string modern_answer_for_legacy(const Message& answer, Method method, const std::string& tool,
+                                     WrappedTools& wrapped);
+
+// A notification of a listen without its subscription id.
+std::string listen_notification_for_legacy(const Message& notification);
+
+}  // namespace lineward::mcp

@@ -1,0 +1,295 @@
+#include "upstream/bridge_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_member.h"
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "upstream/bridge_session.h"
+
+namespace lineward::upstream {
+namespace {
+
+using core::CallPhase;
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+constexpr uint32_t kMostRounds = 100;
+constexpr size_t kMostQuestions = 64;  // in one round
+// Before a call is made again that asked for nothing.
+constexpr std::chrono::milliseconds kPause{250};
+
+}  // namespace
+
+BridgeCall::BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner)
+    : session_(session), request_(std::move(request)), owner_(&owner), pause_(session.loop()) {
+  session_.joined(*this);
+}
+
+BridgeCall::~BridgeCall() {
+  if (live()) {
+    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", session_.inner().name()}});
+    cancel("internal error");
+  }
+  *alive_ = false;
+}
+
+void BridgeCall::later(std::function<void()> work) {
+  session_.loop().defer([this, alive = alive_, work = std::move(work)] {
+    if (*alive && live()) work();
+  });
+}
+
+// From here on nobody hears of this call.
+core::CallOwner* BridgeCall::leave() {
+  pause_.stop();
+  session_.left(*this);
+  return std::exchange(owner_, nullptr);
+}
+
+void BridgeCall::retire_inner() {
+  if (inner_) session_.loop().defer([kept = std::shared_ptr<core::Call>(std::move(inner_))] {});
+}
+
+void BridgeCall::cancel(std::string_view why) {
+  if (!live()) return;
+  withdraw_questions("the call it belongs to was cancelled");
+  leave();
+  if (inner_ && inner_->live()) inner_->cancel(why);
+}
+
+void BridgeCall::finish(std::string text) {
+  auto message = mcp::Message::parse(std::move(text));
+  if (!message)
+    return fail({EndReason::internal, "an answer could not be translated: " + message.error().text});
+  if (live()) leave()->on_call_message(std::move(*message));
+}
+
+void BridgeCall::fail(const core::Failure& failure) {
+  if (!live()) return;
+  withdraw_questions("the call it belongs to has ended");
+  if (inner_ && inner_->live()) inner_->cancel(failure.text);
+  retire_inner();
+  leave()->on_call_failed(failure);
+}
+
+// ---- on the way to the server
+// --------------------------------------------------------------------------------------
+
+std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method method, core::Scope scope,
+                                              mcp::Era era) {
+  core::CallRequest request;
+  request.message = std::move(message);
+  request.method = method;
+  request.client_era = era;
+  request.scope = std::move(scope);
+  request.headers = request_.headers;
+  request.tag = request_.tag;
+  auto call = session_.inner().start(std::move(request), *this);
+  if (!call) return call.error();
+  inner_ = std::move(*call);
+  return std::nullopt;
+}
+
+std::optional<core::Failure> BridgeCall::start_trial() {
+  step_ = Step::trial;
+  auto copy = mcp::Message::parse(request_.message.bytes());
+  if (!copy) return core::Failure{EndReason::internal, "this request could not be copied"};
+  return send(std::move(*copy), request_.method, request_.scope, mcp::Era::legacy);
+}
+
+std::optional<core::Failure> BridgeCall::start_discover() {
+  step_ = Step::discover;
+  auto message = mcp::Message::parse(mcp::discover_for_client(session_.client()));
+  if (!message) return core::Failure{EndReason::internal, "this request could not be translated"};
+  return send(std::move(*message), Method::server_discover, {{}, request_.scope.principal}, mcp::Era::modern);
+}
+
+std::optional<core::Failure> BridgeCall::start_translated() {
+  step_ = Step::translated;
+  mcp::InputRetry retry;
+  retry.state = state_;
+  for (const auto& question : questions_)
+    retry.responses.emplace_back(question.key, question.answer);
+  auto message =
+      mcp::Message::parse(mcp::legacy_message_for_modern(request_.message, session_.client(), &retry));
+  if (!message) {
+    return core::Failure{EndReason::internal,
+                         "this request could not be translated: " + message.error().text};
+  }
+  return send(std::move(*message), request_.method, {{}, request_.scope.principal}, mcp::Era::modern);
+}
+
+void BridgeCall::start_local() {
+  later([this] { on_call_phase(CallPhase::written); });
+}
+
+void BridgeCall::on_call_phase(CallPhase phase) {
+  if (!live() || written_) return;
+  written_ = phase == CallPhase::written;
+  owner_->on_call_phase(phase);
+}
+
+// ---- what comes back
+// -----------------------------------------------------------------------------------------------
+
+void BridgeCall::on_call_message(mcp::Message message) {
+  if (!live()) return;
+  switch (message.kind()) {
+    case mcp::MessageKind::request: return;  // modern servers send none
+    case mcp::MessageKind::notification: return owner_->on_call_message(std::move(message));
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error: break;
+  }
+  retire_inner();
+  switch (step_) {
+    case Step::trial: return trial_over(std::move(message));
+    case Step::discover: {
+      if (refused_after_all()) return;
+      if (message.kind() == mcp::MessageKind::error) break;
+      auto answer = session_.discovered(message);
+      if (answer) return finish(std::move(*answer));
+      return fail({EndReason::upstream_protocol,
+                   fmt::format("{} names no version that the gateway speaks", session_.inner().name())});
+    }
+    case Step::translated:
+      if (mcp::is_input_required(message)) return ask(message);
+      return finish(session_.project(request_, message));
+    case Step::local: return;
+  }
+  leave()->on_call_message(std::move(message));
+}
+
+void BridgeCall::on_call_failed(const core::Failure& failure) {
+  if (!live()) return;
+  retire_inner();
+  if (step_ == Step::discover && refused_after_all()) return;
+  bool says_something =
+      failure.reason == EndReason::upstream_exited || failure.reason == EndReason::upstream_protocol;
+  if (step_ == Step::trial && says_something && session_.inner().era() == mcp::Era::modern)
+    return discover_instead(std::nullopt);
+  leave()->on_call_failed(failure);
+}
+
+// The server was given the client's own `initialize`. One that takes it serves this client as it is; one that
+// is modern and does not gets our translation.
+void BridgeCall::trial_over(mcp::Message answer) {
+  if (answer.kind() == mcp::MessageKind::result) {
+    session_.serves_itself();
+  } else {
+    auto era = session_.inner().era();
+    int code = mcp::error_code(answer);
+    bool unknown = code == mcp::kMethodNotFound || code == mcp::kUnsupportedVersion;
+    if (era == mcp::Era::modern) {
+      bool for_good = unknown || code == mcp::kInvalidParams || code == mcp::kHeaderMismatch;
+      if (for_good) session_.learned_modern_only();
+      return discover_instead(std::nullopt);
+    }
+    if (!era && unknown) return discover_instead(std::move(answer));
+  }
+  leave()->on_call_message(std::move(answer));
+}
+
+// Not from here: what has just answered is on the stack, and the process behind it goes.
+void BridgeCall::discover_instead(std::optional<mcp::Message> refusal) {
+  step_ = Step::local;
+  refusal_ = std::move(refusal);
+  later([this] {
+    session_.begin_bridging();
+    if (auto failure = start_discover()) fail(*failure);
+  });
+}
+
+// The verdict has come, and the server is no modern one: its own refusal stands.
+bool BridgeCall::refused_after_all() {
+  if (!refusal_ || session_.inner().era() == mcp::Era::modern) return false;
+  leave()->on_call_message(std::move(*refusal_));
+  return true;
+}
+
+// ---- what the server asks
+// ------------------------------------------------------------------------------------------
+
+void BridgeCall::ask(const mcp::Message& answer) {
+  const std::string& name = session_.inner().name();
+  if (!mcp::may_ask(request_.method)) {
+    return fail({EndReason::upstream_protocol, fmt::format("{} asked for input during {}, which may not ask",
+                                                           name, request_.message.method())});
+  }
+  if (++rounds_ > kMostRounds) {
+    return fail(
+        {EndReason::upstream_protocol, fmt::format("{} asked for input {} times", name, kMostRounds)});
+  }
+  mcp::InputRequired wanted = mcp::read_input_required(answer, kMostQuestions);
+  if (!wanted.fault.empty())
+    return fail({EndReason::upstream_protocol, fmt::format("{} sent {}", name, wanted.fault)});
+  state_ = std::move(wanted.state);
+  questions_.clear();
+  if (wanted.requests.empty()) return pause_.start(kPause, [this] { retry(); });
+  std::vector<mcp::Message> messages;
+  for (const auto& request : wanted.requests) {
+    int64_t id = session_.new_question(*this);
+    questions_.push_back({id, request.key, mcp::method_of(request.method), {}});
+    auto question = mcp::Message::parse(mcp::question_for_legacy(request, id, session_.client().revision,
+                                                                 session_.new_elicitation_id(request)));
+    if (!question)
+      return fail({EndReason::upstream_protocol, fmt::format("{} sent a broken question", name)});
+    messages.push_back(std::move(*question));
+  }
+  for (auto& message : messages) {
+    if (!live()) return;
+    session_.to_client(std::move(message), request_.tag);
+  }
+}
+
+void BridgeCall::answered(int64_t id, const mcp::Message& answer) {
+  auto question =
+      std::find_if(questions_.begin(), questions_.end(), [&](const auto& q) { return q.id == id; });
+  if (question == questions_.end() || !question->answer.empty()) return;
+  bool result = answer.kind() == mcp::MessageKind::result;
+  if (result && answer.is_object(Field::result)) {
+    question->answer = std::string(answer.raw(Field::result));
+  } else if (question->method == Method::elicitation_create) {
+    question->answer = R"({"action":"cancel"})";  // an error has no modern form
+  } else {
+    question->answer = "{}";
+    failed_ = result ? R"({"code":-32603,"message":"the client's answer is no object"})"
+                     : std::string(answer.raw(Field::error));
+  }
+  if (std::exchange(going_on_, true)) return;
+  later([this] {
+    going_on_ = false;
+    go_on();
+  });
+}
+
+void BridgeCall::go_on() {
+  if (!failed_.empty()) {
+    withdraw_questions("another question of this call could not be answered");
+    return finish(fmt::format(R"({{"jsonrpc":"2.0","id":0,"error":{}}})", failed_));
+  }
+  bool open =
+      std::any_of(questions_.begin(), questions_.end(), [](const auto& q) { return q.answer.empty(); });
+  if (!open) retry();
+}
+
+void BridgeCall::retry() {
+  auto failure = start_translated();
+  questions_.clear();
+  if (failure) fail(*failure);
+}
+
+void BridgeCall::withdraw_questions(std::string_view why) {
+  std::vector<int64_t> open;
+  for (const auto& question : questions_) {
+    if (question.answer.empty()) open.push_back(question.id);
+  }
+  questions_.clear();
+  for (int64_t id : open)
+    session_.withdraw(id, why, request_.tag);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,89 @@
+// One request of a legacy client on its way to a modern server: translated, and made again with the client's
+// answers as often as the server asks for input (BEHAVIOUR 10). Owned by its caller (an exchange); it owns
+// the modern calls it makes, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/upstream.h"
+#include "mcp/modern_server.h"
+#include "net/loop.h"
+
+namespace lineward::upstream {
+
+class BridgeSession;
+
+class BridgeCall final : public core::Call, public core::CallOwner {
+ public:
+  BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner);
+  ~BridgeCall() override;
+
+  // core::Call. A cancel withdraws the open questions before it returns: through the session's owner, who may
+  // send the client word of it.
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string) override {}  // modern servers ask in their results
+  void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
+
+  // Which of these comes first depends on the request; the session decides. None calls back at once.
+  std::optional<core::Failure> start_trial();  // the client's own `initialize`, as it came
+  std::optional<core::Failure> start_discover();
+  std::optional<core::Failure> start_translated();
+  void start_local();  // finish() comes later
+
+  // The end, not from within start().
+  void finish(std::string text);
+  void fail(const core::Failure& failure);
+  // The client answered a question.
+  void answered(int64_t question, const mcp::Message& answer);
+
+  const core::CallRequest& request() const { return request_; }
+
+ private:
+  enum class Step : uint8_t { trial, discover, translated, local };
+  struct Question {
+    int64_t id;
+    std::string key;
+    mcp::Method method;
+    std::string answer;  // raw JSON; empty while open
+  };
+
+  // core::CallOwner, of the modern call
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override;
+  void on_call_failed(const core::Failure& failure) override;
+
+  std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,
+                                    mcp::Era era);
+  void later(std::function<void()> work);
+  void trial_over(mcp::Message answer);
+  void discover_instead(std::optional<mcp::Message> refusal);
+  bool refused_after_all();
+  void ask(const mcp::Message& answer);
+  void go_on();
+  void retry();
+  void withdraw_questions(std::string_view why);
+  void retire_inner();
+  core::CallOwner* leave();
+
+  BridgeSession& session_;
+  core::CallRequest request_;  // as the client made it
+  core::CallOwner* owner_;
+  std::unique_ptr<core::Call> inner_;
+  Step step_ = Step::local;
+  bool written_ = false;  // told; retries are no news to the exchange
+  uint32_t rounds_ = 0;
+  std::vector<Question> questions_;
+  std::string state_;                    // raw JSON
+  std::string failed_;                   // the client's error that ends the call, raw JSON
+  std::optional<mcp::Message> refusal_;  // of the client's own `initialize`, while the era is not certain
+  bool going_on_ = false;
+  net::Timer pause_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::upstream

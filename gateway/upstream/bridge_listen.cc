@@ -1,0 +1,257 @@
+#include "upstream/bridge_listen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_member.h"
+#include "base/log.h"
+#include "mcp/errors.h"
+#include "mcp/modern_server.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kAckLimit{5000};
+constexpr uint32_t kTries = 6;      // in a row that may come to nothing
+constexpr size_t kMostUris = 1000;  // of one session
+
+std::string plain_notification(std::string_view method, std::string_view params) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
+                     params.empty() ? "" : R"(,"params":)", params);
+}
+
+}  // namespace
+
+BridgeListen::BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server,
+                           std::string principal, std::function<std::string(const std::string&)> make,
+                           std::function<void(mcp::Message)> deliver)
+    : loop_(loop),
+      inner_(inner),
+      server_(server),
+      principal_(std::move(principal)),
+      make_(std::move(make)),
+      deliver_(std::move(deliver)),
+      again_(loop) {}
+
+BridgeListen::~BridgeListen() {
+  *alive_ = false;
+  stopped_ = true;
+  for (auto* listen : {&next_, &current_}) {
+    if (*listen && (*listen)->call && (*listen)->call->live()) (*listen)->call->cancel("the session ended");
+  }
+}
+
+void BridgeListen::stop(std::string_view why) {
+  stopped_ = true;
+  again_.stop();
+  waiters_.clear();
+  drop(next_, why);
+  drop(current_, why);
+}
+
+// It may be the one on the stack right now.
+void BridgeListen::drop(std::unique_ptr<Listen>& listen, std::string_view why) {
+  if (!listen) return;
+  listen->ack_limit.stop();
+  if (listen->call && listen->call->live()) listen->call->cancel(why);
+  loop_.defer([kept = std::shared_ptr<Listen>(std::move(listen))] {});
+}
+
+// ---- wishes
+// ---------------------------------------------------------------------------------------------------------
+
+void BridgeListen::want(Lists lists) {
+  wish_.lists = lists;
+  changed();
+}
+
+void BridgeListen::subscribe(const std::string& uri, Settled settled) {
+  if (wish_.uris.size() >= kMostUris && wish_.uris.count(uri) == 0) {
+    loop_.defer([this, alive = alive_, settled = std::move(settled)] {
+      if (*alive && !stopped_) settled(fmt::format("this session has {} subscriptions already", kMostUris));
+    });
+    return;
+  }
+  wish_.uris.insert(uri);
+  waiters_.push_back({uri, true, std::move(settled)});
+  changed();
+}
+
+void BridgeListen::unsubscribe(const std::string& uri, Settled settled) {
+  wish_.uris.erase(uri);
+  waiters_.push_back({uri, false, std::move(settled)});
+  changed();
+}
+
+// Wishes of one loop turn make one listen.
+void BridgeListen::changed() {
+  if (scheduled_ || stopped_) return;
+  scheduled_ = true;
+  loop_.defer([this, alive = alive_] {
+    if (!*alive || stopped_) return;
+    scheduled_ = false;
+    refresh();
+  });
+}
+
+void BridgeListen::refresh() {
+  if (stopped_ || next_ || again_.running()) return;  // when that is done it looks again
+  if (wish_.empty()) {
+    drop(current_, "nobody listens any more");
+    missed_ = false;
+    return settle();
+  }
+  if (current_ && current_->wish == wish_) return settle();
+  std::string filter;
+  auto add = [&](const std::string& member) { filter += (filter.empty() ? "" : ",") + member; };
+  if (wish_.lists.tools) add(R"("toolsListChanged":true)");
+  if (wish_.lists.prompts) add(R"("promptsListChanged":true)");
+  if (wish_.lists.resources) add(R"("resourcesListChanged":true)");
+  std::string uris;
+  for (const auto& uri : wish_.uris)
+    uris += (uris.empty() ? "" : ",") + json::quote(uri);
+  if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
+  next_ = std::make_unique<Listen>(*this, wish_);
+  auto message = mcp::Message::parse(make_("{" + filter + "}"));
+  if (!message) return lost(*next_, "the wishes of this session make no message", true);
+  core::CallRequest request;
+  request.message = std::move(*message);
+  request.method = Method::subscriptions_listen;
+  request.client_era = mcp::Era::modern;
+  request.scope.principal = principal_;
+  auto call = inner_.start(std::move(request), *next_);
+  if (!call) return lost(*next_, call.error().text, false);
+  next_->call = std::move(*call);
+}
+
+// ---- what the server says
+// ------------------------------------------------------------------------------------------
+
+void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
+  if (phase != core::CallPhase::written || acknowledged) return;
+  ack_limit.start(kAckLimit, [this] { home.lost(*this, "was not acknowledged in time", false); });
+}
+
+void BridgeListen::heard(Listen& listen, mcp::Message message) {
+  if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
+  Method method = mcp::method_of(message.method());
+  if (message.kind() == mcp::MessageKind::error) {
+    return lost(listen, message.text(Field::error_message), !listen.acknowledged);
+  }
+  if (message.kind() == mcp::MessageKind::result || method == Method::cancelled) {
+    return lost(listen, "was ended by the server", false);
+  }
+  if (method == Method::subscriptions_acknowledged) return acknowledged(listen, message);
+  if (listen.acknowledged) notify(listen, std::move(message));
+}
+
+void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
+  listen.ack_limit.stop();
+  listen.granted.clear();
+  auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
+  if (uris) {
+    for (auto& uri : mcp::string_array(*uris)) {
+      if (listen.wish.uris.count(uri) > 0) listen.granted.insert(std::move(uri));
+    }
+  }
+  failures_ = 0;
+  // The server's process was replaced, and our listen put to the new one: this is its second acknowledgement.
+  if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
+  if (&listen != next_.get()) return;
+  drop(current_, "other wishes took its place");
+  current_ = std::move(next_);
+  if (std::exchange(missed_, false)) tell_changes(current_->wish);
+  refresh();
+}
+
+void BridgeListen::notify(Listen& listen, mcp::Message message) {
+  switch (mcp::method_of(message.method())) {
+    case Method::tools_list_changed:
+      if (!listen.wish.lists.tools) return;
+      break;
+    case Method::prompts_list_changed:
+      if (!listen.wish.lists.prompts) return;
+      break;
+    case Method::resources_list_changed:
+      if (!listen.wish.lists.resources) return;
+      break;
+    case Method::resources_updated:
+      if (wish_.uris.count(message.text(Field::params_uri)) == 0) return;
+      break;
+    default: return;  // nothing else was asked for
+  }
+  auto plain = mcp::Message::parse(mcp::listen_notification_for_legacy(message));
+  if (plain) deliver_(std::move(*plain));
+}
+
+void BridgeListen::tell_changes(const Wish& wish) {
+  std::vector<std::string> changes;
+  if (wish.lists.tools) changes.push_back(plain_notification("notifications/tools/list_changed", ""));
+  if (wish.lists.prompts) changes.push_back(plain_notification("notifications/prompts/list_changed", ""));
+  if (wish.lists.resources) changes.push_back(plain_notification("notifications/resources/list_changed", ""));
+  for (const auto& uri : wish.uris) {
+    if (wish_.uris.count(uri) == 0) continue;
+    changes.push_back(plain_notification("notifications/resources/updated",
+                                         fmt::format(R"({{"uri":{}}})", json::quote(uri))));
+  }
+  for (auto& text : changes) {
+    auto message = mcp::Message::parse(std::move(text));
+    if (message && !stopped_) deliver_(std::move(*message));
+  }
+}
+
+void BridgeListen::lost(Listen& listen, const std::string& why, bool refused) {
+  if (stopped_) return;
+  bool was_current = &listen == current_.get();
+  if (!was_current && &listen != next_.get()) return;
+  log::write(log::Level::info, "session.listen_lost",
+             {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
+  missed_ = missed_ || was_current;
+  drop(was_current ? current_ : next_, "it was given up");
+  if (refused || ++failures_ > kTries) return give_up(why);
+  if (next_) return;  // another is being made anyway
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(failures_ - 1, 20u));
+  again_.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this] { refresh(); });
+}
+
+// What stands, stands; what was wished on top of it cannot be had.
+void BridgeListen::give_up(const std::string& why) {
+  failures_ = 0;
+  wish_ = current_ ? current_->wish : Wish{};
+  std::vector<Waiter> waiting;
+  waiting.swap(waiters_);
+  for (Waiter& waiter : waiting) {
+    if (!waiter.wanted) wish_.uris.erase(waiter.uri);
+    bool stands = !waiter.wanted || (current_ && current_->granted.count(waiter.uri) > 0);
+    loop_.defer([this, alive = alive_, settled = std::move(waiter.settled),
+                 refusal = stands ? std::nullopt : std::optional("the server refused: " + why)] {
+      if (*alive && !stopped_) settled(refusal);
+    });
+  }
+}
+
+// Answers who waited for what stands now.
+void BridgeListen::settle() {
+  std::vector<Waiter> waiting;
+  waiting.swap(waiters_);
+  for (Waiter& waiter : waiting) {
+    bool granted = current_ && current_->granted.count(waiter.uri) > 0;
+    std::optional<std::string> refusal;
+    if (waiter.wanted && !granted) {
+      refusal = "the server does not grant a subscription to this URI";
+      wish_.uris.erase(waiter.uri);
+      if (current_) current_->wish.uris.erase(waiter.uri);
+    }
+    loop_.defer([this, alive = alive_, settled = std::move(waiter.settled), refusal] {
+      if (*alive && !stopped_) settled(refusal);
+    });
+  }
+}
+
+}  // namespace lineward::upstream

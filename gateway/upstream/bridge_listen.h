@@ -1,0 +1,98 @@
+// The one `subscriptions/listen` of a legacy session on a modern server: made from its resources/subscribe
+// and from the list changes that the server announces (BEHAVIOUR 6 and 10). A change of wishes makes the new
+// listen before it breaks the old; one that is lost is made again, with backoff and a budget.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "core/upstream.h"
+#include "net/loop.h"
+
+namespace lineward::upstream {
+
+class BridgeListen {
+ public:
+  struct Lists {
+    bool tools = false, prompts = false, resources = false;
+    bool operator==(const Lists&) const = default;
+  };
+  // Nothing: done; else why not.
+  using Settled = std::function<void(std::optional<std::string> refusal)>;
+  // `make` gives the request for a filter (raw JSON); `deliver` takes what the session's client is to see.
+  BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server, std::string principal,
+               std::function<std::string(const std::string& filter)> make,
+               std::function<void(mcp::Message)> deliver);
+  ~BridgeListen();
+
+  void want(Lists lists);
+  // `settled` is called once, never from here: when a listen with (or without) it stands.
+  void subscribe(const std::string& uri, Settled settled);
+  void unsubscribe(const std::string& uri, Settled settled);
+  // Nothing is delivered, settled or opened after this.
+  void stop(std::string_view why);
+
+ private:
+  struct Wish {
+    Lists lists;
+    std::set<std::string> uris;
+    bool empty() const { return lists == Lists{} && uris.empty(); }
+    bool operator==(const Wish&) const = default;
+  };
+  struct Listen final : core::CallOwner {
+    Listen(BridgeListen& its_home, Wish its_wish)
+        : home(its_home), wish(std::move(its_wish)), ack_limit(its_home.loop_) {}
+    void on_call_phase(core::CallPhase phase) override;
+    void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
+    void on_call_failed(const core::Failure& failure) override { home.lost(*this, failure.text, false); }
+
+    BridgeListen& home;
+    Wish wish;
+    std::set<std::string> granted;  // URIs
+    bool acknowledged = false;
+    std::unique_ptr<core::Call> call;
+    net::Timer ack_limit;
+  };
+  struct Waiter {
+    std::string uri;
+    bool wanted;
+    Settled settled;
+  };
+
+  void changed();
+  void refresh();
+  void heard(Listen& listen, mcp::Message message);
+  void acknowledged(Listen& listen, const mcp::Message& message);
+  void notify(Listen& listen, mcp::Message message);
+  // `refused`: the server answered with an error, which trying again does not mend.
+  void lost(Listen& listen, const std::string& why, bool refused);
+  void give_up(const std::string& why);
+  void settle();
+  void tell_changes(const Wish& wish);
+  void drop(std::unique_ptr<Listen>& listen, std::string_view why);
+
+  net::Loop& loop_;
+  core::Upstream& inner_;
+  const config::Server& server_;
+  std::string principal_;
+  std::function<std::string(const std::string&)> make_;
+  std::function<void(mcp::Message)> deliver_;
+  Wish wish_;
+  std::unique_ptr<Listen> current_;
+  std::unique_ptr<Listen> next_;  // until it is acknowledged
+  std::vector<Waiter> waiters_;
+  net::Timer again_;
+  uint32_t failures_ = 0;
+  bool missed_ = false;  // a listen was lost: what may have been missed is told when the next one stands
+  bool scheduled_ = false;
+  bool stopped_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,88 @@
+// A legacy client's session in front of a modern server, which has none: what lives in Lineward instead
+// (BEHAVIOUR 10). Handshake, level, subscriptions, and which call each open question belongs to.
+//
+// Owned by the ModernBridge from open_scope to close_scope, retired at the end of the loop turn.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "config/config.h"
+#include "core/upstream.h"
+#include "mcp/modern_server.h"
+#include "net/loop.h"
+#include "upstream/bridge_call.h"
+#include "upstream/bridge_listen.h"
+
+namespace lineward::upstream {
+
+class BridgeSession;
+
+// What a session needs from its bridge.
+class BridgeHome {
+ public:
+  virtual net::Loop& loop() = 0;
+  virtual core::Upstream& inner() = 0;
+  virtual const config::Server& server() const = 0;
+  // The server took this session's own `initialize`: it needs no bridge.
+  virtual void serves_itself(const std::string& session) = 0;
+  virtual void learned_modern_only() = 0;
+
+ protected:
+  ~BridgeHome() = default;
+};
+
+class BridgeSession {
+ public:
+  // `trial`: the server gets the client's own `initialize` first; it may speak the old revisions itself.
+  BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial);
+  ~BridgeSession();
+
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request, core::CallOwner& owner);
+  void forward(const mcp::Message& message);
+  // Ends everything; nobody is told anything after it.
+  void close(const core::Failure& why);
+  bool trial() const { return trial_; }
+
+  // For its calls.
+  net::Loop& loop() { return home_.loop(); }
+  core::Upstream& inner() { return home_.inner(); }
+  const mcp::LegacyClient& client() const { return client_; }
+  void joined(BridgeCall& call) { calls_.insert(&call); }
+  void left(BridgeCall& call);
+  void serves_itself() { home_.serves_itself(scope_.session); }
+  void learned_modern_only() { home_.learned_modern_only(); }
+  void begin_bridging();
+  // The answer to `initialize`; nothing when the server's is unusable.
+  std::optional<std::string> discovered(const mcp::Message& answer);
+  std::string project(const core::CallRequest& request, const mcp::Message& answer);
+  int64_t new_question(BridgeCall& call);
+  std::string new_elicitation_id(const mcp::InputRequest& request);
+  void to_client(mcp::Message message, std::optional<uint64_t> tag);
+  void withdraw(int64_t question, std::string_view why, uint64_t tag);
+
+ private:
+  bool handled_here(BridgeCall& call);
+  void set_level(BridgeCall& call);
+  void subscription(BridgeCall& call, bool wanted);
+  void finish_later(BridgeCall& call, std::string text);
+  void refuse_later(BridgeCall& call, int code, std::string_view text);
+
+  BridgeHome& home_;
+  core::Scope scope_;
+  core::ScopeOwner* owner_;  // null once closed
+  bool trial_;
+  mcp::LegacyClient client_;
+  std::optional<mcp::ModernServer> server_;
+  mcp::WrappedTools wrapped_;
+  BridgeListen listen_;
+  std::set<BridgeCall*> calls_;
+  std::map<int64_t, BridgeCall*> questions_;
+  int64_t next_question_ = 1;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::upstream

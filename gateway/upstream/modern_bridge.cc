@@ -1,0 +1,84 @@
+#include "upstream/modern_bridge.h"
+
+#include "base/log.h"
+
+namespace lineward::upstream {
+
+using mcp::EndReason;
+
+ModernBridge::ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
+                           const config::Server& server)
+    : loop_(loop),
+      server_(server),
+      inner_(std::move(inner)),
+      modern_only_(server.protocol_era == config::Era::modern) {}
+
+ModernBridge::~ModernBridge() {
+  *alive_ = false;
+  sessions_.clear();  // their listens are calls of the inner one
+}
+
+BridgeSession* ModernBridge::find(const std::string& session) {
+  auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::CallRequest request,
+                                                                       core::CallOwner& owner) {
+  if (request.client_era == mcp::Era::modern || request.scope.session.empty())
+    return inner_->start(std::move(request), owner);
+  BridgeSession* session = find(request.scope.session);
+  if (session == nullptr) return inner_->start(std::move(request), owner);
+  if (stopping_) {
+    return Unexpected<core::Failure>{{EndReason::cancelled_drain, "the gateway is stopping"}};
+  }
+  return session->start(std::move(request), owner);
+}
+
+void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  bool fixed_legacy = server_.protocol_era == config::Era::legacy;
+  bool known_legacy = inner_->era() == mcp::Era::legacy;
+  bool bridged = modern_only_ && !known_legacy;
+  if (!bridged) inner_->open_scope(scope, owner);
+  if (fixed_legacy) return;
+  sessions_[scope.session] = std::make_unique<BridgeSession>(*this, scope, owner, !bridged);
+  if (bridged) log::write(log::Level::debug, "session.bridged", {{"upstream", name()}});
+}
+
+void ModernBridge::close_scope(const core::Scope& scope) {
+  BridgeSession* session = find(scope.session);
+  if (session == nullptr || session->trial()) inner_->close_scope(scope);
+  drop(scope.session);
+}
+
+void ModernBridge::drop(const std::string& id) {
+  auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  std::shared_ptr<BridgeSession> kept = std::move(found->second);
+  sessions_.erase(found);
+  kept->close({EndReason::cancelled_drain, "its session ended"});
+  loop_.defer([kept] {});
+}
+
+// The call that brought the news is on the stack.
+void ModernBridge::serves_itself(const std::string& session) {
+  loop_.defer([this, alive = alive_, session] {
+    if (*alive) drop(session);
+  });
+}
+
+void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
+  if (session != nullptr) return session->forward(message);
+  inner_->forward(scope, client_era, message);
+}
+
+void ModernBridge::stop(std::function<void()> done) {
+  stopping_ = true;
+  for (auto& entry : sessions_) {
+    if (!entry.second->trial()) entry.second->close({EndReason::cancelled_drain, "the gateway is stopping"});
+  }
+  inner_->stop(std::move(done));
+}
+
+}  // namespace lineward::upstream
