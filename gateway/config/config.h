@@ -55,6 +55,7 @@ struct Stop {
 enum class Era : uint8_t { automatic, legacy, modern };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
 enum class CancelMode : uint8_t { send, never, kill };
+enum class Transport : uint8_t { automatic, sse };  // over HTTP; sse: HTTP+SSE of 2024-11-05
 enum class StdoutMode : uint8_t { tolerant, strict };
 
 struct Server {
@@ -79,6 +80,7 @@ struct Server {
   StdoutMode stdout_mode = StdoutMode::tolerant;
   // A server over Streamable HTTP instead of a command: http://…, https://… or unix:/socket[:/path].
   std::string url;
+  Transport transport = Transport::automatic;
   std::vector<std::pair<std::string, std::string>>
       headers;                               // on every request; values may be secrets: never log them
   std::vector<std::string> forward_headers;  // names of client headers that are passed on

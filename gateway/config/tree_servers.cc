@@ -132,16 +132,6 @@ void TreeReader::read_enabled(const Member& member, Server& server) {
   if (read_scalar(*find_option("mcpServers.*.disabled"), member.value, value)) server.disabled = !value.flag;
 }
 
-// The only place that turns HTTP+SSE upstreams away.
-void TreeReader::sse_not_built(const Member& server, const Member& sign) {
-  add("not-built",
-      fmt::format(
-          "HTTP+SSE upstreams are not built yet: '{}' can be Streamable HTTP (type: http) or a command",
-          clip(server.key)),
-      sign)
-      .hint = "remove the server, or add disabled: true";
-}
-
 void TreeReader::finish_server(const Member& member, Server& server, const HttpSigns& http) {
   const Node& node = member.value;
   const Member* command = node.find("command");
@@ -152,8 +142,11 @@ void TreeReader::finish_server(const Member& member, Server& server, const HttpS
   }
   if (server.disabled) {
     // Never started: may be anything.
-  } else if (http.sse) {
-    sse_not_built(member, *http.type);
+  } else if (http.sse && server.protocol_era == Era::modern) {
+    add("two-eras",
+        fmt::format("server '{}' speaks HTTP+SSE, which the modern era does not have", clip(member.key)),
+        *http.type)
+        .hint = "remove protocolEra: modern, or write type: http";
   } else if (http.url != nullptr && command != nullptr) {
     add("two-servers", fmt::format("server '{}' has a command and a url", clip(member.key)), *http.url).hint =
         "remove one of them";
@@ -164,6 +157,7 @@ void TreeReader::finish_server(const Member& member, Server& server, const HttpS
     add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member)
         .hint = "add command: and args:, or url:";
   }
+  if (http.sse) server.transport = Transport::sse;
   check_command(node, server);
   check_timeouts(node, server);
   if (!server.env_file.empty()) merge_env_file(node, server);

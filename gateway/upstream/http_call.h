@@ -6,11 +6,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/upstream.h"
-#include "upstream/http_listens.h"
 #include "upstream/http_messages.h"
+#include "upstream/legacy_listens.h"
 
 namespace lineward::upstream {
 
@@ -35,9 +36,13 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   bool sent = false;                       // the server may know of it
   bool repeated = false;                   // was sent again after its session was lost
   bool acknowledged = false;               // a listen
-  bool parked = false;                     // takes no place in flight
-  uint32_t failures = 0;                   // in a row: of resuming, or of listening again
-  std::string last_event_id;               // of a legacy stream
+  // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
+  // fails too.
+  std::optional<core::Failure> refused;
+  std::optional<mcp::Message> refusal;
+  bool parked = false;        // takes no place in flight
+  uint32_t failures = 0;      // in a row: of resuming, or of listening again
+  std::string last_event_id;  // of a legacy stream
   std::chrono::milliseconds retry{1000};
   net::Timer timer;  // before resuming or listening again
   bool counts() const { return !is_listen() && !parked; }
@@ -48,7 +53,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   const mcp::Message& listen_request() const override { return request.message; }
   // The last message, or the failure: the call is over.
   void answer(mcp::Message message);
-  void fail(const core::Failure& failure);
+  void fail(const core::Failure& failure) override;
 
  private:
   void on_messages_sent(HttpMessages&) override;

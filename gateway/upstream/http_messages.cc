@@ -48,7 +48,10 @@ HttpFault fault_of_status(int status) {
 
 HttpMessages::HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes,
                            MessagesOwner& owner)
-    : pool_(pool), max_message_bytes_(max_message_bytes), owner_(&owner) {
+    : pool_(pool),
+      max_message_bytes_(max_message_bytes),
+      owner_(&owner),
+      receipt_only_(request.receipt_only) {
   transfer_ = std::make_unique<HttpTransfer>(pool, std::move(request), *this);
 }
 
@@ -72,6 +75,10 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
     return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
   }
   json_ = media_type_is(type, "application/json");
+  if (receipt_only_ && is_success(status_)) {
+    json_ = false;
+    return owner_->on_messages_open(*this, info);
+  }
   if (is_success(status_) && media_type_is(type, "text/event-stream")) {
     sse_ = std::make_unique<http::SseParser>(http::SseLimits{static_cast<size_t>(max_message_bytes_) + 64,
                                                              static_cast<size_t>(max_message_bytes_)});
@@ -104,7 +111,11 @@ void HttpMessages::read_events() {
       case http::SseParser::Next::event: break;
     }
     http::SseEvent event = sse_->take_event();
-    if (event.data.empty() || event.event != "message") continue;  // priming, or no MCP
+    if (event.data.empty()) continue;  // priming
+    if (event.event != "message") {
+      owner_->on_other_event(*this, event);
+      continue;
+    }
     auto message = mcp::Message::parse(std::move(event.data));
     if (!message) {
       return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);

@@ -37,6 +37,8 @@ class MessagesOwner {
   virtual void on_messages_drained(HttpMessages&) {}
   virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
   virtual void on_message(HttpMessages& from, mcp::Message message) = 0;
+  // An event of another type than "message".
+  virtual void on_other_event(HttpMessages&, const http::SseEvent&) {}
   virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
 
  protected:
@@ -61,6 +63,7 @@ class HttpMessages final : public HttpTransferOwner {
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }
   bool is_stream() const { return sse_ != nullptr; }
+  bool receipt_only() const { return receipt_only_; }
   // What the event stream named last, for a reconnect.
   std::string last_event_id() const { return sse_ ? sse_->last_event_id() : std::string(); }
   std::optional<std::chrono::milliseconds> retry() const { return sse_ ? sse_->retry() : std::nullopt; }
@@ -85,6 +88,7 @@ class HttpMessages final : public HttpTransferOwner {
   std::string body_;
   int status_ = 0;
   bool json_ = false;
+  bool receipt_only_ = false;
 };
 
 }  // namespace lineward::upstream

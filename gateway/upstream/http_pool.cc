@@ -249,8 +249,8 @@ void HttpPool::finished(HttpTransfer& transfer) {
 }
 
 std::string HttpPool::render_head(const HttpRequest& request) const {
-  std::string out =
-      fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, url_.target, url_.host_header);
+  std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method,
+                                request.target.empty() ? url_.target : request.target, url_.host_header);
   for (const http::OutHeader& header : request.headers)
     append_header(out, header.name, header.value);
   if (request.method == "POST") out += fmt::format("Content-Length: {}\r\n", request.body.size());

@@ -20,6 +20,8 @@ struct HttpRequest {
   std::string_view method = "POST";
   std::vector<http::OutHeader> headers;  // framing and Host are the pool's
   std::string body;
+  std::string target;         // empty: the URL's own
+  bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
 };
 
 class HttpTransferOwner {

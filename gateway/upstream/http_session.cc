@@ -23,6 +23,12 @@ constexpr milliseconds kGoodbye{2000};
 constexpr milliseconds kPostLimit{10000};
 constexpr milliseconds kLongestBackoff{30000};
 
+// The answers to an `initialize` after which HTTP+SSE is worth a try (2025-11-25 transports, "Backwards
+// Compatibility").
+bool knows_no_post(int status) {
+  return status == 400 || status == 404 || status == 405;
+}
+
 // 2025-11-25: visible ASCII only.
 bool is_session_id(std::string_view id) {
   return !id.empty() && id.size() <= 1024 && std::all_of(id.begin(), id.end(), http::is_visible);
@@ -31,14 +37,15 @@ bool is_session_id(std::string_view id) {
 }  // namespace
 
 HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server,
-                         SessionOwner& owner, std::string group)
+                         SessionOwner& owner, std::string group, bool sse)
     : loop_(pool.loop()),
       pool_(pool),
       errands_(errands),
       server_(server),
       owner_(owner),
       group_(std::move(group)),
-      stream_timer_(pool.loop()) {}
+      stream_timer_(pool.loop()),
+      sse_(sse) {}
 
 HttpSession::~HttpSession() {
   *alive_ = false;
@@ -55,19 +62,20 @@ Headers HttpSession::headers(HttpVerb verb) const {
 // ---- the handshake
 // --------------------------------------------------------------------------------------------------
 
-void HttpSession::initialize(std::string_view params) {
+void HttpSession::initialize(std::string_view params, bool automatic) {
+  own_params_ = std::string(params);
+  may_fall_back_ = automatic;
+  if (sse_ && endpoint_.empty()) return connect();  // it goes on when there is an endpoint
+  send_initialize();
+}
+
+void HttpSession::send_initialize() {
   state_ = State::opening;
-  ErrandPlan plan;
-  plan.id = owner_.next_id();
-  plan.request = {"POST", headers(HttpVerb::post), mcp::initialize_request(plan.id, params)};
-  plan.limit = server_.timeouts.startup;
-  plan.opened = [this, alive = alive_](const http::ResponseInfo& info) {
-    if (*alive) opened(info);
-  };
-  plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    if (*alive && state_ == State::opening) handshake_answer(std::move(answer), end);
-  };
-  errands_.run(std::move(plan));
+  int64_t id = owner_.next_id();
+  ask(id, mcp::initialize_request(id, own_params_), server_.timeouts.startup,
+      [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+        if (state_ == State::opening) handshake_answer(std::move(answer), end);
+      });
 }
 
 void HttpSession::opened(const http::ResponseInfo& info) {
@@ -76,13 +84,23 @@ void HttpSession::opened(const http::ResponseInfo& info) {
 }
 
 void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end) {
-  core::Failure failure{EndReason::upstream_protocol, server_.name + " "};
   if (answer && answer->kind() == mcp::MessageKind::result) {
     initialized(*answer);
     send_initialized(std::string(mcp::kInitialized));
     return owner_.on_session_ready(*this);
   }
   state_ = State::fresh;
+  core::Failure failure = failure_of(answer, end);
+  if (!sse_ && may_fall_back_ && knows_no_post(end.status)) {
+    was_refused_ = std::move(failure);
+    return connect();
+  }
+  owner_.on_session_failed(*this, failure);
+}
+
+core::Failure HttpSession::failure_of(const std::optional<mcp::Message>& answer,
+                                      const MessagesEnd& end) const {
+  core::Failure failure{EndReason::upstream_protocol, server_.name + " "};
   if (end.kind != MessagesEnd::Kind::complete && (!answer || end.status == 401 || end.status == 403)) {
     failure.reason = end.fault.reason;
     failure.text += end.fault.text;
@@ -91,7 +109,7 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
   } else {
     failure.text += "did not answer initialize";
   }
-  owner_.on_session_failed(*this, failure);
+  return failure;
 }
 
 void HttpSession::initialized(const mcp::Message& answer) {
@@ -105,12 +123,12 @@ void HttpSession::send_initialized(std::string message) {
   if (std::exchange(initialized_sent_, true)) return;
   settling_ = true;
   ErrandPlan plan;
-  plan.request = {"POST", headers(HttpVerb::post), std::move(message)};
+  plan.request = request(std::move(message));
   plan.limit = kInitializedPatience;
   plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
     if (!*alive || state_ != State::ready || check_lost(end)) return;
     settling_ = false;
-    open_stream();
+    if (!sse_) open_stream();
     owner_.on_session_free(*this);
   };
   errands_.run(std::move(plan));
@@ -125,27 +143,46 @@ bool HttpSession::takes(const HttpCall& call) const {
 // ---- what goes out
 // --------------------------------------------------------------------------------------------------
 
-void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
+HttpRequest HttpSession::request(std::string body) const {
+  HttpRequest request{"POST", headers(HttpVerb::post), std::move(body)};
+  request.target = endpoint_;
+  request.receipt_only = sse_;
+  return request;
+}
+
+void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered answered) {
+  if (sse_) return ask_over_sse(id, std::move(body), limit, std::move(answered));
   ErrandPlan plan;
-  plan.id = owner_.next_id();
-  plan.request = {"POST", headers(HttpVerb::post),
-                  fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", plan.id,
-                              json::quote(method), params)};
-  plan.limit = server_.timeouts.request;
-  plan.other = [this, alive = alive_](mcp::Message message) {
-    if (*alive) handle(std::move(message), nullptr);
+  plan.id = id;
+  plan.request = request(std::move(body));
+  plan.limit = limit;
+  plan.opened = [this, alive = alive_](const http::ResponseInfo& info) {
+    if (*alive && state_ == State::opening) opened(info);
   };
-  plan.done = [this, alive = alive_, answered](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    if (!*alive || check_lost(end) || !answered) return;
-    if (!answer) {
-      auto refusal =
-          mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})");
-      if (refusal) answered(*refusal);
-      return;
-    }
-    answered(*answer);
+  plan.other = [this, alive = alive_](mcp::Message message) {
+    if (*alive && state_ == State::ready) handle(std::move(message), nullptr);
+  };
+  plan.done = [alive = alive_, answered = std::move(answered)](std::optional<mcp::Message> answer,
+                                                               const MessagesEnd& end) {
+    if (*alive) answered(std::move(answer), end);
   };
   errands_.run(std::move(plan));
+}
+
+void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
+  int64_t id = owner_.next_id();
+  ask(id,
+      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params),
+      server_.timeouts.request,
+      [this, answered = std::move(answered)](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+        if (check_lost(end) || !answered) return;
+        if (!answer) {
+          answer =
+              mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})")
+                  .value();
+        }
+        answered(*answer);
+      });
 }
 
 void HttpSession::want_level(const mcp::Message& request) {
@@ -157,7 +194,7 @@ void HttpSession::want_level(const mcp::Message& request) {
 
 void HttpSession::post(std::string message, std::function<void()> drained) {
   ErrandPlan plan;
-  plan.request = {"POST", headers(HttpVerb::post), std::move(message)};
+  plan.request = request(std::move(message));
   plan.limit = kPostLimit;
   plan.drained = std::move(drained);
   plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
@@ -167,7 +204,7 @@ void HttpSession::post(std::string message, std::function<void()> drained) {
 }
 
 bool HttpSession::check_lost(const MessagesEnd& end) {
-  if (end.status != 404 || id_.empty()) return false;
+  if (end.status != 404 || !has_id()) return false;
   lost();
   return true;
 }
@@ -175,6 +212,7 @@ bool HttpSession::check_lost(const MessagesEnd& end) {
 void HttpSession::lost() {
   if (state_ == State::lost) return;
   state_ = State::lost;
+  asked_.clear();
   stream_timer_.stop();
   if (stream_) stream_->close();
   retire(loop_, std::move(stream_));
@@ -185,6 +223,7 @@ void HttpSession::lost() {
 void HttpSession::end() {
   *alive_ = false;
   alive_ = std::make_shared<bool>(true);
+  asked_.clear();
   stream_timer_.stop();
   if (stream_) stream_->close();
   retire(loop_, std::move(stream_));
@@ -220,7 +259,7 @@ void HttpSession::reopen_stream(milliseconds after) {
 }
 
 void HttpSession::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
-  if (!from.is_stream()) return;
+  if (!from.is_stream() || sse_) return;
   stream_was_open_ = true;
   backoff_ = milliseconds(0);
   stream_settled();
@@ -234,6 +273,7 @@ void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
   if (from.retry()) retry_ = *from.retry();
   retire(loop_, std::move(stream_));
+  if (sse_) return sse_stream_ended(end);
   stream_settled();
   if (state_ != State::ready) return;
   bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
@@ -254,6 +294,7 @@ void HttpSession::from_call(HttpCall& call, mcp::Message message) {
 
 void HttpSession::handle(mcp::Message message, HttpCall* call) {
   bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (response && own_answer(message)) return;
   if (response || mcp::method_of(message.method()) == Method::progress) {
     return owner_.on_session_stray(*this, std::move(message));
   }

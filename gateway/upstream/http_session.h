@@ -2,12 +2,18 @@
 // handshake, the id that the server gave it, the GET stream on which the server speaks by itself, and its
 // end. Servers without sessions have one too, with no id.
 //
+// Over HTTP+SSE (2024-11-05 transports) the session is the GET stream: it comes first and names the endpoint
+// for POSTs, all answers come on it, and its end is the session's. That half is in http_session_sse.cc.
+//
 // Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls belong to
 // others.
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/upstream.h"
@@ -15,7 +21,7 @@
 #include "upstream/http_call.h"
 #include "upstream/http_errand.h"
 #include "upstream/http_headers.h"
-#include "upstream/http_listens.h"
+#include "upstream/legacy_listens.h"
 
 namespace lineward::upstream {
 
@@ -23,10 +29,12 @@ class SessionOwner {
  public:
   virtual int64_t next_id() = 0;
   virtual void on_session_ready(HttpSession& session) = 0;
-  // Lineward's own handshake came to nothing.
+  // Lineward's own handshake, or the connection that a client's own would need, came to nothing.
   virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;
   // The server knows this session no more.
   virtual void on_session_lost(HttpSession& session) = 0;
+  // It speaks HTTP+SSE: so will all that follow.
+  virtual void on_session_speaks_sse() = 0;
   // It may take calls that it did not take before.
   virtual void on_session_free(HttpSession& session) = 0;
   // A server's request, or a notification that names no call. `call`: on whose stream it came; null: the GET
@@ -41,22 +49,29 @@ class SessionOwner {
 
 class HttpSession final : public ListenServer, public MessagesOwner {
  public:
-  enum class State : uint8_t { fresh, opening, ready, lost };
+  enum class State : uint8_t { connecting, fresh, opening, ready, lost };
 
+  // `sse`: it is known to speak HTTP+SSE.
   HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner,
-              std::string group);
+              std::string group, bool sse);
   ~HttpSession();
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
   const std::string& group() const { return group_; }
   State state() const { return state_; }
-  bool has_id() const { return !id_.empty(); }
+  bool is_ready() const override { return state_ == State::ready; }
+  // The server could have forgotten it.
+  bool has_id() const { return !id_.empty() || sse_; }
   const std::string& initialize_result() const { return initialize_result_; }
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
 
-  // Lineward's own handshake, with these parameters.
-  void initialize(std::string_view params);
+  // HTTP+SSE from here on: opens the stream; fresh when it is there.
+  void connect();
+  bool over_sse() const { return sse_; }
+  // Lineward's own handshake, with these parameters. A server that refuses it as one that knows no Streamable
+  // HTTP may do (400, 404, 405) is tried over HTTP+SSE, if `automatic`.
+  void initialize(std::string_view params, bool automatic);
   // The client's own: its request is on its way, its response has begun, it was answered.
   void opening() { state_ = State::opening; }
   void opened(const http::ResponseInfo& info);
@@ -67,6 +82,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   // `forwarded`: what the client wants on every request, from its last call.
   Headers headers(HttpVerb verb) const;
   void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
+  // A POST of this session, to where it wants them.
+  HttpRequest request(std::string body) const;
 
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
   // A modern call's log level: a legacy server has one for all, the lowest that anyone wanted.
@@ -85,13 +102,26 @@ class HttpSession final : public ListenServer, public MessagesOwner {
  private:
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message message) override;
+  void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void open_stream();
   void stream_settled();
   void reopen_stream(std::chrono::milliseconds after);
   void handle(mcp::Message message, HttpCall* call);
+  void send_initialize();
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   bool check_lost(const MessagesEnd& end);
+  using Answered = std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)>;
+  // A request of Lineward's own.
+  void ask(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
+  // Over HTTP+SSE.
+  void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
+  void asked_over_sse(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
+  bool own_answer(mcp::Message& message);
+  void connected(std::string target);
+  void not_connected(const HttpFault& fault);
+  void sse_stream_ended(const MessagesEnd& end);
+  core::Failure failure_of(const std::optional<mcp::Message>& answer, const MessagesEnd& end) const;
 
   net::Loop& loop_;
   HttpPool& pool_;
@@ -114,6 +144,16 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   std::chrono::milliseconds retry_{1000};
   std::chrono::milliseconds backoff_{0};
   net::Timer stream_timer_;
+  std::string own_params_;  // of Lineward's own handshake; empty: the client's own
+  bool may_fall_back_ = false;
+  bool sse_;
+  std::string endpoint_;                      // HTTP+SSE: the target of POSTs
+  std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried
+  struct Asked {
+    Answered answered;
+    std::unique_ptr<net::Timer> limit;
+  };
+  std::map<int64_t, Asked> asked_;  // own requests whose answers come on the one stream
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

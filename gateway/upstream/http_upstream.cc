@@ -56,9 +56,10 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   options.limits.body_bytes = server.limits.max_message_bytes;
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options);
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
-  if (server.protocol_era != config::Era::automatic) {
+  sse_ = server.transport == config::Transport::sse;
+  if (server.protocol_era != config::Era::automatic || sse_) {
     verdict_.known = true;
-    verdict_.era = server.protocol_era == config::Era::modern ? mcp::Era::modern : mcp::Era::legacy;
+    verdict_.era = server.protocol_era == config::Era::modern && !sse_ ? mcp::Era::modern : mcp::Era::legacy;
     if (verdict_.era == mcp::Era::modern) verdict_.versions = {std::string(mcp::kNewestModern)};
     verdict_until_ = milliseconds::max();
   }
@@ -241,8 +242,7 @@ void HttpUpstream::pump(Group& group) {
   bool full = false;
   // Somebody listens: a session is needed even while nobody calls.
   if (group.queue.empty() && !group.listens.empty() && !group.session && !stopping_) {
-    group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key);
-    group.session->initialize(group.initialize_params);
+    if (!must_wait(group)) open_session(group);
     return;
   }
   while (!group.queue.empty()) {
@@ -273,17 +273,13 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
                          fmt::format("{} has {} sessions already", server_.name, kMostSessions)});
       return false;
     }
-    if (!first && !group.own_handshake) {
+    if (!first && !group.own_handshake && group.replay_params.empty()) {
       fail_queue(group, {EndReason::upstream_protocol,
                          fmt::format("this session was never initialised by {}", server_.name)});
       return false;
     }
-    group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key);
-    if (group.own_handshake) {
-      group.session->remember(forwarded_headers(server_, call.request.headers));
-      group.session->initialize(group.initialize_params);
-      return false;
-    }
+    if (must_wait(group)) return false;
+    open_session(group);
   }
   HttpSession& session = *group.session;
   if (session.state() == HttpSession::State::lost) {
@@ -348,12 +344,12 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
   } else {
     HttpSession& session = *group.session;
     session.remember(std::move(forwarded));
-    request.headers = session.headers(HttpVerb::post);
+    if (session.over_sse()) remember(group, call);
     if (translates(call, group)) {
       session.want_level(call.request.message);
-      request.body = mcp::modern_request_for_legacy(call.request.message, call.id);
+      request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {
-      request.body = mcp::request_for_upstream(call.request.message, call.id);
+      request = session.request(mcp::request_for_upstream(call.request.message, call.id));
     }
   }
   call.messages =

@@ -61,10 +61,19 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
     bool per_call = false;              // ends with its one call
     core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<HttpSession> session;
-    HttpListens listens;  // of modern clients on a legacy server
+    LegacyListens listens;  // of modern clients on a legacy server
     std::deque<HttpCall*> queue;
     size_t calls = 0;  // sent and not over
     std::chrono::milliseconds last_used{0};
+    // HTTP+SSE: what a session needs that takes the place of one whose stream was lost, and when it may be
+    // opened.
+    std::string replay_params;  // of the client's own `initialize`
+    std::string level_params;
+    std::map<std::string, std::string> subscriptions;  // uri → params of resources/subscribe
+    std::chrono::milliseconds opened_at{0};
+    std::chrono::milliseconds not_before{0};
+    uint32_t losses = 0;  // in a row
+    std::unique_ptr<net::Timer> wake;
   };
   // A legacy call's stream that is closed as soon as the server was told of the cancel.
   struct Farewell final : MessagesOwner {
@@ -81,6 +90,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   void on_session_ready(HttpSession& session) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
   void on_session_lost(HttpSession& session) override;
+  void on_session_speaks_sse() override;
   void on_session_free(HttpSession& session) override;
   void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) override;
   void on_session_stray(HttpSession& session, mcp::Message message) override;
@@ -102,6 +112,15 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   void pump();
   void pump(Group& group);
   bool session_takes(Group& group, HttpCall& call);
+  void open_session(Group& group);
+  // HTTP+SSE (http_upstream_sse.cc).
+  bool may_speak_sse(const HttpCall& call, const Group* group, int status) const;
+  void try_sse(HttpCall& call, Group& group, const MessagesEnd& end);
+  void sse_refused(Group& group, const core::Failure& failure);
+  void sse_lost(HttpSession& session, Group& group);
+  bool must_wait(Group& group);
+  void remember(Group& group, const HttpCall& call);
+  void replay(Group& group, HttpSession& session);
   bool handled_here(Group& group, HttpCall& call);
   void send(Group& group, HttpCall& call);
   void finish(HttpCall& call, mcp::Message answer);
@@ -132,6 +151,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
   bool probing_ = false;
+  bool sse_ = false;  // it speaks HTTP+SSE
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;

@@ -71,6 +71,10 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   int status = from.status();
   if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id()))
     return;  // its end tells
+  if (may_speak_sse(call, group, status)) {
+    call.refusal = with_some_id(std::move(message));  // for when HTTP+SSE fails as well
+    return;
+  }
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
   if (id != call.id && !names_nothing(message)) {
     from.distrust();
@@ -108,6 +112,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message answer) {
   if (group != nullptr && group->session) {
     if (call.request.method == Method::initialize && !group->own_handshake) {
       if (answer.kind() == mcp::MessageKind::result) {
+        if (group->session->over_sse()) group->replay_params = call.request.message.raw(Field::params);
         group->session->initialized(answer);
       } else {
         retire(loop_, std::move(group->session));  // the client may try again
@@ -159,6 +164,9 @@ void HttpUpstream::left(HttpCall& call) {
 void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   Group* group = find_group(call.group);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy;
+  bool over_sse = legacy && group->session && group->session->over_sse();
+  if (over_sse && end.kind == MessagesEnd::Kind::complete)
+    return;  // a receipt: the answer comes on the session's stream
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
@@ -173,6 +181,7 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
 
 void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   Group* group = find_group(call.group);
+  if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
   if (group != nullptr && group->session && group->session->has_id() && end.status == 404) {
     std::string text = fmt::format("{} has ended this session; initialize again", server_.name);
     bool again = group->own_handshake && !std::exchange(call.repeated, true);
@@ -252,8 +261,7 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   Group* group = find_group(call.group);
   if (group != nullptr) {
     std::erase(group->queue, &call);
-    bool ready = group->session && group->session->state() == HttpSession::State::ready;
-    group->listens.close(call, ready ? group->session.get() : nullptr);
+    group->listens.close(call);
   }
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);
@@ -302,7 +310,7 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
     return drop(progress ? "unknown_token" : "unknown_id");
   HttpCall& call = *found->second;
   if (progress) return call.message(std::move(message));
-  if (call.messages) call.messages->close();
+  if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
   retire(loop_, std::move(call.messages));
   finish(call, std::move(message));
 }

@@ -72,10 +72,8 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   std::shared_ptr<Group> kept = std::move(found->second);
   groups_.erase(found);
   fail_queue(*kept, failure);
-  for (ListenCall* listen : kept->listens.calls()) {
-    kept->listens.close(*listen, nullptr);
-    static_cast<HttpCall*>(listen)->fail(failure);
-  }
+  kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
+  kept->listens.fail_all(failure);
   std::vector<HttpCall*> calls;
   for (auto& [id, call] : calls_) {
     if (call->group == key) calls.push_back(call);
@@ -104,12 +102,29 @@ void HttpUpstream::reap() {
 // ---- sessions
 // -------------------------------------------------------------------------------------------------------
 
+// A session for the first call that waits, or for those who listen: initialised by us, or by the client's own
+// request.
+void HttpUpstream::open_session(Group& group) {
+  group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_);
+  group.opened_at = loop_.now();
+  HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
+  if (call != nullptr) group.session->remember(forwarded_headers(server_, call->request.headers));
+  bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
+  if (!clients_own) {
+    bool automatic = server_.transport == config::Transport::automatic;
+    group.session->initialize(group.own_handshake ? group.initialize_params : group.replay_params, automatic);
+  } else if (sse_) {
+    group.session->connect();
+  }
+}
+
 void HttpUpstream::on_session_ready(HttpSession& session) {
   Group* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
-  if (!group->listens.empty()) group->listens.restore(session);
+  if (!group->listens.empty() && !group->listens.served()) group->listens.restore(session);
+  if (!group->own_handshake) replay(*group, session);
   schedule_pump();
 }
 
@@ -118,23 +133,25 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   if (group == nullptr || group->session.get() != &session) return;
   retire(loop_, std::move(group->session));
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
-  if (server_.protocol_era == config::Era::automatic) verdict_.known = false;
-  fail_queue(*group, failure);
-  for (ListenCall* listen : group->listens.calls()) {
-    group->listens.close(*listen, nullptr);
-    static_cast<HttpCall*>(listen)->fail(failure);
+  if (server_.protocol_era == config::Era::automatic && server_.transport == config::Transport::automatic) {
+    verdict_.known = false;
+    sse_ = false;
   }
+  sse_refused(*group, failure);
+  fail_queue(*group, failure);
+  group->listens.fail_all(failure);
 }
 
 void HttpUpstream::on_session_lost(HttpSession& session) {
   Group* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   if (group->scope != nullptr) group->scope->on_scope_reset();
+  if (session.over_sse()) return sse_lost(session, *group);
   if (!group->own_handshake) {
     schedule_pump();
     return;  // its client must initialise anew
   }
-  group->listens.lost();
+  group->listens.lost(&session);
   retire(loop_, std::move(group->session));
   schedule_pump();
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include "http/char_class.h"
 #include "http/header_list.h"
@@ -25,7 +27,63 @@ Unexpected<Error> wrong(std::string_view text, std::string_view why) {
   return fail(fmt::format("'{}' is no URL of a server: {}", text.substr(0, 200), why));
 }
 
+// RFC 3986 5.2.4.
+std::string without_dot_segments(std::string_view path) {
+  std::vector<std::string_view> kept;
+  bool open = false;  // it ends in a segment that names a folder
+  for (size_t at = 1; at <= path.size();) {
+    size_t slash = std::min(path.find('/', at), path.size());
+    std::string_view segment = path.substr(at, slash - at);
+    open = segment == "." || segment == "..";
+    if (segment == "..") {
+      if (!kept.empty()) kept.pop_back();
+    } else if (segment != ".") {
+      kept.push_back(segment);
+    }
+    at = slash + 1;
+  }
+  std::string out;
+  for (std::string_view segment : kept)
+    out.append("/").append(segment);
+  if (open || out.empty()) out += "/";
+  return out;
+}
+
+bool has_scheme(std::string_view reference) {
+  size_t colon = reference.find(':');
+  return colon != std::string_view::npos && colon < reference.find_first_of("/?");
+}
+
 }  // namespace
+
+Result<std::string> resolve_target(const HttpUrl& base, std::string_view reference) {
+  constexpr size_t kLongest = 8 * 1024;
+  if (reference.size() > kLongest) return fail(fmt::format("it is longer than {} bytes", kLongest));
+  reference = http::trim_white_space(reference.substr(0, reference.find('#')));
+  bool absolute = has_scheme(reference);
+  if (absolute || reference.substr(0, 2) == "//") {
+    std::string whole =
+        absolute ? std::string(reference) : (base.tls ? "https:" : "http:") + std::string(reference);
+    auto url = parse_http_url(whole);
+    if (!url) return fail("it is no valid URL");
+    bool same = url->tls == base.tls && url->port == base.port && url->unix_path == base.unix_path &&
+                http::equals_ignoring_case(url->host, base.host);
+    if (!same) return fail("it is on another origin");
+    return url->target;
+  }
+  if (!visible(reference)) return fail("it holds characters that must be written as %XX");
+  size_t query = std::min(reference.find('?'), reference.size());
+  std::string_view path = reference.substr(0, query);
+  std::string_view base_path = std::string_view(base.target).substr(0, base.target.find('?'));
+  std::string merged(path);
+  if (path.empty()) {
+    if (reference.empty()) return base.target;
+    merged = std::string(base_path);
+  } else if (path.front() != '/') {
+    merged = std::string(base_path.substr(0, base_path.rfind('/') + 1)) + merged;
+  }
+  return without_dot_segments(merged) + std::string(reference.substr(query));
+}
 
 Result<HttpUrl> parse_http_url(std::string_view text) {
   HttpUrl url;

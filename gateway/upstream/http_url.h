@@ -21,4 +21,8 @@ struct HttpUrl {
 
 Result<HttpUrl> parse_http_url(std::string_view text);
 
+// What a reference that this server gave points to (RFC 3986 5.2), as the target of a request to it. Only
+// within its own origin: the same scheme, host and port.
+Result<std::string> resolve_target(const HttpUrl& base, std::string_view reference);
+
 }  // namespace lineward::upstream

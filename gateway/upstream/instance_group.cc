@@ -312,7 +312,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     if (!was_ready) home_.start_failed(end);
     if (!was_ready && instances_.empty()) fail_queue(failure);
     if (failures_ > kListenRestarts) {
-      fail_listens(failure);
+      listens_.fail_all(failure);
       for (StdioCall* call : listens)
         call->fail(failure);
       listens.clear();
@@ -345,18 +345,11 @@ void InstanceGroup::fail_queue(const core::Failure& failure) {
     call->fail(failure);
 }
 
-void InstanceGroup::fail_listens(const core::Failure& failure) {
-  for (StdioCall* call : listens_.calls()) {
-    listens_.close(*call);
-    call->fail(failure);
-  }
-}
-
 void InstanceGroup::close(std::string_view why) {
   scope_ = nullptr;
   core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
   fail_queue(failure);
-  fail_listens(failure);
+  listens_.fail_all(failure);
   std::vector<StdioInstance*> all;
   for (const auto& instance : instances_)
     all.push_back(instance.get());

@@ -100,7 +100,6 @@ class InstanceGroup final : public InstanceOwner {
   void remember(const StdioCall& call);
   void restore(StdioInstance& instance);
   void fail_queue(const core::Failure& failure);
-  void fail_listens(const core::Failure& failure);
   void question(StdioInstance& instance, mcp::Message message);
 
   net::Loop& loop_;

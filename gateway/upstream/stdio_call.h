@@ -6,13 +6,14 @@
 #include <memory>
 
 #include "core/upstream.h"
+#include "upstream/legacy_listens.h"
 
 namespace lineward::upstream {
 
 class StdioInstance;
 class StdioUpstream;
 
-class StdioCall final : public core::Call {
+class StdioCall final : public core::Call, public ListenCall {
  public:
   StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
   ~StdioCall() override;
@@ -34,11 +35,12 @@ class StdioCall final : public core::Call {
   }
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 
-  void phase(core::CallPhase phase);
-  void message(mcp::Message message);  // not the last
+  const mcp::Message& listen_request() const override { return request.message; }
+  void phase(core::CallPhase phase) override;
+  void message(mcp::Message message) override;  // not the last
   // The last message, or the failure: the call is over.
   void answer(mcp::Message message);
-  void fail(const core::Failure& failure);
+  void fail(const core::Failure& failure) override;
 
  private:
   StdioUpstream& upstream_;

@@ -47,7 +47,7 @@ struct InstancePlan {
   std::string initialize_params;
 };
 
-class StdioInstance final : public ProcessOwner {
+class StdioInstance final : public ProcessOwner, public ListenServer {
  public:
   enum class State : uint8_t { starting, handshake, ready, down };
 
@@ -56,6 +56,7 @@ class StdioInstance final : public ProcessOwner {
 
   void start();
   State state() const { return state_; }
+  bool is_ready() const override { return state_ == State::ready; }
   const std::string& group() const { return group_; }
   const InstanceOwner& owner() const { return owner_; }
   mcp::Era era() const { return plan_.era; }
@@ -80,10 +81,9 @@ class StdioInstance final : public ProcessOwner {
 
   void send(StdioCall& call);
   // What it told of itself in `initialize`; legacy only.
-  const mcp::LegacyServer& legacy_server() const { return legacy_server_; }
-  using OwnAnswer = std::function<void(const mcp::Message&)>;
+  const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
   // A request of Lineward's own (a level, a subscription). `answered` may be empty.
-  void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr);
+  void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr) override;
   void write(std::string message);  // flattened to one line
   // The same for what may be dropped: false when the server is far behind with reading.
   bool write_small(std::string message);

@@ -1,9 +1,11 @@
 // Starts Lineward in front of a command and sees to its end.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { binary } from './binary.mjs';
-import { bounded } from './events.mjs';
+import { bounded, temporaryFolder } from './events.mjs';
 import { describe, descendants, leftovers, tagged } from './processes.mjs';
 
 const START_MS = 20_000;
@@ -95,4 +97,13 @@ export async function startListener(command, args, { env = {}, strict = true } =
 /** Starts Lineward on a free port in front of a command, given as one array. */
 export async function startGateway({ args = [], command, env = {} }) {
   return startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...args, '--', ...command], { env });
+}
+
+/** Starts Lineward on a free port in front of an HTTP server: {url, …} as in a configuration file. */
+export async function startGatewayTo(t, server, { args = [], env = {}, listen = {} } = {}) {
+  const path = join(temporaryFolder(t), 'lineward.json');
+  writeFileSync(path, JSON.stringify({ listen: { address: '127.0.0.1:0', ...listen }, mcpServers: { up: server } }));
+  const gateway = await startListener(binary(), ['run', ...args, path], { env });
+  t.after(() => gateway.stop());
+  return gateway;
 }

@@ -144,7 +144,8 @@ TEST_CASE("each finding has its code and its exact place") {
       {"mcpServers:\n  s: { type: http }\n", "missing-option 2:8+4"},
       {"mcpServers:\n  s: { url: 'ftp://h/mcp' }\n", "bad-value 2:13+13"},
       {"mcpServers:\n  s: { url: 'http://me:you@h/mcp' }\n", "bad-value 2:13+21"},
-      {"mcpServers:\n  s: { type: sse, command: x }\n", "not-built 2:8+4"},
+      {"mcpServers:\n  s: { type: sse, command: x }\n", "missing-option 2:8+4"},
+      {"mcpServers:\n  s: { type: sse, url: 'http://h', protocolEra: modern }\n", "two-eras 2:8+4"},
       {"mcpServers:\n  s: { url: 'http://h/mcp', disabled: true }\n", ""},
   };
   for (const auto& one : cases) {
@@ -273,8 +274,11 @@ TEST_CASE("files of clients") {
   }
   CHECK(result.config.servers.at(0).disabled);
   CHECK(result.config.servers.at(0).args.at(1) == "1");
-  CHECK(only(load("mcpServers: { s: { url: 'http://h', type: sse } }\n")).message ==
-        "HTTP+SSE upstreams are not built yet: 's' can be Streamable HTTP (type: http) or a command");
+  LoadResult sse =
+      load("mcpServers: { s: { url: 'http://h', type: sse }, t: { url: 'http://h', type: http } }\n");
+  REQUIRE(sse.ok());
+  CHECK(sse.config.servers.at(0).transport == Transport::sse);
+  CHECK(sse.config.servers.at(1).transport == Transport::automatic);
 }
 
 TEST_CASE("flag before environment before file before default") {

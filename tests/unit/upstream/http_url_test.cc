@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 using lineward::upstream::parse_http_url;
+using lineward::upstream::resolve_target;
 
 TEST_CASE("URLs of servers") {
   struct {
@@ -70,4 +71,43 @@ TEST_CASE("what is no URL of a server") {
     INFO(text);
     CHECK_FALSE(parse_http_url(text));
   }
+}
+
+TEST_CASE("where an endpoint event points to") {
+  auto base = parse_http_url("http://example.com:8000/mcp/sse?tenant=a");
+  REQUIRE(base);
+  struct {
+    const char* reference;
+    const char* target;  // null: refused
+  } cases[] = {
+      {"/messages?sessionId=1", "/messages?sessionId=1"},
+      {"messages/?session_id=1", "/mcp/messages/?session_id=1"},
+      {"?session=1", "/mcp/sse?session=1"},
+      {"", "/mcp/sse?tenant=a"},
+      {"  /a ", "/a"},
+      {"/a#part", "/a"},
+      {"../post", "/post"},
+      {"../../../post/./x/..", "/post/"},
+      {"/a//b", "/a//b"},
+      {"/time?at=12:30", "/time?at=12:30"},
+      {"http://example.com:8000/post?x", "/post?x"},
+      {"HTTP://EXAMPLE.com:8000", "/"},
+      {"//example.com:8000/post", "/post"},
+      {"//elsewhere.com/post", nullptr},
+      {"http://example.com/post", nullptr},
+      {"https://example.com:8000/post", nullptr},
+      {"http://example.com:8000@evil.com/post", nullptr},
+      {"http://evil.com:8000/post", nullptr},
+      {"unix:/run/other.sock", nullptr},
+      {"javascript:alert(1)", nullptr},
+      {"/a b", nullptr},
+      {"/a\r\nHost: evil", nullptr},
+  };
+  for (const auto& one : cases) {
+    INFO(one.reference);
+    auto target = resolve_target(*base, one.reference);
+    REQUIRE(target.has_value() == (one.target != nullptr));
+    if (target) CHECK(*target == one.target);
+  }
+  CHECK_FALSE(resolve_target(*base, "/" + std::string(9000, 'a')));
 }

@@ -1,0 +1,111 @@
+// The part of HttpUpstream that deals with HTTP+SSE servers (2024-11-05 transports): how one is found out,
+// and what becomes of calls and sessions when the one stream that all answers come on is lost.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "upstream/http_upstream.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A session that lived this long did start properly.
+constexpr milliseconds kStable{10000};
+// So many in a row may be lost at once before those who listen are told that it is over.
+constexpr uint32_t kMostLosses = 6;
+// Subscriptions of a session that the next one is told.
+constexpr size_t kMostRemembered = 1000;
+
+}  // namespace
+
+// BEHAVIOUR 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
+bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int status) const {
+  return (status == 400 || status == 404 || status == 405) && call.request.method == Method::initialize &&
+         server_.transport == config::Transport::automatic && group != nullptr && !group->own_handshake &&
+         group->session && !group->session->over_sse();
+}
+
+void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end) {
+  left(call);
+  call.refused = core::Failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  group.queue.push_front(&call);
+  retire(loop_, std::move(group.session));
+  group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, true);
+  group.session->connect();
+  schedule_pump();
+}
+
+// No HTTP+SSE either: the client gets what Streamable HTTP said, unless this says more.
+void HttpUpstream::sse_refused(Group& group, const core::Failure& failure) {
+  HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
+  if (call == nullptr || !call->refused) return;
+  if (failure.reason == EndReason::unauthorized || failure.reason == EndReason::forbidden) return;
+  group.queue.pop_front();
+  if (call->refusal) return call->answer(std::move(*call->refusal));
+  call->fail(*call->refused);
+}
+
+void HttpUpstream::on_session_speaks_sse() {
+  if (std::exchange(sse_, true)) return;
+  log::write(log::Level::info, "upstream.transport", {{"upstream", server_.name}, {"transport", "HTTP+SSE"}});
+}
+
+// Every answer would have come on that stream: what is in flight fails now, what comes later gets a new
+// session.
+void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
+  std::string key = group.key;
+  group.losses = loop_.now() - group.opened_at > kStable ? 1 : group.losses + 1;
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(group.losses - 1, 20u));
+  group.not_before = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+  group.listens.lost(&session);
+  retire(loop_, std::move(group.session));
+  core::Failure failure{EndReason::upstream_exited,
+                        fmt::format("{} closed its event stream before it answered", server_.name)};
+  std::vector<HttpCall*> calls;
+  for (auto& [id, call] : calls_) {
+    if (call->group == key) calls.push_back(call);
+  }
+  bool listeners_too = group.losses > kMostLosses;
+  for (HttpCall* call : calls) {
+    if (call->messages) call->messages->close();
+    fail(*call, failure);
+  }
+  if (Group* still = find_group(key); still != nullptr && listeners_too) still->listens.fail_all(failure);
+  schedule_pump();
+}
+
+bool HttpUpstream::must_wait(Group& group) {
+  if (loop_.now() >= group.not_before) return false;
+  if (!group.wake) group.wake = std::make_unique<net::Timer>(loop_);
+  if (!group.wake->running()) group.wake->start(group.not_before - loop_.now(), [this] { schedule_pump(); });
+  return true;
+}
+
+// What a client's own session was told, and the next one must be.
+void HttpUpstream::remember(Group& group, const HttpCall& call) {
+  if (group.own_handshake) return;
+  std::string params(call.request.message.raw(Field::params));
+  std::string uri = call.request.message.text(Field::params_uri);
+  switch (call.request.method) {
+    case Method::logging_set_level: group.level_params = std::move(params); break;
+    case Method::resources_subscribe:
+      if (group.subscriptions.size() < kMostRemembered) group.subscriptions[uri] = std::move(params);
+      break;
+    case Method::resources_unsubscribe: group.subscriptions.erase(uri); break;
+    default: break;
+  }
+}
+
+void HttpUpstream::replay(Group& group, HttpSession& session) {
+  if (!group.level_params.empty()) session.send_own("logging/setLevel", group.level_params, nullptr);
+  for (const auto& [uri, params] : group.subscriptions)
+    session.send_own("resources/subscribe", params, nullptr);
+}
+
+}  // namespace lineward::upstream
