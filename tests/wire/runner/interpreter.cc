@@ -35,6 +35,7 @@ Interpreter::~Interpreter() {
     client->join();
   gateways_.clear();
   upstreams_.clear();
+  origins_.clear();
   kill_tagged(run_.tag());
 }
 
@@ -56,6 +57,8 @@ void Interpreter::wait_for_peers() {
     client->join();
   for (auto& [name, upstream] : upstreams_)
     upstream->wait();
+  for (auto& [name, http_origin] : origins_)
+    http_origin->wait();
   check_stopped();
   run_.finish();
 }
@@ -118,6 +121,11 @@ void Interpreter::execute(const Command& command) {
 
 void Interpreter::on_upstream(const Command& command) {
   const auto& name = command.args[0].text;
+  if (command.flag("http")) {
+    auto& http_origin = origins_[name] = std::make_unique<HttpOrigin>(run_, command);
+    return http_origin->start();
+  }
+  if (auto found = origins_.find(name); found != origins_.end()) return found->second->wait();
   auto& slot = upstreams_[name];
   if (command.has_block) {
     slot = std::make_unique<Upstream>(run_, command, run_.get("runner")->text);
@@ -146,8 +154,13 @@ void Interpreter::start_gateway(Gateway& gateway, const Command& command) {
   if (const Word* conf = command.option("conf")) setup.conf = dedent(expand(*conf));
   if (const Word* behind = command.option("upstream")) {
     auto line_of = run_.get(behind->text + ".command");
-    if (!line_of) fail("no upstream is called " + behind->text);
-    setup.upstream = split_words(line_of->text);
+    if (auto url = run_.get(behind->text + ".url"); url && origins_.count(behind->text)) {
+      setup.conf = fmt::format("mcpServers:\n  {}:\n    url: {}\n", behind->text, url->text);
+    } else if (line_of) {
+      setup.upstream = split_words(line_of->text);
+    } else {
+      fail("no upstream is called " + behind->text);
+    }
   } else if (!program_.command_template.empty() && !upstreams_.empty()) {
     setup.upstream = split_words(run_.get(upstreams_.begin()->first + ".command")->text);
   }

@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "gateway.h"
+#include "http_origin.h"
 #include "peer.h"
 #include "upstream.h"
 
@@ -31,6 +32,7 @@ class Interpreter : public Peer {
 
   const GatewayProgram& program_;
   std::map<std::string, std::unique_ptr<Upstream>> upstreams_;
+  std::map<std::string, std::unique_ptr<HttpOrigin>> origins_;
   std::map<std::string, std::unique_ptr<Client>> clients_;
   std::map<std::string, std::unique_ptr<Gateway>> gateways_;
   bool allow_leftovers_ = false;

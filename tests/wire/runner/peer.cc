@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -59,7 +60,9 @@ bool Peer::execute_common(const Command& command) {
     mark_ = Clock::now();
   } else if (verb == "set") {
     const Word& word = command.args[1];
-    auto text = expand(word);
+    auto once = expand(word), text = once;
+    for (auto times = std::atol(option(command, "times", "1").c_str()); times > 1; --times)
+      text += once;
     run_.set(arg(command, 0), {text, word.kind != Word::Kind::quoted && is_json(text)});
   } else if (verb == "note") {
     run_.record(name_, ' ', arg(command, 0));

@@ -166,6 +166,7 @@ class Parser {
       return;
     }
     const VerbSpec& spec = *command.spec;
+    bool http = std::any_of(words.begin(), words.end(), [](const Word& w) { return w.text == "-http"; });
     for (size_t i = 1; i < words.size(); ++i) {
       Word& word = words[i];
       bool option = word.kind == Word::Kind::bare && word.text.size() > 1 && word.text[0] == '-' &&
@@ -183,7 +184,7 @@ class Parser {
         }
       } else if (spec.block != BlockOf::none && word.kind == Word::Kind::braces && word.text[0] == '{') {
         if (command.has_block) error(word.line, std::string(spec.name) + " takes one block");
-        unsigned inner = spec.block == BlockOf::upstream ? upstream
+        unsigned inner = spec.block == BlockOf::upstream ? (http ? origin : upstream)
                          : spec.block == BlockOf::client ? client
                                                          : side;
         auto body = std::string_view(word.text).substr(1, word.text.size() - 2);
@@ -256,8 +257,9 @@ class NameCheck {
     }
   }
 
-  std::set<std::string> names_ = {"tmp",   "tag",  "runner", "call", "notify", "line", "response",
-                                  "reply", "resp", "event",  "port", "answer", "i",    "elapsed"};
+  std::set<std::string> names_ = {"tmp",      "tag",     "runner", "call",  "notify", "line",
+                                  "response", "reply",   "resp",   "event", "port",   "answer",
+                                  "i",        "elapsed", "req",    "conn"};
   std::set<std::string> defined_;
   std::vector<ScriptError>& errors_;
 };

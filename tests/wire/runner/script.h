@@ -8,9 +8,9 @@
 
 namespace lineward::wire {
 
-enum Side : unsigned { top = 1, upstream = 2, client = 4 };
+enum Side : unsigned { top = 1, upstream = 2, client = 4, origin = 8 };
 
-// What the block of a verb contains.
+// What the block of a verb contains. An upstream with -http is an origin.
 enum class BlockOf { none, same, upstream, client };
 
 // One row of the command table (verbs.cc): the parser, the checker and the manual are made from it.

@@ -5,8 +5,8 @@
 namespace lineward::wire {
 
 const std::vector<VerbSpec>& verb_table() {
-  constexpr unsigned all = top | upstream | client;
-  constexpr unsigned peers = upstream | client;
+  constexpr unsigned all = top | upstream | client | origin;
+  constexpr unsigned peers = upstream | client | origin;
   static const std::vector<VerbSpec> table = {
       // every peer, and the script itself
       {all, "expect", "PATH OP [VALUE]",
@@ -20,7 +20,8 @@ const std::vector<VerbSpec>& verb_table() {
       {all, "within", "MS { … }", "the block must be done after MS milliseconds", 1, 1, "", "",
        BlockOf::same},
       {all, "mark", "", "start the clock that `elapsed` (milliseconds) reads", 0, 0, "", ""},
-      {all, "set", "NAME VALUE", "give a value a name, for ${NAME} everywhere", 2, 2, "", ""},
+      {all, "set", "NAME [-times N] VALUE", "give a value (N times over) a name, for ${NAME} everywhere", 2,
+       2, "", "times"},
       {all, "note", "TEXT", "write a line into the record that is printed on failure", 1, 1, "", ""},
 
       // the script
@@ -33,14 +34,22 @@ const std::vector<VerbSpec>& verb_table() {
        "-discover-result "
        "and -init-result replace the handshake's; `upstream NAME "
        "-wait` waits for its blocks",
-       1, 1, "stdio raw start wait", "era auto discover-result init-result", BlockOf::upstream},
+       1, 1, "stdio http raw start wait no-session hold-get", "era auto discover-result init-result",
+       BlockOf::upstream},
+      {top, "upstream", "NAME -http [-era modern|legacy | -raw] [OPTIONS] { … }",
+       "an HTTP MCP server on a loopback port, played by the runner: ${NAME.url}, .addr, .port, "
+       ".connections; "
+       "its block runs from here on. Options as above, and for -era legacy: -no-session (initialize gives no "
+       "session id), -hold-get (the GET stream is held open instead of 405)",
+       1, 1, "", "", BlockOf::upstream},
       {top, "client", "NAME [-connect ADDR] { … } -start | -run",
        "an MCP client (default address: ${g1.addr}); -start runs it beside, -run waits for it, `client NAME "
        "-wait` "
        "waits later",
        1, 1, "start run wait", "connect", BlockOf::client},
       {top, "gateway", "NAME [-upstream U | -conf { YAML }] [-args WORDS] -start, then -signal/-kill/…",
-       "the binary under test. -upstream U gives it U's command line, -conf a configuration file, -args more "
+       "the binary under test. -upstream U gives it U's command line or URL, -conf a configuration file, "
+       "-args more "
        "flags. "
        "Later: -signal NAME, -kill (SIGKILL), -wait-exit CODE, -expect-log REGEX (waits for the line), "
        "-no-log REGEX, "
@@ -88,6 +97,58 @@ const std::vector<VerbSpec>& verb_table() {
       {upstream, "recvcancel", "-of A [-reason REGEX] [-modern]",
        "the next message is notifications/cancelled for A's id (with a text, and -modern: a full _meta)", 0,
        0, "modern", "of reason"},
+
+      // HTTP origin: connections
+      {origin, "rxreq", "[-as A] [METHOD]",
+       "the next request, on whatever connection; METHOD (of HTTP or JSON-RPC) must be right: `A` is its "
+       "JSON, "
+       "`A.method` (HTTP), `A.path`, `A.header.NAME`, `A.body`, `A.json`, `A.raw`, `A.conn` (number of its "
+       "connection); without -as: `req`",
+       0, 1, "", "as"},
+      {origin, "accept", "[-as C]",
+       "the next connection that no `accept` has named yet, with or without a request: C, `C.conn`", 0, 0, "",
+       "as"},
+      {origin, "expect-close", "[-to A]", "the gateway closes that connection", 0, 0, "", "to"},
+      {origin, "expect-open", "[-to A] MS", "the gateway does not close that connection for MS milliseconds",
+       1, 1, "", "to"},
+      {origin, "close", "[-to A]", "close that connection (FIN)", 0, 0, "", "to"},
+      {origin, "reset", "[-to A]", "close that connection (RST)", 0, 0, "", "to"},
+      {origin, "shutdown", "[-to A]", "end our direction only", 0, 0, "", "to"},
+      {origin, "reading", "on | off", "read from all connections, or leave the bytes in the sockets", 1, 1,
+       "", ""},
+      {origin, "refuse", "", "stop listening: connections are refused", 0, 0, "", ""},
+      {origin, "listen", "", "listen again, on the same port", 0, 0, "", ""},
+      // HTTP origin: answers; without -to they go to the latest request or connection
+      {origin, "txresp", "[-to A] STATUS [-hdr \"K: V\"]… [-body TEXT]",
+       "a whole response with these headers and Content-Length", 1, 1, "", "to hdr body"},
+      {origin, "txjson", "[-to A] [-status N] [-hdr \"K: V\"]… TEXT", "the same as application/json", 1, 1,
+       "", "to status hdr"},
+      {origin, "txhead", "[-to A] STATUS [-hdr \"K: V\"]…", "only a head (1xx too), with these headers alone",
+       1, 1, "", "to hdr"},
+      {origin, "txchunk", "[-to A] TEXT", "one chunk of the chunked coding", 1, 1, "", "to"},
+      {origin, "send", "[-to A] TEXT", "write bytes", 1, 1, "", "to"},
+      {origin, "sendhex", "[-to A] HEX", "write bytes", 1, 1, "", "to"},
+      {origin, "split", "N",
+       "write everything N bytes at a time from now on, each read before the next (0 = whole)", 1, 1, "", ""},
+      {origin, "txsse-head", "[-to A] [-hdr \"K: V\"]… [-until-close]",
+       "open an event stream: chunked, or until the connection closes", 0, 0, "until-close", "to hdr"},
+      {origin, "txevent", "[-to A] [-event TYPE] [-id ID] [-retry MS] [DATA]",
+       "one event (a chunk of its own); line breaks in DATA make several data lines", 0, 1, "",
+       "to event id retry"},
+      {origin, "txcomment", "[-to A] TEXT", "one comment", 1, 1, "", "to"},
+      {origin, "txend", "[-to A]", "end the event stream or the chunked body", 0, 0, "", "to"},
+      // HTTP origin: messages
+      {origin, "sendresult", "[-to A] [-open] JSON",
+       "answer A: as JSON, or as the last event of its stream (-open: the stream does not end)", 1, 1, "open",
+       "to"},
+      {origin, "senderror", "[-to A] [-open] CODE TEXT", "answer A with an error, likewise", 2, 2, "open",
+       "to"},
+      {origin, "sendnotify", "[-to A] METHOD [PARAMS]",
+       "a notification on A's stream, which is opened when needed", 1, 2, "", "to"},
+      {origin, "sendrequest", "[-to A] ID METHOD [PARAMS]", "a request of the server, likewise", 2, 3, "",
+       "to"},
+      {origin, "sendprogress", "[-to A] N", "notifications/progress with A's token, likewise", 1, 1, "",
+       "to"},
 
       // every peer
       {peers, "expect-none", "MS", "nothing comes for MS milliseconds", 1, 1, "", ""},
@@ -160,9 +221,10 @@ std::string manual() {
     bool (*has)(unsigned);
   };
   static constexpr Chapter chapters[] = {
-      {"Everywhere", [](unsigned s) { return s == (top | upstream | client); }},
+      {"Everywhere", [](unsigned s) { return s == (top | upstream | client | origin); }},
       {"The script", [](unsigned s) { return s == top; }},
       {"In an upstream's block", [](unsigned s) { return (s & upstream) && !(s & top); }},
+      {"In an HTTP origin's block", [](unsigned s) { return (s & origin) && !(s & top); }},
       {"In a client's block", [](unsigned s) { return (s & client) && !(s & top); }},
   };
   std::string out;

@@ -4,6 +4,7 @@
 
 #include "interpreter.h"
 #include "json_raw.h"
+#include "strict_request.h"
 
 using namespace lineward::wire;
 
@@ -13,6 +14,16 @@ std::vector<ScriptError> errors_of(const std::string& body) {
   std::vector<ScriptError> errors;
   parse_script("x.wire", "wiretest \"t\"\n" + body, errors);
   return errors;
+}
+
+// What the strict reader says of `bytes`: "ok BODY", "more", or what is unclean.
+std::string strict(std::string bytes) {
+  try {
+    auto request = take_request(bytes);
+    return request ? "ok " + request->body + bytes : "more";
+  } catch (const UncleanRequest& why) {
+    return why.what();
+  }
 }
 
 std::string first_error(const std::string& body) {
@@ -80,6 +91,34 @@ TEST_CASE("expect compares JSON by meaning and bytes as bytes") {
 
 TEST_CASE("YAML loses the common indentation only") {
   CHECK(dedent("{\n    a: 1\n    b:\n      c: 2\n  }") == "a: 1\nb:\n  c: 2\n");
+}
+
+TEST_CASE("the strict reader takes clean requests, however they are cut") {
+  const std::string post = "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+  CHECK(strict(post) == "ok abc");
+  CHECK(strict(post + "GET") == "ok abcGET");
+  for (size_t cut = 0; cut < post.size(); ++cut)
+    CHECK(strict(post.substr(0, cut)) == "more");
+  CHECK(strict("GET /mcp HTTP/1.1\r\nHost: a\r\n\r\n") == "ok ");
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK(strict(chunked + "a\r\n0123456789\r\n0\r\n\r\n") == "ok 0123456789");
+  CHECK(strict(chunked + "1;x=y\r\na\r\n0\r\n\r\n") == "not a plain chunk size: 1;x=y");
+  CHECK(strict(chunked + "0\r\nX-A: b\r\n\r\n") == "trailers after the last chunk");
+}
+
+TEST_CASE("the strict reader refuses what two readers could take differently") {
+  auto head = [](const std::string& fields) { return strict("POST / HTTP/1.1\r\n" + fields + "\r\n"); };
+  CHECK(head("Host: a\r\n") == "a POST without a length");
+  CHECK(head("Content-Length: 0\r\n") == "no Host");
+  CHECK(head("Host: a\r\nHost: a\r\n") == "a repeated header: host");
+  CHECK(head("Host: a\r\nContent-Length: +1\r\n") == "Content-Length: +1");
+  CHECK(head("Host: a\r\nTransfer-Encoding: gzip, chunked\r\n") == "Transfer-Encoding: gzip, chunked");
+  CHECK(head("Host : a\r\n") == "not a header: Host : a");
+  CHECK(head("Host: a\r\nConnection: Upgrade\r\n") == "Connection: Upgrade");
+  CHECK(head("Host: a\rb\r\n") == "a bare CR in the head");
+  CHECK(strict("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n") == "not a request target: http://a/");
+  CHECK(strict("GET / HTTP/1.0\r\n\r\n") == "not HTTP/1.1: GET / HTTP/1.0");
+  CHECK(strict("GET / HTTP/1.1\nHost: a\n\n") == "a bare LF in the head");
 }
 
 TEST_CASE("every verb of the table has a place and a text") {
