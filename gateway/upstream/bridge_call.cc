@@ -7,6 +7,7 @@
 #include "base/json_member.h"
 #include "base/log.h"
 #include "mcp/errors.h"
+#include "mcp/legacy_server.h"
 #include "upstream/bridge_session.h"
 
 namespace lineward::upstream {
@@ -25,9 +26,11 @@ constexpr std::chrono::milliseconds kPause{250};
 }  // namespace
 
 BridgeCall::BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner)
-    : session_(session), request_(std::move(request)), owner_(&owner), pause_(session.loop()) {
-  session_.joined(*this);
-}
+    : session_(session),
+      serial_(session.joined(*this)),
+      request_(std::move(request)),
+      owner_(&owner),
+      pause_(session.loop()) {}
 
 BridgeCall::~BridgeCall() {
   if (live()) {
@@ -96,7 +99,7 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
 
 std::optional<core::Failure> BridgeCall::start_trial() {
   step_ = Step::trial;
-  auto copy = mcp::Message::parse(request_.message.bytes());
+  auto copy = mcp::Message::parse(request_.message.bytes(), json::kDepthCeiling);
   if (!copy) return core::Failure{EndReason::internal, "this request could not be copied"};
   return send(std::move(*copy), request_.method, request_.scope, mcp::Era::legacy);
 }
@@ -114,8 +117,8 @@ std::optional<core::Failure> BridgeCall::start_translated() {
   retry.state = state_;
   for (const auto& question : questions_)
     retry.responses.emplace_back(question.key, question.answer);
-  auto message =
-      mcp::Message::parse(mcp::legacy_message_for_modern(request_.message, session_.client(), &retry));
+  auto message = mcp::Message::parse(
+      mcp::legacy_message_for_modern(request_.message, session_.client(), &retry), json::kDepthCeiling);
   if (!message) {
     return core::Failure{EndReason::internal,
                          "this request could not be translated: " + message.error().text};
@@ -234,14 +237,20 @@ void BridgeCall::ask(const mcp::Message& answer) {
     int64_t id = session_.new_question(*this);
     questions_.push_back({id, request.key, mcp::method_of(request.method), {}});
     auto question = mcp::Message::parse(mcp::question_for_legacy(request, id, session_.client().revision,
-                                                                 session_.new_elicitation_id(request)));
+                                                                 session_.new_elicitation_id(request)),
+                                        json::kDepthCeiling);
     if (!question)
       return fail({EndReason::upstream_protocol, fmt::format("{} sent a broken question", name)});
     messages.push_back(std::move(*question));
   }
-  for (auto& message : messages) {
-    if (!live()) return;
-    session_.to_client(std::move(message), request_.tag);
+  for (size_t at = 0; at < messages.size() && live(); ++at) {
+    auto needed = mcp::capability_for(messages[at]);
+    if (needed && !json::member(session_.client().capabilities, needed->name)) {
+      // The specification forbids the server to ask; this client would not know the question.
+      session_.refuse_question(messages[at], needed->name);
+    } else {
+      session_.to_client(std::move(messages[at]), request_.tag);
+    }
   }
 }
 

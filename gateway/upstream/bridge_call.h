@@ -42,6 +42,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   void answered(int64_t question, const mcp::Message& answer);
 
   const core::CallRequest& request() const { return request_; }
+  uint64_t serial() const { return serial_; }
 
  private:
   enum class Step : uint8_t { trial, discover, translated, local };
@@ -71,6 +72,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   core::CallOwner* leave();
 
   BridgeSession& session_;
+  const uint64_t serial_;
   core::CallRequest request_;  // as the client made it
   core::CallOwner* owner_;
   std::unique_ptr<core::Call> inner_;

@@ -18,7 +18,7 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAckLimit{5000};
-constexpr uint32_t kTries = 6;      // in a row that may come to nothing
+constexpr uint32_t kTries = 6;      // in a row, before those who wait hear of it
 constexpr size_t kMostUris = 1000;  // of one session
 
 std::string plain_notification(std::string_view method, std::string_view params) {
@@ -73,10 +73,8 @@ void BridgeListen::want(Lists lists) {
 
 void BridgeListen::subscribe(const std::string& uri, Settled settled) {
   if (wish_.uris.size() >= kMostUris && wish_.uris.count(uri) == 0) {
-    loop_.defer([this, alive = alive_, settled = std::move(settled)] {
-      if (*alive && !stopped_) settled(fmt::format("this session has {} subscriptions already", kMostUris));
-    });
-    return;
+    return tell({uri, true, std::move(settled)},
+                fmt::format("this session has {} subscriptions already", kMostUris));
   }
   wish_.uris.insert(uri);
   waiters_.push_back({uri, true, std::move(settled)});
@@ -85,6 +83,7 @@ void BridgeListen::subscribe(const std::string& uri, Settled settled) {
 
 void BridgeListen::unsubscribe(const std::string& uri, Settled settled) {
   wish_.uris.erase(uri);
+  established_.uris.erase(uri);
   waiters_.push_back({uri, false, std::move(settled)});
   changed();
 }
@@ -166,6 +165,7 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   if (&listen != next_.get()) return;
   drop(current_, "other wishes took its place");
   current_ = std::move(next_);
+  established_ = current_->wish;
   if (std::exchange(missed_, false)) tell_changes(current_->wish);
   refresh();
 }
@@ -213,27 +213,35 @@ void BridgeListen::lost(Listen& listen, const std::string& why, bool refused) {
   log::write(log::Level::info, "session.listen_lost",
              {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
   missed_ = missed_ || was_current;
+  bool nothing_new = listen.wish == established_;
   drop(was_current ? current_ : next_, "it was given up");
-  if (refused || ++failures_ > kTries) return give_up(why);
+  if (refused) {
+    // What stood before may stand again without what was wished on top of it.
+    fail_waiters(why);
+    wish_ = nothing_new ? Wish{} : established_;
+    return changed();
+  }
+  if (++failures_ > kTries) fail_waiters(why);
   if (next_) return;  // another is being made anyway
   milliseconds wait = server_.restart.backoff * (1ll << std::min(failures_ - 1, 20u));
   again_.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this] { refresh(); });
 }
 
-// What stands, stands; what was wished on top of it cannot be had.
-void BridgeListen::give_up(const std::string& why) {
-  failures_ = 0;
-  wish_ = current_ ? current_->wish : Wish{};
+void BridgeListen::fail_waiters(const std::string& why) {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
   for (Waiter& waiter : waiting) {
-    if (!waiter.wanted) wish_.uris.erase(waiter.uri);
-    bool stands = !waiter.wanted || (current_ && current_->granted.count(waiter.uri) > 0);
-    loop_.defer([this, alive = alive_, settled = std::move(waiter.settled),
-                 refusal = stands ? std::nullopt : std::optional("the server refused: " + why)] {
-      if (*alive && !stopped_) settled(refusal);
-    });
+    bool stands = !waiter.wanted || established_.uris.count(waiter.uri) > 0;
+    if (!stands) wish_.uris.erase(waiter.uri);
+    tell(std::move(waiter),
+         stands ? std::nullopt : std::optional("the server cannot be listened to: " + why));
   }
+}
+
+void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
+  loop_.defer([this, alive = alive_, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
+    if (*alive && !stopped_) settled(refusal);
+  });
 }
 
 // Answers who waited for what stands now.
@@ -241,16 +249,13 @@ void BridgeListen::settle() {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
   for (Waiter& waiter : waiting) {
-    bool granted = current_ && current_->granted.count(waiter.uri) > 0;
     std::optional<std::string> refusal;
-    if (waiter.wanted && !granted) {
+    if (waiter.wanted && (!current_ || current_->granted.count(waiter.uri) == 0)) {
       refusal = "the server does not grant a subscription to this URI";
-      wish_.uris.erase(waiter.uri);
-      if (current_) current_->wish.uris.erase(waiter.uri);
+      for (Wish* wish : {&wish_, &established_, current_ ? &current_->wish : &wish_})
+        wish->uris.erase(waiter.uri);
     }
-    loop_.defer([this, alive = alive_, settled = std::move(waiter.settled), refusal] {
-      if (*alive && !stopped_) settled(refusal);
-    });
+    tell(std::move(waiter), std::move(refusal));
   }
 }
 

@@ -1,6 +1,7 @@
 // The one `subscriptions/listen` of a legacy session on a modern server: made from its resources/subscribe
 // and from the list changes that the server announces (BEHAVIOUR 6 and 10). A change of wishes makes the new
-// listen before it breaks the old; one that is lost is made again, with backoff and a budget.
+// listen before it breaks the old; one that is lost is made again, with backoff, as long
+// as the session lives.
 #pragma once
 
 #include <functional>
@@ -72,7 +73,8 @@ class BridgeListen {
   void notify(Listen& listen, mcp::Message message);
   // `refused`: the server answered with an error, which trying again does not mend.
   void lost(Listen& listen, const std::string& why, bool refused);
-  void give_up(const std::string& why);
+  void fail_waiters(const std::string& why);
+  void tell(Waiter waiter, std::optional<std::string> refusal);
   void settle();
   void tell_changes(const Wish& wish);
   void drop(std::unique_ptr<Listen>& listen, std::string_view why);
@@ -84,6 +86,7 @@ class BridgeListen {
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   Wish wish_;
+  Wish established_;  // what a listen stood with last
   std::unique_ptr<Listen> current_;
   std::unique_ptr<Listen> next_;  // until it is acknowledged
   std::vector<Waiter> waiters_;

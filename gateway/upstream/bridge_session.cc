@@ -46,10 +46,15 @@ BridgeSession::~BridgeSession() {
 void BridgeSession::close(const core::Failure& why) {
   owner_ = nullptr;
   listen_.stop(why.text);
-  std::set<BridgeCall*> calls = calls_;
-  for (BridgeCall* call : calls) {
-    if (calls_.count(call) > 0) call->fail(why);
+  auto calls = calls_;
+  for (const auto& entry : calls) {
+    if (BridgeCall* call = find(entry.first)) call->fail(why);
   }
+}
+
+BridgeCall* BridgeSession::find(uint64_t serial) const {
+  auto found = calls_.find(serial);
+  return found == calls_.end() ? nullptr : found->second;
 }
 
 // ---- calls
@@ -99,8 +104,9 @@ bool BridgeSession::handled_here(BridgeCall& call) {
 
 void BridgeSession::finish_later(BridgeCall& call, std::string text) {
   call.start_local();
-  loop().defer([this, alive = alive_, one = &call, text = std::move(text)] {
-    if (*alive && calls_.count(one) > 0) one->finish(text);
+  loop().defer([this, alive = alive_, serial = call.serial(), text = std::move(text)] {
+    BridgeCall* one = *alive ? find(serial) : nullptr;
+    if (one != nullptr) one->finish(text);
   });
 }
 
@@ -125,8 +131,9 @@ void BridgeSession::subscription(BridgeCall& call, bool wanted) {
   if (!message.is_string(Field::params_uri))
     return refuse_later(call, mcp::kInvalidParams, "params.uri must be a string");
   std::string uri = message.text(Field::params_uri);
-  auto settled = [this, one = &call](std::optional<std::string> refusal) {
-    if (calls_.count(one) == 0) return;
+  auto settled = [this, serial = call.serial()](const std::optional<std::string>& refusal) {
+    BridgeCall* one = find(serial);
+    if (one == nullptr) return;
     one->finish(refusal ? mcp::error_message("0", mcp::kInvalidParams, *refusal) : std::string(kEmptyResult));
   };
   call.start_local();
@@ -134,7 +141,7 @@ void BridgeSession::subscription(BridgeCall& call, bool wanted) {
 }
 
 void BridgeSession::left(BridgeCall& call) {
-  calls_.erase(&call);
+  calls_.erase(call.serial());
   std::erase_if(questions_, [&](const auto& entry) { return entry.second == &call; });
 }
 
@@ -173,6 +180,13 @@ std::string BridgeSession::new_elicitation_id(const mcp::InputRequest& request) 
 
 void BridgeSession::to_client(mcp::Message message, std::optional<uint64_t> tag) {
   if (owner_ != nullptr) owner_->on_scope_message(std::move(message), tag);
+}
+
+void BridgeSession::refuse_question(const mcp::Message& question, const std::string& capability) {
+  auto refusal = mcp::Message::parse(
+      mcp::error_message(question.raw(Field::id), mcp::kMethodNotFound,
+                         "the server asks for what this client did not declare: " + capability));
+  if (refusal) forward(*refusal);
 }
 
 void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t tag) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "config/config.h"
@@ -51,7 +50,10 @@ class BridgeSession {
   net::Loop& loop() { return home_.loop(); }
   core::Upstream& inner() { return home_.inner(); }
   const mcp::LegacyClient& client() const { return client_; }
-  void joined(BridgeCall& call) { calls_.insert(&call); }
+  uint64_t joined(BridgeCall& call) {
+    calls_[next_call_] = &call;
+    return next_call_++;
+  }
   void left(BridgeCall& call);
   void serves_itself() { home_.serves_itself(scope_.session); }
   void learned_modern_only() { home_.learned_modern_only(); }
@@ -62,9 +64,12 @@ class BridgeSession {
   int64_t new_question(BridgeCall& call);
   std::string new_elicitation_id(const mcp::InputRequest& request);
   void to_client(mcp::Message message, std::optional<uint64_t> tag);
+  // Answers a question in the client's place: it did not declare what that takes.
+  void refuse_question(const mcp::Message& question, const std::string& capability);
   void withdraw(int64_t question, std::string_view why, uint64_t tag);
 
  private:
+  BridgeCall* find(uint64_t serial) const;
   bool handled_here(BridgeCall& call);
   void set_level(BridgeCall& call);
   void subscription(BridgeCall& call, bool wanted);
@@ -79,8 +84,9 @@ class BridgeSession {
   std::optional<mcp::ModernServer> server_;
   mcp::WrappedTools wrapped_;
   BridgeListen listen_;
-  std::set<BridgeCall*> calls_;
+  std::map<uint64_t, BridgeCall*> calls_;  // live, by serial number
   std::map<int64_t, BridgeCall*> questions_;
+  uint64_t next_call_ = 1;
   int64_t next_question_ = 1;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

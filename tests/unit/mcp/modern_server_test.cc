@@ -1,0 +1,231 @@
+// What a legacy client and a modern server see of each other (BEHAVIOUR 10).
+#include <catch2/catch.hpp>
+
+#include "base/json_member.h"
+#include "mcp/modern_server.h"
+
+using namespace lineward;
+using namespace lineward::mcp;
+
+namespace {
+
+Message parsed(const std::string& text) {
+  auto message = Message::parse(text);
+  if (!message) FAIL(message.error().text << ": " << text);
+  return *std::move(message);
+}
+
+std::string result(const std::string& members) {
+  return R"({"jsonrpc":"2.0","id":7,"result":)" + members + "}";
+}
+
+LegacyClient client(const std::string& params) {
+  return read_initialize_params(
+      parsed(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)" + params + "}"));
+}
+
+const LegacyClient kClient = client(
+    R"({"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}})");
+
+const std::string kEnvelope =
+    R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},)"
+    R"("io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/logLevel":"info")";
+
+std::string projected(const std::string& text, Method method, const std::string& tool = {}) {
+  WrappedTools wrapped;
+  return modern_answer_for_legacy(parsed(text), method, tool, wrapped);
+}
+
+}  // namespace
+
+TEST_CASE("initialize: what the client says, without tasks of either kind") {
+  LegacyClient c = client(
+      R"({"protocolVersion":"2025-03-26","clientInfo":{"name":"c"},"capabilities":{"tasks":{"list":{}},"sampling":{"tools":{}},)"
+      R"("extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{"n":1.0}}}})");
+  CHECK(c.revision == "2025-03-26");
+  CHECK(c.info == R"({"name":"c"})");
+  CHECK(c.capabilities == R"({"sampling":{"tools":{}},"extensions":{"a/b":{"n":1.0}}})");
+  CHECK(c.log_level == "info");
+  for (const char* version : {"2024-11-05", "2026-07-28", "2030-01-01", "x"})
+    CHECK(client(R"({"protocolVersion":")" + std::string(version) + R"("})").revision == "2025-11-25");
+  CHECK(client(R"({"protocolVersion":"2025-06-18"})").capabilities == "{}");
+}
+
+TEST_CASE("discover: capabilities of the old shape, nothing lost but tasks") {
+  auto server = read_discover_result(parsed(result(
+      R"({"resultType":"complete","supportedVersions":["2027-01-01","2026-07-28"],"capabilities":{"tools":{"listChanged":true},)"
+      R"("resources":{"subscribe":true},"logging":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},"instructions":"a\"b",)"
+      R"("_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"2"}}})")));
+  REQUIRE(server);
+  CHECK(server->tools_list_changed);
+  CHECK_FALSE(server->resources_list_changed);
+  CHECK(server->resources_subscribe);
+  CHECK(server->logging);
+  CHECK(
+      initialize_answer(*server, kClient) ==
+      R"({"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},)"
+      R"("resources":{"subscribe":true},"logging":{},"extensions":{}},"serverInfo":{"name":"s","version":"2"},"instructions":"a\"b"}})");
+  CHECK_FALSE(
+      read_discover_result(parsed(result(R"({"supportedVersions":["2025-11-25"],"capabilities":{}})"))));
+  CHECK_FALSE(read_discover_result(parsed(result("{}"))));
+}
+
+TEST_CASE("requests: the envelope is complete wherever it has to be put") {
+  auto made = [](const std::string& text) { return legacy_message_for_modern(parsed(text), kClient); };
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{)" + kEnvelope + "}}}");
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{)" + kEnvelope + "}}}");
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{},"a":1.0}})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + R"(},"a":1.0}})");
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":"t","k":null}}})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope +
+            R"(,"progressToken":"t","k":null}}})");
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":7}})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + "}}}");
+}
+
+TEST_CASE("requests: what a legacy client has no business to send is cut") {
+  std::string made = legacy_message_for_modern(
+      parsed(
+          R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","task":{"ttl":1},"requestState":"forged",)"
+          R"("inputResponses":{},"_meta":{"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientInfo":{}}}})"),
+      kClient);
+  Message message = parsed(made);
+  CHECK_FALSE(message.has(Field::params_task));
+  CHECK_FALSE(message.has(Field::params_request_state));
+  CHECK_FALSE(message.has(Field::params_input_responses));
+  CHECK(message.raw(Field::params_meta) == "{" + kEnvelope + "}");
+}
+
+TEST_CASE("retries: answers under their keys, the state byte for byte") {
+  InputRetry retry{{{"a\"b", R"({"action":"cancel"})"}, {"c", "{}"}}, R"("\u0041")"};
+  Message message = parsed(legacy_message_for_modern(
+      parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})"), kClient, &retry));
+  CHECK(message.raw(Field::params_request_state) == R"("\u0041")");
+  CHECK(message.raw(Field::params_input_responses) == R"({"a\"b":{"action":"cancel"},"c":{}})");
+  retry = {};
+  message = parsed(legacy_message_for_modern(
+      parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})"), kClient, &retry));
+  CHECK_FALSE(message.has(Field::params_request_state));
+  CHECK_FALSE(message.has(Field::params_input_responses));
+}
+
+TEST_CASE("input required: what cannot be served says why") {
+  auto read = [](const std::string& members) {
+    return read_input_required(parsed(result(R"({"resultType":"input_required")" + members + "}")), 2);
+  };
+  CHECK(read("").fault == "an input_required result with neither inputRequests nor requestState");
+  CHECK(read(R"(,"inputRequests":{})").fault ==
+        "an input_required result with neither inputRequests nor requestState");
+  CHECK(read(R"(,"requestState":7)").fault == "its requestState is no string");
+  CHECK(read(R"(,"inputRequests":[])").fault == "its inputRequests are no object");
+  CHECK(read(R"(,"inputRequests":{"a":{"method":"tools/call"}})").fault ==
+        "an input request of a kind that does not exist");
+  CHECK(read(R"(,"inputRequests":{"a":{"method":"elicitation/create"}})").fault ==
+        "an input request without parameters");
+  CHECK(read(R"(,"inputRequests":{"a":7})").fault == "an input request of a kind that does not exist");
+  CHECK(
+      read(
+          R"(,"inputRequests":{"a":{"method":"roots/list"},"b":{"method":"roots/list"},"c":{"method":"roots/list"}})")
+          .fault == "more than 2 input requests at once");
+  InputRequired good =
+      read(R"(,"requestState":"s","inputRequests":{"a":{"method":"roots/list","params":{"x":1.0}}})");
+  CHECK(good.fault.empty());
+  CHECK(good.state == R"("s")");
+  REQUIRE(good.requests.size() == 1);
+  CHECK(question_for_legacy(good.requests[0], 5, "2025-11-25", "") ==
+        R"({"jsonrpc":"2.0","id":5,"method":"roots/list","params":{"x":1.0}})");
+}
+
+TEST_CASE("questions: elicitation as each revision knows it") {
+  InputRequest url{"k", "elicitation/create", R"({"mode":"url","url":"https://x","message":"m"})"};
+  CHECK(
+      question_for_legacy(url, 1, "2025-11-25", "e1") ==
+      R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"elicitationId":"e1","mode":"url","url":"https://x","message":"m"}})");
+  InputRequest form{"k", "elicitation/create", R"({"mode":"form","message":"m"})"};
+  CHECK(question_for_legacy(form, 1, "2025-11-25", "") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"form","message":"m"}})");
+  CHECK(question_for_legacy(form, 1, "2025-06-18", "") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m"}})");
+  CHECK(question_for_legacy({"k", "roots/list", ""}, 1, "2025-06-18", "") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})");
+}
+
+TEST_CASE("answers: what old clients read stays byte for byte") {
+  for (
+      const std::string& text : {
+          result(
+              R"({ "resultType" : "complete", "content" : [ ], "structuredContent": {"a":1.0}, "ttlMs": 5 })"),
+          result(R"({"tools":[{"name":"a","outputSchema":{"type":"object","x":1e400}}]})"),
+          result(R"({"tools":7})"),
+          std::string(R"({"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"m"}})"),
+      }) {
+    CHECK(projected(text, Method::tools_list) == text);
+    CHECK(projected(text, Method::tools_call, "a") == text);
+    CHECK(projected(text, Method::other) == text);
+  }
+}
+
+TEST_CASE(
+    "answers: a tool whose schema was wrapped returns wrapped values, others where they are no object") {
+  WrappedTools wrapped;
+  std::string list = modern_answer_for_legacy(
+      parsed(result(
+          R"({"tools":[{"name":"list","outputSchema":{"type":"array"}},{"name":"plain","outputSchema":{"type":"object"}},)"
+          R"({"name":"either","outputSchema":{"anyOf":[{"type":"object"}]}},{"name":"none"}]})")),
+      Method::tools_list, "", wrapped);
+  CHECK(
+      list ==
+      result(
+          R"({"tools":[{"name":"list","outputSchema":{"type":"object","properties":{"result":{"type":"array"}},"required":["result"]}},)"
+          R"({"name":"plain","outputSchema":{"type":"object"}},)"
+          R"({"name":"either","outputSchema":{"type":"object","properties":{"result":{"anyOf":[{"type":"object"}]}},"required":["result"]}},)"
+          R"({"name":"none"}]})"));
+  CHECK(wrapped == WrappedTools{"either", "list"});
+  auto call = [&](const std::string& tool, const std::string& content) {
+    Message answer = parsed(
+        modern_answer_for_legacy(parsed(result(R"({"content":[],"structuredContent":)" + content + "}")),
+                                 Method::tools_call, tool, wrapped));
+    return std::string(*json::member(answer.raw(Field::result), "structuredContent"));
+  };
+  CHECK(call("list", "[1.0]") == R"({"result":[1.0]})");
+  CHECK(call("either", R"({"a":1})") == R"({"result":{"a":1}})");
+  CHECK(call("plain", R"({"a":1})") == R"({"a":1})");
+  CHECK(call("unlisted", "null") == R"({"result":null})");
+  // The list is new: the tool is another one.
+  modern_answer_for_legacy(parsed(result(R"({"tools":[{"name":"either"}]})")), Method::tools_list, "",
+                           wrapped);
+  CHECK(call("either", R"({"a":1})") == R"({"a":1})");
+}
+
+TEST_CASE("errors: codes that old clients do not know say in words what is wrong") {
+  Message error = parsed(projected(
+      R"({"jsonrpc":"2.0","id":7,"error":{"code":-32021,"message":"No","data":{"requiredCapabilities":{"sampling":{},"roots":{}}}}})",
+      Method::tools_call));
+  CHECK(error.raw(Field::error_code) == "-32021");
+  CHECK(error.text(Field::error_message) ==
+        "No (the server needs what this client did not declare at initialize: sampling roots)");
+  CHECK(error.raw(Field::error_data) == R"({"requiredCapabilities":{"sampling":{},"roots":{}}})");
+  std::string missing =
+      R"({"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Resource not found","data":{"uri":"a:b"}}})";
+  CHECK(
+      projected(missing, Method::resources_read) ==
+      R"({"jsonrpc":"2.0","id":7,"error":{"code":-32002,"message":"Resource not found","data":{"uri":"a:b"}}})");
+  CHECK(projected(missing, Method::tools_call) == missing);
+}
+
+TEST_CASE("listens: notifications lose their subscription id and nothing else") {
+  CHECK(
+      listen_notification_for_legacy(parsed(
+          R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a","_meta":{"io.modelcontextprotocol/subscriptionId":4}}})")) ==
+      R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a"}})");
+  CHECK(
+      listen_notification_for_legacy(parsed(
+          R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":4}}})")) ==
+      R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})");
+  CHECK(
+      listen_notification_for_legacy(parsed(
+          R"({"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":1.0,"io.modelcontextprotocol/subscriptionId":"4"}}})")) ==
+      R"({"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":1.0}}})");
+}
