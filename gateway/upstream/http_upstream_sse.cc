@@ -26,7 +26,9 @@ constexpr size_t kMostRemembered = 1000;
 
 // BEHAVIOUR 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
 bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int status) const {
-  return (status == 400 || status == 404 || status == 405) && call.request.method == Method::initialize &&
+  bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
+  return !modern && (status == 400 || status == 404 || status == 405) &&
+         call.request.method == Method::initialize &&
          server_.transport == config::Transport::automatic && group != nullptr && !group->own_handshake &&
          group->session && !group->session->over_sse();
 }

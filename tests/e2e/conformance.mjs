@@ -8,7 +8,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writ
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startGateway, startListener } from './lib/gateway.mjs';
+import { startGateway, startGatewayTo, startListener } from './lib/gateway.mjs';
 import { conformanceRequirements, conformanceSuite, legacyFixture, modernFixture } from './lib/servers.mjs';
 
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
@@ -37,6 +37,7 @@ const CELLS = {
     ],
   },
   'legacy-on-modern': { revision: '2025-11-25', server: modernFixture, byDefault: true },
+  'legacy-on-modern-http': { revision: '2025-11-25', server: modernFixture, byDefault: true, http: true },
 };
 
 const { values: options } = parseArgs({
@@ -109,7 +110,7 @@ function judge(required, checks) {
 }
 
 async function runCell(name) {
-  const { revision, server, notBuilt = [] } = CELLS[name];
+  const { revision, server, http, notBuilt = [] } = CELLS[name];
   const folder = join(RESULTS, options.direct ? `${name}-direct` : name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -128,12 +129,17 @@ async function runCell(name) {
     optional: 0,
     optionalPassed: 0,
   };
+  const cleanups = [];
   let target;
   try {
     const [program, ...args] = server();
-    target = options.direct
-      ? await startListener(program, [...args, '--http', '0'], { strict: false })
-      : await startGateway({ command: [program, ...args] });
+    const listener =
+      (options.direct || http) && (await startListener(program, [...args, '--http', '0'], { strict: false }));
+    if (listener) cleanups.push(() => listener.stop());
+    if (options.direct) target = listener;
+    else if (http) target = await startGatewayTo({ after: (cleanup) => cleanups.push(cleanup) }, { url: listener.url });
+    else target = await startGateway({ command: [program, ...args] });
+    if (!listener) cleanups.push(() => target.stop());
     const end = await runSuite(target.url, revision, folder);
     if (typeof end === 'string')
       outcome.trouble = `the suite was ended by ${end}; the limit is ${options.limit}s`;
@@ -142,10 +148,12 @@ async function runCell(name) {
   } catch (error) {
     outcome.trouble = error.message;
   }
-  try {
-    await target?.stop();
-  } catch (error) {
-    outcome.trouble = [outcome.trouble, error.message].filter(Boolean).join('; ');
+  for (const cleanup of cleanups.reverse()) {
+    try {
+      await cleanup();
+    } catch (error) {
+      outcome.trouble = [outcome.trouble, error.message].filter(Boolean).join('; ');
+    }
   }
   if (target) writeFileSync(join(folder, 'target.log'), target.stderr());
   outcome.seconds = (Date.now() - began) / 1000;
