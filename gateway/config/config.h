@@ -52,6 +52,20 @@ struct Stop {
   milliseconds term_grace = 5s;
 };
 
+enum class SigningAlgorithm : uint8_t { es256, es384, es512, rs256, rs384, rs512 };
+
+// OAuth client credentials for an HTTP server (the MCP authorization pages). All but issuer, scope and URLs
+// are secrets.
+struct ClientCredentials {
+  std::string client_id;      // empty: none are used
+  std::string client_secret;  // one of these two
+  std::string private_key;    // PEM, for private_key_jwt
+  SigningAlgorithm algorithm = SigningAlgorithm::es256;
+  std::string issuer;     // the authorization server they belong to; empty: the one the MCP server names
+  std::string token_url;  // instead of discovery
+  std::string scope;      // instead of what the server asks for
+};
+
 enum class Era : uint8_t { automatic, legacy, modern };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
 enum class CancelMode : uint8_t { send, never, kill };
@@ -84,10 +98,11 @@ struct Server {
   std::vector<std::pair<std::string, std::string>>
       headers;                               // on every request; values may be secrets: never log them
   std::vector<std::string> forward_headers;  // names of client headers that are passed on
-  std::string ca_file;                       // PEM; empty: the system's authorities
-  std::string client_cert;                   // PEM
-  std::string client_key;                    // PEM; empty: in client_cert
-  std::vector<std::string> roots;            // file:// URIs that answer roots/list where no session does
+  ClientCredentials credentials;
+  std::string ca_file;             // PEM; empty: the system's authorities
+  std::string client_cert;         // PEM
+  std::string client_key;          // PEM; empty: in client_cert
+  std::vector<std::string> roots;  // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;
 };

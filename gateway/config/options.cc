@@ -139,6 +139,14 @@ std::string_view check_command(const Value& value) {
   return value.text.empty() ? "the command is empty" : std::string_view();
 }
 
+// Credentials go over TLS, or nowhere but this machine.
+std::string_view check_https(const Value& value) {
+  std::string_view text = value.text;
+  bool local = text.substr(0, 17) == "http://localhost:" || text.substr(0, 11) == "http://127.";
+  if (text.empty() || local || text.substr(0, 8) == "https://") return {};
+  return "an authorization server is at https://";
+}
+
 // The rest of a URL is judged by who connects.
 std::string_view check_url(const Value& value) {
   std::string_view text = value.text;
@@ -243,6 +251,26 @@ void server_rows(std::vector<Option>& rows) {
                                       "HTTPS: the certificate to show it, PEM with its chain."));
   rows.push_back(row<&S::client_key>("mcpServers.*.clientKey", Kind::text, "", {},
                                      "HTTPS: its key, PEM; not needed when it is in clientCert."));
+  constexpr auto c = &S::credentials;
+  using C = ClientCredentials;
+  rows.push_back(row<c, &C::client_id>("mcpServers.*.clientCredentials.clientId", Kind::text, "", {},
+                                       "HTTP: who Lineward is to the authorization server (OAuth)."));
+  rows.push_back(row<c, &C::client_secret>("mcpServers.*.clientCredentials.clientSecret", Kind::text, "", {},
+                                           "Its secret; write ${env:NAME} or ${file:/path}."));
+  rows.push_back(row<c, &C::private_key>("mcpServers.*.clientCredentials.privateKey", Kind::text, "", {},
+                                         "Instead of a secret: a PEM key that signs (private_key_jwt)."));
+  rows.push_back(choice<c, &C::algorithm>("mcpServers.*.clientCredentials.algorithm",
+                                          "ES256|ES384|ES512|RS256|RS384|RS512", "ES256",
+                                          "What that key signs with."));
+  rows.push_back(row<c, &C::issuer>("mcpServers.*.clientCredentials.issuer", Kind::text, "", {},
+                                    "The authorization server that gave them; no other one gets them. Empty: "
+                                    "the one that the server names.",
+                                    check_https));
+  rows.push_back(row<c, &C::token_url>("mcpServers.*.clientCredentials.tokenUrl", Kind::text, "", {},
+                                       "Its token endpoint, where it has no metadata to discover.",
+                                       check_https));
+  rows.push_back(row<c, &C::scope>("mcpServers.*.clientCredentials.scope", Kind::text, "", {},
+                                   "Scopes to ask for, instead of those that the server asks for."));
   rows.push_back(
       choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
                                "Which MCP it speaks; auto asks server/discover, then initialize."));

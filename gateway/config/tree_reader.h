@@ -41,6 +41,7 @@ class TreeReader {
   void read_type(const Member& member, HttpSigns& http);
   void read_enabled(const Member& member, Server& server);
   void finish_server(const Member& member, Server& server, const HttpSigns& http);
+  void check_credentials(const Node& server_node, const Server& server);
   void check_timeouts(const Node& server_node, const Server& server);
   void check_command(const Node& server_node, const Server& server);
   void merge_env_file(const Node& server_node, Server& server);

@@ -159,6 +159,7 @@ void TreeReader::finish_server(const Member& member, Server& server, const HttpS
   }
   if (http.sse) server.transport = Transport::sse;
   check_command(node, server);
+  check_credentials(node, server);
   check_timeouts(node, server);
   if (!server.env_file.empty()) merge_env_file(node, server);
   for (std::string* file : {&server.ca_file, &server.client_cert, &server.client_key}) {
@@ -174,6 +175,27 @@ void TreeReader::check_command(const Node& server_node, const Server& server) {
       add("command-words", "the command is one word here: no shell splits it", command->value);
   diagnostic.severity = Severity::warning;
   diagnostic.hint = "put the rest into args: [...]";
+}
+
+void TreeReader::check_credentials(const Node& server_node, const Server& server) {
+  const Member* credentials = server_node.find("clientCredentials");
+  if (credentials == nullptr || server.disabled) return;
+  const ClientCredentials& given = server.credentials;
+  if (server.url.empty()) {
+    add("ignored-option", "'clientCredentials' concerns HTTP servers only and is ignored", *credentials)
+        .severity = Severity::info;
+  } else if (given.client_id.empty() || given.client_secret.empty() == given.private_key.empty()) {
+    add("missing-option", "clientCredentials takes clientId and one of clientSecret and privateKey",
+        *credentials)
+        .hint = "write clientSecret: ${file:/run/secrets/name}";
+  } else if (given.issuer.empty() && given.token_url.empty()) {
+    Diagnostic& open =
+        add("open-issuer",
+            "without an issuer the credentials go to whatever authorization server this server names",
+            *credentials);
+    open.severity = Severity::warning;
+    open.hint = "add clientCredentials.issuer";
+  }
 }
 
 void TreeReader::check_timeouts(const Node& server_node, const Server& server) {

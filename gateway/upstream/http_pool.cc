@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "http/char_class.h"
+#include "http/header_list.h"
 
 namespace lineward::upstream {
 namespace {
@@ -15,6 +16,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kQuietTime{1000};
 constexpr size_t kQuietBytes = 64 * 1024;
 constexpr size_t kMostFinishing = 64;
+constexpr uint32_t kMostRefusals = 2;  // of credentials, for one request
 constexpr milliseconds kSweepEvery{1000};
 constexpr milliseconds kRefreshEvery{30000};
 
@@ -35,7 +37,37 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 
 HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner)
     : pool_(pool), request_(std::move(request)), owner_(&owner) {
-  begin(false);
+  bool missing =
+      pool_.credentials_ != nullptr && pool_.credentials_->state() == RequestCredentials::State::missing;
+  if (missing) {
+    await_credentials();
+  } else {
+    begin(false);
+  }
+}
+
+void HttpTransfer::await_credentials() {
+  pool_.credentials_->fetch([this, weak = std::weak_ptr<bool>(alive_)](const std::string& fault) {
+    if (weak.expired() || closed_) return;
+    if (fault.empty()) return begin(false);
+    closed_ = true;
+    owner_->on_transfer_failed({mcp::EndReason::upstream_unreachable, fault, true});
+  });
+}
+
+// The server wants other credentials than it got, and accepted nothing: a few times the same is said again.
+bool HttpTransfer::ask_again(const http::ResponseInfo& info) {
+  if (refusals_ >= kMostRefusals || !pool_.credentials_->refused(authorization_, info)) return false;
+  ++refusals_;
+  connection_->close();
+  retire(pool_.loop(), std::move(connection_));
+  sent_ = false;
+  if (pool_.credentials_->state() == RequestCredentials::State::missing) {
+    await_credentials();
+  } else {
+    begin(false);
+  }
+  return true;
 }
 
 void HttpTransfer::begin(bool fresh) {
@@ -52,8 +84,11 @@ void HttpTransfer::begin(bool fresh) {
 
 void HttpTransfer::on_connected() {
   sent_ = true;
-  std::string head = pool_.render_head(request_);
-  connection_->send(std::move(head), reused_ ? request_.body : std::move(request_.body));
+  RequestCredentials* credentials = pool_.credentials_;
+  if (credentials != nullptr) authorization_ = credentials->authorization();
+  std::string head = pool_.render_head(request_, authorization_);
+  bool last = !reused_ && credentials == nullptr;  // nothing may make us say it again
+  connection_->send(std::move(head), last ? std::move(request_.body) : request_.body);
   owner_->on_transfer_sent();
 }
 
@@ -62,7 +97,17 @@ void HttpTransfer::on_request_drained() {
 }
 
 void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
-  if (!quiet_) owner_->on_transfer_head(info);
+  if (quiet_) return;
+  if (pool_.credentials_ != nullptr && (info.status == 401 || info.status == 403)) {
+    if (ask_again(info)) return;
+    if (info.status == 401) {
+      // Ours to mend, not the client's: it would begin to look for a token of its own.
+      close();
+      return owner_->on_transfer_failed(
+          {mcp::EndReason::upstream_unreachable, "refuses the access token that Lineward got (401)", false});
+    }
+  }
+  owner_->on_transfer_head(info);
 }
 
 void HttpTransfer::on_response_body(std::string_view bytes) {
@@ -248,11 +293,14 @@ void HttpPool::finished(HttpTransfer& transfer) {
   finishing_.erase(found);
 }
 
-std::string HttpPool::render_head(const HttpRequest& request) const {
+std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
   std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method,
                                 request.target.empty() ? url_.target : request.target, url_.host_header);
-  for (const http::OutHeader& header : request.headers)
-    append_header(out, header.name, header.value);
+  for (const http::OutHeader& header : request.headers) {
+    bool replaced = !authorization.empty() && http::equals_ignoring_case(header.name, "Authorization");
+    if (!replaced) append_header(out, header.name, header.value);
+  }
+  if (!authorization.empty()) append_header(out, "Authorization", authorization);
   if (request.method == "POST") out += fmt::format("Content-Length: {}\r\n", request.body.size());
   out += "\r\n";
   return out;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,20 @@ struct HttpRequest {
   std::string body;
   std::string target;         // empty: the URL's own
   bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
+};
+
+// What requests to a server carry as Authorization, where Lineward gets it itself.
+class RequestCredentials {
+ public:
+  enum class State : uint8_t { not_needed, there, missing };
+  virtual ~RequestCredentials() = default;
+  virtual State state() = 0;
+  // The header's value; empty unless `there`.
+  virtual const std::string& authorization() const = 0;
+  // Gets it anew; `fault` is empty when it is there. Never calls back from inside.
+  virtual void fetch(std::function<void(const std::string& fault)> done) = 0;
+  // The server answered 401 or 403 to `used`. True when what fetch() gets may do better.
+  virtual bool refused(const std::string& used, const http::ResponseInfo& info) = 0;
 };
 
 class HttpTransferOwner {
@@ -63,6 +78,8 @@ class HttpTransfer final : public HttpConnectionOwner {
 
  private:
   void begin(bool fresh);
+  void await_credentials();
+  bool ask_again(const http::ResponseInfo& info);
   void on_connected() override;
   void on_request_drained() override;
   void on_response_head(const http::ResponseInfo& info) override;
@@ -79,7 +96,9 @@ class HttpTransfer final : public HttpConnectionOwner {
   bool sent_ = false;
   bool closed_ = false;
   bool trusted_ = true;
-  bool quiet_ = false;  // nobody wants the rest
+  bool quiet_ = false;         // nobody wants the rest
+  std::string authorization_;  // as it was sent, where it is Lineward's own
+  uint32_t refusals_ = 0;
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -101,6 +120,8 @@ class HttpPool {
   net::Loop& loop() { return loop_; }
   const HttpUrl& url() const { return url_; }
   size_t idle() const { return idle_.size(); }
+  // Before the first request; must outlive the pool's transfers.
+  void use(RequestCredentials& credentials) { credentials_ = &credentials; }
   // Closes what is idle or about to be.
   void close_idle();
 
@@ -119,7 +140,7 @@ class HttpPool {
   void drop(const HttpConnection& connection);
   void sweep();
   void refresh_addresses();
-  std::string render_head(const HttpRequest& request) const;
+  std::string render_head(const HttpRequest& request, const std::string& authorization) const;
 
   net::Loop& loop_;
   const HttpUrl& url_;
@@ -128,6 +149,7 @@ class HttpPool {
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
   std::vector<Idle> idle_;                   // the one used last is at the end
   std::vector<std::unique_ptr<HttpTransfer>> finishing_;
+  RequestCredentials* credentials_ = nullptr;
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};
   bool refreshing_ = false;

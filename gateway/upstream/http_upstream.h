@@ -20,6 +20,7 @@
 #include "upstream/http_call.h"
 #include "upstream/http_errand.h"
 #include "upstream/http_session.h"
+#include "upstream/oauth_client.h"
 
 namespace lineward::upstream {
 
@@ -145,7 +146,8 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   net::Loop& loop_;
   const config::Server& server_;
   HttpUrl url_;
-  std::string broken_;  // why no call can be made at all
+  std::string broken_;                  // why no call can be made at all
+  std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
   std::unique_ptr<HttpPool> pool_;
   std::unique_ptr<HttpErrands> errands_;
   Verdict verdict_;
