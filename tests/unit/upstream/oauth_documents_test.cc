@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 using namespace lineward;
 using namespace lineward::upstream;

@@ -1,0 +1,176 @@
+// Lineward's own access token: a protected server and its authorization server, both played here.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '../lib/events.mjs';
+import { startGatewayTo } from '../lib/gateway.mjs';
+import { MODERN } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const SECRET = 's3cr3t:with&odd=letters';
+
+async function listen(t, handler) {
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text) => (body += text));
+    request.on('end', () => handler(request, response, body));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+const json = (response, status, value, headers = {}) => {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(value));
+};
+
+/** An authorization server (`told`: what it was asked) and a modern server that wants its tokens. */
+async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChallenge = false, wantScope = '' } = {}) {
+  const told = { tokens: [], metadata: [], requests: 0, unauthorized: 0 };
+  const valid = new Map(); // token → scopes
+  const auth = await listen(t, (request, response, body) => {
+    if (request.url === '/.well-known/oauth-authorization-server') {
+      return json(response, 200, {
+        issuer: wrongIssuer ? 'http://127.0.0.1:1' : auth,
+        token_endpoint: `${auth}/token`,
+        token_endpoint_auth_methods_supported: ['client_secret_basic'],
+      });
+    }
+    if (request.url !== '/token') return json(response, 404, {});
+    const asked = Object.fromEntries(new URLSearchParams(body));
+    told.tokens.push(asked);
+    const [id, secret] = Buffer.from(request.headers.authorization?.slice(6) ?? '', 'base64')
+      .toString()
+      .split(':')
+      .map(decodeURIComponent);
+    if (id !== 'me' || secret !== SECRET) return json(response, 401, { error: 'invalid_client', error_description: secret });
+    const token = `token-${told.tokens.length}-${Math.random().toString(36).slice(2)}`;
+    valid.set(token, (asked.scope ?? '').split(' '));
+    json(response, 200, { access_token: token, token_type: 'Bearer', expires_in: lifetime });
+  });
+  const origin = await listen(t, (request, response, body) => {
+    if (request.url.startsWith('/.well-known/')) {
+      told.metadata.push(request.url);
+      if (!request.url.endsWith('/deep/mcp')) return json(response, 404, {});
+      return json(response, 200, { resource: `${origin}/deep/mcp`, authorization_servers: [auth], scopes_supported: ['basic'] });
+    }
+    told.requests++;
+    const token = request.headers.authorization?.replace(/^Bearer /, '');
+    const metadata = `resource_metadata="${origin}/.well-known/oauth-protected-resource/deep/mcp"`;
+    if (!valid.has(token)) {
+      told.unauthorized++;
+      return json(response, 401, {}, noChallenge ? {} : { 'www-authenticate': `Bearer ${metadata}` });
+    }
+    if (wantScope && body.includes('"tools/call"') && !valid.get(token).includes(wantScope)) {
+      return json(response, 403, {}, { 'www-authenticate': `Bearer error="insufficient_scope", scope="${wantScope}"` });
+    }
+    const { id, method } = JSON.parse(body);
+    const result = {
+      'server/discover': { resultType: 'complete', supportedVersions: [MODERN], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' },
+      'tools/list': { resultType: 'complete', tools: [], ttlMs: 0, cacheScope: 'private' },
+      'tools/call': { resultType: 'complete', content: [{ type: 'text', text: token }] },
+    }[method];
+    json(response, 200, { jsonrpc: '2.0', id, result });
+  });
+  return { url: `${origin}/deep/mcp`, auth, told, revoke: () => valid.clear() };
+}
+
+async function gateway(t, server, credentials) {
+  const file = join(temporaryFolder(t), 'secret');
+  writeFileSync(file, SECRET);
+  const clientCredentials = { clientId: 'me', clientSecret: `\${file:${file}}`, issuer: server.auth, ...credentials };
+  return startGatewayTo(t, { url: server.url, clientCredentials });
+}
+
+let nextId = 1;
+async function post(target, method, params = {}) {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': MODERN,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': MODERN,
+    'mcp-method': method,
+    ...(params.name && { 'mcp-name': params.name }),
+  };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: nextId++, method, params: { ...params, _meta } });
+  const response = await fetch(target.url, { method: 'POST', headers, body });
+  return { status: response.status, headers: response.headers, ...(await response.json()) };
+}
+const call = (target) => post(target, 'tools/call', { name: 'who' });
+const tokenOf = (answer) => answer.result?.content[0].text;
+
+test('a token is found out, got once, and used by everyone', async (t) => {
+  const server = await protectedServer(t);
+  const target = await gateway(t, server);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => call(target)));
+  assert.equal(new Set(answers.map(tokenOf)).size, 1);
+  assert.equal(server.told.tokens.length, 1);
+  assert.deepEqual(server.told.tokens[0], { grant_type: 'client_credentials', scope: 'basic', resource: server.url });
+  assert.equal(server.told.metadata.length, 1);
+});
+
+test('without a challenge the metadata is looked for at its well-known place', async (t) => {
+  const server = await protectedServer(t, { noChallenge: true });
+  assert.match(tokenOf(await call(await gateway(t, server))), /^token-1/);
+  assert.equal(server.told.metadata[0], '/.well-known/oauth-protected-resource/deep/mcp');
+});
+
+test('a revoked token is replaced once, without a word to the client', async (t) => {
+  const server = await protectedServer(t);
+  const target = await gateway(t, server);
+  assert.match(tokenOf(await call(target)), /^token-1/);
+  const before = server.told.unauthorized;
+  server.revoke();
+  const answers = await Promise.all([call(target), call(target), call(target)]);
+  for (const answer of answers) assert.match(tokenOf(answer), /^token-2/);
+  assert.equal(server.told.tokens.length, 2);
+  assert.ok(server.told.unauthorized > before);
+});
+
+test('a token is renewed before it expires', async (t) => {
+  const server = await protectedServer(t, { lifetime: 1 });
+  const target = await gateway(t, server);
+  assert.match(tokenOf(await call(target)), /^token-1/);
+  const refusals = server.told.unauthorized;
+  for (let last = ''; !last.startsWith('token-2'); ) last = tokenOf(await call(target));
+  assert.equal(server.told.unauthorized, refusals, 'no call met the end of a token');
+});
+
+test('a call that needs more scopes gets them once', async (t) => {
+  const server = await protectedServer(t, { wantScope: 'write' });
+  const target = await gateway(t, server);
+  assert.match(tokenOf(await call(target)), /^token-2/);
+  assert.equal(server.told.tokens[1].scope, 'basic write');
+});
+
+test('what goes wrong on the way is 502 and names the place, never a secret', async (t) => {
+  const refused = await protectedServer(t);
+  const target = await gateway(t, refused, { clientSecret: 'wrong-secret-value' });
+  const answer = await call(target);
+  assert.equal(answer.status, 200);
+  assert.equal(answer.error.code, 502);
+  assert.equal(answer.error.data['io.lineward/gateway'].reason, 'upstream_unreachable');
+  assert.match(answer.error.message, /\/token refused with status 401: invalid_client/);
+  assert.equal(answer.headers.get('www-authenticate'), null, 'the client must not look for a token of its own');
+  await call(target);
+  assert.equal(refused.told.tokens.length, 1, 'a server that refused is not asked again at once');
+  assert.doesNotMatch(target.stderr() + JSON.stringify(answer), /wrong-secret-value/);
+
+  const other = await protectedServer(t, { wrongIssuer: true });
+  assert.match((await call(await gateway(t, other))).error.message, /names another issuer/);
+  assert.equal(other.told.tokens.length, 0, 'nothing was sent to it');
+
+  const elsewhere = await protectedServer(t);
+  const pinned = await gateway(t, elsewhere, { issuer: 'https://auth.example.com' });
+  assert.match((await call(pinned)).error.message, /does not name clientCredentials.issuer/);
+  assert.equal(elsewhere.told.tokens.length, 0);
+});
