@@ -3,120 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <type_traits>
 
-#include "config/duration.h"
 #include "config/names.h"
+#include "config/option_row.h"
 
 namespace lineward::config {
 namespace {
 
+using rows::choice;
+using rows::row;
+
 constexpr uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 constexpr uint64_t kMillion = 1'000'000;
-
-void assign(milliseconds& field, const Value& value) {
-  field = value.duration;
-}
-void assign(bool& field, const Value& value) {
-  field = value.flag;
-}
-void assign(uint32_t& field, const Value& value) {
-  field = static_cast<uint32_t>(value.number);
-}
-void assign(uint64_t& field, const Value& value) {
-  field = value.number;
-}
-void assign(std::string& field, const Value& value) {
-  field = value.text;
-}
-void assign(std::vector<std::string>& field, const Value& value) {
-  field = value.list;
-}
-void assign(std::vector<std::pair<std::string, std::string>>& field, const Value& value) {
-  field = value.map;
-}
-template <class Choice, std::enable_if_t<std::is_enum_v<Choice>, int> = 0>
-void assign(Choice& field, const Value& value) {
-  field = static_cast<Choice>(value.number);
-}
-
-std::string nth_choice(std::string_view choices, uint64_t index) {
-  for (; index > 0; --index)
-    choices.remove_prefix(choices.find('|') + 1);
-  return std::string(choices.substr(0, choices.find('|')));
-}
-
-std::string spell(milliseconds field, Kind, std::string_view) {
-  return format_duration(field);
-}
-std::string spell(bool field, Kind, std::string_view) {
-  return field ? "true" : "false";
-}
-std::string spell(uint64_t field, Kind kind, std::string_view) {
-  return kind == Kind::size ? format_size(field) : std::to_string(field);
-}
-std::string spell(uint32_t field, Kind kind, std::string_view none) {
-  return spell(uint64_t{field}, kind, none);
-}
-std::string spell(const std::string& field, Kind, std::string_view) {
-  return field;
-}
-std::string spell(const std::vector<std::string>& field, Kind, std::string_view) {
-  return fmt::format("{}", fmt::join(field, ","));
-}
-std::string spell(const std::vector<std::pair<std::string, std::string>>& field, Kind, std::string_view) {
-  std::string names;
-  for (const auto& [name, value] : field)
-    names += (names.empty() ? "" : ",") + name;
-  return names;
-}
-template <class Choice, std::enable_if_t<std::is_enum_v<Choice>, int> = 0>
-std::string spell(Choice field, Kind, std::string_view choices) {
-  return nth_choice(choices, static_cast<uint64_t>(field));
-}
-
-// Field<&Config::listen, &Listen::path> is where an option lives: the chain of members from Config or Server.
-template <class Owner, class Member>
-Owner owner_of(Member Owner::*);
-
-template <auto First, auto... Rest>
-struct Field {
-  using Root = decltype(owner_of(First));
-
-  template <class AnyConfig, class AnyServer>
-  static auto& in(AnyConfig& config, AnyServer& server) {
-    if constexpr (std::is_same_v<Root, Server>) {
-      return ((server.*First).*....*Rest);
-    } else {
-      return ((config.*First).*....*Rest);
-    }
-  }
-  static void set(Config& config, Server& server, const Value& value) { assign(in(config, server), value); }
-  static std::string show(const Config& config, const Server& server, Kind kind, std::string_view choices) {
-    return spell(in(config, server), kind, choices);
-  }
-};
-
-struct Range {
-  uint64_t least = 0, most = 0;
-};
-
-using Check = std::string_view (*)(const Value&);
-
-template <auto... Path>
-Option row(std::string_view path, Kind kind, std::string_view fallback, Range range, std::string_view help,
-           Check check = nullptr) {
-  return {path, kind, fallback, range.least,         range.most,
-          {},   help, check,    Field<Path...>::set, Field<Path...>::show};
-}
-
-template <auto... Path>
-Option choice(std::string_view path, std::string_view choices, std::string_view fallback,
-              std::string_view help) {
-  return {
-      path, Kind::choice, fallback, 0, 0, choices, help, nullptr, Field<Path...>::set, Field<Path...>::show};
-}
 
 std::string_view check_address(const Value& value) {
   return address_fault(value.text);
