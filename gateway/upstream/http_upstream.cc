@@ -26,14 +26,6 @@ core::Failure stopping() {
   return {EndReason::cancelled_drain, "the gateway is stopping"};
 }
 
-// For the authorization server, which may speak TLS where the MCP server does not.
-std::shared_ptr<net::TlsContext> oauth_tls(const config::Server& server,
-                                           std::shared_ptr<net::TlsContext> tls) {
-  if (tls) return tls;
-  auto context = net::TlsContext::for_client({server.ca_file, {}, {}});
-  return context ? *context : nullptr;
-}
-
 // An Implementation object: name and version are what people want to see.
 std::string describe(std::string_view implementation) {
   std::string name = json::string_value(json::member(implementation, "name"));
@@ -60,14 +52,11 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
       broken_ = context.error().text;
     }
   }
-  std::shared_ptr<net::TlsContext> shared_tls = tls;
   PoolOptions options;
   options.limits.body_bytes = server.limits.max_message_bytes;
+  if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options);
-  if (!server.credentials.client_id.empty()) {
-    oauth_ = std::make_unique<OauthClient>(loop, server, oauth_tls(server, std::move(shared_tls)));
-    pool_->use(*oauth_);
-  }
+  if (oauth_) pool_->use(*oauth_);
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
   sse_ = server.transport == config::Transport::sse;
   if (server.protocol_era != config::Era::automatic || sse_) {

@@ -27,7 +27,12 @@ int64_t unix_time() {
 }  // namespace
 
 OauthClient::OauthClient(net::Loop& loop, const config::Server& server, std::shared_ptr<net::TlsContext> tls)
-    : loop_(loop), server_(server), credentials_(server.credentials), tls_(std::move(tls)) {}
+    : loop_(loop), server_(server), credentials_(server.credentials), tls_(std::move(tls)) {
+  if (tls_) return;
+  // The authorization server may speak TLS where the MCP server does not.
+  auto context = net::TlsContext::for_client({server.ca_file, {}, {}});
+  if (context) tls_ = *context;
+}
 
 // A server that lets us in without a token is not bothered with one: the first refusal makes us get it.
 RequestCredentials::State OauthClient::state() {

@@ -27,6 +27,7 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
     : loop_(loop), limit_(loop), done_(std::move(done)) {
   auto url = parse_http_url(request.url);
   std::string fault = url ? secure_url_fault(request.url) : url.error().text;
+  if (fault.empty() && url->tls && !tls) fault = "cannot be verified: no authorities were found";
   if (!fault.empty()) {
     answer_.fault = std::move(fault);
     loop_.defer([this, weak = std::weak_ptr<bool>(alive_)] {
