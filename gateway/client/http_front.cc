@@ -121,6 +121,10 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
 void HttpFront::post(ClientConnection& connection, const std::string& server, std::string body) {
   if (auto refusal = check_post_headers(connection.head().headers)) return refuse(connection, *refusal);
   uint64_t bytes = body.size();
+  size_t first = body.find_first_not_of(" \t\r\n");
+  bool array = first != std::string::npos && body[first] == '[';
+  if (array && connection.head().headers.count("Mcp-Session-Id") > 0)
+    return post_batch(connection, server, body);
   auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
   if (!parsed) {
     const mcp::MessageFault& fault = parsed.error();

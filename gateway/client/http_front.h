@@ -50,6 +50,9 @@ class HttpFront final : public RequestHandler {
   void post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
                     uint64_t bytes);
   void post_notification(ClientConnection& connection, const std::string& server, mcp::Message message);
+  void post_batch(ClientConnection& connection, const std::string& server, const std::string& body);
+  void start_batch(ClientConnection& connection, Session& session, const core::Arrival& pattern,
+                   std::vector<mcp::Message> requests, const std::vector<std::string>& errors);
   void post_answer(ClientConnection& connection, mcp::Message message);
   void get(ClientConnection& connection);
   void remove_session(ClientConnection& connection);
