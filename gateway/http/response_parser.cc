@@ -139,6 +139,7 @@ struct ResponseParser::State {
   bool extra = false;  // bytes behind the response
   bool ended = false;  // the connection
   std::string fault;
+  bool too_long = false;
 };
 
 namespace {
@@ -324,6 +325,7 @@ ResponseParser::Next ResponseParser::State::read_body() {
     if (overhead > kFreeOverhead + chunks * kChunkOverhead)
       return fail_with("its framing is larger than its content");
     if (has_body_limit && body_bytes > limits.body_bytes) {
+      too_long = true;
       return fail_with(fmt::format("its body has more than {} bytes", limits.body_bytes));
     }
     input.erase(0, used);
@@ -383,6 +385,10 @@ std::string ResponseParser::take_body() {
 void ResponseParser::unlimited_body() {
   state_->has_body_limit = false;
 }
+bool ResponseParser::too_long() const {
+  return state_->too_long;
+}
+
 const std::string& ResponseParser::fault() const {
   return state_->fault;
 }

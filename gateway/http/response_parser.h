@@ -59,6 +59,8 @@ class ResponseParser {
   // From here on the body has no limit as a whole: its reader has one for each of its parts.
   void unlimited_body();
   const std::string& fault() const;
+  // It failed because the body has more than limits.body_bytes: valid HTTP, but too much.
+  bool too_long() const;
   // Something came that belongs to no response.
   bool trailing() const;
 

@@ -157,6 +157,9 @@ void HttpConnection::read_response() {
       case http::ResponseParser::Next::failed: {
         if (ended_)
           return fail(EndReason::upstream_unreachable, "closed the connection in the middle of a call");
+        if (parser_.too_long())
+          return fail(EndReason::upstream_protocol,
+                      "sent too much: " + parser_.fault() + " (limits.maxMessageBytes)");
         return fail(EndReason::upstream_protocol,
                     "sent a response that is not valid HTTP: " + parser_.fault());
       }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "http/header_list.h"
 
 namespace lineward::upstream {
@@ -23,6 +25,14 @@ std::string shown_type(std::string_view value) {
   if (type.empty()) return "no content type";
   if (type.size() > 60) return "an unknown content type";
   return std::string(type);
+}
+
+// 0 when it does not say; the parser has checked the digits.
+uint64_t announced_length(const http::ResponseInfo& info) {
+  std::string_view digits = info.headers.get("Content-Length");
+  uint64_t length = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
+  return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
 
 // What a status without an MCP error in its body means.
@@ -87,6 +97,11 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
              info.headers.get("Content-Length") != "0") {
     return fail(EndReason::upstream_protocol,
                 fmt::format("answered with {}, not with MCP", shown_type(type)));
+  }
+  if (!sse_ && announced_length(info) > max_message_bytes_) {
+    return fail(
+        EndReason::upstream_protocol,
+        fmt::format("announced a body of more than {} bytes (limits.maxMessageBytes)", max_message_bytes_));
   }
   owner_->on_messages_open(*this, info);
 }

@@ -212,8 +212,9 @@ std::string HttpConnection::read_body(Deadline deadline) {
 }
 
 bool HttpConnection::body_line(std::string& line, Deadline deadline) {
-  size_t end;
-  while ((end = decoded_.find('\n')) == std::string::npos) {
+  size_t end, seen = 0;
+  while ((end = decoded_.find('\n', seen)) == std::string::npos) {
+    seen = decoded_.size();
     if (!more_body(deadline)) {
       if (!decoded_.empty()) throw WireError("the stream ended within a line: " + decoded_);
       return false;

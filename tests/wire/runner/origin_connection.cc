@@ -141,7 +141,7 @@ void OriginConnection::wait_until_read(Clock::time_point deadline) {
     }
     fclose(table);
     if (!waiting) return;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(100us);
   }
 }
 

@@ -137,7 +137,11 @@ std::optional<Value> Peer::resolve(const std::string& text) const {
     Path rest(path->begin() + static_cast<long>(used), path->end());
     if (rest.empty()) return value;
     if (rest.size() == 1 && rest[0] == "text") return Value{value->text, false};
-    if (!value->json) return std::nullopt;
+    if (!value->json) {
+      return rest.size() == 1 && rest[0] == "#"
+                 ? std::optional(Value{std::to_string(value->text.size()), true})
+                 : std::nullopt;
+    }
     bool raw = rest[0] == "raw" && !find_raw(value->text, {"raw"});
     bool length = rest.back() == "#";
     if (length) rest.pop_back();
