@@ -204,6 +204,39 @@ bool is_input_required(const Message& answer) {
   return answer.kind() == MessageKind::result && answer.text(Field::result_type) == "input_required";
 }
 
+bool is_known_result(const Message& answer, const LegacyClient& client) {
+  if (answer.kind() != MessageKind::result || !answer.has(Field::result_type)) return true;
+  std::string type = answer.text(Field::result_type);
+  return type == "complete" ||
+         (type != "task" && !type.empty() && json::member(client.capabilities, "extensions"));
+}
+
+namespace {
+
+void add_request(InputRequired& out, const std::string& key, std::string_view value, size_t most) {
+  InputRequest request;
+  request.key = key;
+  request.method = json::string_value(json::member(value, "method"));
+  request.params = std::string(json::member(value, "params").value_or(std::string_view()));
+  Method method = method_of(request.method);
+  bool needs_params = method == Method::elicitation_create || method == Method::sampling_create_message;
+  bool twice = std::any_of(out.requests.begin(), out.requests.end(),
+                           [&](const InputRequest& other) { return other.key == key; });
+  if (!needs_params && method != Method::roots_list) {
+    out.fault = "an input request of a kind that does not exist";
+  } else if (needs_params && (request.params.empty() || request.params.front() != '{')) {
+    out.fault = "an input request without parameters";
+  } else if (twice) {
+    out.fault = "two input requests under one key";
+  } else if (out.requests.size() >= most) {
+    out.fault = fmt::format("more than {} input requests at once", most);
+  } else {
+    out.requests.push_back(std::move(request));
+  }
+}
+
+}  // namespace
+
 InputRequired read_input_required(const Message& answer, size_t most_requests) {
   InputRequired out;
   std::string_view requests;
@@ -214,24 +247,7 @@ InputRequired read_input_required(const Message& answer, size_t most_requests) {
   if (!out.state.empty() && out.state.front() != '"') out.fault = "its requestState is no string";
   bool object = requests.empty() ||
                 json::for_each_member(requests, [&](const std::string& key, std::string_view value) {
-                  InputRequest request;
-                  request.key = key;
-                  request.method = json::string_value(json::member(value, "method"));
-                  request.params = std::string(json::member(value, "params").value_or(std::string_view()));
-                  switch (method_of(request.method)) {
-                    case Method::elicitation_create:
-                    case Method::sampling_create_message:
-                      if (request.params.empty() || request.params.front() != '{')
-                        out.fault = "an input request without parameters";
-                      break;
-                    case Method::roots_list: break;
-                    default: out.fault = "an input request of a kind that does not exist"; break;
-                  }
-                  if (out.requests.size() < most_requests) {
-                    out.requests.push_back(std::move(request));
-                  } else {
-                    out.fault = fmt::format("more than {} input requests at once", most_requests);
-                  }
+                  if (out.fault.empty()) add_request(out, key, value, most_requests);
                 });
   if (!object) out.fault = "its inputRequests are no object";
   if (out.fault.empty() && out.requests.empty() && out.state.empty())

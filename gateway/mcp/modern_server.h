@@ -65,6 +65,9 @@ struct InputRequired {
   std::string fault;  // why it cannot be served; empty: it can
 };
 bool is_input_required(const Message& answer);
+// False for a resultType that means nothing to this client (2026-07-28 basic, "ResultType"): only extensions
+// that it declared may add some, and tasks do not cross.
+bool is_known_result(const Message& answer, const LegacyClient& client);
 InputRequired read_input_required(const Message& answer, size_t most_requests);
 
 // An input request as the request that an old server would have sent. `elicitation_id` is for URL mode.

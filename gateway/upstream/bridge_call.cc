@@ -160,6 +160,11 @@ void BridgeCall::on_call_message(mcp::Message message) {
     }
     case Step::translated:
       if (mcp::is_input_required(message)) return ask(message);
+      if (!mcp::is_known_result(message, session_.client())) {
+        return fail({EndReason::upstream_protocol,
+                     fmt::format("{} sent a result of a type that this client does not know",
+                                 session_.inner().name())});
+      }
       return finish(session_.project(request_, message));
     case Step::local: return;
   }

@@ -18,6 +18,8 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAckLimit{5000};
+// A listen that stood this long did stand: its loss counts as the first again.
+constexpr milliseconds kStable{10000};
 constexpr uint32_t kTries = 6;      // in a row, before those who wait hear of it
 constexpr size_t kMostUris = 1000;  // of one session
 
@@ -159,7 +161,7 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
       if (listen.wish.uris.count(uri) > 0) listen.granted.insert(std::move(uri));
     }
   }
-  failures_ = 0;
+  listen.since = loop_.now();
   // The server's process was replaced, and our listen put to the new one: this is its second acknowledgement.
   if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
   if (&listen != next_.get()) return;
@@ -213,6 +215,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, bool refused) {
   log::write(log::Level::info, "session.listen_lost",
              {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
   missed_ = missed_ || was_current;
+  if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
   bool nothing_new = listen.wish == established_;
   drop(was_current ? current_ : next_, "it was given up");
   if (refused) {

@@ -57,6 +57,7 @@ class BridgeListen {
     Wish wish;
     std::set<std::string> granted;  // URIs
     bool acknowledged = false;
+    std::chrono::milliseconds since{0};  // the acknowledgement
     std::unique_ptr<core::Call> call;
     net::Timer ack_limit;
   };

@@ -37,8 +37,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::Cal
 
 void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
   bool fixed_legacy = server_.protocol_era == config::Era::legacy;
-  bool known_legacy = inner_->era() == mcp::Era::legacy;
-  bool bridged = modern_only_ && !known_legacy;
+  bool bridged = modern_only_ && inner_->era() == mcp::Era::modern;
   if (!bridged) inner_->open_scope(scope, owner);
   if (fixed_legacy) return;
   sessions_[scope.session] = std::make_unique<BridgeSession>(*this, scope, owner, !bridged);

@@ -124,6 +124,8 @@ TEST_CASE("input required: what cannot be served says why") {
         "an input request of a kind that does not exist");
   CHECK(read(R"(,"inputRequests":{"a":{"method":"elicitation/create"}})").fault ==
         "an input request without parameters");
+  CHECK(read(R"(,"inputRequests":{"a":{"method":"roots/list"},"\u0061":{"method":"roots/list"}})").fault ==
+        "two input requests under one key");
   CHECK(read(R"(,"inputRequests":{"a":7})").fault == "an input request of a kind that does not exist");
   CHECK(
       read(
@@ -228,4 +230,19 @@ TEST_CASE("listens: notifications lose their subscription id and nothing else") 
       listen_notification_for_legacy(parsed(
           R"({"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":1.0,"io.modelcontextprotocol/subscriptionId":"4"}}})")) ==
       R"({"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":1.0}}})");
+}
+
+TEST_CASE("result types: what the client did not ask to know is invalid") {
+  auto known = [](const std::string& type, const std::string& capabilities) {
+    LegacyClient c;
+    c.capabilities = capabilities;
+    return is_known_result(parsed(result(R"({"resultType":)" + type + "}")), c);
+  };
+  CHECK(known(R"("complete")", "{}"));
+  CHECK(is_known_result(parsed(result("{}")), kClient));
+  CHECK_FALSE(known(R"("task")", "{}"));
+  CHECK_FALSE(known(R"("com.example/x")", "{}"));
+  CHECK_FALSE(known("7", R"({"extensions":{}})"));
+  CHECK(known(R"("com.example/x")", R"({"extensions":{"com.example/x":{}}})"));
+  CHECK_FALSE(known(R"("task")", R"({"extensions":{"com.example/x":{}}})"));
 }
