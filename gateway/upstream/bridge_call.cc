@@ -177,8 +177,10 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
   if (step_ == Step::discover && refused_after_all()) return;
   bool says_something =
       failure.reason == EndReason::upstream_exited || failure.reason == EndReason::upstream_protocol;
-  if (step_ == Step::trial && says_something && session_.inner().era() == mcp::Era::modern)
+  if (step_ == Step::trial && says_something && session_.inner().era() == mcp::Era::modern) {
+    session_.learned_modern_only(false);
     return discover_instead(std::nullopt);
+  }
   leave()->on_call_failed(failure);
 }
 
@@ -192,8 +194,7 @@ void BridgeCall::trial_over(mcp::Message answer) {
     int code = mcp::error_code(answer);
     bool unknown = code == mcp::kMethodNotFound || code == mcp::kUnsupportedVersion;
     if (era == mcp::Era::modern) {
-      bool for_good = unknown || code == mcp::kInvalidParams || code == mcp::kHeaderMismatch;
-      if (for_good) session_.learned_modern_only();
+      session_.learned_modern_only(unknown);
       return discover_instead(std::nullopt);
     }
     if (!era && unknown) return discover_instead(std::move(answer));

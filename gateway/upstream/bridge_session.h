@@ -28,7 +28,8 @@ class BridgeHome {
   virtual const config::Server& server() const = 0;
   // The server took this session's own `initialize`: it needs no bridge.
   virtual void serves_itself(const std::string& session) = 0;
-  virtual void learned_modern_only() = 0;
+  // The server refused one; `for_good` where it said that it does not know the old revisions.
+  virtual void learned_modern_only(bool for_good) = 0;
 
  protected:
   ~BridgeHome() = default;
@@ -56,7 +57,7 @@ class BridgeSession {
   }
   void left(BridgeCall& call);
   void serves_itself() { home_.serves_itself(scope_.session); }
-  void learned_modern_only() { home_.learned_modern_only(); }
+  void learned_modern_only(bool for_good) { home_.learned_modern_only(for_good); }
   void begin_bridging();
   // The answer to `initialize`; nothing when the server's is unusable.
   std::optional<std::string> discovered(const mcp::Message& answer);

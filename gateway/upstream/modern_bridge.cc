@@ -5,13 +5,20 @@
 namespace lineward::upstream {
 
 using mcp::EndReason;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+constexpr milliseconds kDoubt{10ll * 60 * 1000};
+
+}  // namespace
 
 ModernBridge::ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
                            const config::Server& server)
-    : loop_(loop),
-      server_(server),
-      inner_(std::move(inner)),
-      modern_only_(server.protocol_era == config::Era::modern) {}
+    : loop_(loop), server_(server), inner_(std::move(inner)) {
+  if (server.protocol_era == config::Era::modern) learned_modern_only(true);
+}
 
 ModernBridge::~ModernBridge() {
   *alive_ = false;
@@ -37,7 +44,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::Cal
 
 void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
   bool fixed_legacy = server_.protocol_era == config::Era::legacy;
-  bool bridged = modern_only_ && inner_->era() == mcp::Era::modern;
+  bool bridged = loop_.now() < modern_only_until_ && inner_->era() == mcp::Era::modern;
   if (!bridged) inner_->open_scope(scope, owner);
   if (fixed_legacy) return;
   sessions_[scope.session] = std::make_unique<BridgeSession>(*this, scope, owner, !bridged);
@@ -57,6 +64,10 @@ void ModernBridge::drop(const std::string& id) {
   sessions_.erase(found);
   kept->close({EndReason::cancelled_drain, "its session ended"});
   loop_.defer([kept] {});
+}
+
+void ModernBridge::learned_modern_only(bool for_good) {
+  modern_only_until_ = for_good ? milliseconds::max() : loop_.now() + kDoubt;
 }
 
 // The call that brought the news is on the stack.

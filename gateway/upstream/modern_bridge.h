@@ -38,7 +38,7 @@ class ModernBridge final : public core::Upstream, public BridgeHome {
   core::Upstream& inner() override { return *inner_; }
   const config::Server& server() const override { return server_; }
   void serves_itself(const std::string& session) override;
-  void learned_modern_only() override { modern_only_ = true; }
+  void learned_modern_only(bool for_good) override;
 
  private:
   BridgeSession* find(const std::string& session);
@@ -49,7 +49,7 @@ class ModernBridge final : public core::Upstream, public BridgeHome {
   std::unique_ptr<core::Upstream> inner_;
   // Sessions that are bridged, or whose `initialize` is being tried.
   std::unordered_map<std::string, std::unique_ptr<BridgeSession>> sessions_;
-  bool modern_only_;
+  std::chrono::milliseconds modern_only_until_{0};
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,6 +1,7 @@
 // What a legacy client and a modern server see of each other (BEHAVIOUR 10).
 #include <catch2/catch.hpp>
 
+#include "../base/json_gen.h"
 #include "base/json_member.h"
 #include "mcp/modern_server.h"
 
@@ -245,4 +246,30 @@ TEST_CASE("result types: what the client did not ask to know is invalid") {
   CHECK_FALSE(known("7", R"({"extensions":{}})"));
   CHECK(known(R"("com.example/x")", R"({"extensions":{"com.example/x":{}}})"));
   CHECK_FALSE(known(R"("task")", R"({"extensions":{"com.example/x":{}}})"));
+}
+
+TEST_CASE("projection: random results stay valid JSON, and change in the wrapped place only") {
+  test::JsonGen gen(7);
+  for (int round = 0; round < 3000; ++round) {
+    gen.pretty = round % 2 == 0;
+    std::string content = gen.value(4), other = gen.value(4);
+    std::string text =
+        result(R"({"a":)" + other + R"(, "structuredContent":)" + content + R"( ,"b":)" + other + "}");
+    std::string expected = text;
+    if (content.front() != '{')
+      expected = result(R"({"a":)" + other + R"(, "structuredContent":{"result":)" + content + R"(} ,"b":)" +
+                        other + "}");
+    CHECK(projected(text, Method::tools_call, "t") == expected);
+
+    std::string list = projected(result(R"({"tools":[{"name":)" + gen.string() + R"(,"outputSchema":)" +
+                                        content + R"(},)" + other + "]}"),
+                                 Method::tools_list);
+    CHECK(json::validate(list) == json::Fault::none);
+    std::string question =
+        R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":)" + other + R"(,"k":)" + content + "}}";
+    std::string made = legacy_message_for_modern(parsed(question), kClient);
+    Message message = parsed(made);
+    CHECK(message.text(Field::meta_protocol_version) == "2026-07-28");
+    CHECK(json::member(message.raw(Field::params), "k") == content);
+  }
 }
