@@ -251,11 +251,14 @@ void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
 void BridgeListen::settle() {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
+  std::set<std::string> still_wished = current_ ? current_->wish.uris : std::set<std::string>();
   for (Waiter& waiter : waiting) {
     std::optional<std::string> refusal;
-    if (waiter.wanted && (!current_ || current_->granted.count(waiter.uri) == 0)) {
+    // A wish that was taken back meanwhile was fulfilled as far as anyone can tell.
+    bool wished = still_wished.count(waiter.uri) > 0;
+    if (waiter.wanted && wished && current_->granted.count(waiter.uri) == 0) {
       refusal = "the server does not grant a subscription to this URI";
-      for (Wish* wish : {&wish_, &established_, current_ ? &current_->wish : &wish_})
+      for (Wish* wish : {&wish_, &established_, &current_->wish})
         wish->uris.erase(waiter.uri);
     }
     tell(std::move(waiter), std::move(refusal));
