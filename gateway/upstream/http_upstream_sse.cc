@@ -28,9 +28,8 @@ constexpr size_t kMostRemembered = 1000;
 bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int status) const {
   bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
   return !modern && (status == 400 || status == 404 || status == 405) &&
-         call.request.method == Method::initialize &&
-         server_.transport == config::Transport::automatic && group != nullptr && !group->own_handshake &&
-         group->session && !group->session->over_sse();
+         call.request.method == Method::initialize && server_.transport == config::Transport::automatic &&
+         group != nullptr && !group->own_handshake && group->session && !group->session->over_sse();
 }
 
 void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end) {
