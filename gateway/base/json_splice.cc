@@ -130,4 +130,21 @@ void flatten_lines(std::string& text) {
   }
 }
 
+std::string compact(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (in_string && c == '\\' && i + 1 < text.size()) {
+      out += c;
+      out += text[++i];
+      continue;
+    }
+    if (c == '"') in_string = !in_string;
+    if (in_string || (c != ' ' && c != '\t' && c != '\n' && c != '\r')) out += c;
+  }
+  return out;
+}
+
 }  // namespace lineward::json

@@ -55,4 +55,7 @@ class Splice {
 // message stays the same and fits on one stdio line.
 void flatten_lines(std::string& text);
 
+// The same valid JSON without white space between its tokens.
+std::string compact(std::string_view text);
+
 }  // namespace lineward::json

@@ -21,6 +21,7 @@ struct Timeouts {
   milliseconds request = 60s;
   milliseconds max_duration = 10min;
   milliseconds park = 10min;  // while a server's question waits for its client
+  milliseconds settle = 5ms;  // questions of one call that come within this go to the client together
   milliseconds cancel_grace =
       5s;  // how long a cancelled call may still be answered before it counts as ignored
   bool progress_resets = true;
@@ -38,6 +39,8 @@ struct Limits {
   uint32_t max_in_flight = 64;  // per server; listens and parked calls are not counted
   uint32_t max_queue = 256;
   milliseconds queue_timeout = 10s;
+  uint32_t max_parked = 256;                 // calls that wait for their client's retry
+  uint64_t max_parked_bytes = 16ull << 20;   // what was asked meanwhile, and results that came too early
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
 };
 

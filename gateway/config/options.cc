@@ -206,6 +206,9 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m",
                                          {kSecond, 30 * kDay},
                                          "While the server's question waits for its client."));
+  rows.push_back(row<t, &Timeouts::settle>("mcpServers.*.timeouts.settle", Kind::duration, "5ms",
+                                           {0, kMinute},
+                                           "Questions a server asks within this go to the client together."));
   rows.push_back(row<t, &Timeouts::cancel_grace>(
       "mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
       "How long a cancelled call may still answer before it counts as ignored."));
@@ -219,6 +222,12 @@ void inherited_rows(std::vector<Option>& rows) {
                                             "Calls that wait for their turn."));
   rows.push_back(row<l, &Limits::queue_timeout>("mcpServers.*.limits.queueTimeout", Kind::duration, "10s",
                                                 {0, kDay}, "How long they wait."));
+  rows.push_back(row<l, &Limits::max_parked>("mcpServers.*.limits.maxParked", Kind::count, "256",
+                                             {1, kMillion},
+                                             "Calls whose client was asked and has not come back yet."));
+  rows.push_back(row<l, &Limits::max_parked_bytes>("mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB",
+                                                   {kKiB, kGiB},
+                                                   "What is kept for them: questions, results."));
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
                                                     "32MiB", {kKiB, 2 * kGiB},
                                                     "The largest message from the server."));
@@ -248,75 +257,6 @@ std::vector<Option> all_rows() {
 const std::vector<Option>& options() {
   static const std::vector<Option> table = all_rows();
   return table;
-}
-
-bool Option::per_server() const {
-  return path.substr(0, kServerPrefix.size()) == kServerPrefix;
-}
-
-bool Option::inherited() const {
-  return per_server() && key().find('.') != std::string::npos;
-}
-
-std::string_view Option::leaf() const {
-  return path.substr(path.rfind('.') + 1);
-}
-
-std::string Option::key() const {
-  return std::string(per_server() ? path.substr(kServerPrefix.size()) : path);
-}
-
-std::string Option::env_name() const {
-  if (per_server() || kind == Kind::list || kind == Kind::map) return {};
-  std::string name = "LINEWARD_";
-  for (char c : path) {
-    if (c >= 'A' && c <= 'Z') name += '_';
-    name += c == '.' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  }
-  return name;
-}
-
-const Option* find_option(std::string_view path) {
-  for (const Option& option : options()) {
-    if (option.path == path) return &option;
-  }
-  return nullptr;
-}
-
-bool is_group(std::string_view path) {
-  return std::any_of(options().begin(), options().end(), [path](const Option& option) {
-    return option.path.size() > path.size() && option.path.substr(0, path.size()) == path &&
-           option.path[path.size()] == '.';
-  });
-}
-
-std::vector<std::string_view> children(std::string_view group) {
-  std::vector<std::string_view> names;
-  size_t skip = group.empty() ? 0 : group.size() + 1;
-  for (const Option& option : options()) {
-    if (!group.empty() && (option.path.size() <= skip || option.path.substr(0, skip - 1) != group ||
-                           option.path[skip - 1] != '.')) {
-      continue;
-    }
-    std::string_view name = option.path.substr(skip);
-    name = name.substr(0, name.find('.'));
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  return names;
-}
-
-std::string_view kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::duration: return "duration";
-    case Kind::size: return "size";
-    case Kind::count: return "number";
-    case Kind::flag: return "true or false";
-    case Kind::text: return "text";
-    case Kind::list: return "list";
-    case Kind::map: return "map";
-    case Kind::choice: return "choice";
-  }
-  return "";
 }
 
 }  // namespace lineward::config

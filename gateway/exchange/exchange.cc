@@ -6,10 +6,9 @@
 #include <charconv>
 
 #include "base/glob.h"
-#include "base/json_member.h"
 #include "base/log.h"
+#include "exchange/asking.h"
 #include "mcp/errors.h"
-#include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::exchange {
@@ -70,6 +69,8 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
   if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
 }
 
+Exchange::~Exchange() = default;
+
 // The life of an exchange, top to bottom. Whatever wakes it sets step_ and calls this.
 void Exchange::advance() {
   for (;;) {
@@ -85,6 +86,7 @@ void Exchange::advance() {
           return fail(EndReason::upstream_unreachable,
                       fmt::format("there is no server '{}'", arrival_.upstream));
         }
+        if (is_retry(*upstream)) return resume();
         core::CallRequest request;
         request.message = std::move(arrival_.message);
         request.method = arrival_.method;
@@ -122,6 +124,8 @@ void Exchange::on_call_message(mcp::Message message) {
     return final_message(std::move(message));
   }
   if (is_listen()) return listen_message(std::move(message));
+  if (asking_ && mcp::method_of(message.method()) == Method::cancelled)
+    return asking_->round.withdraw(message);
   if (message.kind() == mcp::MessageKind::request) return question(message);
   forward_message(std::move(message));
 }
@@ -137,23 +141,6 @@ void Exchange::forward_message(mcp::Message message) {
     return;
   }
   reply_->send(message.bytes());
-}
-
-// A legacy server asks during a modern client's call. What the client did not declare it cannot answer: it is
-// told what was missing. Carrying the question itself across the eras is not built yet: the server is told
-// that.
-void Exchange::question(const mcp::Message& message) {
-  auto needed = mcp::capability_for(message);
-  call_->reply(
-      mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
-  if (!needed || json::member(capabilities_, needed->name)) return;
-  call_->cancel("the client lacks the capability " + needed->name);
-  std::string data = fmt::format(R"({{"requiredCapabilities":{}}})", needed->object);
-  reply_->finish(mcp::error_message(
-                     raw_id_, mcp::kMissingClientCapability,
-                     "the server needs a capability that this client did not declare: " + needed->name, data),
-                 400);
-  end(EndReason::rpc_error, mcp::kMissingClientCapability);
 }
 
 void Exchange::listen_message(mcp::Message message) {
@@ -189,6 +176,7 @@ void Exchange::final_message(mcp::Message message) {
   if (message.kind() == mcp::MessageKind::error) {
     reason = EndReason::rpc_error;
     code = mcp::error_code(message);
+    if (code == mcp::kUrlElicitationRequired && url_elicitation(message)) return;
   } else if (message.raw(Field::result_is_error) == "true") {
     reason = EndReason::tool_error;
   } else if (message.text(Field::result_type) == "input_required") {
@@ -355,6 +343,9 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
 // --------------------------------------------------------------------------------------------------------
 
 void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
+  bool lost_retry = reason == EndReason::invalid_request && call_ &&
+                    call_->request_message().has(Field::params_request_state);
+  if (lost_retry) return refuse_retry("lost", text);
   if (call_ && call_->live()) call_->cancel(text);
   mcp::GatewayError error;
   error.reason = reason;
@@ -367,13 +358,20 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
   }
-  reply_->finish(mcp::gateway_error(raw_id_, error), refusal_status(reason));
-  end(reason, mcp::row(reason).code);
+  int code = mcp::row(reason).code;
+  if (reason == EndReason::invalid_request) {
+    code = mcp::kInvalidParams;
+    reply_->finish(mcp::error_message(raw_id_, code, error.text, mcp::gateway_data(error)), 200);
+  } else {
+    reply_->finish(mcp::gateway_error(raw_id_, error), refusal_status(reason));
+  }
+  end(reason, code);
 }
 
 void Exchange::end(EndReason reason, int code) {
   step_ = Step::ended;
   clock_.stop();
+  asking_.reset();
   if (call_ && call_->live()) call_->cancel("the exchange ended");
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;

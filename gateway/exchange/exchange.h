@@ -17,12 +17,15 @@
 namespace lineward::exchange {
 
 class Exchange;
+class ParkTable;
+struct Asking;
 
 // What an exchange needs from the table it lives in.
 class ExchangeHome {
  public:
   virtual core::Upstream* upstream(const std::string& name) = 0;
   virtual const config::Server* server(const std::string& name) = 0;
+  virtual ParkTable& park_table() = 0;
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
   virtual void session_opening(Exchange& exchange) = 0;
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
@@ -37,6 +40,7 @@ class Exchange final : public core::CallOwner {
  public:
   Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
            core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply);
+  ~Exchange();
 
   void begin() { advance(); }
 
@@ -68,7 +72,15 @@ class Exchange final : public core::CallOwner {
 
   void advance();
   void forward_message(mcp::Message message);
+  // A legacy server asks a modern client (exchange_questions.cc).
   void question(const mcp::Message& message);
+  void settle();
+  void park();
+  bool is_retry(const core::Upstream& upstream) const;
+  void resume();
+  void refuse_retry(std::string_view reason, std::string_view text);
+  // −32042 of a legacy server becomes a result; false when it cannot.
+  bool url_elicitation(const mcp::Message& error);
   void final_message(mcp::Message message);
   void listen_message(mcp::Message message);
   void listen_again(const mcp::Message& acknowledgement);
@@ -88,9 +100,10 @@ class Exchange final : public core::CallOwner {
   std::string raw_token_;
   std::string method_;
   std::string capabilities_;  // of a modern client, during whose call a server may ask
-  std::string target_;  // tool, prompt or URI, for people
+  std::string target_;        // tool, prompt or URI, for people
   std::unique_ptr<core::ReplyStream> reply_;
   std::unique_ptr<core::Call> call_;
+  std::unique_ptr<Asking> asking_;  // once a question came
   const config::Server* server_ = nullptr;
   config::Timeouts limits_;  // of this call: the server's, then its method's, then its tool's
   Step step_ = Step::admitted;

@@ -13,7 +13,7 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
-ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&) : loop_(loop) {}
+ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&) : loop_(loop), park_(loop) {}
 
 ExchangeTable::~ExchangeTable() = default;
 
@@ -180,6 +180,7 @@ void ExchangeTable::session_ended(const std::string& id) {
 // --------------------------------------------------------------------------------------------------------
 
 void ExchangeTable::end_listens() {
+  park_.close("the gateway is stopping");
   std::vector<Exchange*> listens;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
     if (exchange.is_listen()) listens.push_back(&exchange);
@@ -189,6 +190,7 @@ void ExchangeTable::end_listens() {
 }
 
 void ExchangeTable::end_all(EndReason reason, std::string_view why) {
+  park_.close(why);
   std::vector<Exchange*> all;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { all.push_back(&exchange); });
   for (Exchange* exchange : all)

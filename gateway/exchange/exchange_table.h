@@ -13,6 +13,7 @@
 #include "core/exchange_door.h"
 #include "core/upstream.h"
 #include "exchange/exchange.h"
+#include "exchange/park_table.h"
 #include "exchange/session_link.h"
 
 namespace lineward::exchange {
@@ -27,7 +28,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
 
   size_t size() const { return exchanges_.size(); }
-  // Ends every listen in order; all others may go on.
+  // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
   void end_listens();
   // Ends what is left.
   void end_all(mcp::EndReason reason, std::string_view why);
@@ -45,6 +46,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // ExchangeHome
   core::Upstream* upstream(const std::string& name) override;
   const config::Server* server(const std::string& name) override;
+  ParkTable& park_table() override { return park_; }
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
   void retire(Exchange& exchange) override;
@@ -64,6 +66,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   net::Loop& loop_;
   std::unordered_map<std::string, Served> servers_;
   client::SessionTable* sessions_ = nullptr;
+  ParkTable park_;
   SlotMap<Exchange, core::ExchangeTag> exchanges_;
   std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;
   std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;

@@ -15,7 +15,7 @@ std::string error_message(std::string_view raw_id, int code, std::string_view te
   return out;
 }
 
-std::string gateway_error(std::string_view raw_id, const GatewayError& error) {
+std::string gateway_data(const GatewayError& error) {
   const EndReasonRow& r = row(error.reason);
   std::string data = fmt::format(R"({{"io.lineward/gateway":{{"reason":"{}")", r.name);
   if (!error.upstream.empty()) data += fmt::format(R"(,"upstream":{})", json::quote(error.upstream));
@@ -23,7 +23,11 @@ std::string gateway_error(std::string_view raw_id, const GatewayError& error) {
   if (error.limit_ms >= 0) data += fmt::format(R"(,"limitMs":{})", error.limit_ms);
   if (error.elapsed_ms >= 0) data += fmt::format(R"(,"elapsedMs":{})", error.elapsed_ms);
   data += fmt::format(R"(,"retryable":{}}}}})", r.retryable);
-  return error_message(raw_id, r.code, error.text, data);
+  return data;
+}
+
+std::string gateway_error(std::string_view raw_id, const GatewayError& error) {
+  return error_message(raw_id, row(error.reason).code, error.text, gateway_data(error));
 }
 
 std::string unsupported_version(std::string_view raw_id, std::string_view requested,

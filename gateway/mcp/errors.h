@@ -18,6 +18,8 @@ inline constexpr int kParseError = -32700;
 inline constexpr int kInvalidRequest = -32600;
 inline constexpr int kMethodNotFound = -32601;
 inline constexpr int kInvalidParams = -32602;
+inline constexpr int kInternalError = -32603;
+inline constexpr int kUrlElicitationRequired = -32042;  // 2025-11-25
 inline constexpr int kHeaderMismatch = -32020;
 inline constexpr int kMissingClientCapability = -32021;
 inline constexpr int kUnsupportedVersion = -32022;
@@ -35,6 +37,8 @@ struct GatewayError {
   int64_t limit_ms = -1;
   int64_t elapsed_ms = -1;
 };
+// Its `data`, for errors with a code of the specification.
+std::string gateway_data(const GatewayError& error);
 std::string gateway_error(std::string_view raw_id, const GatewayError& error);
 
 // −32022 with what this endpoint supports and what was asked for.

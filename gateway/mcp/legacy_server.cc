@@ -139,10 +139,20 @@ std::optional<NeededCapability> capability_for(const Message& question) {
       bool url = json::string_value(json::member(question.raw(Field::params), "mode")) == "url";
       return NeededCapability{"elicitation", url ? R"({"elicitation":{"url":{}}})" : R"({"elicitation":{}})"};
     }
-    case Method::sampling_create_message: return NeededCapability{"sampling", R"({"sampling":{}})"};
+    case Method::sampling_create_message: {
+      std::string_view params = question.raw(Field::params);
+      bool tools = json::member(params, "tools") || json::member(params, "toolChoice");
+      return NeededCapability{"sampling", tools ? R"({"sampling":{"tools":{}}})" : R"({"sampling":{}})"};
+    }
     case Method::roots_list: return NeededCapability{"roots", R"({"roots":{}})"};
     default: return std::nullopt;
   }
+}
+
+std::string missing_capability(std::string_view raw_id, const NeededCapability& needed) {
+  return error_message(raw_id, kMissingClientCapability,
+                       "the server needs a capability that this client did not declare: " + needed.name,
+                       fmt::format(R"({{"requiredCapabilities":{}}})", needed.object));
 }
 
 std::optional<int> log_level(std::string_view name) {

@@ -41,6 +41,8 @@ struct NeededCapability {
   std::string object;  // {"elicitation":{}}
 };
 std::optional<NeededCapability> capability_for(const Message& question);
+// −32021 with what was missing.
+std::string missing_capability(std::string_view raw_id, const NeededCapability& needed);
 
 // Logging levels in their order; nothing for an unknown word.
 std::optional<int> log_level(std::string_view name);

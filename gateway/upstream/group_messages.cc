@@ -40,13 +40,15 @@ void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
   Method method = mcp::method_of(message.method());
   bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
                method == Method::roots_list;
-  StdioCall* owner = known && plan_.exclusive ? instance.asking_call() : nullptr;
   // Without capabilities nothing but the only call in flight can have asked: it is told what was missing.
-  if (owner == nullptr && known && method != Method::roots_list && !plan_.exclusive)
-    owner = instance.asking_call();
-  if (owner != nullptr) return owner->message(std::move(message));
+  bool may_own = known && (plan_.exclusive || method != Method::roots_list);
+  StdioCall* owner = may_own ? instance.asking_call() : nullptr;
+  if (owner != nullptr && owner->request.client_era == mcp::Era::modern)
+    return owner->message(std::move(message));
   std::string answer;
-  if (method == Method::roots_list) {
+  // While a cancelled call may still be at work, its late questions find nobody.
+  bool late = plan_.exclusive && instance.asking() > 0;
+  if (method == Method::roots_list && !late) {
     std::string roots;
     for (const auto& root : server_.roots) {
       roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));

@@ -33,6 +33,15 @@ void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
   upstream_.set_parked(*this, to_park);
 }
 
+void HttpCall::retried(mcp::Message message) {
+  request.message = std::move(message);
+  if (live()) upstream_.retried(*this);
+}
+
+std::string HttpCall::server_info() const {
+  return upstream_.server_info(*this);
+}
+
 void HttpCall::phase(core::CallPhase phase) {
   if (!live() || (phase_told_ && phase == phase_)) return;
   phase_told_ = true;

@@ -27,6 +27,9 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
   void hand_over(core::CallOwner& owner, bool parked) override;
+  const mcp::Message& request_message() const override { return request.message; }
+  void retried(mcp::Message message) override;
+  std::string server_info() const override;
 
   // From here on for the upstream.
   core::CallRequest request;

@@ -49,6 +49,8 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   void withdraw(HttpCall& call, std::string_view why);
   void reply(HttpCall& call, std::string message);
   void set_parked(HttpCall& call, bool parked);
+  void retried(HttpCall& call);
+  std::string server_info(const HttpCall& call);
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message message);
   void call_ended(HttpCall& call, const MessagesEnd& end);

@@ -253,6 +253,17 @@ void HttpUpstream::set_parked(HttpCall& call, bool parked) {
   schedule_pump();
 }
 
+void HttpUpstream::retried(HttpCall& call) {
+  Group* group = find_group(call.group);
+  if (group != nullptr && group->session && translates(call, *group))
+    group->session->want_level(call.request.message);
+}
+
+std::string HttpUpstream::server_info(const HttpCall& call) {
+  Group* group = find_group(call.group);
+  return group != nullptr && group->session ? group->session->legacy_server().info : std::string();
+}
+
 // ---- cancelling
 // -----------------------------------------------------------------------------------------------------
 

@@ -77,6 +77,8 @@ void InstanceGroup::pump() {
   // Somebody listens: a process is needed even while nobody calls.
   if (queue_.empty() && instances_.empty() && !listens_.empty()) start_instance();
   bool full = false;
+  size_t claimed = 0;
+  std::vector<StdioCall*> without_place;
   for (size_t at = 0; at < queue_.size();) {
     StdioCall& call = *queue_[at];
     if (!call.is_listen() && !home_.room_in_flight()) {
@@ -84,9 +86,10 @@ void InstanceGroup::pump() {
       break;
     }
     bool waits_for_place = false;
-    StdioInstance* instance = pick(call, waits_for_place);
+    StdioInstance* instance = pick(call, waits_for_place, claimed);
     if (instance == nullptr) {
-      full = full || waits_for_place;
+      full = full || (waits_for_place && !plan_.exclusive);
+      if (waits_for_place) without_place.push_back(&call);
       // Behind a call that waits for a process of its own, others may go on; behind one that waits for the
       // only process they cannot.
       if (!plan_.exclusive || queue_.empty()) break;
@@ -105,7 +108,8 @@ void InstanceGroup::pump() {
     instance->send(call);
   }
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
-    call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
+    bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
+    call->phase(queued ? core::CallPhase::queued : core::CallPhase::starting);
   }
 }
 
@@ -116,11 +120,10 @@ StdioInstance* InstanceGroup::ready_instance() const {
   return nullptr;
 }
 
-StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full) {
-  bool asks = plan_.exclusive && mcp::may_ask(call.request.method);
-  bool coming_up = false;
+StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
+  size_t coming_up = 0;
   for (const auto& instance : instances_) {
-    if (asks && instance->asking() > 0) {
+    if (asks(call) && instance->asking() > 0) {
       full = true;
       continue;
     }
@@ -128,12 +131,18 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full) {
     if (instance->state() == StdioInstance::State::ready) {
       full = true;  // its pipe is full
     } else {
-      coming_up = true;
+      ++coming_up;
     }
   }
-  if (coming_up || instances_.size() >= plan_.most_instances) return nullptr;
-  StdioInstance* started = start_instance();
-  if (started != nullptr) full = false;
+  // A call that needs a process for itself has one started for it, also while others come up.
+  bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
+  if (more) more = instances_.size() < plan_.most_instances && start_instance() != nullptr;
+  if (more) ++coming_up;
+  if (asks(call) && coming_up > claimed) {
+    ++claimed;
+    full = false;
+  }
+  if (more) full = false;
   return nullptr;  // not before it is up
 }
 
@@ -224,6 +233,7 @@ StdioInstance* InstanceGroup::start_instance() {
   // A new session's own `initialize` is the handshake; later processes of the session get the same one from
   // us.
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
+  plan.settles = plan_.exclusive;
   instances_.push_back(
       std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
   instances_.back()->start();
@@ -297,7 +307,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   listens_.lost(&instance);
   if (scope_ != nullptr) scope_->on_scope_reset();
   if (end.reason != mcp::EndReason::cancelled_drain) {
-    failures_ = lived > kStable && was_ready ? 1 : failures_ + 1;
+    // Several that fail together failed once.
+    if (loop_.now() >= not_before_) failures_ = lived > kStable && was_ready ? 1 : failures_ + 1;
     not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
     log::write(log::Level::warn, "upstream.down",
                {{"upstream", server_.name},

@@ -91,9 +91,11 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
 
  private:
+  bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
   bool own_handshake() const { return !session_ && plan_.era == mcp::Era::legacy; }
   // A process for this call: one that may take it, else one that is coming up, else a new one.
-  StdioInstance* pick(const StdioCall& call, bool& full);
+  // `claimed` counts the processes that come up for calls further ahead.
+  StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
   StdioInstance* start_instance();
   StdioInstance* ready_instance() const;
   bool handled_here(StdioInstance& instance, StdioCall& call);

@@ -12,7 +12,7 @@ StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest what, core::Call
 }
 
 StdioCall::~StdioCall() {
-  if (!is_listen()) upstream_.count_call(-1);
+  if (!is_listen() && !parked_) upstream_.count_call(-1);
   if (!live()) return;
   log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", upstream_.name()}});
   cancel("internal error");
@@ -36,6 +36,16 @@ void StdioCall::hand_over(core::CallOwner& owner, bool parked) {
   if (!live()) return;
   owner_ = &owner;
   if (instance != nullptr) instance->set_parked(*this, parked);
+  if (std::exchange(parked_, parked) != parked) upstream_.count_call(parked ? -1 : 1);
+}
+
+void StdioCall::retried(mcp::Message message) {
+  request.message = std::move(message);
+  if (live() && instance != nullptr && crosses_eras()) instance->want_level(*this);
+}
+
+std::string StdioCall::server_info() const {
+  return instance != nullptr ? instance->legacy_server().info : std::string();
 }
 
 void StdioCall::phase(core::CallPhase phase) {

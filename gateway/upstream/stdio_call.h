@@ -22,6 +22,9 @@ class StdioCall final : public core::Call, public ListenCall {
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
   void hand_over(core::CallOwner& owner, bool parked) override;
+  const mcp::Message& request_message() const override { return request.message; }
+  void retried(mcp::Message message) override;
+  std::string server_info() const override;
 
   // From here on for the upstream and its instances.
   core::CallRequest request;
@@ -47,6 +50,7 @@ class StdioCall final : public core::Call, public ListenCall {
   core::CallOwner* owner_;
   core::CallPhase phase_ = core::CallPhase::queued;
   bool phase_told_ = false;
+  bool parked_ = false;
 };
 
 }  // namespace lineward::upstream

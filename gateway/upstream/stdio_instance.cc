@@ -18,6 +18,8 @@ using mcp::Method;
 constexpr size_t kPipeBacklog = 64 * 1024;
 // What a server that does not read makes us owe it: answers to its own requests and notifications of clients.
 constexpr size_t kMostOwed = 4 * 1024 * 1024;
+// A server that does not answer pings is asked to work all the same.
+constexpr std::chrono::milliseconds kPingPatience{1000};
 // Of a client's words to the server about its cancel.
 constexpr size_t kLongestReason = 1024;
 
@@ -34,7 +36,8 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
       last_used_(loop.now()),
       started_at_(loop.now()),
       cancel_timer_(loop),
-      startup_timer_(loop) {}
+      startup_timer_(loop),
+      settle_timer_(loop) {}
 
 void StdioInstance::start() {
   // However its callers' clocks run: a process that never gets ready must make room for another.
@@ -183,13 +186,20 @@ void StdioInstance::handshake_answer(const mcp::Message& message) {
   initialize_result_ = std::string(message.raw(Field::result));
   legacy_server_ = mcp::read_initialize_result(initialize_result_);
   write(std::string(mcp::kInitialized));
-  became_ready();
+  if (!plan_.settles) return became_ready();
+  auto settled = [this] {
+    settle_timer_.stop();
+    if (state_ == State::handshake) became_ready();
+  };
+  settle_timer_.start(kPingPatience, settled);
+  send_own("ping", "{}", [settled](const mcp::Message&) { settled(); });
 }
 
 void StdioInstance::on_process_down(const ProcessEnd& end) {
   state_ = State::down;
   cancel_timer_.stop();
   startup_timer_.stop();
+  settle_timer_.stop();
   cancelled_.clear();
   Table lost;
   lost.swap(pending_);

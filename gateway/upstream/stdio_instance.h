@@ -45,6 +45,9 @@ struct InstancePlan {
   // Legacy: parameters of an `initialize` that Lineward sends itself. Empty: the client's own `initialize` is
   // the first call (legacy), or there is no handshake (modern).
   std::string initialize_params;
+  // What the server asks as soon as it is initialised belongs to no call: it gets none before it has answered
+  // a ping.
+  bool settles = false;
 };
 
 class StdioInstance final : public ProcessOwner, public ListenServer {
@@ -89,6 +92,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   bool write_small(std::string message);
   // The answer to a server's own request; one that does not read them is ended.
   void answer_server(std::string message);
+  // A modern call's log level: a legacy server has one for all, the lowest that anyone wanted.
+  void want_level(const StdioCall& call);
   // Takes the call out of the table and tells the server, once.
   void cancel(StdioCall& call, std::string_view why);
   void stop(const ProcessEnd& why) { process_.stop(why); }
@@ -120,7 +125,6 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void became_ready();
   void drop(std::string_view kind);
   Table::iterator find(std::string_view raw_id);
-  void want_level(const StdioCall& call);
   StdioCall* only_call() const;
   void forget(Table::iterator entry);
   void sweep_cancelled();
@@ -145,6 +149,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
   net::Timer cancel_timer_;
   net::Timer startup_timer_;
+  net::Timer settle_timer_;
 };
 
 }  // namespace lineward::upstream

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "mcp/rewrite.h"
+#include "upstream/translated_plan.h"
 
 namespace lineward::upstream {
 namespace {
@@ -87,10 +88,15 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   std::deque<StdioCall*> waiting;
   waiting.swap(undecided_);
   for (StdioCall* call : waiting) {
-    if (verdict.known) {
-      group_for(plan_for(call->request.scope, call->request.client_era)).enqueue(*call);
-    } else {
+    if (!verdict.known) {
       call->fail({verdict.failure.reason, fmt::format("{} {}", server_.name, verdict.failure.text)});
+      continue;
+    }
+    auto plan = plan_for(call->request);
+    if (plan) {
+      group_for(std::move(*plan)).enqueue(*call);
+    } else {
+      call->fail(plan.error());
     }
   }
 }
@@ -134,31 +140,50 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
       probe();
     });
   } else {
-    group_for(plan_for(call->request.scope, call->request.client_era)).enqueue(*call);
+    auto plan = plan_for(call->request);
+    if (!plan) {
+      call->cancel("");
+      return Unexpected<core::Failure>{plan.error()};
+    }
+    group_for(std::move(*plan)).enqueue(*call);
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-GroupPlan StdioUpstream::plan_for(const core::Scope& scope, mcp::Era client_era) {
+GroupPlan StdioUpstream::plan_for(const core::Scope& scope) {
   GroupPlan plan;
-  bool legacy_client = client_era == mcp::Era::legacy;
-  bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
-  plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
-  // The era is part of the name: a verdict may change, a group made for the old one must not serve the new.
-  plan.key = legacy_client ? "legacy" : plan.era == mcp::Era::modern ? "modern" : "translated";
-  if (legacy_client && cuts_by_session) {
+  plan.era = mcp::Era::legacy;
+  if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
     plan.key = "session:" + scope.session;
     return plan;  // initialised by its own client
   }
+  plan.key = "legacy";
   if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
-  if (server_.isolation == Isolation::call) {
-    plan.key = fmt::format("call:{}", next_group_++);
-    plan.per_call = true;
-  }
-  if (plan.era == mcp::Era::modern) return plan;
-  // Questions do not cross the eras yet: what modern clients use declares no capability (see
-  // docs/what-crosses.md).
+  if (server_.isolation == Isolation::call) plan.key = fmt::format("call:{}", next_group_++);
+  plan.per_call = server_.isolation == Isolation::call;
   plan.initialize_params = mcp::bare_initialize_params();
+  return plan;
+}
+
+// The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
+Result<GroupPlan, core::Failure> StdioUpstream::plan_for(const core::CallRequest& request) {
+  if (request.client_era == mcp::Era::legacy) return plan_for(request.scope);
+  GroupPlan plan;
+  plan.era = verdict_.era;
+  plan.per_call = server_.isolation == Isolation::call;
+  uint64_t call_number = plan.per_call ? next_group_++ : 0;
+  if (plan.era == mcp::Era::modern) {
+    plan.key = "modern";
+    if (server_.isolation == Isolation::principal) plan.key += ":" + request.scope.principal;
+    if (plan.per_call) plan.key = fmt::format("call:{}", call_number);
+    return plan;
+  }
+  auto translated = translated_plan(server_, request, call_number);
+  if (!translated) return Unexpected<core::Failure>{translated.error()};
+  plan.key = translated->key;
+  plan.initialize_params = translated->initialize_params;
+  plan.exclusive = translated->exclusive;
+  plan.most_instances = translated->most;
   return plan;
 }
 
@@ -261,7 +286,7 @@ InstanceGroup* StdioUpstream::session_group(const core::Scope& scope) {
 }
 
 void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  GroupPlan plan = plan_for(scope, mcp::Era::legacy);
+  GroupPlan plan = plan_for(scope);
   if (plan.key == "session:" + scope.session) group_for(std::move(plan)).set_scope(&owner);
 }
 
@@ -298,7 +323,11 @@ void StdioUpstream::free_closed_groups() {
 
 void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (server_.isolation == Isolation::call) return;
-  auto found = groups_.find(plan_for(scope, client_era).key);
+  // Of modern clients' notifications a legacy server would understand none.
+  bool modern = client_era == mcp::Era::modern;
+  if (modern && (!verdict_.known || verdict_.era == mcp::Era::legacy)) return;
+  std::string modern_key = server_.isolation == Isolation::principal ? "modern:" + scope.principal : "modern";
+  auto found = groups_.find(modern ? modern_key : plan_for(scope).key);
   if (found != groups_.end()) found->second->forward(client_era, message);
 }
 

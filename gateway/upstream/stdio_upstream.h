@@ -60,7 +60,9 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
  private:
   void on_verdict(const Verdict& verdict);
   void probe();
-  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era);
+  // Of a legacy client.
+  GroupPlan plan_for(const core::Scope& scope);
+  Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
   InstanceGroup& group_for(GroupPlan plan);
   InstanceGroup* session_group(const core::Scope& scope);
   void pump();

@@ -176,6 +176,8 @@ class FakeCall final : public core::Call {
   }
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string) override { LW_CHECK(live()); }
+  const mcp::Message& request_message() const override { return request; }
+  void retried(mcp::Message message) override { request = std::move(message); }
   void hand_over(core::CallOwner& owner, bool) override {
     LW_CHECK(live());
     owner_ = &owner;

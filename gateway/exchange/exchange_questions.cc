@@ -1,0 +1,142 @@
+// The part of an exchange in which a legacy server asks a modern client: questions become the input requests
+// of a result, the call is parked, and the client's retry goes on with it (BEHAVIOUR 9).
+#include <fmt/format.h>
+
+#include "base/json_member.h"
+#include "exchange/asking.h"
+#include "exchange/exchange.h"
+#include "exchange/park_table.h"
+#include "mcp/client_capabilities.h"
+#include "mcp/errors.h"
+#include "mcp/legacy_server.h"
+
+namespace lineward::exchange {
+
+using mcp::EndReason;
+using mcp::Field;
+
+namespace {
+
+// An object whose values are objects.
+bool is_input_responses(std::string_view raw) {
+  bool objects = true;
+  bool object = json::for_each_member(
+      raw, [&](const std::string&, std::string_view value) { objects = objects && value.front() == '{'; });
+  return object && objects;
+}
+
+}  // namespace
+
+// What the client did not declare it cannot answer: it is told what was missing.
+void Exchange::question(const mcp::Message& message) {
+  auto needed = mcp::capability_for(message);
+  bool modern = arrival_.era == mcp::Era::modern && may_be_asked();
+  if (modern && mcp::declares(capabilities_, message)) {
+    if (!asking_) asking_ = std::make_unique<Asking>(loop_);
+    if (asking_->round.add(message)) return settle();
+    return call_->reply(
+        mcp::error_message(message.raw(Field::id), mcp::kInternalError,
+                           fmt::format("{} questions of this call are open", kMostOpenQuestions)));
+  }
+  call_->reply(
+      mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
+  if (!needed || !modern) return;
+  call_->cancel("the client lacks the capability " + needed->name);
+  reply_->finish(mcp::missing_capability(raw_id_, *needed), 400);
+  end(EndReason::rpc_error, mcp::kMissingClientCapability);
+}
+
+// Independent questions come together: they are waited for a moment, and go to the client as one result.
+void Exchange::settle() {
+  if (!asking_->settle.running()) asking_->settle.start(limits_.settle, [this] { park(); });
+}
+
+void Exchange::park() {
+  if (ended() || asking_->round.empty()) return;  // taken back meanwhile
+  if (asking_->rounds >= kMostRounds) {
+    return fail(EndReason::upstream_protocol,
+                fmt::format("{} asked in more than {} rounds", arrival_.upstream, kMostRounds));
+  }
+  ParkedCall parked;
+  parked.call = std::move(call_);
+  parked.questions = std::move(asking_->round);
+  parked.rounds = asking_->rounds + 1;
+  parked.spent = loop_.now() - written_at_ - waited_;
+  parked.principal = arrival_.principal;
+  parked.capabilities = capabilities_;
+  parked.method = method_;
+  parked.target = target_;
+  parked.call_id = call_id_;
+  ParkTable& table = home_.park_table();
+  if (auto refusal = table.refuses(*server_, parked)) {
+    call_ = std::move(parked.call);
+    return fail(refusal->reason, refusal->text);
+  }
+  auto requests = parked.questions.requests();
+  std::string info = parked.call->server_info();
+  std::string state = table.park(std::move(parked), *server_, limits_.park);
+  reply_->finish(mcp::input_required_answer(raw_id_, requests, state, info), 200);
+  end(EndReason::input_required);
+}
+
+// A client's retry. A modern server has made its own state; while the era is not known, the upstream refuses
+// what turns out to be a retry.
+bool Exchange::is_retry(const core::Upstream& upstream) const {
+  return arrival_.era == mcp::Era::modern && may_be_asked() && upstream.era() == mcp::Era::legacy &&
+         arrival_.message.has(Field::params_request_state);
+}
+
+void Exchange::resume() {
+  mcp::Message retry = std::move(arrival_.message);
+  if (retry.has(Field::params_input_responses) &&
+      !is_input_responses(retry.raw(Field::params_input_responses)))
+    return refuse_retry("malformed", "inputResponses is not an object of results");
+  auto taken = home_.park_table().take(retry.text(Field::params_request_state), arrival_.principal,
+                                       arrival_.upstream, retry);
+  if (!taken) return refuse_retry(name(taken.error().fault), taken.error().text);
+  step_ = Step::await_upstream;
+  if (taken->answer) return final_message(std::move(*taken->answer));
+  call_ = std::move(taken->call);
+  call_->hand_over(*this, false);
+  phase_ = core::CallPhase::written;
+  phase_since_ = last_progress_ = loop_.now();
+  written_at_ = loop_.now() - taken->spent;
+  asking_ = std::make_unique<Asking>(loop_);
+  asking_->rounds = taken->rounds;
+  asking_->round = std::move(taken->questions);
+  asking_->round.answer(retry.raw(Field::params_input_responses), *call_);
+  call_->retried(std::move(retry));
+  // What is still open, and what was asked meanwhile, goes into the next round.
+  if (!asking_->round.empty()) settle();
+  set_clock();
+}
+
+void Exchange::refuse_retry(std::string_view reason, std::string_view text) {
+  mcp::GatewayError error;
+  error.reason = EndReason::invalid_request;
+  error.upstream = arrival_.upstream;
+  error.call_id = call_id_;
+  std::string data = fmt::format(R"({{"reason":"{}",{})", reason, mcp::gateway_data(error).substr(1));
+  reply_->finish(mcp::error_message(raw_id_, mcp::kInvalidParams, text, data), 200);
+  end(EndReason::invalid_request, mcp::kInvalidParams);
+}
+
+// An old server's error −32042 lists what the user must do first; the client does it and calls again.
+bool Exchange::url_elicitation(const mcp::Message& error) {
+  core::Upstream* upstream = home_.upstream(arrival_.upstream);
+  bool translated = arrival_.era == mcp::Era::modern && may_be_asked() && upstream != nullptr &&
+                    upstream->era() == mcp::Era::legacy;
+  auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputRequest>();
+  if (requests.empty()) return false;
+  auto elicitation = json::member(capabilities_, "elicitation");
+  if (!elicitation || !json::member(*elicitation, "url")) {
+    reply_->finish(mcp::missing_capability(raw_id_, {"elicitation", R"({"elicitation":{"url":{}}})"}), 400);
+    end(EndReason::rpc_error, mcp::kMissingClientCapability);
+    return true;
+  }
+  reply_->finish(mcp::input_required_answer(raw_id_, requests, {}, {}), 200);
+  end(EndReason::input_required);
+  return true;
+}
+
+}  // namespace lineward::exchange

@@ -1,0 +1,204 @@
+#include "exchange/park_table.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "mcp/client_capabilities.h"
+#include "mcp/errors.h"
+#include "mcp/legacy_server.h"
+
+namespace lineward::exchange {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// Ended ones whose end is remembered.
+constexpr size_t kMostPast = 4096;
+
+std::string_view text_of(StateFault fault) {
+  switch (fault) {
+    case StateFault::tampered: return "requestState was not made here, or was changed";
+    case StateFault::foreign: return "requestState belongs to another caller or server";
+    case StateFault::other_call: return "requestState belongs to a call with another method or other params";
+    case StateFault::expired: return "requestState has expired: the client came back too late";
+    case StateFault::used: return "requestState was used before";
+    default: return "the call of this requestState is gone";
+  }
+}
+
+}  // namespace
+
+// One parked call, as its owner.
+class ParkTable::Parked final : public core::CallOwner {
+ public:
+  Parked(ParkTable& table, std::string name, ParkedCall what, const config::Server& whose)
+      : table_(table),
+        id(std::move(name)),
+        call(std::move(what)),
+        server(whose),
+        since(table.loop_.now()),
+        timer(table.loop_) {}
+
+  ParkTable& table_;
+  const std::string id;
+  ParkedCall call;
+  const config::Server& server;
+  const milliseconds since;
+  net::Timer timer;
+  size_t bytes = 0;  // counted in the table
+
+ private:
+  void on_call_phase(core::CallPhase) override {}
+  void on_call_failed(const core::Failure& failure) override {
+    table_.end(*this, failure.reason, StateFault::lost, "the call is gone: " + failure.text);
+  }
+  void on_call_message(mcp::Message message) override {
+    switch (message.kind()) {
+      case mcp::MessageKind::request: return question(message);
+      case mcp::MessageKind::notification:
+        if (mcp::method_of(message.method()) == Method::cancelled) return call.questions.withdraw(message);
+        return log::write(log::Level::info, "park.dropped",
+                          {{"upstream", server.name}, {"call", call.call_id}, {"kind", "notification"}});
+      default: return keep(std::move(message));
+    }
+  }
+  // It waits for the next round, or ends the call when the client cannot answer it.
+  void question(const mcp::Message& message) {
+    auto needed = mcp::capability_for(message);
+    bool declared = needed && mcp::declares(call.capabilities, message);
+    size_t before = call.questions.bytes();
+    bool room = table_.sums_[server.name].bytes + message.bytes().size() <= server.limits.max_parked_bytes;
+    if (declared && room && call.questions.add(message))
+      return table_.add_bytes(*this, call.questions.bytes() - before);
+    call.call->reply(
+        mcp::error_message(message.raw(Field::id), declared ? mcp::kInternalError : mcp::kMethodNotFound,
+                           declared ? "too many questions are open" : "this client cannot be asked"));
+    if (!needed || declared) return;
+    call.call->cancel("the client lacks the capability " + needed->name);
+    auto error = mcp::Message::parse(mcp::missing_capability("0", *needed));
+    if (error) keep(std::move(*error));
+  }
+  void keep(mcp::Message message) {
+    if (table_.sums_[server.name].bytes + message.bytes().size() > server.limits.max_parked_bytes) {
+      return table_.end(
+          *this, EndReason::ok, StateFault::lost,
+          fmt::format("the call is over, and its result was too large to be kept: {} bytes for all "
+                      "parked calls (limits.maxParkedBytes)",
+                      server.limits.max_parked_bytes));
+    }
+    table_.add_bytes(*this, message.bytes().size());
+    call.answer = std::move(message);
+  }
+};
+
+ParkTable::ParkTable(net::Loop& loop) : loop_(loop) {}
+
+ParkTable::~ParkTable() = default;
+
+std::optional<core::Failure> ParkTable::refuses(const config::Server& server, const ParkedCall& call) const {
+  if (closed_) return core::Failure{EndReason::cancelled_drain, "the gateway is stopping"};
+  auto found = sums_.find(server.name);
+  Sum sum = found == sums_.end() ? Sum{} : found->second;
+  if (sum.calls >= server.limits.max_parked) {
+    return core::Failure{
+        EndReason::queue_full,
+        fmt::format("{} calls of {} wait for their clients' answers already (limits.maxParked)",
+                    server.limits.max_parked, server.name)};
+  }
+  if (sum.bytes + call.questions.bytes() > server.limits.max_parked_bytes) {
+    return core::Failure{EndReason::queue_full,
+                         fmt::format("what {} asked takes more than {} bytes (limits.maxParkedBytes)",
+                                     server.name, server.limits.max_parked_bytes)};
+  }
+  return std::nullopt;
+}
+
+std::string ParkTable::park(ParkedCall call, const config::Server& server, milliseconds limit) {
+  std::string params = mcp::salient_params(call.call->request_message());
+  auto state = states_.make({call.principal, server.name, call.method, params}, loop_.now() + limit);
+  auto parked = std::make_unique<Parked>(*this, state.id, std::move(call), server);
+  Parked& one = *parked;
+  one.call.call->hand_over(one, true);
+  one.timer.start(limit, [this, &one, limit] {
+    if (one.call.call) one.call.call->cancel("its client did not come back with an answer");
+    end(one, EndReason::timeout_park, StateFault::expired,
+        fmt::format("the client did not come back within {} ms (lineward timeouts.park)", limit.count()));
+  });
+  ++sums_[server.name].calls;
+  add_bytes(one, one.call.questions.bytes());
+  parked_.emplace(state.id, std::move(parked));
+  return state.text;
+}
+
+void ParkTable::add_bytes(Parked& parked, size_t bytes) {
+  parked.bytes += bytes;
+  sums_[parked.server.name].bytes += bytes;
+}
+
+std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
+  auto found = parked_.find(id);
+  if (found == parked_.end()) return nullptr;
+  auto parked = std::move(found->second);
+  parked_.erase(found);
+  parked->timer.stop();
+  Sum& sum = sums_[parked->server.name];
+  --sum.calls;
+  sum.bytes -= parked->bytes;
+  return parked;
+}
+
+Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
+                                                 const std::string& upstream, const mcp::Message& retry) {
+  using Refusal = Unexpected<StateRefusal>;
+  std::string params = mcp::salient_params(retry);
+  auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
+  if (read.fault == StateFault::none || read.fault == StateFault::expired) {
+    auto past = past_.find(read.id);
+    if (past != past_.end()) return Refusal{past->second};
+    if (read.fault == StateFault::none && parked_.count(read.id) == 0) read.fault = StateFault::lost;
+  }
+  if (read.fault != StateFault::none) return Refusal{{read.fault, std::string(text_of(read.fault))}};
+  auto parked = remove(read.id);
+  ParkedCall call = std::move(parked->call);
+  remember(read.id, {StateFault::used, std::string(text_of(StateFault::used))});
+  loop_.defer([kept = std::shared_ptr<Parked>(std::move(parked))] {});
+  return Result<ParkedCall, StateRefusal>(std::move(call));
+}
+
+void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::string why) {
+  auto ended = remove(parked.id);
+  if (!ended) return;
+  log::write(log::Level::warn, "park.end",
+             {{"upstream", ended->server.name},
+              {"call", ended->call.call_id},
+              {"method", ended->call.method.substr(0, 100)},
+              {"target", ended->call.target.substr(0, 200)},
+              {"reason", mcp::name(reason)},
+              {"rounds", static_cast<int64_t>(ended->call.rounds)},
+              {"parked_ms", (loop_.now() - ended->since).count()}});
+  remember(ended->id, {fault, std::move(why)});
+  loop_.defer([kept = std::shared_ptr<Parked>(std::move(ended))] {});
+}
+
+void ParkTable::remember(const std::string& id, StateRefusal why) {
+  if (past_order_.size() >= kMostPast) {
+    past_.erase(past_order_.front());
+    past_order_.pop_front();
+  }
+  past_order_.push_back(id);
+  past_[id] = std::move(why);
+}
+
+void ParkTable::close(std::string_view why) {
+  closed_ = true;
+  while (!parked_.empty()) {
+    Parked& one = *parked_.begin()->second;
+    if (one.call.call) one.call.call->cancel(why);
+    end(one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
+  }
+}
+
+}  // namespace lineward::exchange

@@ -1,0 +1,83 @@
+// Calls of modern clients whose legacy server waits for an answer that the client brings with its retry
+// (BEHAVIOUR 9). A parked call belongs to this table; it ends here when its client does not come back in
+// time.
+//
+// One per worker, owned by the exchange table. Bounded in calls and bytes per server.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "core/upstream.h"
+#include "exchange/question_round.h"
+#include "exchange/request_state.h"
+#include "net/loop.h"
+
+namespace lineward::exchange {
+
+// A call between two of its requests.
+struct ParkedCall {
+  std::unique_ptr<core::Call> call;
+  QuestionRound questions;             // open, or asked while nobody was there
+  std::optional<mcp::Message> answer;  // it ended meanwhile: what its client gets
+  uint32_t rounds = 0;                 // input-required results so far
+  std::chrono::milliseconds spent{0};  // of maxDuration
+  std::string principal;
+  std::string capabilities;  // what the client declared, JSON text
+  std::string method;
+  std::string target;  // for people
+  std::string call_id;
+};
+
+// Why a retry cannot go on with its call.
+struct StateRefusal {
+  StateFault fault = StateFault::none;
+  std::string text;
+};
+
+class ParkTable {
+ public:
+  explicit ParkTable(net::Loop& loop);
+  ~ParkTable();
+
+  // Nothing, or why no further call of this server can be parked.
+  std::optional<core::Failure> refuses(const config::Server& server, const ParkedCall& call) const;
+  // Takes the call over; gives the state for its client. `refuses` was asked before. `limit`: how long it
+  // waits.
+  std::string park(ParkedCall call, const config::Server& server, std::chrono::milliseconds limit);
+  // A retry goes on with its call: once. The caller becomes the call's owner (Call::hand_over).
+  Result<ParkedCall, StateRefusal> take(std::string_view state, std::string_view principal,
+                                        const std::string& upstream, const mcp::Message& retry);
+  // Ends all; from here on none is parked.
+  void close(std::string_view why);
+  size_t size() const { return parked_.size(); }
+
+ private:
+  class Parked;
+  struct Sum {
+    size_t calls = 0;
+    size_t bytes = 0;
+  };
+  void add_bytes(Parked& parked, size_t bytes);
+  std::unique_ptr<Parked> remove(const std::string& id);
+  // It ended here; a late retry is told why.
+  void end(Parked& parked, mcp::EndReason reason, StateFault fault, std::string why);
+  void remember(const std::string& id, StateRefusal why);
+
+  net::Loop& loop_;
+  RequestStates states_;
+  std::unordered_map<std::string, std::unique_ptr<Parked>> parked_;  // by the id in their state
+  std::unordered_map<std::string, Sum> sums_;                        // by server
+  // What became of the last ones.
+  std::unordered_map<std::string, StateRefusal> past_;
+  std::deque<std::string> past_order_;
+  bool closed_ = false;
+};
+
+}  // namespace lineward::exchange

@@ -1,0 +1,48 @@
+// The questions that a legacy server has put to the modern client of one call and that are not answered yet
+// (BEHAVIOUR 9). They go to the client together, as the input requests of one result.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/upstream.h"
+#include "mcp/input_required.h"
+#include "mcp/message.h"
+
+namespace lineward::exchange {
+
+// Input-required results for one call.
+inline constexpr uint32_t kMostRounds = 10;
+// Questions of one call that are open at once.
+inline constexpr size_t kMostOpenQuestions = 64;
+
+class QuestionRound {
+ public:
+  // False: there are too many.
+  bool add(const mcp::Message& question);
+  // The server takes one back (notifications/cancelled).
+  void withdraw(const mcp::Message& cancelled);
+  // Hands the client's input responses (JSON text of an object, or nothing) to the server. Questions without
+  // one stay open, responses without a question are ignored.
+  void answer(std::string_view input_responses, core::Call& call);
+
+  bool empty() const { return open_.empty(); }
+  size_t bytes() const;
+  std::vector<mcp::InputRequest> requests() const;
+
+ private:
+  struct Question {
+    std::string server_id;  // as the server wrote it
+    std::string key;        // decoded
+    std::string request;
+  };
+  bool has_key(std::string_view key) const;
+
+  std::vector<Question> open_;
+  uint32_t made_keys_ = 0;
+};
+
+}  // namespace lineward::exchange

@@ -1,0 +1,153 @@
+#include "exchange/request_state.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include "base/check.h"
+
+namespace lineward::exchange {
+namespace {
+
+constexpr std::string_view kPrefix = "lw1.";
+constexpr size_t kProcess = 8, kId = 16, kExpiry = 8, kWho = 16, kWhat = 16, kMac = 32;
+constexpr size_t kSigned = kProcess + kId + kExpiry + kWho + kWhat;
+constexpr size_t kBytes = kSigned + kMac;  // a multiple of 3: base64 without padding
+constexpr size_t kText = kBytes / 3 * 4;
+static_assert(kBytes % 3 == 0);
+
+std::string random_bytes(size_t count) {
+  std::string out(count, '\0');
+  LW_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(count)) == 1);
+  return out;
+}
+
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+std::string base64url(std::string_view bytes) {
+  std::string out;
+  for (size_t i = 0; i + 2 < bytes.size(); i += 3) {
+    auto byte = [&](size_t at) { return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i + at])); };
+    uint32_t word = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (int shift = 18; shift >= 0; shift -= 6)
+      out += kDigits[word >> shift & 63];
+  }
+  return out;
+}
+
+// Empty when it is none.
+std::string from_base64url(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i + 3 < text.size(); i += 4) {
+    uint32_t word = 0;
+    for (size_t at = i; at < i + 4; ++at) {
+      size_t digit = kDigits.find(text[at]);
+      if (digit == std::string_view::npos) return {};
+      word = word << 6 | static_cast<uint32_t>(digit);
+    }
+    for (int shift = 16; shift >= 0; shift -= 8)
+      out += static_cast<char>(word >> shift & 0xff);
+  }
+  return out;
+}
+
+std::string number(uint64_t value) {
+  std::string out;
+  for (int shift = 56; shift >= 0; shift -= 8)
+    out += static_cast<char>(value >> shift & 0xff);
+  return out;
+}
+
+uint64_t number_in(std::string_view bytes) {
+  uint64_t value = 0;
+  for (unsigned char byte : bytes)
+    value = value << 8 | byte;
+  return value;
+}
+
+std::string_view view(const std::array<unsigned char, 32>& digest, size_t length) {
+  return {reinterpret_cast<const char*>(digest.data()), length};
+}
+
+bool same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace
+
+std::string_view name(StateFault fault) {
+  switch (fault) {
+    case StateFault::none: return "none";
+    case StateFault::tampered: return "tampered";
+    case StateFault::foreign: return "foreign";
+    case StateFault::other_call: return "other_call";
+    case StateFault::expired: return "expired";
+    case StateFault::used: return "used";
+    case StateFault::lost: return "lost";
+  }
+  return "";
+}
+
+RequestStates::RequestStates() : process_(random_bytes(kProcess)) {
+  LW_CHECK(RAND_bytes(key_.data(), static_cast<int>(key_.size())) == 1);
+}
+
+RequestStates::Digest RequestStates::mac(std::string_view text) const {
+  Digest out{};
+  unsigned int length = 0;
+  LW_CHECK(HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
+                reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data(),
+                &length) != nullptr);
+  return out;
+}
+
+RequestStates::Digest RequestStates::keyed(std::initializer_list<std::string_view> parts) const {
+  std::string text;
+  for (std::string_view part : parts) {
+    text += number(part.size());  // so that no two lists of parts read the same
+    text += part;
+  }
+  return mac(text);
+}
+
+RequestStates::Made RequestStates::make(const StateBinding& binding,
+                                        std::chrono::milliseconds expires) const {
+  Made made;
+  made.id = random_bytes(kId);
+  std::string bytes = process_ + made.id + number(static_cast<uint64_t>(expires.count()));
+  bytes += view(keyed({"who", binding.principal, binding.upstream}), kWho);
+  bytes += view(keyed({"what", binding.method, binding.params}), kWhat);
+  bytes += view(mac(bytes), kMac);
+  made.text = std::string(kPrefix) + base64url(bytes);
+  return made;
+}
+
+RequestStates::Read RequestStates::read(std::string_view text, const StateBinding& binding,
+                                        std::chrono::milliseconds now) const {
+  if (text.size() != kPrefix.size() + kText || text.substr(0, kPrefix.size()) != kPrefix)
+    return {StateFault::tampered, {}};
+  std::string bytes = from_base64url(text.substr(kPrefix.size()));
+  if (bytes.size() != kBytes) return {StateFault::tampered, {}};
+  std::string_view all = bytes;
+  if (all.substr(0, kProcess) != process_) return {StateFault::lost, {}};
+  if (!same(all.substr(kSigned), view(mac(all.substr(0, kSigned)), kMac))) return {StateFault::tampered, {}};
+  auto part = [&, at = kProcess](size_t length) mutable {
+    std::string_view out = all.substr(at, length);
+    at += length;
+    return out;
+  };
+  Read read;
+  read.id = std::string(part(kId));
+  uint64_t expires = number_in(part(kExpiry));
+  if (!same(part(kWho), view(keyed({"who", binding.principal, binding.upstream}), kWho))) {
+    read.fault = StateFault::foreign;
+  } else if (!same(part(kWhat), view(keyed({"what", binding.method, binding.params}), kWhat))) {
+    read.fault = StateFault::other_call;
+  } else if (static_cast<uint64_t>(now.count()) >= expires) {
+    read.fault = StateFault::expired;
+  }
+  return read;
+}
+
+}  // namespace lineward::exchange

@@ -1,0 +1,63 @@
+// The `requestState` of parked calls: "lw1." and 128 characters of base64url. It holds an unguessable id, its
+// expiry, and digests of whose it is and of what was asked, all under an HMAC with a key of this process
+// (2026-07-28 "Multi Round-Trip Requests", server requirements 4 and 5).
+//
+// Nothing here keeps states; that one is used only once is the matter of exchange/park_table.h.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lineward::exchange {
+
+// What a state is good for.
+struct StateBinding {
+  std::string_view principal;
+  std::string_view upstream;
+  std::string_view method;
+  std::string_view params;  // mcp::salient_params
+};
+
+enum class StateFault : uint8_t {
+  none,
+  tampered,    // not made by us, or changed
+  foreign,     // another principal's, or another server's
+  other_call,  // another method or other parameters
+  expired,
+  used,
+  lost  // the call, its process, or the gateway that made it is gone
+};
+// The word that clients find in `data.reason`.
+std::string_view name(StateFault fault);
+
+class RequestStates {
+ public:
+  RequestStates();  // a new key
+
+  struct Made {
+    std::string id;  // 16 random bytes
+    std::string text;
+  };
+  // `expires`: on the loop's clock.
+  Made make(const StateBinding& binding, std::chrono::milliseconds expires) const;
+
+  struct Read {
+    StateFault fault = StateFault::none;
+    std::string id;
+  };
+  // `used` and `lost` calls are not known here, but for those of another process.
+  Read read(std::string_view text, const StateBinding& binding, std::chrono::milliseconds now) const;
+
+ private:
+  using Digest = std::array<unsigned char, 32>;
+  Digest mac(std::string_view text) const;
+  Digest keyed(std::initializer_list<std::string_view> parts) const;
+
+  std::array<unsigned char, 32> key_{};
+  std::string process_;  // 8 random bytes: states of another process are lost, not tampered with
+};
+
+}  // namespace lineward::exchange

@@ -1,0 +1,76 @@
+#include "exchange/request_state.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace lineward::exchange;
+using std::chrono::milliseconds;
+
+namespace {
+
+const StateBinding kCall{"alice", "files", "tools/call", R"("name":"ask",)"};
+constexpr milliseconds kNow{1000}, kExpires{5000};
+
+StateFault fault(const RequestStates& states, std::string_view text, const StateBinding& binding = kCall,
+                 milliseconds now = kNow) {
+  return states.read(text, binding, now).fault;
+}
+
+}  // namespace
+
+TEST_CASE("a state is read back for the call that it was made for") {
+  RequestStates states;
+  auto made = states.make(kCall, kExpires);
+  auto read = states.read(made.text, kCall, kNow);
+  CHECK(read.fault == StateFault::none);
+  CHECK(read.id == made.id);
+  CHECK(made.text.size() == 132);
+  CHECK(made.text.rfind("lw1.", 0) == 0);
+}
+
+TEST_CASE("every state is new") {
+  RequestStates states;
+  auto one = states.make(kCall, kExpires), two = states.make(kCall, kExpires);
+  CHECK(one.id != two.id);
+  CHECK(one.text != two.text);
+}
+
+TEST_CASE("a state with any character changed, added or missing is refused") {
+  RequestStates states;
+  std::string text = states.make(kCall, kExpires).text;
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string changed = text;
+    changed[at] = changed[at] == 'A' ? 'B' : 'A';
+    auto found = fault(states, changed);
+    INFO(at);
+    // The first characters say which process made it.
+    CHECK((found == StateFault::tampered || (at < 16 && found == StateFault::lost)));
+    CHECK(fault(states, text.substr(0, at)) == StateFault::tampered);
+  }
+  CHECK(fault(states, text + "A") == StateFault::tampered);
+  CHECK(fault(states, text + "-TAMPERED") == StateFault::tampered);
+  CHECK(fault(states, "") == StateFault::tampered);
+  CHECK(fault(states, std::string(132, '=')) == StateFault::tampered);
+}
+
+TEST_CASE("a state is good for one principal, server, method and params") {
+  RequestStates states;
+  std::string text = states.make(kCall, kExpires).text;
+  CHECK(fault(states, text, {"bob", kCall.upstream, kCall.method, kCall.params}) == StateFault::foreign);
+  CHECK(fault(states, text, {"", kCall.upstream, kCall.method, kCall.params}) == StateFault::foreign);
+  CHECK(fault(states, text, {"alice", "mail", kCall.method, kCall.params}) == StateFault::foreign);
+  CHECK(fault(states, text, {"alicefiles", "", kCall.method, kCall.params}) == StateFault::foreign);
+  CHECK(fault(states, text, {"alice", "files", "prompts/get", kCall.params}) == StateFault::other_call);
+  CHECK(fault(states, text, {"alice", "files", "tools/call", R"("name":"rm",)"}) == StateFault::other_call);
+}
+
+TEST_CASE("a state expires") {
+  RequestStates states;
+  std::string text = states.make(kCall, kExpires).text;
+  CHECK(fault(states, text, kCall, kExpires - milliseconds(1)) == StateFault::none);
+  CHECK(fault(states, text, kCall, kExpires) == StateFault::expired);
+}
+
+TEST_CASE("a state of another process is lost") {
+  RequestStates before, after;
+  CHECK(fault(after, before.make(kCall, kExpires).text) == StateFault::lost);
+}
