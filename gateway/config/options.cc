@@ -175,8 +175,9 @@ void server_rows(std::vector<Option>& rows) {
                                "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
                                        "Who shares one process."));
-  rows.push_back(row<&S::instances>("mcpServers.*.instances", Kind::count, "16", {1, 10000},
-                                    "At most that many processes."));
+  rows.push_back(
+      row<&S::instances>("mcpServers.*.instances", Kind::count, "16", {1, 10000},
+                         "At most that many processes; over HTTP, sessions for calls that may ask."));
   rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
                                         {kSecond, 30 * kDay},
                                         "A process nobody used for this long is stopped."));

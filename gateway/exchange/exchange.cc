@@ -124,8 +124,10 @@ void Exchange::on_call_message(mcp::Message message) {
     return final_message(std::move(message));
   }
   if (is_listen()) return listen_message(std::move(message));
-  if (asking_ && mcp::method_of(message.method()) == Method::cancelled)
-    return asking_->round.withdraw(message);
+  if (arrival_.era == mcp::Era::modern && mcp::method_of(message.method()) == Method::cancelled) {
+    if (asking_) asking_->round.withdraw(message);
+    return;
+  }
   if (message.kind() == mcp::MessageKind::request) return question(message);
   forward_message(std::move(message));
 }

@@ -126,7 +126,7 @@ bool Exchange::url_elicitation(const mcp::Message& error) {
   core::Upstream* upstream = home_.upstream(arrival_.upstream);
   bool translated = arrival_.era == mcp::Era::modern && may_be_asked() && upstream != nullptr &&
                     upstream->era() == mcp::Era::legacy;
-  auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputRequest>();
+  auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputQuestion>();
   if (requests.empty()) return false;
   auto elicitation = json::member(capabilities_, "elicitation");
   if (!elicitation || !json::member(*elicitation, "url")) {

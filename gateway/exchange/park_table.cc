@@ -123,7 +123,7 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
   Parked& one = *parked;
   one.call.call->hand_over(one, true);
   one.timer.start(limit, [this, &one, limit] {
-    if (one.call.call) one.call.call->cancel("its client did not come back with an answer");
+    if (one.call.call->live()) one.call.call->cancel("its client did not come back with an answer");
     end(one, EndReason::timeout_park, StateFault::expired,
         fmt::format("the client did not come back within {} ms (lineward timeouts.park)", limit.count()));
   });
@@ -196,7 +196,7 @@ void ParkTable::close(std::string_view why) {
   closed_ = true;
   while (!parked_.empty()) {
     Parked& one = *parked_.begin()->second;
-    if (one.call.call) one.call.call->cancel(why);
+    if (one.call.call->live()) one.call.call->cancel(why);
     end(one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
   }
 }

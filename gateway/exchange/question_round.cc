@@ -55,8 +55,8 @@ size_t QuestionRound::bytes() const {
   return sum;
 }
 
-std::vector<mcp::InputRequest> QuestionRound::requests() const {
-  std::vector<mcp::InputRequest> out;
+std::vector<mcp::InputQuestion> QuestionRound::requests() const {
+  std::vector<mcp::InputQuestion> out;
   for (const Question& one : open_)
     out.push_back({json::quote(one.key), one.request});
   return out;

@@ -31,7 +31,7 @@ class QuestionRound {
 
   bool empty() const { return open_.empty(); }
   size_t bytes() const;
-  std::vector<mcp::InputRequest> requests() const;
+  std::vector<mcp::InputQuestion> requests() const;
 
  private:
   struct Question {

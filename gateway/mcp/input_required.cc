@@ -34,10 +34,10 @@ std::string input_request(const Message& question) {
   return fmt::format(R"({{"method":{}{}}})", question.raw(Field::method), params);
 }
 
-std::string input_required_answer(std::string_view raw_id, const std::vector<InputRequest>& requests,
+std::string input_required_answer(std::string_view raw_id, const std::vector<InputQuestion>& requests,
                                   std::string_view state, std::string_view server_info) {
   std::string members;
-  for (const InputRequest& one : requests)
+  for (const InputQuestion& one : requests)
     members += fmt::format("{}{}:{}", members.empty() ? "" : ",", one.key, one.request);
   std::string rest;
   if (!state.empty()) rest += R"(,"requestState":)" + json::quote(state);
@@ -48,8 +48,8 @@ std::string input_required_answer(std::string_view raw_id, const std::vector<Inp
       raw_id, members, rest);
 }
 
-std::vector<InputRequest> url_elicitations(const Message& error) {
-  std::vector<InputRequest> out;
+std::vector<InputQuestion> url_elicitations(const Message& error) {
+  std::vector<InputQuestion> out;
   auto list = json::member(error.raw(Field::error_data), "elicitations");
   if (!list) return out;
   json::Cursor cursor(*list);

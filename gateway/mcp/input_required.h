@@ -11,7 +11,7 @@
 
 namespace lineward::mcp {
 
-struct InputRequest {
+struct InputQuestion {
   std::string key;      // a JSON string, with its quotes
   std::string request;  // {"method":…,"params":…}
 };
@@ -21,11 +21,11 @@ std::string input_request(const Message& question);
 
 // The whole answer to the client. `state` may be empty: the retry is a new call then. `server_info` is JSON
 // text and may be empty.
-std::string input_required_answer(std::string_view raw_id, const std::vector<InputRequest>& requests,
+std::string input_required_answer(std::string_view raw_id, const std::vector<InputQuestion>& requests,
                                   std::string_view state, std::string_view server_info);
 
 // A legacy error −32042 as the input requests it stands for; nothing when it names none that can be asked.
-std::vector<InputRequest> url_elicitations(const Message& error);
+std::vector<InputQuestion> url_elicitations(const Message& error);
 
 // The answer to a server's question, under its own id.
 std::string question_answer(std::string_view server_raw_id, std::string_view raw_result);

@@ -28,6 +28,8 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string) override {}  // modern servers ask in their results
   void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
+  const mcp::Message& request_message() const override { return request_.message; }
+  void retried(mcp::Message) override {}  // legacy clients do not retry
 
   // Which of these comes first depends on the request; the session decides. None calls back at once.
   std::optional<core::Failure> start_trial();  // the client's own `initialize`, as it came

@@ -24,7 +24,9 @@ void HttpCall::cancel(std::string_view why) {
 }
 
 void HttpCall::reply(std::string message) {
-  if (live()) upstream_.reply(*this, std::move(message));
+  if (!live()) return;
+  open_questions.answered(message);
+  upstream_.reply(*this, std::move(message));
 }
 
 void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
@@ -50,7 +52,10 @@ void HttpCall::phase(core::CallPhase phase) {
 }
 
 void HttpCall::message(mcp::Message message) {
-  if (live()) owner_->on_call_message(std::move(message));
+  if (!live()) return;
+  if (message.kind() == mcp::MessageKind::request) open_questions.asked(message);
+  if (mcp::method_of(message.method()) == mcp::Method::cancelled) open_questions.withdrawn(message);
+  owner_->on_call_message(std::move(message));
 }
 
 void HttpCall::answer(mcp::Message message) {

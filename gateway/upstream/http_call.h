@@ -12,6 +12,7 @@
 #include "core/upstream.h"
 #include "upstream/http_messages.h"
 #include "upstream/legacy_listens.h"
+#include "upstream/open_questions.h"
 
 namespace lineward::upstream {
 
@@ -43,7 +44,8 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   // fails too.
   std::optional<core::Failure> refused;
   std::optional<mcp::Message> refusal;
-  bool parked = false;        // takes no place in flight
+  bool parked = false;  // takes no place in flight
+  OpenQuestions open_questions;
   uint32_t failures = 0;      // in a row: of resuming, or of listening again
   std::string last_event_id;  // of a legacy stream
   std::chrono::milliseconds retry{1000};

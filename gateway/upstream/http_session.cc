@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 // A server that has not answered these by then is not waited for any more: its calls go on.
 constexpr milliseconds kInitializedPatience{2000};
 constexpr milliseconds kStreamPatience{500};
+constexpr milliseconds kPingPatience{1000};
 constexpr milliseconds kGoodbye{2000};
 constexpr milliseconds kPostLimit{10000};
 constexpr milliseconds kLongestBackoff{30000};
@@ -137,7 +138,7 @@ void HttpSession::send_initialized(std::string message) {
 bool HttpSession::takes(const HttpCall& call) const {
   if (state_ != State::ready || settling_) return false;
   // SDK servers lose a question that they ask before there is a stream for it.
-  return !stream_pending_ || !mcp::may_ask(call.request.method);
+  return (!stream_pending_ && !pinged_) || !mcp::may_ask(call.request.method);
 }
 
 // ---- what goes out
@@ -251,6 +252,17 @@ void HttpSession::open_stream() {
 void HttpSession::stream_settled() {
   stream_timer_.stop();
   if (!std::exchange(stream_pending_, false)) return;
+  if (std::exchange(settles_first_, false) && state_ == State::ready) {
+    pinged_ = true;
+    int64_t id = owner_.next_id();
+    ask(id, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"ping"}})", id), kPingPatience,
+        [this](std::optional<mcp::Message>, const MessagesEnd& end) {
+          pinged_ = false;
+          if (check_lost(end)) return;
+          owner_.on_session_free(*this);
+        });
+    return;
+  }
   owner_.on_session_free(*this);
 }
 

@@ -72,6 +72,9 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   // Lineward's own handshake, with these parameters. A server that refuses it as one that knows no Streamable
   // HTTP may do (400, 404, 405) is tried over HTTP+SSE, if `automatic`.
   void initialize(std::string_view params, bool automatic);
+  // What the server asks as soon as it is initialised belongs to no call: it gets none that it may ask about
+  // before it has answered a ping.
+  void settle_first() { settles_first_ = true; }
   // The client's own: its request is on its way, its response has begun, it was answered.
   void opening() { state_ = State::opening; }
   void opened(const http::ResponseInfo& info);
@@ -146,6 +149,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   net::Timer stream_timer_;
   std::string own_params_;  // of Lineward's own handshake; empty: the client's own
   bool may_fall_back_ = false;
+  bool settles_first_ = false;
+  bool pinged_ = false;  // and has not answered yet
   bool sse_;
   std::string endpoint_;                      // HTTP+SSE: the target of POSTs
   std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried

@@ -36,7 +36,7 @@ std::string describe(std::string_view implementation) {
 }  // namespace
 
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
-    : loop_(loop), server_(server), reaper_(loop), stop_limit_(loop) {
+    : loop_(loop), server_(server), apart_timer_(loop), reaper_(loop), stop_limit_(loop) {
   auto url = parse_http_url(server.url);
   if (url) {
     url_ = *url;
@@ -155,11 +155,10 @@ void HttpUpstream::decide(Verdict verdict) {
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
   for (HttpCall* call : waiting) {
-    if (told.known) {
-      enqueue(*call);
-    } else {
-      call->fail({told.failure.reason, fmt::format("{} {}", server_.name, told.failure.text)});
-    }
+    std::optional<core::Failure> failure =
+        core::Failure{told.failure.reason, fmt::format("{} {}", server_.name, told.failure.text)};
+    if (told.known) failure = enqueue(*call);
+    if (failure) call->fail(*failure);
   }
 }
 
@@ -207,16 +206,13 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
       if (!undecided_.empty()) probe();
     });
   } else {
-    enqueue(*call);
+    auto failure = enqueue(*call);
+    if (failure) {
+      call->cancel("");
+      return Refusal{*failure};
+    }
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
-}
-
-void HttpUpstream::enqueue(HttpCall& call) {
-  Group& group = group_for(plan_for(call.request.scope, call.request.client_era));
-  call.group = group.key;
-  group.queue.push_back(&call);
-  schedule_pump();
 }
 
 void HttpUpstream::schedule_pump() {
@@ -230,6 +226,7 @@ void HttpUpstream::schedule_pump() {
 }
 
 void HttpUpstream::pump() {
+  fill_slots();
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
   for (auto& [key, group] : groups_) {
@@ -374,6 +371,8 @@ void HttpUpstream::stop(std::function<void()> done) {
   reaper_.stop();
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
+  waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());
+  slotless_.clear();
   for (HttpCall* call : waiting)
     call->fail(stopping());
   std::vector<std::string> keys;

@@ -61,7 +61,11 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
     mcp::Era era = mcp::Era::modern;
     bool own_handshake = false;  // Lineward initialises it, with these parameters
     std::string initialize_params;
-    bool per_call = false;              // ends with its one call
+    bool per_call = false;  // ends with its one call
+    // Its callers can be asked: one call that may ask at a time, so that every question has an owner; none
+    // for a while after a cancelled one.
+    bool exclusive = false;
+    std::chrono::milliseconds apart_until{0};
     core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<HttpSession> session;
     LegacyListens listens;  // of modern clients on a legacy server
@@ -106,11 +110,20 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
     mcp::Era era = mcp::Era::modern;
     std::string initialize_params;  // legacy; empty: the client's own
     bool per_call = false;
+    uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
   };
-  GroupPlan plan_for(const core::Scope& scope, mcp::Era client_era);
+  GroupPlan plan_for(const core::Scope& scope);  // of a legacy client
+  Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
-  void enqueue(HttpCall& call);
+  // Into its group's queue; or why it goes nowhere.
+  std::optional<core::Failure> enqueue(HttpCall& call);
+  // Calls that may ask (http_upstream_slots.cc).
+  Group* free_slot(GroupPlan plan, bool asks);
+  bool takes_question(const Group& group) const;
+  void keep_apart(Group& group);
+  void fill_slots();
+  void refuse_open(HttpCall& call, Group* group);
   void schedule_pump();
   void pump();
   void pump(Group& group);
@@ -159,7 +172,9 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
-  std::deque<HttpCall*> undecided_;     // modern calls that wait for the verdict
+  std::deque<HttpCall*> undecided_;  // modern calls that wait for the verdict
+  std::deque<HttpCall*> slotless_;   // calls that may ask, for whom no session is free
+  net::Timer apart_timer_;
   std::map<int64_t, HttpCall*> calls_;  // sent, by the id the server knows
   std::vector<std::unique_ptr<Farewell>> farewells_;
   net::Timer reaper_;

@@ -109,6 +109,7 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message 
 void HttpUpstream::finish(HttpCall& call, mcp::Message answer) {
   Group* group = find_group(call.group);
   left(call);
+  refuse_open(call, group);
   if (group != nullptr && group->session) {
     if (call.request.method == Method::initialize && !group->own_handshake) {
       if (answer.kind() == mcp::MessageKind::result) {
@@ -234,8 +235,9 @@ void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
   if (++call.failures > kListens || stopping_) return fail(call, failure);
   left(call);
   milliseconds wait = server_.restart.backoff * (1ll << std::min(call.failures - 1, 20u));
-  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff),
-                   [this, &call] { enqueue(call); });
+  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] {
+    if (auto refusal = enqueue(call)) fail(call, *refusal);
+  });
 }
 
 void HttpUpstream::reply(HttpCall& call, std::string message) {
@@ -251,6 +253,12 @@ void HttpUpstream::set_parked(HttpCall& call, bool parked) {
   if (!counted) return;
   parked ? --in_flight_ : ++in_flight_;
   schedule_pump();
+}
+
+void HttpUpstream::refuse_open(HttpCall& call, Group* group) {
+  for (std::string& refusal : call.open_questions.refuse()) {
+    if (group != nullptr && group->session) group->session->post(std::move(refusal));
+  }
 }
 
 void HttpUpstream::retried(HttpCall& call) {
@@ -269,6 +277,7 @@ std::string HttpUpstream::server_info(const HttpCall& call) {
 
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   std::erase(undecided_, &call);
+  std::erase(slotless_, &call);
   Group* group = find_group(call.group);
   if (group != nullptr) {
     std::erase(group->queue, &call);
@@ -277,12 +286,16 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);
   if (!under_way) return;
+  if (group != nullptr && call.sent && mcp::may_ask(call.request.method)) keep_apart(*group);
   bool tell = group != nullptr && group->era == mcp::Era::legacy && group->session && call.sent &&
               group->session->state() == HttpSession::State::ready &&
               call.request.method != Method::initialize && server_.cancel != config::CancelMode::never;
   log::write(log::Level::debug, "call.cancel",
              {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
-  if (tell) return say_goodbye(call, *group, why);
+  if (tell) {
+    say_goodbye(call, *group, why);
+    return refuse_open(call, group);
+  }
   if (call.messages) call.messages->close();
   retire(loop_, std::move(call.messages));
 }

@@ -21,29 +21,6 @@ constexpr std::chrono::milliseconds kReapEvery{5000};
 
 }  // namespace
 
-HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope, mcp::Era client_era) {
-  GroupPlan plan;
-  bool legacy_client = client_era == mcp::Era::legacy;
-  bool cuts_by_session = server_.isolation == Isolation::automatic || server_.isolation == Isolation::session;
-  plan.era = legacy_client ? mcp::Era::legacy : verdict_.era;
-  // The era is part of the name: a verdict may change, a group made for the old one must not serve the new.
-  plan.key = legacy_client ? "legacy" : plan.era == mcp::Era::modern ? "modern" : "translated";
-  if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
-  if (legacy_client && cuts_by_session) {
-    plan.key = "session:" + scope.session;
-    return plan;  // initialised by its own client
-  }
-  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
-  if (server_.isolation == Isolation::call) {
-    plan.key = fmt::format("call:{}", next_group_++);
-    plan.per_call = true;
-  }
-  // Questions do not cross the eras yet: what modern clients use declares no capability
-  // (docs/what-crosses.md).
-  plan.initialize_params = mcp::bare_initialize_params();
-  return plan;
-}
-
 HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
   auto& slot = groups_[plan.key];
   if (!slot) {
@@ -51,6 +28,7 @@ HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
     slot->key = plan.key;
     slot->era = plan.era;
     slot->per_call = plan.per_call;
+    slot->exclusive = plan.slots > 0;
     slot->own_handshake = !plan.initialize_params.empty();
     slot->initialize_params = plan.initialize_params;
     slot->last_used = loop_.now();
@@ -107,6 +85,7 @@ void HttpUpstream::reap() {
 void HttpUpstream::open_session(Group& group) {
   group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_);
   group.opened_at = loop_.now();
+  if (group.exclusive) group.session->settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
   if (call != nullptr) group.session->remember(forwarded_headers(server_, call->request.headers));
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
@@ -180,9 +159,11 @@ void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message mes
   HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
   if (call == nullptr) owner = asking_call(group);
   bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
-  bool of_nobody = method == Method::roots_list && group.initialize_params == mcp::bare_initialize_params();
+  bool of_nobody = method == Method::roots_list && !group.exclusive;
   if (known && modern && !of_nobody) return owner->message(std::move(message));
-  if (method != Method::roots_list) {
+  // While a cancelled call may still be at work, its late questions find nobody.
+  bool late = group.exclusive && loop_.now() < group.apart_until;
+  if (method != Method::roots_list || late) {
     return session.post(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
                                            "no single client stands behind this session"));
   }
@@ -221,7 +202,7 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
 }
 
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  GroupPlan plan = plan_for(scope, mcp::Era::legacy);
+  GroupPlan plan = plan_for(scope);
   if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
 }
 
@@ -240,7 +221,8 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
       add_modern_headers(plan.request.headers, *sent, {});
     return errands_->run(std::move(plan));
   }
-  Group* group = find_group(plan_for(scope, client_era).key);
+  if (modern) return;  // nothing that a legacy server would understand
+  Group* group = find_group(plan_for(scope).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
   if (group->own_handshake && group->scope == nullptr && !modern) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)
@@ -249,7 +231,7 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
 }
 
 size_t HttpUpstream::total_queued() const {
-  size_t sum = undecided_.size();
+  size_t sum = undecided_.size() + slotless_.size();
   for (const auto& [key, group] : groups_)
     sum += group->queue.size();
   return sum;

@@ -29,7 +29,9 @@ void StdioCall::cancel(std::string_view why) {
 }
 
 void StdioCall::reply(std::string message) {
-  if (live() && instance != nullptr) instance->write(std::move(message));
+  if (!live() || instance == nullptr) return;
+  open_questions.answered(message);
+  instance->write(std::move(message));
 }
 
 void StdioCall::hand_over(core::CallOwner& owner, bool parked) {
@@ -56,7 +58,10 @@ void StdioCall::phase(core::CallPhase phase) {
 }
 
 void StdioCall::message(mcp::Message message) {
-  if (live()) owner_->on_call_message(std::move(message));
+  if (!live()) return;
+  if (message.kind() == mcp::MessageKind::request) open_questions.asked(message);
+  if (mcp::method_of(message.method()) == mcp::Method::cancelled) open_questions.withdrawn(message);
+  owner_->on_call_message(std::move(message));
 }
 
 void StdioCall::answer(mcp::Message message) {

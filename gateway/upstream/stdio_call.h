@@ -7,6 +7,7 @@
 
 #include "core/upstream.h"
 #include "upstream/legacy_listens.h"
+#include "upstream/open_questions.h"
 
 namespace lineward::upstream {
 
@@ -32,6 +33,7 @@ class StdioCall final : public core::Call, public ListenCall {
   StdioInstance* instance = nullptr;  // once written
   int64_t id = 0;                     // the id the server knows
   mcp::Era instance_era = mcp::Era::modern;
+  OpenQuestions open_questions;
   // A modern client's call on a legacy server.
   bool crosses_eras() const {
     return request.client_era == mcp::Era::modern && instance_era == mcp::Era::legacy;

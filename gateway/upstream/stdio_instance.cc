@@ -122,6 +122,7 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
     log::write(log::Level::debug, "call.cancel",
                {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
   }
+  refuse_open(call);
   cancelled_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, call.id);
   if (!cancel_timer_.running())
     cancel_timer_.start(server_.timeouts.cancel_grace, [this] { sweep_cancelled(); });

@@ -127,6 +127,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   Table::iterator find(std::string_view raw_id);
   StdioCall* only_call() const;
   void forget(Table::iterator entry);
+  void refuse_open(StdioCall& call);
   void sweep_cancelled();
 
   net::Loop& loop_;

@@ -132,6 +132,7 @@ void StdioInstance::on_response(mcp::Message message) {
   if (pending.call != nullptr) {
     StdioCall* call = pending.call;
     call->instance = nullptr;
+    refuse_open(*call);
     if (state_ == State::handshake && call->request.method == Method::initialize) {
       if (message.kind() == mcp::MessageKind::result) {
         state_ = State::ready;
@@ -152,6 +153,11 @@ void StdioInstance::on_response(mcp::Message message) {
     log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
   }
   owner_.on_instance_free(*this);
+}
+
+void StdioInstance::refuse_open(StdioCall& call) {
+  for (std::string& refusal : call.open_questions.refuse())
+    write_small(std::move(refusal));
 }
 
 void StdioInstance::answer_server(std::string message) {

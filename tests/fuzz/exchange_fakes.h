@@ -164,7 +164,10 @@ class FakeReply final : public core::ReplyStream {
 
 class FakeCall final : public core::Call {
  public:
-  FakeCall(Track& track, core::CallOwner& owner) : track_(track), owner_(&owner) { track_.call = this; }
+  FakeCall(Track& track, mcp::Message request, core::CallOwner& owner)
+      : track_(track), request_(std::move(request)), owner_(&owner) {
+    track_.call = this;
+  }
   ~FakeCall() override {
     LW_CHECK(!live());
     track_.call = nullptr;
@@ -176,8 +179,8 @@ class FakeCall final : public core::Call {
   }
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string) override { LW_CHECK(live()); }
-  const mcp::Message& request_message() const override { return request; }
-  void retried(mcp::Message message) override { request = std::move(message); }
+  const mcp::Message& request_message() const override { return request_; }
+  void retried(mcp::Message message) override { request_ = std::move(message); }
   void hand_over(core::CallOwner& owner, bool) override {
     LW_CHECK(live());
     owner_ = &owner;
@@ -198,6 +201,7 @@ class FakeCall final : public core::Call {
 
  private:
   Track& track_;
+  mcp::Message request_;
   core::CallOwner* owner_;
 };
 
@@ -211,7 +215,8 @@ class FakeUpstream final : public core::Upstream {
     LW_CHECK(request.method == starting->method && request.scope.session == starting->session);
     starting->tag = request.tag;
     if (refuses) return Unexpected<core::Failure>{{mcp::EndReason::queue_full, "full"}};
-    return std::unique_ptr<core::Call>(std::make_unique<FakeCall>(*starting, owner));
+    return std::unique_ptr<core::Call>(
+        std::make_unique<FakeCall>(*starting, std::move(request.message), owner));
   }
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
     LW_CHECK(scopes.emplace(scope.session, &owner).second);

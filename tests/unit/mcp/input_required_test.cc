@@ -37,8 +37,10 @@ TEST_CASE("the answer that asks") {
 }
 
 TEST_CASE("what a retry must repeat") {
-  CHECK(salient(R"({"name":"a","arguments":{"x": 1}})") ==
-        salient(R"({ "arguments" : {"x":1}, "_meta":{"a":1}, "name":"a", "requestState":"s", "inputResponses":{} })"));
+  CHECK(
+      salient(R"({"name":"a","arguments":{"x": 1}})") ==
+      salient(
+          R"({ "arguments" : {"x":1}, "_meta":{"a":1}, "name":"a", "requestState":"s", "inputResponses":{} })"));
   CHECK(salient(R"({"name":"a"})") != salient(R"({"name":"b"})"));
   CHECK(salient(R"({"name":"a b"})") != salient(R"({"name":"ab"})"));
   CHECK(salient(R"({"name":"a","arguments":{"x":1}})") != salient(R"({"name":"a","arguments":{"x":1.0}})"));
@@ -54,7 +56,8 @@ TEST_CASE("the URLs of an error -32042") {
                    R"({"mode":"form"},{"mode":"url","url":"v","message":"m"}]})");
   REQUIRE(two.size() == 2);
   CHECK(two[0].key == R"("url-1")");
-  CHECK(two[0].request == R"({"method":"elicitation/create","params":{"mode":"url","url":"u","message":"m"}})");
+  CHECK(two[0].request ==
+        R"({"method":"elicitation/create","params":{"mode":"url","url":"u","message":"m"}})");
   CHECK(two[1].key == R"("url-2")");
   CHECK(error("null").empty());
   CHECK(error("{}").empty());

@@ -1,0 +1,114 @@
+// The part of HttpUpstream that decides whose calls share a session, and that gives every call during which
+// its server may ask a session of its own for that long (BEHAVIOUR 5).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mcp/rewrite.h"
+#include "upstream/http_upstream.h"
+#include "upstream/translated_plan.h"
+
+namespace lineward::upstream {
+
+using config::Isolation;
+
+HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
+  GroupPlan plan;
+  plan.era = mcp::Era::legacy;
+  if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
+    plan.key = "session:" + scope.session;
+    return plan;  // initialised by its own client
+  }
+  plan.key = "legacy";
+  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
+  plan.per_call = server_.isolation == Isolation::call;
+  if (plan.per_call) plan.key = fmt::format("call:{}", next_group_++);
+  plan.initialize_params = mcp::bare_initialize_params();
+  return plan;
+}
+
+// The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
+Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
+  if (request.client_era == mcp::Era::legacy) return plan_for(request.scope);
+  GroupPlan plan;
+  plan.era = verdict_.era;
+  plan.key = "modern";
+  if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
+  plan.per_call = server_.isolation == Isolation::call;
+  auto translated = translated_plan(server_, request, plan.per_call ? next_group_++ : 0);
+  if (!translated) return Unexpected<core::Failure>{translated.error()};
+  plan.key = translated->key;
+  plan.initialize_params = translated->initialize_params;
+  if (translated->exclusive) plan.slots = translated->most;
+  return plan;
+}
+
+std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
+  auto plan = plan_for(call.request);
+  if (!plan) return plan.error();
+  bool asks = mcp::may_ask(call.request.method);
+  bool behind_others = plan->slots > 0 && asks && !slotless_.empty();
+  Group* group = behind_others ? nullptr : free_slot(std::move(*plan), asks);
+  if (group != nullptr) {
+    call.group = group->key;
+    group->queue.push_back(&call);
+  } else {
+    slotless_.push_back(&call);
+  }
+  schedule_pump();
+  return std::nullopt;
+}
+
+// No call is there, nor may one be at work, whose questions another could be taken for.
+bool HttpUpstream::takes_question(const Group& group) const {
+  if (loop_.now() < group.apart_until) return false;
+  auto asks = [](const HttpCall* call) { return mcp::may_ask(call->request.method); };
+  if (std::any_of(group.queue.begin(), group.queue.end(), asks)) return false;
+  return std::none_of(calls_.begin(), calls_.end(), [&](const auto& entry) {
+    return entry.second->group == group.key && asks(entry.second);
+  });
+}
+
+// The group for a call; where calls take turns the first free one, or none. Other methods share the first.
+HttpUpstream::Group* HttpUpstream::free_slot(GroupPlan plan, bool asks) {
+  if (plan.slots == 0) return &group_for(plan);
+  std::string name = plan.key;
+  for (uint32_t slot = 1; slot <= plan.slots; ++slot) {
+    plan.key = fmt::format("{}#{}", name, slot);
+    Group* group = find_group(plan.key);
+    if (group == nullptr || !asks || takes_question(*group)) return &group_for(plan);
+  }
+  return nullptr;
+}
+
+// A cancelled call may be at work for a while, and ask.
+void HttpUpstream::keep_apart(Group& group) {
+  if (!group.exclusive) return;
+  group.apart_until = loop_.now() + server_.timeouts.cancel_grace;
+  if (!apart_timer_.running()) apart_timer_.start(server_.timeouts.cancel_grace, [this] { schedule_pump(); });
+}
+
+// Calls that wait for a session of their own get those that have become free.
+void HttpUpstream::fill_slots() {
+  std::erase_if(slotless_, [this](HttpCall* call) {
+    auto plan = plan_for(call->request);
+    Group* group = plan ? free_slot(std::move(*plan), true) : nullptr;
+    if (group == nullptr) return false;
+    call->group = group->key;
+    group->queue.push_back(call);
+    return true;
+  });
+  std::deque<HttpCall*> waiting = slotless_;
+  for (HttpCall* call : waiting) {
+    if (std::find(slotless_.begin(), slotless_.end(), call) != slotless_.end())
+      call->phase(core::CallPhase::queued);
+  }
+  auto next = std::chrono::milliseconds::max();
+  for (const auto& [key, group] : groups_) {
+    if (group->apart_until > loop_.now()) next = std::min(next, group->apart_until);
+  }
+  if (!slotless_.empty() && next != std::chrono::milliseconds::max())
+    apart_timer_.start(next - loop_.now(), [this] { schedule_pump(); });
+}
+
+}  // namespace lineward::upstream

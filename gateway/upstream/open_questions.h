@@ -1,0 +1,46 @@
+// What a legacy server has asked during a call and nobody has answered yet. When the call is over, or
+// cancelled, the server is told that no answer will come: most would wait for a minute, and keep their
+// process busy.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mcp/errors.h"
+#include "mcp/message.h"
+
+namespace lineward::upstream {
+
+class OpenQuestions {
+ public:
+  void asked(const mcp::Message& question) { ids_.emplace_back(question.raw(mcp::Field::id)); }
+  void withdrawn(const mcp::Message& cancelled) { forget(cancelled.raw(mcp::Field::params_request_id)); }
+  // `answer`: a whole response.
+  void answered(const std::string& answer) {
+    if (ids_.empty()) return;
+    auto message = mcp::Message::parse(answer);
+    if (message) forget(message->raw(mcp::Field::id));
+  }
+  // The refusals of all that are left.
+  std::vector<std::string> refuse() {
+    std::vector<std::string> out;
+    for (const std::string& id : ids_)
+      out.push_back(mcp::error_message(id, mcp::kInternalError, "the call it belongs to is over"));
+    ids_.clear();
+    return out;
+  }
+
+ private:
+  void forget(std::string_view raw_id) {
+    if (raw_id.empty()) return;
+    std::string wanted = mcp::canonical_id(raw_id);
+    auto found = std::find_if(ids_.begin(), ids_.end(),
+                              [&](const std::string& id) { return mcp::canonical_id(id) == wanted; });
+    if (found != ids_.end()) ids_.erase(found);
+  }
+  std::vector<std::string> ids_;  // JSON text
+};
+
+}  // namespace lineward::upstream
