@@ -56,6 +56,13 @@ client::PathTable paths(const config::Config& config) {
     table.servers[config.listen.path] = served.front()->name;
     list = config.listen.path;
   }
+  if (config.listen.legacy_sse) {
+    for (const auto* server : served) {
+      std::string end = served.size() == 1 ? "" : "/" + server->name;
+      table.sse_streams["/sse" + end] = server->name;
+      table.sse_posts["/messages" + end] = server->name;
+    }
+  }
   table.hint = list.empty() ? "no server is configured" : "there is " + list;
   return table;
 }

@@ -70,7 +70,8 @@ void HttpFront::close_all() {
 }
 
 bool HttpFront::wants_body(const http::RequestHead& head) const {
-  return head.method == "POST" && paths_.servers.count(std::string(head.path)) > 0 &&
+  std::string path(head.path);
+  return head.method == "POST" && (paths_.servers.count(path) > 0 || paths_.sse_posts.count(path) > 0) &&
          !check_addresses(head.headers, config_, listener_ && listener_->is_loopback());
 }
 
@@ -104,6 +105,7 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
   if (auto refusal = check_addresses(head.headers, config_, listener_ && listener_->is_loopback())) {
     return refuse(connection, *refusal);
   }
+  if (sse_request(connection, body)) return;
   auto route = paths_.servers.find(std::string(head.path));
   if (route == paths_.servers.end()) {
     return refuse(connection, {404, 404, "nothing is served at this path; " + paths_.hint, {}, {}});

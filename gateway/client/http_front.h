@@ -19,7 +19,9 @@ namespace lineward::client {
 
 // Which server a path leads to. `servers` lists what there is, for the error of a wrong path.
 struct PathTable {
-  std::unordered_map<std::string, std::string> servers;  // path → server name
+  std::unordered_map<std::string, std::string> servers;      // path → server name
+  std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
+  std::unordered_map<std::string, std::string> sse_posts;
   std::string hint;
 };
 
@@ -50,6 +52,10 @@ class HttpFront final : public RequestHandler {
   void post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
                     uint64_t bytes);
   void post_notification(ClientConnection& connection, const std::string& server, mcp::Message message);
+  // HTTP+SSE; false when the path is none of its.
+  bool sse_request(ClientConnection& connection, std::string& body);
+  void open_sse(ClientConnection& connection, const std::string& server);
+  void post_sse(ClientConnection& connection, const std::string& server, std::string body);
   void post_batch(ClientConnection& connection, const std::string& server, const std::string& body);
   void start_batch(ClientConnection& connection, Session& session, const core::Arrival& pattern,
                    std::vector<mcp::Message> requests, const std::vector<std::string>& errors);

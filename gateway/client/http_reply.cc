@@ -37,6 +37,12 @@ void HttpReply::open_stream() {
   piece(http::sse_prime(options_.prime_id));
 }
 
+void HttpReply::announce(std::string_view event, std::string_view data) {
+  if (connection_ == nullptr || head_sent_) return;
+  start_events();
+  piece("event: " + std::string(event) + "\ndata: " + std::string(data) + "\n\n");
+}
+
 void HttpReply::start_events() {
   head_sent_ = true;
   streamed_ = true;

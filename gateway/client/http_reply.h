@@ -51,6 +51,8 @@ class HttpReply final : public core::ReplyStream {
   void finish_event(std::string message, int status, std::string_view event_id);
   // Starts the event stream now (GET streams).
   void open_stream();
+  // A stream that begins with a named event (HTTP+SSE).
+  void announce(std::string_view event, std::string_view data);
   bool primed() const { return primed_; }
   // No event was sent on it: what was answered, if anything, was plain JSON.
   bool streamed() const { return streamed_; }

@@ -111,6 +111,7 @@ void Session::end_streams() {
 }
 
 void Session::end_get_streams() {
+  if (one_stream && exchanges > 0) return;
   for (uint32_t number : std::vector<uint32_t>(get_streams_)) {
     if (SessionStream* stream = find_stream(number)) stream->finish_empty();
   }

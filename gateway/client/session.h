@@ -30,8 +30,9 @@ class Session {
   const std::string id;
   const std::string principal;
   const std::string upstream;
-  std::string revision;    // negotiated; empty until `initialize` was answered
-  uint32_t exchanges = 0;  // under way
+  std::string revision;     // negotiated; empty until `initialize` was answered
+  uint32_t exchanges = 0;   // under way
+  bool one_stream = false;  // HTTP+SSE: answers go out on its GET stream too
   std::chrono::milliseconds last_used{0};
 
   bool has_stream() const;  // a GET stream with a connection

@@ -96,6 +96,9 @@ void listen_rows(std::vector<Option>& rows) {
                                         "Header fields in one request."));
   rows.push_back(row<k, &L::max_depth>("listen.maxDepth", Kind::count, "128", {8, 1024},
                                        "How deep JSON may be nested."));
+  rows.push_back(row<k, &L::legacy_sse>(
+      "listen.legacySse", Kind::flag, "false", {},
+      "HTTP+SSE of 2024-11-05 for clients: /sse and /messages; several servers: /sse/<name>."));
   rows.push_back(row<k, &L::max_sessions>("listen.maxSessions", Kind::count, "10000", {1, kMillion},
                                           "Legacy sessions at once."));
   rows.push_back(row<k, &L::session_idle>("listen.sessionIdle", Kind::duration, "1h", {kSecond, 30 * kDay},

@@ -1,0 +1,119 @@
+// The HTTP+SSE transport of 2024-11-05 towards clients, off by default (`listen.legacySse`): a GET stream
+// that begins with the address for POSTs, and carries every message of the server. The stream is the session:
+// both end together. The third part of client/http_front.h.
+#include "client/http_front.h"
+#include "client/sse_reply.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+namespace {
+
+using mcp::Field;
+
+constexpr std::string_view kParameter = "sessionId=";
+
+// The value of `sessionId` in the query of a target.
+std::string_view session_in(std::string_view target) {
+  size_t at = target.find('?');
+  while (at != std::string_view::npos) {
+    std::string_view rest = target.substr(at + 1);
+    size_t end = rest.find('&');
+    if (rest.substr(0, kParameter.size()) == kParameter) {
+      rest.remove_prefix(kParameter.size());
+      return rest.substr(0, rest.find('&'));
+    }
+    at = end == std::string_view::npos ? end : at + 1 + end;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool HttpFront::sse_request(ClientConnection& connection, std::string& body) {
+  const http::RequestHead& head = connection.head();
+  std::string path(head.path);
+  auto stream = paths_.sse_streams.find(path);
+  if (stream != paths_.sse_streams.end()) {
+    if (head.method == "GET") {
+      open_sse(connection, stream->second);
+    } else {
+      refuse(connection, {405, 405, "this is the event stream of the HTTP+SSE transport: GET it", {}, "GET"});
+    }
+    return true;
+  }
+  auto posts = paths_.sse_posts.find(path);
+  if (posts == paths_.sse_posts.end()) return false;
+  if (head.method == "POST") {
+    post_sse(connection, posts->second, std::move(body));
+  } else {
+    refuse(connection, {405, 405, "messages of the HTTP+SSE transport are sent by POST", {}, "POST"});
+  }
+  return true;
+}
+
+void HttpFront::open_sse(ClientConnection& connection, const std::string& server) {
+  if (!accepts(connection.head().headers).events)
+    return refuse(connection, {406, 406, "Accept must allow text/event-stream", {}, {}});
+  Session* session = sessions_.create(principal_of(connection), server);
+  if (session == nullptr)
+    return refuse(connection, {503, 503, "too many sessions (lineward listen.maxSessions)", {}, {}});
+  session->one_stream = true;
+  std::string post_path;
+  for (const auto& [path, name] : paths_.sse_posts) {
+    if (name == server) post_path = path;
+  }
+  session->open_get_stream([&](SessionStream&) {
+    auto reply =
+        std::make_unique<HttpReply>(loop_, connection, reply_options(connection),
+                                    [this, id = session->id](mcp::EndReason) { door_.session_ended(id); });
+    reply->announce("endpoint", post_path + "?" + std::string(kParameter) + session->id);
+    return reply;
+  });
+}
+
+void HttpFront::post_sse(ClientConnection& connection, const std::string& server, std::string body) {
+  const http::HeaderList& headers = connection.head().headers;
+  Session* session =
+      sessions_.find(std::string(session_in(connection.head().target)), principal_of(connection));
+  if (session == nullptr || session->upstream != server)
+    return refuse(connection, {404, 404, "Session not found", {}, {}});
+  if (auto refusal = check_post_headers(headers)) return refuse(connection, *refusal);
+  uint64_t bytes = body.size();
+  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
+  if (!parsed) {
+    const mcp::MessageFault& fault = parsed.error();
+    int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
+    return refuse(connection, {400, code, fault.text, {}, {}}, fault.raw_id);
+  }
+  if (parsed->has(Field::meta_protocol_version)) {
+    return refuse(
+        connection,
+        {400, mcp::kInvalidRequest, "2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path", {}, {}},
+        parsed->raw(Field::id));
+  }
+  sessions_.touch(*session);
+  core::Arrival arrival;
+  arrival.method = mcp::method_of(parsed->method());
+  arrival.era = mcp::Era::legacy;
+  arrival.revision = session->revision;
+  arrival.upstream = server;
+  arrival.session = session->id;
+  arrival.principal = session->principal;
+  arrival.peer = connection.peer();
+  arrival.wait = preferred_wait(headers);
+  arrival.bytes_in = bytes;
+  connection.respond(202, "text/plain", "Accepted");
+  switch (parsed->kind()) {
+    case mcp::MessageKind::request:
+      arrival.message = std::move(*parsed);
+      door_.start(std::move(arrival), std::make_unique<SseReply>(sessions_, session->id));
+      return;
+    case mcp::MessageKind::notification:
+      arrival.message = std::move(*parsed);
+      return door_.notified(std::move(arrival));
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error: return door_.answered(arrival.session, std::move(*parsed));
+  }
+}
+
+}  // namespace lineward::client
