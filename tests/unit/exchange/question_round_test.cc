@@ -1,6 +1,6 @@
 #include "exchange/question_round.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 using namespace lineward;
 using exchange::QuestionRound;

@@ -1,6 +1,6 @@
 #include "exchange/request_state.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 using namespace lineward::exchange;
 using std::chrono::milliseconds;

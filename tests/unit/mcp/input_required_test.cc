@@ -1,6 +1,6 @@
 #include "mcp/input_required.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 
 using namespace lineward::mcp;
 
