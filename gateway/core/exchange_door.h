@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/slot_map.h"
@@ -38,6 +39,8 @@ class ExchangeDoor {
   virtual ExchangeId start(Arrival arrival, std::unique_ptr<ReplyStream> reply) = 0;
   // The stream or connection of an exchange is gone.
   virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
+  // The client cancels a request by a message; `why` is its reason or empty.
+  virtual void cancelled(ExchangeId id, std::string_view why) = 0;
   // A notification from a client (its session, or a modern POST).
   virtual void notified(Arrival arrival) = 0;
   // A client's answer to a server's request, in a legacy session.

@@ -28,7 +28,7 @@ constexpr size_t kMostRemembered = 1000;
 bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int status) const {
   bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
   return !modern && (status == 400 || status == 404 || status == 405) &&
-         call.request.method == Method::initialize && server_.transport == config::Transport::automatic &&
+         call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
          group != nullptr && !group->own_handshake && group->session && !group->session->over_sse();
 }
 
