@@ -281,7 +281,7 @@ TEST_CASE("files of clients") {
       load("mcpServers: { s: { url: 'http://h', type: sse }, t: { url: 'http://h', type: http } }\n");
   REQUIRE(sse.ok());
   CHECK(sse.config.servers.at(0).type == ServerType::sse);
-  CHECK(sse.config.servers.at(1).type == ServerType::automatic);
+  CHECK(sse.config.servers.at(1).type == ServerType::http);
 }
 
 TEST_CASE("flag before environment before file before default") {
