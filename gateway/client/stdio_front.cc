@@ -170,6 +170,7 @@ core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
   arrival.upstream = server_;
   arrival.principal = kPrincipal;
   arrival.peer = "stdio";
+  arrival.on_stdio = true;
   arrival.bytes_in = message.bytes().size() + 1;
   if (era == Era::legacy) arrival.session = session_id_;
   return arrival;

@@ -32,6 +32,7 @@ struct Arrival {
   std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
+  bool on_stdio = false;  // the client is at the other end of a pipe: it may speak 2024-11-05
 };
 
 class ExchangeDoor {

@@ -348,7 +348,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
       session.want_level(call.request.message);
       request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {
-      request = session.request(mcp::request_for_upstream(call.request.message, call.id));
+      request = session.request(legacy_request(session, call));
     }
   }
   call.messages =
