@@ -88,8 +88,8 @@ void StdioFront::on_data(std::string_view bytes) {
 
 // A file has no client that could be gone: what was asked in it is answered first.
 void StdioFront::on_end(int error) {
-  if (std::string last = lines_.take_partial(); error == 0 && !last.empty()) take_line(std::move(last));
   if (error == 0 && streams_->reads_file()) {
+    take_line(lines_.take_partial());
     input_ended_ = true;
     if (running_.empty()) leave_soon(EndReason::cancelled_client);
     return;

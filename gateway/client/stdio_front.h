@@ -36,7 +36,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::string address() const override { return "stdio"; }
   SessionTable& sessions() override { return sessions_; }
   void drain() override { draining_ = true; }
-  size_t connections() const override { return !gone_ && backlog() > 0 ? 1 : 0; }
+  size_t connections() const override { return backlog() > 0 ? 1 : 0; }
   size_t backlog() const override { return streams_->backlog(); }
   void close_all() override;
 
