@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "cli/exit_codes.h"
+#include "client/http_front.h"
+#include "client/stdio_front.h"
 
 namespace lineward {
 namespace {
@@ -109,7 +111,7 @@ int Gateway::start() {
     return code(cli::ExitCode::internal);
   }
   spawner_ = std::move(*spawner);
-  front_ = std::make_unique<client::HttpFront>(loop_, config_.listen, paths(config_), exchanges_);
+  front_ = make_front();
   exchanges_.use_sessions(front_->sessions());
   auto listening = front_->listen();
   if (!listening) {
@@ -131,6 +133,26 @@ int Gateway::start() {
   if (options_.exit_with_parent) watch_parent();
   greet();
   return code(cli::ExitCode::ok);
+}
+
+std::unique_ptr<client::Front> Gateway::make_front() {
+  if (config_.listen.address != "stdio")
+    return std::make_unique<client::HttpFront>(loop_, config_.listen, paths(config_), exchanges_);
+  std::string server;
+  for (const auto& one : config_.servers) {
+    if (!one.disabled && server.empty()) server = one.name;
+  }
+  return std::make_unique<client::StdioFront>(loop_, config_.listen, server, exchanges_,
+                                              [this](mcp::EndReason why) { client_left(why); });
+}
+
+// The only client there is, on stdio, has gone; its calls have ended.
+void Gateway::client_left(mcp::EndReason why) {
+  if (why == mcp::EndReason::client_too_slow) exit_code_ = code(cli::ExitCode::failure);
+  if (stopping_ > 0) return;
+  draining_ = true;
+  timer_.stop();
+  exchanges_.when_empty([this] { stop_upstreams(); });
 }
 
 std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& server) {
@@ -155,6 +177,10 @@ void Gateway::greet() {
   if (options_.quiet) return warm_up();
   fmt::print(stderr, "lineward {}  config: {}\n", options_.version, options_.source);
   bool unix_socket = front_->address().rfind("unix:", 0) == 0;
+  if (front_->address() == "stdio") {
+    fmt::print(stderr, "  MCP      stdio   {}\n", upstreams_.front()->name());
+    return warm_up();
+  }
   std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
   size_t served = upstreams_.size();
   for (const auto& upstream : upstreams_) {
@@ -200,7 +226,7 @@ int Gateway::run() {
 }
 
 void Gateway::on_signal(int signal) {
-  if (draining_) {
+  if (std::exchange(signalled_, true)) {
     // A second one: now. The spawner ends every process when our socket closes.
     log::write(log::Level::warn, "stop", {{"why", "second signal"}});
     return finish(128 + signal);
@@ -213,7 +239,7 @@ void Gateway::drain() {
   draining_ = true;
   log::write(log::Level::info, "drain",
              {{"calls", exchanges_.size()}, {"limit_ms", config_.shutdown.drain.count()}});
-  if (exchanges_.size() > 0) {
+  if (exchanges_.size() > 0 && !options_.quiet) {
     fmt::print(stderr, "draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", exchanges_.size(),
                config_.shutdown.drain.count());
   }
@@ -229,7 +255,7 @@ void Gateway::drain() {
     });
     exchanges_.when_empty([this] { stop_upstreams(); });
   };
-  if (config_.shutdown.delay.count() > 0) {
+  if (config_.shutdown.delay.count() > 0 && front_->address() != "stdio") {
     timer_.start(config_.shutdown.delay, begin);
   } else {
     begin();
@@ -237,6 +263,7 @@ void Gateway::drain() {
 }
 
 void Gateway::stop_upstreams() {
+  if (stopping_ > 0) return;
   stopping_ = upstreams_.size() + 1;
   auto one_less = [this] {
     if (--stopping_ == 0) finish(exit_code_);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/http_front.h"
+#include "client/front.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
 #include "net/child_process.h"
@@ -38,6 +38,8 @@ class Gateway {
 
  private:
   int start();
+  std::unique_ptr<client::Front> make_front();
+  void client_left(mcp::EndReason why);
   void greet();
   void warm_up();
   void upstream_ready(const config::Server& server, const upstream::Verdict& verdict);
@@ -51,6 +53,7 @@ class Gateway {
   RunOptions options_;
   int exit_code_ = 0;
   bool draining_ = false;
+  bool signalled_ = false;
   size_t stopping_ = 0;
   int spawner_socket_;
   net::Loop loop_;
@@ -60,7 +63,7 @@ class Gateway {
   std::vector<std::unique_ptr<core::Upstream>> upstreams_;
   std::vector<std::function<void()>> warm_ups_;  // one for each upstream
   exchange::ExchangeTable exchanges_;
-  std::unique_ptr<client::HttpFront> front_;
+  std::unique_ptr<client::Front> front_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   net::Timer timer_;
   net::Timer parent_timer_;

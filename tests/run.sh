@@ -93,7 +93,7 @@ conformance_suite() {
   say "conformance"
   local log
   log=$(mktemp)
-  LINEWARD=${1:-$PWD/$asan/lineward} tests/e2e/node.sh tests/e2e/conformance.mjs 2>&1 | tee "$log"
+  LINEWARD=${1:-$PWD/$asan/lineward} tests/e2e/node.sh tests/e2e/conformance.mjs ${2:-} 2>&1 | tee "$log"
   local cells
   cells=$(sed -nE 's/.*conformance total: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$log" | tail -1)
   rm -f "$log"
@@ -104,7 +104,7 @@ case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
   wire) build_asan; ctest_suite wire -L wire ;;
   e2e) build_asan; npm_peers; node_suite e2e tests/e2e/*/*.test.mjs ;;
-  conformance) npm_peers; conformance_suite "$PWD/build/lineward" ;;
+  conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)
     build_asan
     npm_peers

@@ -11,6 +11,7 @@
 
 #include "cli/flags.h"
 #include "cli/prepare.h"
+#include "cli/stdio_command.h"
 #include "config/names.h"
 #include "config/options.h"
 #include "config/options_text.h"
@@ -27,6 +28,7 @@ constexpr std::string_view kOverview =
     "\n"
     "Commands\n"
     "  run        the gateway in the foreground       lineward run --help\n"
+    "  stdio      the same as the stdio server of one client   lineward stdio --help\n"
     "  validate   check a configuration, start nothing  (also -t)\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  version    what this is\n";
@@ -39,6 +41,7 @@ constexpr const char* kRunFooter =
     "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward run --listen 127.0.0.1:9000 -e GITHUB_TOKEN -- npx -y @modelcontextprotocol/server-github\n"
     "  lineward run --listen unix:/run/lineward/mcp.sock --timeout 30s -- uvx mcp-server-git\n"
+    "  lineward run --url https://mcp.example.com/mcp -H 'Authorization: Bearer ${env:TOKEN}'\n"
     "  lineward run /etc/lineward/lineward.yaml\n"
     "  lineward run ~/.cursor/mcp.json --log-format json\n"
     "\n"
@@ -60,7 +63,7 @@ constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward
 constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
-const std::vector<std::string_view> kCommands = {"run", "validate", "help", "version", "options"};
+const std::vector<std::string_view> kCommands = {"run", "stdio", "validate", "help", "version", "options"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -72,6 +75,7 @@ class Usage : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string name = app->get_name();
     std::string rest = name == "run"        ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
+                       : name == "stdio"    ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
                        : name == "validate" ? "[OPTIONS] [FILE]"
                        : name == "help"     ? "[TOPIC]"
                                             : "[OPTIONS]";
@@ -94,12 +98,15 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   auto text = [run](const char* name, std::string& target, const char* help, const char* type) {
     return run->add_option(name, target, help)->type_name(type);
   };
-  text("-l,--listen", flags.listen, "127.0.0.1:8000, :8000 (every interface), [::1]:8000, unix:/path",
+  text("-l,--listen", flags.listen, "127.0.0.1:8000, :8000 (every interface), [::1]:8000, unix:/path, stdio",
        "ADDR");
   text("--path", flags.path, "The MCP path (/mcp)", "PATH");
   text("--timeout", flags.timeout, "No answer and no progress for this long (60s)", "DUR");
   text("--max-duration", flags.max_duration, "The hard end of a call (10m)", "DUR");
-  text("--name", flags.name, "The server's name; else derived from its command", "NAME");
+  text("--name", flags.name, "The server's name; else derived from its command or host", "NAME");
+  text("--url", flags.url, "A server that speaks HTTP: http://…, https://… or unix:/socket[:/path]", "URL");
+  add_headers(*run, flags);
+  text("--server", flags.server, "With --listen stdio: which server of FILE, where it has several", "NAME");
   run->add_option("-e,--env", flags.env, "K=V for the server; only K takes it from the environment")
       ->type_name("K[=V]")
       ->allow_extra_args(false);
@@ -202,11 +209,18 @@ ExitCode unknown_command(const std::string& word, std::ostream& err) {
 }
 
 // What CLI11 could not place: an option we do not have, or a word too many.
-ExitCode unknown_argument(const CLI::App& command, const std::string& word, std::ostream& err) {
+ExitCode unknown_argument(const CLI::App& command, const std::string& word, const Flags& flags,
+                          std::ostream& err) {
   std::string help = fmt::format("lineward {} --help", command.get_name());
+  if (!flags.headers.empty()) {
+    // -H Authorization: Bearer abc, without quotes: the word too many is the secret.
+    return bad_usage(err, "there is a word or an option too many; write -H 'Name: value', with the quotes",
+                     help);
+  }
   if (word.empty() || word[0] != '-') {
-    std::string advice =
-        command.get_name() == "run" ? "; a server's command goes behind --: lineward run -- npx …" : "";
+    std::string advice = command.get_name() == "run" || command.get_name() == "stdio"
+                             ? "; a server's command goes behind --: lineward run -- npx …"
+                             : "";
     return bad_usage(err, fmt::format("'{}' is one word too many{}", config::clip(word), advice), help);
   }
   std::vector<std::string> names;
@@ -254,10 +268,11 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
     around.out << text;
     return ExitCode::ok;
   }
-  return bad_usage(around.err,
-                   fmt::format("there is no help on '{}'; there is on run, validate, version, options, {}",
-                               config::clip(topic), fmt::join(config::help_topics(), ", ")),
-                   "");
+  return bad_usage(
+      around.err,
+      fmt::format("there is no help on '{}'; there is on run, stdio, validate, version, options, {}",
+                  config::clip(topic), fmt::join(config::help_topics(), ", ")),
+      "");
 }
 
 }  // namespace
@@ -279,6 +294,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   app.require_subcommand(0, 1);  // `help run` is a topic, `run version` a file: not two commands
   app.formatter(std::make_shared<Usage>());
   CLI::App* run = add_run(app, flags);
+  CLI::App* stdio = add_stdio(app, flags);
+  add_common(*stdio, flags);
   CLI::App* validate_command = add_validate(app, flags);
   CLI::App* version_command =
       add_small(app, "version", "Says what this is.", flags, "text or json", kVersionFooter);
@@ -303,12 +320,14 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   } catch (const CLI::ParseError& error) {
     return bad_usage(err, error.what(), fmt::format("lineward {} --help", first));
   }
-  if (!command->remaining().empty()) return unknown_argument(*command, command->remaining()[0], err);
-  if (words.has_server && command != run) {
-    return bad_usage(err, "only run takes a command behind --", fmt::format("lineward {} --help", first));
+  if (!command->remaining().empty()) return unknown_argument(*command, command->remaining()[0], flags, err);
+  if (words.has_server && command != run && command != stdio) {
+    return bad_usage(err, "only run and stdio take a command behind --",
+                     fmt::format("lineward {} --help", first));
   }
   flags.has_server = words.has_server;
   flags.server_words = std::move(words.server);
+  if (command == stdio) return prepare_stdio(std::move(flags), around);
   if (command == run) return prepare_run(std::move(flags), around);
   if (command == validate_command) return validate(flags, around);
   if (command == version_command) return print_version(flags, version, around);

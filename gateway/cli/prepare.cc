@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/server_flags.h"
 #include "cli/words.h"
 #include "config/load.h"
 #include "config/names.h"
@@ -19,7 +20,7 @@
 namespace lineward::cli {
 namespace {
 
-constexpr std::string_view kRunHelp = "lineward run --help";
+constexpr const char* kStdio = "stdio";
 
 std::string variable(const Surroundings& around, std::string_view name) {
   std::optional<std::string> value = around.env ? around.env(name) : std::nullopt;
@@ -90,10 +91,10 @@ std::string take_aliases(Flags& flags, const Surroundings& around) {
 // ---------------------------------------------------------------------------------------
 
 std::vector<config::Setting> settings_of(const Flags& flags) {
-  const std::string log_level = !flags.log_level.empty() ? flags.log_level
-                                : flags.verbose          ? "debug"
-                                : flags.quiet            ? "warn"
-                                                         : "";
+  const std::string log_level = !flags.log_level.empty()                ? flags.log_level
+                                : flags.verbose                         ? "debug"
+                                : flags.quiet && flags.listen != kStdio ? "warn"
+                                                                        : "";
   std::vector<config::Setting> settings = {
       {"listen.address", flags.listen, "--listen"},
       {"listen.path", flags.path, "--path"},
@@ -132,31 +133,6 @@ std::string fault_of(const config::Setting& setting) {
   }
   std::string hint = misfit.hint.empty() ? "" : fmt::format(" ({})", misfit.hint);
   return fmt::format("{}: {}{}", setting.origin, misfit.message, hint);
-}
-
-std::string server_from_flags(const Flags& flags, const Surroundings& around, config::Server& server) {
-  if (flags.server_words.empty() || flags.server_words[0].empty()) return "there is no command behind --";
-  server.command = flags.server_words[0];
-  server.args.assign(flags.server_words.begin() + 1, flags.server_words.end());
-  server.cwd = flags.cwd;
-  server.name = flags.name.empty() ? name_from_command(flags.server_words) : flags.name;
-  if (!config::is_server_name(server.name)) {
-    return fmt::format("--name {}: use 1 to 64 of A-Z a-z 0-9 _ -", config::clip(server.name));
-  }
-  for (const std::string& entry : flags.env) {
-    size_t equals = entry.find('=');
-    std::string name = entry.substr(0, equals);
-    if (name.empty()) return "-e: write NAME=value, or NAME to take it from the environment";
-    std::optional<std::string> value;
-    if (equals != std::string::npos) {
-      value = entry.substr(equals + 1);
-    } else if (around.env) {
-      value = around.env(name);
-    }
-    if (!value) return fmt::format("-e {}: the variable is not set here", config::clip(name));
-    server.env.emplace_back(std::move(name), std::move(*value));
-  }
-  return {};
 }
 
 // --- the configuration file
@@ -219,33 +195,57 @@ bool wants_colour(const Flags& flags, const Surroundings& around) {
   return &around.err == &std::cerr && isatty(STDERR_FILENO) == 1;
 }
 
+std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around) {
+  flags.listen = kStdio;
+  flags.help = "lineward stdio --help";
+  if (names_url(flags.file)) {
+    if (flags.has_server)
+      return bad_usage(around.err, "a URL and a command behind -- are two servers: give one of them",
+                       flags.help);
+    flags.url = std::exchange(flags.file, {});
+  }
+  return prepare_run(std::move(flags), around);
+}
+
 std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around) {
-  const std::string help(kRunHelp);
+  const std::string help(flags.help);
   std::string fault = take_aliases(flags, around);
   if (!fault.empty()) return bad_usage(around.err, fault, help);
   if (!flags.file.empty() && !flags.config.empty()) {
     return bad_usage(around.err, "the configuration is named twice", help);
   }
+  const bool stdio = flags.listen == kStdio;
+  if (stdio) {
+    if (flags.file == "-" || flags.config == "-")
+      return bad_usage(around.err, "stdin belongs to the client here; name a file", help);
+    // The process of a client: it has no ports, and its stderr is for what went wrong.
+    if (flags.ops.empty()) flags.ops = "off";
+    if (flags.admin.empty()) flags.admin = "off";
+    if (!flags.verbose) flags.quiet = true;
+  } else if (!flags.server.empty()) {
+    return bad_usage(around.err, "--server belongs to --listen stdio", help);
+  }
   config::LoadOptions load;
   load.env = around.env;
+  if (stdio) load.log_level = config::LogLevel::warn;
   load.settings = settings_of(flags);
   for (const config::Setting& setting : load.settings) {
     fault = fault_of(setting);
     if (!fault.empty()) return bad_usage(around.err, fault, help);
   }
-  if (flags.has_server) {
+  const bool has_server = flags.has_server || !flags.url.empty();
+  fault = misplaced_server_flag(flags);
+  if (fault.empty() && has_server) {
     load.servers.emplace_back();
-    fault = server_from_flags(flags, around, load.servers.back());
-    if (!fault.empty()) return bad_usage(around.err, fault, help);
-  } else if (!flags.name.empty() || !flags.cwd.empty() || !flags.env.empty()) {
-    return bad_usage(around.err, "--name, --cwd and -e belong to a command behind --", help);
+    fault = server_from_flags(flags, around.env, load.servers.back());
   }
+  if (!fault.empty()) return bad_usage(around.err, fault, help);
 
   Invocation invocation;
   invocation.command = Invocation::Command::run;
   bool named = !flags.file.empty() || !flags.config.empty();
-  if (named || !flags.has_server) invocation.config_file = find_config(flags, around);
-  if (invocation.config_file.empty() && !flags.has_server)
+  if (named || !has_server) invocation.config_file = find_config(flags, around);
+  if (invocation.config_file.empty() && !has_server)
     return bad_usage(around.err, nothing_found(around), help);
 
   config::LoadResult result = invocation.config_file.empty()
@@ -257,6 +257,10 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   }
   print_findings(result, flags, around);
   invocation.config = std::move(result.config);
+  if (invocation.config.listen.address == kStdio) {
+    fault = choose_server(flags.server, invocation.config.servers);
+    if (!fault.empty()) return bad_usage(around.err, fault, help);
+  }
   invocation.exit_with_upstream = flags.exit_with_upstream;
   invocation.exit_with_parent = flags.exit_with_parent;
   invocation.colour = wants_colour(flags, around);

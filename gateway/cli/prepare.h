@@ -18,6 +18,8 @@ struct Surroundings {
 };
 
 std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around);
+// `stdio URL`, `stdio FILE`, `stdio -- COMMAND`: run --listen stdio.
+std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around);
 ExitCode validate(const Flags& flags, const Surroundings& around);
 
 // One error of the command line with the way to its help; always ExitCode::usage.

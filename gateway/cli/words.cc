@@ -61,6 +61,18 @@ void drop_prefix(std::string_view& name, std::string_view prefix) {
     name.remove_prefix(prefix.size());
 }
 
+std::string clean_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  std::string clean;
+  for (char c : name.substr(0, kLongest)) {
+    bool fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    clean += fine ? c : '-';
+  }
+  size_t first = clean.find_first_not_of('-');
+  return first == std::string::npos ? "server" : clean.substr(first, clean.find_last_not_of('-') - first + 1);
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> split_words(std::string_view text) {
@@ -100,7 +112,6 @@ Result<std::vector<std::string>> split_words(std::string_view text) {
 }
 
 std::string name_from_command(const std::vector<std::string>& words) {
-  constexpr size_t kLongest = 64;
   if (words.empty() || words[0].empty()) return "server";
   std::string_view name = base_name(telling_word(words));
   size_t version = name.find_first_of("@:=<>[", 1);
@@ -111,14 +122,20 @@ std::string name_from_command(const std::vector<std::string>& words) {
     drop_prefix(name, prefix);
   for (std::string_view suffix : {"-mcp-server", "_mcp_server", "-mcp", "_mcp"})
     drop_suffix(name, suffix);
-  std::string clean;
-  for (char c : name.substr(0, kLongest)) {
-    bool fine =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    clean += fine ? c : '-';
-  }
-  size_t first = clean.find_first_not_of('-');
-  return first == std::string::npos ? "server" : clean.substr(first, clean.find_last_not_of('-') - first + 1);
+  return clean_name(name);
+}
+
+std::string name_from_url(std::string_view url) {
+  size_t scheme = url.find("://");
+  if (url.substr(0, 5) == "unix:" || scheme == std::string_view::npos) return "server";
+  std::string_view host = url.substr(scheme + 3);
+  host = host.substr(0, host.find_first_of("/?"));
+  if (!host.empty() && host.front() == '[') return "server";
+  host = host.substr(0, host.find(':'));
+  if (host == "localhost" || host.find_first_not_of("0123456789.") == std::string_view::npos) return "server";
+  for (std::string_view empty_word : {"www.", "mcp.", "api."})
+    drop_prefix(host, empty_word);
+  return clean_name(host.substr(0, host.find('.')));
 }
 
 }  // namespace lineward::cli

@@ -177,30 +177,22 @@ std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderLi
   return std::nullopt;
 }
 
-std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
-                                            const std::vector<std::string>& supported) {
-  auto version = single(headers, "MCP-Protocol-Version");
-  if (!version) return version.error();
-  if (message.has(Field::meta_protocol_version)) {
-    if (!message.is_string(Field::meta_protocol_version) ||
-        message.text(Field::meta_protocol_version) != *version) {
-      return mismatch("MCP-Protocol-Version differs from the version in _meta");
-    }
-  }
-  const mcp::Revision* revision = mcp::find_revision(*version);
+namespace {
+
+std::optional<Refusal> check_revision(const mcp::Message& message, std::string_view version,
+                                      const std::vector<std::string>& supported) {
+  const mcp::Revision* revision = mcp::find_revision(version);
   if (revision == nullptr || revision->era != mcp::Era::modern) {
     Refusal refusal{400, mcp::kUnsupportedVersion, "Unsupported protocol version", {}, {}};
-    refusal.body = mcp::unsupported_version(message.raw(Field::id), *version, supported);
+    refusal.body = mcp::unsupported_version(message.raw(Field::id), version, supported);
     return refusal;
   }
-  auto method = single(headers, "Mcp-Method");
-  if (!method) return method.error();
-  if (*method != message.method())
-    return mismatch("the Mcp-Method header differs from the method in the body");
+  return std::nullopt;
+}
+
+// Fields that every request needs, and methods that were removed.
+std::optional<Refusal> check_meta_and_method(const mcp::Message& message, std::string_view version) {
   const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
-  if (row != nullptr && row->mcp_name != Field::count_) {
-    if (auto refusal = check_name(message, headers, row->mcp_name)) return refusal;
-  }
   if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
     return Refusal{400,
                    mcp::kInvalidParams,
@@ -213,11 +205,49 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
   if (row != nullptr && !row->modern) {
     return Refusal{404,
                    mcp::kMethodNotFound,
-                   fmt::format("Method not found: {} is not part of {}", message.method(), *version),
+                   fmt::format("Method not found: {} is not part of {}", message.method(), version),
                    {},
                    {}};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
+                                            const std::vector<std::string>& supported) {
+  auto version = single(headers, "MCP-Protocol-Version");
+  if (!version) return version.error();
+  if (message.has(Field::meta_protocol_version)) {
+    if (!message.is_string(Field::meta_protocol_version) ||
+        message.text(Field::meta_protocol_version) != *version) {
+      return mismatch("MCP-Protocol-Version differs from the version in _meta");
+    }
+  }
+  if (auto refusal = check_revision(message, *version, supported)) return refusal;
+  auto method = single(headers, "Mcp-Method");
+  if (!method) return method.error();
+  if (*method != message.method())
+    return mismatch("the Mcp-Method header differs from the method in the body");
+  const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
+  if (row != nullptr && row->mcp_name != Field::count_) {
+    if (auto refusal = check_name(message, headers, row->mcp_name)) return refusal;
+  }
+  return check_meta_and_method(message, *version);
+}
+
+std::optional<Refusal> check_modern_body(const mcp::Message& message,
+                                         const std::vector<std::string>& supported) {
+  if (!message.is_string(Field::meta_protocol_version)) {
+    return Refusal{400,
+                   mcp::kInvalidParams,
+                   "params._meta: io.modelcontextprotocol/protocolVersion is a string",
+                   {},
+                   {}};
+  }
+  std::string version = message.text(Field::meta_protocol_version);
+  if (auto refusal = check_revision(message, version, supported)) return refusal;
+  return check_meta_and_method(message, version);
 }
 
 std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated) {

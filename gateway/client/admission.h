@@ -47,6 +47,10 @@ std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderLi
 std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
                                             const std::vector<std::string>& supported);
 
+// The same where there are no headers: on stdio the body says everything.
+std::optional<Refusal> check_modern_body(const mcp::Message& message,
+                                         const std::vector<std::string>& supported);
+
 // The version header of a request in a legacy session. What the session negotiated is always fine.
 std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated);
 

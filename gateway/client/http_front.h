@@ -11,6 +11,7 @@
 
 #include "client/admission.h"
 #include "client/client_connection.h"
+#include "client/front.h"
 #include "client/session.h"
 #include "core/exchange_door.h"
 #include "net/listener.h"
@@ -25,21 +26,20 @@ struct PathTable {
   std::string hint;
 };
 
-class HttpFront final : public RequestHandler {
+class HttpFront final : public Front, public RequestHandler {
  public:
   HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door);
-  ~HttpFront();
+  ~HttpFront() override;
 
-  Status<net::ListenFailure> listen();
-  const std::string& address() const { return listener_->address(); }
-  SessionTable& sessions() { return sessions_; }
+  Status<net::ListenFailure> listen() override;
+  std::string address() const override { return listener_->address(); }
+  SessionTable& sessions() override { return sessions_; }
 
   // No new connections; idle ones are closed, the others after their answer.
-  void drain();
-  size_t connections() const { return connections_.size(); }
-  // Bytes of answers that clients have not taken yet.
-  size_t backlog() const;
-  void close_all();
+  void drain() override;
+  size_t connections() const override { return connections_.size(); }
+  size_t backlog() const override;
+  void close_all() override;
 
  private:
   void on_request(ClientConnection& connection, std::string body) override;

@@ -95,6 +95,7 @@ SessionStream* Session::resumable(std::string_view event_id, uint64_t& after) {
 }
 
 bool Session::has_stream() const {
+  if (pipe_) return true;
   for (uint32_t number : get_streams_) {
     auto found = streams_.find(number);
     if (found != streams_.end() && found->second->attached()) return true;
@@ -118,6 +119,10 @@ void Session::end_get_streams() {
 }
 
 bool Session::to_stream(const std::string& message) {
+  if (pipe_) {
+    pipe_(message);
+    return true;
+  }
   for (auto number = get_streams_.rbegin(); number != get_streams_.rend(); ++number) {
     SessionStream* stream = find_stream(*number);
     if (stream == nullptr || !stream->attached()) continue;

@@ -35,8 +35,10 @@ class Session {
   bool one_stream = false;  // HTTP+SSE: answers go out on its GET stream too
   std::chrono::milliseconds last_used{0};
 
-  bool has_stream() const;  // a GET stream with a connection
+  bool has_stream() const;  // a GET stream with a connection, or a pipe
   bool idle() const { return exchanges == 0 && !has_stream(); }
+  // On stdio everything goes to the one client there is.
+  void use_pipe(std::function<void(const std::string&)> pipe) { pipe_ = std::move(pipe); }
   // The stream of a POST; `gone` as in SessionStream.
   SessionStream& open_post_stream(SessionStream::Gone gone);
   // A GET stream; what waited goes out on it. `make` builds the transport for the stream it is given.
@@ -63,6 +65,7 @@ class Session {
 
   net::Loop& loop_;
   const config::Listen& limits_;
+  std::function<void(const std::string&)> pipe_;
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
   std::vector<uint32_t> get_streams_;
   uint32_t next_stream_ = 1;

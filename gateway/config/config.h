@@ -70,13 +70,16 @@ struct ClientCredentials {
 };
 
 enum class Era : uint8_t { automatic, legacy, modern };
+// How a server is reached. automatic: a command means stdio; a url Streamable HTTP, then HTTP+SSE
+// (2024-11-05).
+enum class ServerType : uint8_t { automatic, stdio, http, sse };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
 enum class CancelMode : uint8_t { send, never, kill };
-enum class Transport : uint8_t { automatic, sse };  // over HTTP; sse: HTTP+SSE of 2024-11-05
 enum class StdoutMode : uint8_t { tolerant, strict };
 
 struct Server {
   std::string name;
+  ServerType type = ServerType::automatic;
   std::string command;
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;  // added last; values may be secrets: never log them
@@ -97,7 +100,6 @@ struct Server {
   StdoutMode stdout_mode = StdoutMode::tolerant;
   // A server over Streamable HTTP instead of a command: http://…, https://… or unix:/socket[:/path].
   std::string url;
-  Transport transport = Transport::automatic;
   std::vector<std::pair<std::string, std::string>>
       headers;                               // on every request; values may be secrets: never log them
   std::vector<std::string> forward_headers;  // names of client headers that are passed on

@@ -119,6 +119,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   LoadResult result;
   result.name = std::move(name);
   result.text = std::move(text);
+  result.config.log.level = options.log_level;
   Document document = parse_document(result.text, syntax_of(result.name, result.text));
   result.diagnostics = std::move(document.diagnostics);
   Server defaults;

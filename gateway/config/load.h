@@ -23,7 +23,8 @@ struct LoadOptions {
   EnvLookup env;  // may be empty: nothing is set
   std::vector<Setting> settings;
   std::vector<Server> servers;  // from the command line, behind those of the file; they take `defaults:` too
-  std::string directory = ".";  // load_text only: what relative paths start from
+  LogLevel log_level = LogLevel::info;  // where nobody says which
+  std::string directory = ".";          // load_text only: what relative paths start from
   bool read_files = true;
 };
 

@@ -135,7 +135,8 @@ const Synonym* find_synonym(std::string_view name, bool per_server) {
 }
 
 std::string_view address_fault(std::string_view address) {
-  constexpr std::string_view kShape = "write host:port, :port, [::1]:port or unix:/path";
+  constexpr std::string_view kShape = "write host:port, :port, [::1]:port, unix:/path or stdio";
+  if (address == "stdio") return {};  // one client, on this process's stdin and stdout
   if (address.substr(0, 5) == "unix:") {
     std::string_view path = address.substr(5);
     if (path.empty() || path[0] != '/')

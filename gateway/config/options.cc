@@ -126,6 +126,8 @@ void gateway_rows(std::vector<Option>& rows) {
 
 void server_rows(std::vector<Option>& rows) {
   using S = Server;
+  rows.push_back(choice<&S::type>("mcpServers.*.type", "auto|stdio|http|sse", "auto",
+                                  "auto: a command is stdio; a url is http (Streamable HTTP), then sse."));
   rows.push_back(row<&S::command>("mcpServers.*.command", Kind::text, "", {},
                                   "The program, started without a shell: signals reach the real process.",
                                   check_command));
@@ -142,9 +144,9 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));
-  rows.push_back(
-      row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
-                       "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced."));
+  rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
+                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced.",
+                                  headers_fault));
   rows.push_back(row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
                                           "HTTP: names of client headers that are passed on to it."));
   rows.push_back(row<&S::ca_file>("mcpServers.*.caFile", Kind::text, "", {},

@@ -69,6 +69,10 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text);
 // Empty when the value is in range and passes the option's own check.
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text);
 
+// Why a map of headers cannot be sent, or empty. Says no name and no value: a value may stand in a name's
+// place.
+std::string_view headers_fault(const Value& headers);
+
 std::string_view kind_name(Kind kind);
 std::string clip(std::string_view text);  // for messages: short, printable
 

@@ -121,6 +121,23 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text) {
   return value;
 }
 
+std::string_view headers_fault(const Value& headers) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  for (const auto& [name, value] : headers.map) {
+    for (char c : name) {
+      bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      if (!word && kMarks.find(c) == std::string_view::npos)
+        return "a header's name is made of letters, digits and -";
+    }
+    if (name.empty()) return "a header has no name";
+    for (char c : value) {
+      if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F)
+        return "a header's value holds a line break or another control character";
+    }
+  }
+  return {};
+}
+
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text) {
   bool ranged = option.least != 0 || option.most != 0;
   uint64_t size =

@@ -27,7 +27,6 @@ class TreeReader {
     const Member* url = nullptr;
     const Member* type = nullptr;
     const Member* headers = nullptr;
-    bool sse = false;
   };
 
   void read_top(const Member& member);
@@ -38,7 +37,7 @@ class TreeReader {
   bool read_client_word(const Member& member, Server& server, HttpSigns& http);
   bool read_overrides_word(const Member& member, Server& server);
   void read_overrides(const Member& member, std::vector<TimeoutOverride>& out);
-  void read_type(const Member& member, HttpSigns& http);
+  void read_type(const Member& member, Server& server, HttpSigns& http);
   void read_enabled(const Member& member, Server& server);
   void finish_server(const Member& member, Server& server, const HttpSigns& http);
   void check_credentials(const Node& server_node, const Server& server);

@@ -90,7 +90,7 @@ bool TreeReader::read_client_word(const Member& member, Server& server, HttpSign
     http.headers = &member;
     set_option(*find_option("mcpServers.*.headers"), member.value, server);
   } else if (is_one_of(kTypes, member.key)) {
-    read_type(member, http);
+    read_type(member, server, http);
   } else if (member.key == "enabled") {
     read_enabled(member, server);
   } else if (member.key == "timeout") {
@@ -113,17 +113,24 @@ bool TreeReader::read_client_word(const Member& member, Server& server, HttpSign
   return true;
 }
 
-void TreeReader::read_type(const Member& member, HttpSigns& http) {
-  static constexpr std::array<std::string_view, 5> kHttp = {"http", "sse", "streamable-http",
-                                                            "streamableHttp", "streamable_http"};
+void TreeReader::read_type(const Member& member, Server& server, HttpSigns& http) {
+  static constexpr std::array<std::string_view, 4> kHttp = {"http", "streamable-http", "streamableHttp",
+                                                            "streamable_http"};
   if (member.value.kind != NodeKind::scalar) {
-    add("wrong-type", fmt::format("'{}' takes one word: stdio", member.key), member.value);
+    add("wrong-type", fmt::format("'{}' takes one word: stdio, http or sse", member.key), member.value);
   } else if (is_one_of(kHttp, member.value.text)) {
     http.type = &member;
-    http.sse = member.value.text == "sse";
-  } else if (member.value.text != "stdio") {
+    server.type = ServerType::http;
+  } else if (member.value.text == "sse") {
+    http.type = &member;
+    server.type = ServerType::sse;
+  } else if (member.value.text == "stdio") {
+    server.type = ServerType::stdio;
+  } else if (member.value.text == "auto") {
+    server.type = ServerType::automatic;
+  } else {
     add("unknown-choice", fmt::format("'{}' is not a type of server", clip(member.value.text)), member.value)
-        .hint = "write stdio or http, or remove it";
+        .hint = "write stdio, http or sse, or remove it";
   }
 }
 
@@ -142,7 +149,7 @@ void TreeReader::finish_server(const Member& member, Server& server, const HttpS
   }
   if (server.disabled) {
     // Never started: may be anything.
-  } else if (http.sse && server.protocol_era == Era::modern) {
+  } else if (server.type == ServerType::sse && server.protocol_era == Era::modern) {
     add("two-eras",
         fmt::format("server '{}' speaks HTTP+SSE, which the modern era does not have", clip(member.key)),
         *http.type)
@@ -153,11 +160,13 @@ void TreeReader::finish_server(const Member& member, Server& server, const HttpS
   } else if (http.type != nullptr && http.url == nullptr) {
     add("missing-option", fmt::format("server '{}' has no url", clip(member.key)), *http.type).hint =
         "add url: http://…";
+  } else if (server.type == ServerType::stdio && command == nullptr) {
+    add("missing-option", fmt::format("server '{}' has no command", clip(member.key)), member).hint =
+        http.url != nullptr ? "write type: http, or remove it" : "add command: and args:";
   } else if (http.url == nullptr && command == nullptr) {
     add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member)
         .hint = "add command: and args:, or url:";
   }
-  if (http.sse) server.transport = Transport::sse;
   check_command(node, server);
   check_credentials(node, server);
   check_timeouts(node, server);

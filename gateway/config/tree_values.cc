@@ -119,7 +119,10 @@ bool TreeReader::read_map(const Option& option, const Node& node, Value& value) 
       good = false;
     }
   }
-  return good;
+  if (!good) return false;
+  Result<Done, Misfit> checked = check_value(option, value, "");
+  if (!checked) add(checked.error().code, checked.error().message, node).hint = checked.error().hint;
+  return checked.has_value();
 }
 
 }  // namespace lineward::config

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/slot_map.h"
@@ -31,6 +32,7 @@ struct Arrival {
   std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
+  bool on_stdio = false;  // the client is at the other end of a pipe: it may speak 2024-11-05
 };
 
 class ExchangeDoor {
@@ -38,6 +40,8 @@ class ExchangeDoor {
   virtual ExchangeId start(Arrival arrival, std::unique_ptr<ReplyStream> reply) = 0;
   // The stream or connection of an exchange is gone.
   virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
+  // The client cancels a request by a message; `why` is its reason or empty.
+  virtual void cancelled(ExchangeId id, std::string_view why) = 0;
   // A notification from a client (its session, or a modern POST).
   virtual void notified(Arrival arrival) = 0;
   // A client's answer to a server's request, in a legacy session.

@@ -76,6 +76,7 @@ struct CallRequest {
   mcp::Method method = mcp::Method::other;
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
+  bool client_on_stdio = false;
   // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
   // names).
   std::vector<std::pair<std::string, std::string>> headers;

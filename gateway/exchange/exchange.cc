@@ -92,6 +92,7 @@ void Exchange::advance() {
         request.method = arrival_.method;
         request.client_era = arrival_.era;
         request.scope = {arrival_.session, arrival_.principal};
+        request.client_on_stdio = arrival_.on_stdio;
         request.tag = (static_cast<uint64_t>(id_.generation) << 32) | id_.index;
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize) home_.session_opening(*this);

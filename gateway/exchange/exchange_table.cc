@@ -83,6 +83,12 @@ void ExchangeTable::client_gone(core::ExchangeId id, EndReason why) {
   if (Exchange* exchange = exchanges_.find(id)) exchange->client_gone(why);
 }
 
+void ExchangeTable::cancelled(core::ExchangeId id, std::string_view why) {
+  Exchange* exchange = exchanges_.find(id);
+  if (exchange == nullptr) return;
+  exchange->tell(EndReason::cancelled_client, why.empty() ? "cancelled by the client" : why);
+}
+
 std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) {
   std::vector<Exchange*> out;
   auto ids = by_session_.find(session_id);
@@ -117,8 +123,7 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
     auto calls = of_session(arrival.session);
     for (auto exchange = calls.rbegin(); exchange != calls.rend(); ++exchange) {
       if (mcp::canonical_id((*exchange)->raw_id()) != wanted) continue;
-      return (*exchange)->tell(EndReason::cancelled_client,
-                               reason.empty() ? "cancelled by the client" : reason);
+      return cancelled((*exchange)->id(), reason);
     }
   }
   log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});

@@ -56,9 +56,9 @@ std::string envelope(const LegacyClient& client) {
       kNewestModern, client.info, client.capabilities, json::quote(client.log_level));
 }
 
-std::string negotiated(const std::string& wanted) {
+std::string negotiated(const std::string& wanted, bool on_stdio) {
   const Revision* revision = find_revision(wanted);
-  bool ours = revision != nullptr && revision->era == Era::legacy && revision->streamable_http;
+  bool ours = revision != nullptr && revision->era == Era::legacy && (revision->streamable_http || on_stdio);
   return ours ? wanted : std::string(kNewestLegacy);
 }
 
@@ -129,9 +129,9 @@ std::optional<ModernServer> read_discover_result(const Message& answer) {
   return server;
 }
 
-LegacyClient read_initialize_params(const Message& initialize) {
+LegacyClient read_initialize_params(const Message& initialize, bool on_stdio) {
   LegacyClient client;
-  client.revision = negotiated(initialize.text(Field::params_protocol_version));
+  client.revision = negotiated(initialize.text(Field::params_protocol_version), on_stdio);
   client.info = initialize.is_object(Field::params_client_info)
                     ? std::string(initialize.raw(Field::params_client_info))
                     : R"({"name":"unknown","version":"0"})";

@@ -35,7 +35,7 @@ struct LegacyClient {
   std::string capabilities;  // raw JSON, without `tasks`
   std::string log_level = "info";
 };
-LegacyClient read_initialize_params(const Message& initialize);
+LegacyClient read_initialize_params(const Message& initialize, bool on_stdio = false);
 
 // The answer to `initialize`, under id 0.
 std::string initialize_answer(const ModernServer& server, const LegacyClient& client);

@@ -46,6 +46,13 @@ std::string listen_result(std::string_view client_raw_id) {
                      client_raw_id);
 }
 
+std::string listen_cancelled(std::string_view client_raw_id) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{0},)"
+                     R"("reason":"the subscription has ended","_meta":)"
+                     R"({{"io.modelcontextprotocol/subscriptionId":{0}}}}}}})",
+                     client_raw_id);
+}
+
 std::vector<std::string> changes_after_loss(const Message& acknowledgement, std::string_view client_raw_id) {
   std::vector<std::string> out;
   auto change = [&](std::string_view method, std::string_view members) {

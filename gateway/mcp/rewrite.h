@@ -29,6 +29,8 @@ std::string subscription_for_client(const Message& message, std::string_view cli
 
 // The graceful end of a listen (2026-07-28 subscriptions, "Graceful Closure").
 std::string listen_result(std::string_view client_raw_id);
+// What follows it on stdio: the server has torn the subscription down (2026-07-28 cancellation).
+std::string listen_cancelled(std::string_view client_raw_id);
 
 // What a client that listens is told when its server was away: one change for each type the new
 // acknowledgement grants.

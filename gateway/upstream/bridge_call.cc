@@ -89,6 +89,7 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   request.method = method;
   request.client_era = era;
   request.scope = std::move(scope);
+  request.client_on_stdio = request_.client_on_stdio;
   request.headers = request_.headers;
   request.tag = request_.tag;
   auto call = session_.inner().start(std::move(request), *this);

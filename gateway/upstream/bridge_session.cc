@@ -72,7 +72,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
   auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
   std::optional<core::Failure> failure;
   if (handshake) {
-    client_ = mcp::read_initialize_params(call->request().message);
+    client_ = mcp::read_initialize_params(call->request().message, call->request().client_on_stdio);
     failure = trial_ ? call->start_trial() : call->start_discover();
   } else if (!handled_here(*call)) {
     failure = call->start_translated();

@@ -58,7 +58,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options);
   if (oauth_) pool_->use(*oauth_);
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
-  sse_ = server.transport == config::Transport::sse;
+  sse_ = server.type == config::ServerType::sse;
   if (server.protocol_era != config::Era::automatic || sse_) {
     verdict_.known = true;
     verdict_.era = server.protocol_era == config::Era::modern && !sse_ ? mcp::Era::modern : mcp::Era::legacy;
@@ -348,7 +348,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
       session.want_level(call.request.message);
       request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {
-      request = session.request(mcp::request_for_upstream(call.request.message, call.id));
+      request = session.request(legacy_request(session, call));
     }
   }
   call.messages =

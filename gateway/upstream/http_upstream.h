@@ -131,6 +131,9 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   void open_session(Group& group);
   // HTTP+SSE (http_upstream_sse.cc).
   bool may_speak_sse(const HttpCall& call, const Group* group, int status) const;
+  // A legacy client's request as this server is to get it, and its answer as the client is to.
+  static std::string legacy_request(const HttpSession& session, const HttpCall& call);
+  static mcp::Message legacy_answer(const HttpSession& session, const HttpCall& call, mcp::Message answer);
   void try_sse(HttpCall& call, Group& group, const MessagesEnd& end);
   void sse_refused(Group& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, Group& group);

@@ -115,6 +115,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message answer) {
       if (answer.kind() == mcp::MessageKind::result) {
         if (group->session->over_sse()) group->replay_params = call.request.message.raw(Field::params);
         group->session->initialized(answer);
+        answer = legacy_answer(*group->session, call, std::move(answer));
       } else {
         retire(loop_, std::move(group->session));  // the client may try again
       }

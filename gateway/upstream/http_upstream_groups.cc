@@ -90,7 +90,7 @@ void HttpUpstream::open_session(Group& group) {
   if (call != nullptr) group.session->remember(forwarded_headers(server_, call->request.headers));
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
-    bool automatic = server_.transport == config::Transport::automatic;
+    bool automatic = server_.type == config::ServerType::automatic;
     group.session->initialize(group.own_handshake ? group.initialize_params : group.replay_params, automatic);
   } else if (sse_) {
     group.session->connect();
@@ -112,7 +112,7 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   if (group == nullptr || group->session.get() != &session) return;
   retire(loop_, std::move(group->session));
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
-  if (server_.protocol_era == config::Era::automatic && server_.transport == config::Transport::automatic) {
+  if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic) {
     verdict_.known = false;
     sse_ = false;
   }

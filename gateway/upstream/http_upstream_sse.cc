@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "mcp/rewrite.h"
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
@@ -22,13 +23,27 @@ constexpr uint32_t kMostLosses = 6;
 // Subscriptions of a session that the next one is told.
 constexpr size_t kMostRemembered = 1000;
 
+constexpr std::string_view kFirstRevision = "2024-11-05";
+constexpr std::string_view kSuccessor = "2025-03-26";
+
+bool asks_for_first_revision(const HttpCall& call) {
+  return call.request.client_on_stdio && call.request.method == Method::initialize &&
+         call.request.message.text(Field::params_protocol_version) == kFirstRevision;
+}
+
+std::string with_revision(const mcp::Message& message, Field field, std::string_view revision) {
+  json::Splice splice = message.splice();
+  splice.replace(message.at(field), json::quote(revision));
+  return splice.apply();
+}
+
 }  // namespace
 
 // BEHAVIOUR 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
 bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int status) const {
   bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
   return !modern && (status == 400 || status == 404 || status == 405) &&
-         call.request.method == Method::initialize && server_.transport == config::Transport::automatic &&
+         call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
          group != nullptr && !group->own_handshake && group->session && !group->session->over_sse();
 }
 
@@ -107,6 +122,25 @@ void HttpUpstream::replay(Group& group, HttpSession& session) {
   if (!group.level_params.empty()) session.send_own("logging/setLevel", group.level_params, nullptr);
   for (const auto& [uri, params] : group.subscriptions)
     session.send_own("resources/subscribe", params, nullptr);
+}
+
+// 2024-11-05 ends with HTTP+SSE. Over Streamable HTTP a client of it, which can only be on stdio, is served
+// in its successor, which takes nothing away.
+std::string HttpUpstream::legacy_request(const HttpSession& session, const HttpCall& call) {
+  const mcp::Message& message = call.request.message;
+  if (!session.over_sse() && asks_for_first_revision(call)) {
+    auto newer = mcp::Message::parse(with_revision(message, Field::params_protocol_version, kSuccessor));
+    if (newer) return mcp::request_for_upstream(*newer, call.id);
+  }
+  return mcp::request_for_upstream(message, call.id);
+}
+
+mcp::Message HttpUpstream::legacy_answer(const HttpSession& session, const HttpCall& call,
+                                         mcp::Message answer) {
+  bool successor = answer.text(Field::result_protocol_version) == kSuccessor;
+  if (session.over_sse() || !asks_for_first_revision(call) || !successor) return answer;
+  auto older = mcp::Message::parse(with_revision(answer, Field::result_protocol_version, kFirstRevision));
+  return older ? std::move(*older) : std::move(answer);
 }
 
 }  // namespace lineward::upstream

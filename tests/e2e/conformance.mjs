@@ -1,6 +1,6 @@
 // Runs the official suite against Lineward, or with --direct against the fixtures alone, and prints one table.
 //
-//   ./node.sh conformance.mjs [--direct] [--all] [--cell NAME]… [--limit SECONDS] [--list]
+//   ./node.sh conformance.mjs [--direct | --beside] [--all] [--cell NAME]… [--limit SECONDS] [--list]
 //
 // Exits with 1 when a required scenario of a chosen cell is lost, or the target ends badly.
 import { spawn } from 'node:child_process';
@@ -8,22 +8,31 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writ
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startGateway, startGatewayTo, startListener } from './lib/gateway.mjs';
+import { startGateway, startGatewayToUrl, startListener } from './lib/gateway.mjs';
 import { conformanceRequirements, conformanceSuite, legacyFixture, modernFixture } from './lib/servers.mjs';
 
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
 const AT_ONCE = 2;
 
-// A cell is what the client speaks, in front of the fixture that speaks what the server does.
+// A cell is what the client speaks, in front of the fixture that speaks what the server does, over stdio or HTTP.
 const CELLS = {
   legacy: { revision: '2025-11-25', server: legacyFixture, sameEra: true },
   modern: { revision: '2026-07-28', server: modernFixture, sameEra: true },
+  'legacy-http': { revision: '2025-11-25', server: legacyFixture, sameEra: true, http: true },
+  'modern-http': { revision: '2026-07-28', server: modernFixture, sameEra: true, http: true },
   'modern-on-legacy': {
     revision: '2026-07-28',
     server: legacyFixture,
     byDefault: true,
     // One scenario gives a call 600 ms, in which Lineward would first have to start a process for callers that
     // declare this: on a busy machine Node alone takes longer.
+    warmUp: { elicitation: {} },
+  },
+  'modern-on-legacy-http': {
+    revision: '2026-07-28',
+    server: legacyFixture,
+    byDefault: true,
+    http: true,
     warmUp: { elicitation: {} },
   },
   'legacy-on-modern': { revision: '2025-11-25', server: modernFixture, byDefault: true },
@@ -34,6 +43,7 @@ const { values: options } = parseArgs({
   options: {
     direct: { type: 'boolean', default: false },
     all: { type: 'boolean', default: false },
+    beside: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     cell: { type: 'string', multiple: true, default: [] },
     limit: { type: 'string', default: '240' },
@@ -120,9 +130,9 @@ function judge(required, checks) {
   return { lost, warnings, optional: rest.length, optionalPassed: restPassed.length };
 }
 
-async function runCell(name) {
+async function runCell(name, direct) {
   const { revision, server, http, notBuilt = [] } = CELLS[name];
-  const folder = join(RESULTS, options.direct ? `${name}-direct` : name);
+  const folder = join(RESULTS, direct ? `${name}-direct` : name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const all = requiredScenarios(revision);
@@ -130,6 +140,7 @@ async function runCell(name) {
   const began = Date.now();
   const outcome = {
     name,
+    direct,
     revision,
     total: required.length,
     revisionTotal: all.length,
@@ -145,13 +156,13 @@ async function runCell(name) {
   try {
     const [program, ...args] = server();
     const listener =
-      (options.direct || http) && (await startListener(program, [...args, '--http', '0'], { strict: false }));
+      (direct || http) && (await startListener(program, [...args, '--http', '0'], { strict: false }));
     if (listener) cleanups.push(() => listener.stop());
-    if (options.direct) target = listener;
-    else if (http) target = await startGatewayTo({ after: (cleanup) => cleanups.push(cleanup) }, { url: listener.url });
+    if (direct) target = listener;
+    else if (http) target = await startGatewayToUrl(listener.url);
     else target = await startGateway({ command: [program, ...args] });
-    if (!listener) cleanups.push(() => target.stop());
-    if (CELLS[name].warmUp && !options.direct) await warm(target.url, CELLS[name].warmUp);
+    if (target !== listener) cleanups.push(() => target.stop());
+    if (CELLS[name].warmUp && !direct) await warm(target.url, CELLS[name].warmUp);
     const end = await runSuite(target.url, revision, folder);
     if (typeof end === 'string')
       outcome.trouble = `the suite was ended by ${end}; the limit is ${options.limit}s`;
@@ -173,14 +184,40 @@ async function runCell(name) {
   return outcome;
 }
 
-function print(outcomes) {
+/** Revision by server: through Lineward, and the same fixture directly. */
+function printMatrix(outcomes, direct) {
+  const servers = {
+    'legacy stdio': [legacyFixture, false],
+    'legacy HTTP': [legacyFixture, true],
+    'modern stdio': [modernFixture, false],
+    'modern HTTP': [modernFixture, true],
+  };
+  const row = (first, cells) => console.log([first.padEnd(12), ...cells.map((cell) => cell.padStart(24))].join(''));
+  console.log();
+  row('client', Object.keys(servers));
+  for (const revision of [...new Set(outcomes.map((outcome) => outcome.revision))]) {
+    const cells = Object.values(servers).map(([server, http]) => {
+      const fits = ({ name }) => CELLS[name].server === server;
+      const through = outcomes.find(
+        (outcome) => outcome.revision === revision && fits(outcome) && Boolean(CELLS[outcome.name].http) === http,
+      );
+      const alone = direct.find((outcome) => outcome.revision === revision && fits(outcome));
+      if (!through) return '-';
+      const asked = `${through.passed}/${through.revisionTotal}`;
+      return alone ? `${asked} (direct ${alone.passed}/${alone.revisionTotal})` : asked;
+    });
+    row(revision, cells);
+  }
+}
+
+function print(outcomes, direct = []) {
   const row = (...cells) =>
-    console.log(cells.map((cell, i) => (i ? String(cell).padStart(10) : String(cell).padEnd(18))).join('  '));
+    console.log(cells.map((cell, i) => (i ? String(cell).padStart(10) : String(cell).padEnd(22))).join('  '));
   row('cell', 'revision', 'required', 'warnings', 'optional', 'seconds');
   for (const { name, revision, passed, total, warnings, optional, optionalPassed, seconds } of outcomes) {
     row(name, revision, `${passed}/${total}`, warnings, `${optionalPassed}/${optional}`, seconds.toFixed(1));
   }
-  for (const { name, lost, trouble, notBuilt, total, revisionTotal } of outcomes) {
+  for (const { name, lost, trouble, notBuilt, total, revisionTotal } of [...outcomes, ...direct]) {
     if (notBuilt.length)
       console.log(`\n${name}: ${total} of ${revisionTotal} are asked for; not built yet: ${notBuilt.join(', ')}`);
     if (trouble) console.log(`\n${name}: ${trouble}`);
@@ -190,6 +227,7 @@ function print(outcomes) {
         console.log(`    ${id}: ${(errorMessage ?? '').slice(0, 300)}`);
     }
   }
+  printMatrix(outcomes, direct);
   const passed = outcomes.reduce((sum, outcome) => sum + outcome.passed, 0);
   const failed = outcomes.reduce(
     (sum, { total, passed: ok, trouble }) => sum + Math.max(total - ok, trouble ? 1 : 0),
@@ -206,18 +244,23 @@ function chosenCells() {
   const names = options.cell.length
     ? options.cell
     : Object.keys(CELLS).filter((name) => options.all || CELLS[name].sameEra || CELLS[name].byDefault);
-  return options.direct ? names.filter((name) => CELLS[name].sameEra) : names;
+  return options.direct ? names.filter((name) => CELLS[name].sameEra && !CELLS[name].http) : names;
 }
 
 const names = chosenCells();
 if (options.list) {
   names.forEach((name) => console.log(name));
 } else {
+  // What the fixtures reach by themselves stands beside what they reach through Lineward.
+  const alone = Object.keys(CELLS).filter((name) => CELLS[name].sameEra && !CELLS[name].http);
+  const beside = options.direct || !options.beside ? [] : alone;
+  const runs = [...names.map((name) => [name, options.direct]), ...beside.map((name) => [name, true])];
   const outcomes = [];
-  const queue = names.entries();
+  const queue = runs.entries();
   const work = async () => {
-    for (const [at, name] of queue) outcomes[at] = await runCell(name);
+    for (const [at, [name, direct]] of queue) outcomes[at] = await runCell(name, direct);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  process.exitCode = print(outcomes) ? 0 : 1;
+  const good = print(outcomes.slice(0, names.length), outcomes.slice(names.length));
+  process.exitCode = good ? 0 : 1;
 }

@@ -99,6 +99,11 @@ export async function startGateway({ args = [], command, env = {} }) {
   return startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...args, '--', ...command], { env });
 }
 
+/** Starts Lineward on a free port in front of an HTTP server, named on the command line. */
+export async function startGatewayToUrl(url, { args = [], env = {} } = {}) {
+  return startListener(binary(), ['run', '--listen', '127.0.0.1:0', '--url', url, ...args], { env });
+}
+
 /** Starts Lineward on a free port in front of an HTTP server: {url, …} as in a configuration file. */
 export async function startGatewayTo(t, server, { args = [], env = {}, listen = {} } = {}) {
   const path = join(temporaryFolder(t), 'lineward.json');

@@ -298,3 +298,55 @@ TEST_CASE("validate") {
     CHECK(call({"validate", "good.yaml"}).exit_code == 77);
   }
 }
+
+TEST_CASE("a server by its URL") {
+  Environment environment = {{"TOKEN", "s3cret"}};
+  Outcome outcome = call({"run", "--url", "https://mcp.example.com:8443/mcp", "-H",
+                          "Authorization: Bearer ${env:TOKEN}", "-H", "X-A:  b c "},
+                         environment);
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == -1);
+  const config::Server& server = outcome.invocation.config.servers.at(0);
+  CHECK(server.name == "example");
+  CHECK(server.url == "https://mcp.example.com:8443/mcp");
+  CHECK(server.headers == decltype(server.headers){{"Authorization", "Bearer s3cret"}, {"X-A", "b c"}});
+  CHECK(call({"run", "--url", "http://h/mcp", "--name", "n"}).invocation.config.servers.at(0).name == "n");
+
+  Folder folder;
+  folder.write("token", "from file\n");
+  std::string header = "A: ${file:" + folder.path("token") + "}";
+  outcome = call({"run", "--url", "http://h/mcp", "-H", header.c_str()});
+  CHECK(outcome.invocation.config.servers.at(0).headers.at(0).second == "from file");
+}
+
+TEST_CASE("a header's text is never shown") {
+  for (const char* header : {"s3cret", ": s3cret", "a s3cret: s3cret", "A: s3cret\nB: c", "A: ${s3cret!}"}) {
+    Outcome outcome = call({"run", "--url", "http://h/mcp", "-H", header});
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(has(outcome.err, "-H"));
+    CHECK_FALSE(has(outcome.err, "s3cret"));
+  }
+  for (std::vector<const char*> words : {std::vector<const char*>{"Authorization:", "Bearer", "s3cret"},
+                                         {"X-Api-Key:", "s3cret"},
+                                         {"X-Api-Key:", "s3cret", "--bogus=s3cret"}}) {
+    words.insert(words.begin(), {"run", "--url", "http://h/mcp", "-H"});
+    Outcome outcome = call(words);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK_FALSE(has(outcome.err, "s3cret"));
+  }
+}
+
+TEST_CASE("one server on the command line") {
+  for (std::vector<const char*> words : {std::vector<const char*>{"--url", "http://h", "--", "npx"},
+                                         {"--url", "http://h", "-e", "A=b"},
+                                         {"-H", "A: b", "--", "npx"},
+                                         {"--url", "ftp://h"},
+                                         {"--url", "http://u:p@h/"}}) {
+    words.insert(words.begin(), "run");
+    Outcome outcome = call(words);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+  }
+}

@@ -45,3 +45,13 @@ TEST_CASE("a server is named after its command") {
     if (one.name != nullptr) CHECK(name == one.name);
   }
 }
+
+TEST_CASE("a name from a URL") {
+  CHECK(name_from_url("https://mcp.example.com/mcp/secret") == "example");
+  CHECK(name_from_url("https://github.example.com") == "github");
+  CHECK(name_from_url("http://127.0.0.1:3000/mcp") == "server");
+  CHECK(name_from_url("http://localhost:3000/mcp") == "server");
+  CHECK(name_from_url("http://[::1]:3000/mcp") == "server");
+  CHECK(name_from_url("unix:/run/a.sock:/mcp") == "server");
+  CHECK(name_from_url("http://app:8000?key=x") == "app");
+}

@@ -142,6 +142,9 @@ TEST_CASE("each finding has its code and its exact place") {
       {"mcpServers:\n  s: { headers: { A: b }, url: 'unix:/run/s', type: streamableHttp }\n", ""},
       {"mcpServers:\n  s: { url: 'http://h/mcp', command: x }\n", "two-servers 2:8+3"},
       {"mcpServers:\n  s: { type: http }\n", "missing-option 2:8+4"},
+      {"mcpServers:\n  s: { type: stdio, url: 'http://h/mcp' }\n", "missing-option 2:3+1"},
+      {"mcpServers:\n  s: { url: 'http://h/mcp', headers: { 'a b': c } }\n", "bad-value 2:38+1"},
+      {"mcpServers:\n  s: { url: 'http://h/mcp', headers: { A: \"b\\nC: d\" } }\n", "bad-value 2:38+1"},
       {"mcpServers:\n  s: { url: 'ftp://h/mcp' }\n", "bad-value 2:13+13"},
       {"mcpServers:\n  s: { url: 'http://me:you@h/mcp' }\n", "bad-value 2:13+21"},
       {"mcpServers:\n  s: { type: sse, command: x }\n", "missing-option 2:8+4"},
@@ -277,8 +280,8 @@ TEST_CASE("files of clients") {
   LoadResult sse =
       load("mcpServers: { s: { url: 'http://h', type: sse }, t: { url: 'http://h', type: http } }\n");
   REQUIRE(sse.ok());
-  CHECK(sse.config.servers.at(0).transport == Transport::sse);
-  CHECK(sse.config.servers.at(1).transport == Transport::automatic);
+  CHECK(sse.config.servers.at(0).type == ServerType::sse);
+  CHECK(sse.config.servers.at(1).type == ServerType::http);
 }
 
 TEST_CASE("flag before environment before file before default") {
@@ -341,4 +344,19 @@ TEST_CASE("very many servers") {
   for (int i = 0; i < 1005; ++i)
     text += "  s" + std::to_string(i) + ": { command: x }\n";
   CHECK(findings(load(text)) == "too-many 1002:3+5");
+}
+
+TEST_CASE("types of servers by all their names") {
+  auto type = [](const std::string& word) {
+    return load("mcpServers: { s: { url: 'http://h', disabled: true, " + word + " } }\n")
+        .config.servers.at(0)
+        .type;
+  };
+  for (const char* word : {"http", "streamable-http", "streamableHttp", "streamable_http"}) {
+    CHECK(type("type: " + std::string(word)) == ServerType::http);
+    CHECK(type("transportType: " + std::string(word)) == ServerType::http);
+  }
+  CHECK(type("type: sse") == ServerType::sse);
+  CHECK(type("type: stdio") == ServerType::stdio);
+  CHECK(type("required: false") == ServerType::automatic);
 }

@@ -63,7 +63,8 @@ TEST_CASE("a lone carriage return is refused, and no secret is shown because of 
   config::LoadOptions options;
   options.read_files = false;
   auto result = config::load_text(
-      "# a\r# b\r# c\nmcpServers:\n  x:\n    command: cat\n    bogus: 1\n    env:\n      TOKEN: s3cr3tvalue\n    args: []\n",
+      "# a\r# b\r# c\nmcpServers:\n  x:\n    command: cat\n    bogus: 1\n    env:\n      TOKEN: "
+      "s3cr3tvalue\n    args: []\n",
       "t.yaml", options);
   REQUIRE_FALSE(result.ok());
   CHECK(result.report(false).find("s3cr3tvalue") == std::string::npos);

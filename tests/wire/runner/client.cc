@@ -8,7 +8,7 @@
 
 namespace lineward::wire {
 
-Client::Client(Run& run, const Command& command) : Peer(run, command.args[0].text), command_(command) {}
+Client::Client(Run& run, const Command& command) : McpClient(run, command.args[0].text), command_(command) {}
 
 Client::~Client() {
   join();

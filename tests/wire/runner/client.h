@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "http_connection.h"
-#include "peer.h"
+#include "mcp_client.h"
 
 namespace lineward::wire {
 
-class Client : public Peer {
+class Client : public McpClient {
  public:
   Client(Run& run, const Command& command);
   ~Client() override;
@@ -37,8 +37,6 @@ class Client : public Peer {
   using Headers = std::vector<std::pair<std::string, std::string>>;
   std::string build_request(const std::string& method, const std::string& path, Headers headers,
                             const std::optional<std::string>& body, const Command* edits);
-  std::string id_text(const Command& command) const;
-  std::string message(const std::string& id, const std::string& method, const std::string& params) const;
   void modern(const Command& command);
   void modern_notify(const Command& command);
   void legacy_init(const Command& command);

@@ -14,41 +14,10 @@ const char* const both_types = "application/json, text/event-stream";
 
 }  // namespace
 
-std::string Client::id_text(const Command& command) const {
-  const Word* word = command.option("id");
-  if (!word) fail("-id is missing");
-  auto text = expand(*word);
-  return word->kind == Word::Kind::quoted ? json_quote(text) : text;
-}
-
-std::string Client::message(const std::string& id, const std::string& method,
-                            const std::string& params) const {
-  return std::string(R"({"jsonrpc":"2.0",)") + (id.empty() ? "" : "\"id\":" + id + ",") +
-         "\"method\":" + json_quote(method) + (params.empty() ? "" : ",\"params\":" + params) + "}";
-}
-
 void Client::modern(const Command& command) {
   auto method = arg(command, 0);
-  auto params = one_line(arg(command, 1, "{}"));
+  auto params = modern_params(command);
   auto version = option(command, "version", "2026-07-28");
-  std::string members;
-  if (!command.flag("no-meta")) {
-    const std::string prefix = "\"io.modelcontextprotocol/";
-    members = prefix + "protocolVersion\":" + json_quote(version) + "," + prefix +
-              "clientInfo\":{\"name\":\"wire\",\"version\":\"1\"}," + prefix +
-              "clientCapabilities\":" + one_line(option(command, "caps", "{}"));
-  }
-  auto add = [&](const std::string& text) { members += (members.empty() ? "" : ",") + text; };
-  if (const Word* word = command.option("token")) {
-    auto token = expand(*word);
-    add("\"progressToken\":" + (word->kind == Word::Kind::quoted ? json_quote(token) : token));
-  }
-  if (command.flag("meta")) {
-    auto object = one_line(option(command, "meta"));
-    if (object.size() > 2 && object[0] == '{') add(object.substr(1, object.size() - 2));
-  }
-  if (!members.empty()) params = splice_meta(params, members);
-
   Headers headers = {{"Content-Type", "application/json"},
                      {"Accept", both_types},
                      {"MCP-Protocol-Version", version},
@@ -93,10 +62,8 @@ void Client::modern_notify(const Command& command) {
 void Client::legacy_init(const Command& command) {
   version_ = option(command, "version", "2025-11-25");
   session_.clear();
-  auto params = fmt::format(
-      R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"wire","version":"1"}}}})",
-      version_, one_line(option(command, "caps", "{}")));
-  send(build_request("POST", "/mcp", legacy_headers(), message("0", "initialize", params), nullptr));
+  send(build_request("POST", "/mcp", legacy_headers(), message("0", "initialize", initialize_params(command)),
+                     nullptr));
   read_answer();
   auto session = resolve("resp.header.mcp-session-id");
   auto version = resolve("answer.result.protocolVersion");
@@ -121,21 +88,13 @@ bool Client::execute_mcp(const Command& command) {
     session_ = arg(command, 0);
     version_ = option(command, "version", version_);
   } else if (verb == "legacy") {
-    auto params = one_line(arg(command, 1, ""));
-    if (const Word* word = command.option("token")) {
-      auto token = expand(*word);
-      token = "\"progressToken\":" + (word->kind == Word::Kind::quoted ? json_quote(token) : token);
-      params = splice_meta(params.empty() ? "{}" : params, token);
-    }
-    send(build_request("POST", "/mcp", legacy_headers(), message(id_text(command), arg(command, 0), params),
-                       &command));
+    send(build_request("POST", "/mcp", legacy_headers(),
+                       message(id_text(command), arg(command, 0), legacy_params(command)), &command));
   } else if (verb == "legacy-notify") {
     auto body = message("", arg(command, 0), one_line(arg(command, 1, "")));
     post_aside(command, "POST", body, legacy_headers(), "202");
   } else if (verb == "respond") {
-    auto id = command.args[0].kind == Word::Kind::quoted ? json_quote(arg(command, 0)) : arg(command, 0);
-    auto body = R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + one_line(arg(command, 1)) + "}";
-    post_aside(command, "POST", body, legacy_headers(), "202");
+    post_aside(command, "POST", response(command), legacy_headers(), "202");
   } else if (verb == "get-stream") {
     Headers headers = {{"Accept", "text/event-stream"}};
     if (!session_.empty()) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 namespace lineward::wire {
 
@@ -78,7 +79,9 @@ Gateway::~Gateway() {
     closed_ = true;
   }
   if (reader_.joinable()) reader_.join();
-  if (child_.out >= 0) close(child_.out);
+  for (int fd : {child_.out, stdio_.first, stdio_.second}) {
+    if (fd >= 0) close(fd);
+  }
   if (child_.err >= 0) close(child_.err);
 }
 
@@ -101,6 +104,7 @@ void Gateway::start(const Setup& setup) {
     }
   } else {
     argv = {program_.path, "run", "--listen", "127.0.0.1:0", "--log-format", "logfmt"};
+    if (setup.stdio) argv = {program_.path, "stdio", "--log-format", "logfmt"};
     argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
     argv.insert(argv.end(), setup.args.begin(), setup.args.end());
     if (!setup.conf.empty()) argv.push_back(conf_path);
@@ -110,9 +114,14 @@ void Gateway::start(const Setup& setup) {
     }
   }
   run_.record(name_, ' ', "start: " + join(argv, " "));
-  child_ = start_process(argv, {"LW_WIRE_TAG=" + run_.tag()});
+  child_ = start_process(argv, {"LW_WIRE_TAG=" + run_.tag()}, setup.stdio);
+  if (setup.stdio) {
+    stdio_ = {child_.in, child_.out};
+    child_.in = child_.out = -1;
+    run_.set(name_ + ".pid", {std::to_string(child_.pid), true});
+  }
   reader_ = std::thread([this] { read_loop(); });
-  wait_ready();
+  if (!setup.stdio) wait_ready();
 }
 
 // Lineward says where it listens; for others a connection tells.
@@ -174,6 +183,12 @@ void Gateway::read_loop() {
     }
     changed_.notify_all();
   }
+}
+
+std::pair<int, int> Gateway::take_stdio() {
+  if (stdio_.first < 0)
+    throw std::runtime_error("the gateway was not started with -stdio, or has its client");
+  return std::exchange(stdio_, {-1, -1});
 }
 
 bool Gateway::poll_exit() {

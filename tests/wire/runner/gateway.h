@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "peer.h"
@@ -27,6 +28,7 @@ class Gateway {
   struct Setup {
     std::vector<std::string> args, upstream;
     std::string conf;
+    bool stdio = false;  // `lineward stdio` instead of `lineward run`
   };
 
   Gateway(Run& run, std::string name, const GatewayProgram& program);
@@ -42,6 +44,8 @@ class Gateway {
                   Clock::time_point deadline);  // count < 0: at least one
   void no_log(const std::string& regex);
 
+  // -stdio: the other ends of its stdin and stdout; the caller closes them. Once.
+  std::pair<int, int> take_stdio();
   bool running() const { return child_.pid > 0 && !exited_; }
   std::string complaint();  // a sanitizer's or an assertion's words on its output, else empty
 
@@ -55,6 +59,7 @@ class Gateway {
   std::string name_;
   const GatewayProgram& program_;
   Child child_;
+  std::pair<int, int> stdio_{-1, -1};
   std::string address_;  // known before the start only with a template
   std::mutex mutex_;
   std::condition_variable changed_;

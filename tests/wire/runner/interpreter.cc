@@ -33,6 +33,7 @@ Interpreter::~Interpreter() {
   run_.stop();
   for (auto& [name, client] : clients_)
     client->join();
+  stdio_clients_.clear();
   gateways_.clear();
   upstreams_.clear();
   origins_.clear();
@@ -54,6 +55,8 @@ void Interpreter::run_script() {
 
 void Interpreter::wait_for_peers() {
   for (auto& [name, client] : clients_)
+    client->join();
+  for (auto& [name, client] : stdio_clients_)
     client->join();
   for (auto& [name, upstream] : upstreams_)
     upstream->wait();
@@ -136,6 +139,7 @@ void Interpreter::on_upstream(const Command& command) {
 
 void Interpreter::on_client(const Command& command) {
   const auto& name = command.args[0].text;
+  if (command.flag("stdio") || stdio_clients_.count(name)) return on_stdio_client(command);
   auto& slot = clients_[name];
   if (command.has_block) {
     slot = std::make_unique<Client>(run_, command);
@@ -148,9 +152,26 @@ void Interpreter::on_client(const Command& command) {
   }
 }
 
+void Interpreter::on_stdio_client(const Command& command) {
+  const auto& name = command.args[0].text;
+  auto& slot = stdio_clients_[name];
+  if (command.has_block) {
+    auto gateway = gateways_.find(option(command, "stdio"));
+    if (gateway == gateways_.end()) fail("no gateway is called " + option(command, "stdio"));
+    auto [to, from] = gateway->second->take_stdio();
+    slot = std::make_unique<StdioClient>(run_, command, to, from);
+    slot->start();
+  }
+  if (command.flag("run") || command.flag("wait")) {
+    slot->join();
+    check_stopped();
+  }
+}
+
 void Interpreter::start_gateway(Gateway& gateway, const Command& command) {
   Gateway::Setup setup;
   setup.args = split_words(option(command, "args"));
+  setup.stdio = command.flag("stdio");
   if (const Word* conf = command.option("conf")) setup.conf = dedent(expand(*conf));
   if (const Word* behind = command.option("upstream")) {
     auto line_of = run_.get(behind->text + ".command");

@@ -9,6 +9,7 @@
 #include "gateway.h"
 #include "http_origin.h"
 #include "peer.h"
+#include "stdio_client.h"
 #include "upstream.h"
 
 namespace lineward::wire {
@@ -24,6 +25,7 @@ class Interpreter : public Peer {
   void execute(const Command& command) override;
   void on_upstream(const Command& command);
   void on_client(const Command& command);
+  void on_stdio_client(const Command& command);
   void on_gateway(const Command& command);
   void start_gateway(Gateway& gateway, const Command& command);
   void expect_no_process(const std::string& tag, Clock::time_point deadline);
@@ -34,6 +36,7 @@ class Interpreter : public Peer {
   std::map<std::string, std::unique_ptr<Upstream>> upstreams_;
   std::map<std::string, std::unique_ptr<HttpOrigin>> origins_;
   std::map<std::string, std::unique_ptr<Client>> clients_;
+  std::map<std::string, std::unique_ptr<StdioClient>> stdio_clients_;
   std::map<std::string, std::unique_ptr<Gateway>> gateways_;
   bool allow_leftovers_ = false;
 };

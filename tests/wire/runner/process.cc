@@ -45,7 +45,8 @@ std::optional<Frame> cut_frame(std::string& buffer) {
   return frame;
 }
 
-Child start_process(const std::vector<std::string>& argv, const std::vector<std::string>& extra_env) {
+Child start_process(const std::vector<std::string>& argv, const std::vector<std::string>& extra_env,
+                    bool pipe_in) {
   // Everything that allocates happens before fork: other threads may hold locks.
   std::vector<char*> args, env;
   args.reserve(argv.size() + 1);
@@ -58,15 +59,16 @@ Child start_process(const std::vector<std::string>& argv, const std::vector<std:
     env.push_back(const_cast<char*>(e.c_str()));
   env.push_back(nullptr);
 
-  int out[2], err[2];
-  if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) throw std::runtime_error("pipe failed");
+  int out[2], err[2], in[2] = {-1, -1};
+  if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) || (pipe_in && pipe2(in, O_CLOEXEC)))
+    throw std::runtime_error("pipe failed");
   pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("fork failed");
   if (pid == 0) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDONLY);
-    dup2(null, 0);
+    dup2(pipe_in ? in[0] : null, 0);
     dup2(out[1], 1);
     dup2(err[1], 2);
     signal(SIGPIPE, SIG_DFL);
@@ -77,7 +79,8 @@ Child start_process(const std::vector<std::string>& argv, const std::vector<std:
   }
   close(out[1]);
   close(err[1]);
-  return {pid, out[0], err[0]};
+  if (pipe_in) close(in[0]);
+  return {pid, out[0], err[0], in[1]};
 }
 
 static std::string read_proc(pid_t pid, const char* what) {

@@ -44,9 +44,11 @@ int sleeper_main();
 struct Child {
   pid_t pid = -1;
   int out = -1, err = -1;  // read ends of its stdout and stderr
+  int in = -1;             // write end of its stdin, where that is a pipe
 };
-// stdin is /dev/null; dies with the calling thread. Throws std::runtime_error.
-Child start_process(const std::vector<std::string>& argv, const std::vector<std::string>& extra_env);
+// stdin is /dev/null or a pipe; dies with the calling thread. Throws std::runtime_error.
+Child start_process(const std::vector<std::string>& argv, const std::vector<std::string>& extra_env,
+                    bool pipe_in = false);
 
 std::string describe_process(pid_t pid);
 // Processes, except this one and zombies, with `tag` in their arguments or environment.

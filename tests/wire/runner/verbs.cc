@@ -45,16 +45,17 @@ const std::vector<VerbSpec>& verb_table() {
       {top, "client", "NAME [-connect ADDR] { … } -start | -run",
        "an MCP client (default address: ${g1.addr}); -start runs it beside, -run waits for it, `client NAME "
        "-wait` "
-       "waits later",
-       1, 1, "start run wait", "connect", BlockOf::client},
-      {top, "gateway", "NAME [-upstream U | -conf { YAML }] [-args WORDS] -start, then -signal/-kill/…",
-       "the binary under test. -upstream U gives it U's command line or URL, -conf a configuration file, "
-       "-args more "
+       "waits later; -stdio GATEWAY: the one that started this gateway, on its stdin and stdout",
+       1, 1, "start run wait", "connect stdio", BlockOf::client},
+      {top, "gateway",
+       "NAME [-upstream U | -conf { YAML }] [-args WORDS] [-stdio] -start, then -signal/-kill/…",
+       "the binary under test; -stdio: as the stdio server of a client. -upstream U gives it U's command "
+       "line or URL, -conf a configuration file, -args more "
        "flags. "
        "Later: -signal NAME, -kill (SIGKILL), -wait-exit CODE, -expect-log REGEX (waits for the line), "
        "-no-log REGEX, "
        "-log-count {N REGEX}",
-       1, 1, "start kill", "upstream conf args signal wait-exit expect-log no-log log-count"},
+       1, 1, "start kill stdio", "upstream conf args signal wait-exit expect-log no-log log-count"},
       {top, "expect-no-process", "TAG", "no process with TAG in its arguments or environment is left (waits)",
        1, 1, "", ""},
       {top, "allow-leftovers", "", "do not fail when processes are left at the end of the script", 0, 0, "",
@@ -76,7 +77,7 @@ const std::vector<VerbSpec>& verb_table() {
       {upstream, "expect-term", "", "SIGTERM comes (messages before it are a failure)", 0, 0, "", ""},
       {upstream, "expect-killed", "", "the process is ended from outside", 0, 0, "", ""},
       // upstream: bytes
-      {upstream, "sendline", "TEXT", "write TEXT and a line end, as it is", 1, 1, "", ""},
+      {peers, "sendline", "TEXT", "write TEXT and a line end, as it is", 1, 1, "", ""},
       {upstream, "sendbytes", "TEXT", "write TEXT without a line end", 1, 1, "", ""},
       {upstream, "sendhex", "HEX", "write bytes", 1, 1, "", ""},
       {upstream, "sendsplit", "N TEXT",
@@ -161,8 +162,8 @@ const std::vector<VerbSpec>& verb_table() {
       {client, "sendhex", "HEX", "write bytes", 1, 1, "", ""},
       {client, "split", "N", "write everything N bytes at a time from now on (0 = whole)", 1, 1, "", ""},
       {client, "recv", "N", "read N bytes: `recv`", 1, 1, "", ""},
-      {client, "close", "", "close the connection (FIN)", 0, 0, "", ""},
-      {client, "reset", "", "close the connection (RST)", 0, 0, "", ""},
+      {client, "close", "", "close the connection (FIN); stdio: end the gateway's stdin", 0, 0, "", ""},
+      {client, "reset", "", "close the connection (RST); stdio: close our end of its stdout", 0, 0, "", ""},
       {client, "shutdown", "", "end our direction only", 0, 0, "", ""},
       {client, "expect-close", "", "the gateway closes the connection, no byte before that", 0, 0, "", ""},
       // client: HTTP
@@ -181,8 +182,12 @@ const std::vector<VerbSpec>& verb_table() {
       // client: MCP
       {client, "rxanswer", "",
        "read a whole response, JSON or SSE; the last JSON-RPC message is `answer` (`answer.raw.id`: its "
-       "bytes)",
-       0, 0, "", ""},
+       "bytes); stdio: the next line must be an answer",
+       0, 0, "", "as"},
+      {client, "rxnotify", "[-as A] METHOD", "stdio: the next line must be this notification: `notify`, A", 1,
+       1, "", "as"},
+      {client, "rxrequest", "[-as A] METHOD",
+       "stdio: the next line must be this request of the server: `request`, A", 1, 1, "", "as"},
       {client, "modern", "-id ID METHOD [PARAMS]",
        "POST a 2026-07-28 request with all headers and _meta. -caps JSON, -token T (progress), -meta "
        "{MEMBERS}, -hdr, "

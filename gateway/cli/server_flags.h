@@ -1,0 +1,27 @@
+// The one server that the command line itself may describe: a command behind `--`, or `--url` with its
+// headers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/flags.h"
+#include "config/config.h"
+#include "config/variables.h"
+
+namespace lineward::cli {
+
+// Empty, or which flag has no server it could belong to.
+std::string misplaced_server_flag(const Flags& flags);
+
+// Fills `server`; empty, or what is wrong. Values of -e and -H may be secrets: no message holds one.
+std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, config::Server& server);
+
+bool names_url(std::string_view word);
+
+// On stdio there is no path to tell servers apart: leaves the one called `name`, or the only one. Empty, or
+// what is wrong.
+std::string choose_server(const std::string& name, std::vector<config::Server>& servers);
+
+}  // namespace lineward::cli

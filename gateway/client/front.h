@@ -1,0 +1,29 @@
+// The side towards clients as the gateway's life sees it: HTTP on a listener, or one client on stdio.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+#include "client/session.h"
+#include "net/listener.h"
+
+namespace lineward::client {
+
+class Front {
+ public:
+  virtual ~Front() = default;
+  // Begins to take requests.
+  virtual Status<net::ListenFailure> listen() = 0;
+  virtual std::string address() const = 0;
+  virtual SessionTable& sessions() = 0;
+  // No new requests; those under way go on.
+  virtual void drain() = 0;
+  // Those that may still take an answer.
+  virtual size_t connections() const = 0;
+  // Bytes of answers that clients have not taken yet.
+  virtual size_t backlog() const = 0;
+  virtual void close_all() = 0;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,50 @@
+// Lines of a client out of a byte stream, split at any byte. A line over the limit is told once, with its
+// beginning, and thrown away to its end; the next one is read as if nothing had been. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace lineward::client {
+
+class LineReader {
+ public:
+  explicit LineReader(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // on_line(std::string) for each complete line, without its end ("\n" or "\r\n");
+  // too_long(std::string_view).
+  template <class OnLine, class TooLong>
+  void feed(std::string_view bytes, OnLine&& on_line, TooLong&& too_long) {
+    while (!bytes.empty()) {
+      const void* end = std::memchr(bytes.data(), '\n', bytes.size());
+      size_t take = end ? static_cast<size_t>(static_cast<const char*>(end) - bytes.data()) : bytes.size();
+      if (!discarding_) {
+        size_t room = max_bytes_ - partial_.size();
+        partial_.append(bytes.substr(0, std::min(take, room)));
+        if (take > room) {
+          discarding_ = true;
+          std::string beginning = std::exchange(partial_, {});
+          too_long(std::string_view(beginning));
+        }
+      }
+      if (end == nullptr) return;
+      bytes.remove_prefix(take + 1);
+      if (std::exchange(discarding_, false)) continue;
+      std::string line = std::exchange(partial_, {});
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      on_line(std::move(line));
+    }
+  }
+  // A last line without an end; it is forgotten.
+  std::string take_partial() { return std::exchange(partial_, {}); }
+
+ private:
+  size_t max_bytes_;
+  std::string partial_;
+  bool discarding_ = false;
+};
+
+}  // namespace lineward::client

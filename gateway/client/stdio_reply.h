@@ -1,0 +1,52 @@
+// The answer to one request of the client on stdio: lines among those of all other requests (2026-07-28
+// stdio, "Receiving Messages"). Has no status and cannot be cut alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/reply_stream.h"
+
+namespace lineward::client {
+
+// Where the lines go; outlives every reply.
+class StdioLines {
+ public:
+  // `awaited`: an answer, as many of which may wait as there were requests. Else it may come without end.
+  virtual void line(std::string message, bool awaited) = 0;
+  virtual bool gone() const = 0;
+  // The request with this serial number has its end.
+  virtual void reply_over(uint64_t serial) = 0;
+
+ protected:
+  ~StdioLines() = default;
+};
+
+class StdioReply final : public core::ReplyStream {
+ public:
+  // `raw_id`: of the request. `listen`: it is a subscriptions/listen.
+  StdioReply(StdioLines& lines, uint64_t serial, std::string raw_id, bool listen)
+      : lines_(lines), serial_(serial), raw_id_(std::move(raw_id)), listen_(listen) {}
+  ~StdioReply() override { over(); }
+  StdioReply(const StdioReply&) = delete;
+  StdioReply& operator=(const StdioReply&) = delete;
+
+  void send(std::string message) override;
+  void finish(std::string message, int status) override;
+  void finish_empty() override { over(); }
+  void cut() override { over(); }
+  bool can_send() const override { return !over_ && !lines_.gone(); }
+  uint64_t bytes_out() const override { return bytes_out_; }
+
+ private:
+  void over();
+
+  StdioLines& lines_;
+  const uint64_t serial_;
+  const std::string raw_id_;
+  const bool listen_;
+  bool over_ = false;
+  uint64_t bytes_out_ = 0;
+};
+
+}  // namespace lineward::client

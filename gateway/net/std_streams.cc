@@ -1,0 +1,110 @@
+#include "net/std_streams.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace lineward::net {
+namespace {
+
+// Files and some devices are always ready, says the kernel, and refuses to be asked.
+bool can_wait(int fd) {
+  int poll = epoll_create1(EPOLL_CLOEXEC);
+  if (poll < 0) return false;
+  epoll_event event{};
+  bool can = epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) == 0;
+  ::close(poll);
+  return can;
+}
+
+}  // namespace
+
+StdStreams::StdStreams(Loop& loop, StreamOwner& owner) : loop_(loop), owner_(owner), next_read_(loop) {
+  in_.streams = out_.streams = this;
+}
+
+StdStreams::~StdStreams() {
+  *alive_ = false;
+  for (Side* side : {&in_, &out_}) {
+    side->stream.reset();
+    if (side->flags >= 0) fcntl(side->fd, F_SETFL, side->flags);
+  }
+}
+
+Status<> StdStreams::open(int in, int out) {
+  if (auto opened = open(in_, in, "stdin"); !opened) return opened;
+  return open(out_, out, "stdout");
+}
+
+Status<> StdStreams::open(Side& side, int fd, const char* name) {
+  side.fd = fd;
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0) return fail(fmt::format("{} is not open", name));
+  if (!can_wait(fd)) return Done{};
+  // A descriptor of its own for libuv, which closes it.
+  int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  if (own < 0) return fail(fmt::format("{}: {}", name, std::strerror(errno)));
+  side.flags = flags;
+  auto stream = ByteStream::from_pipe(loop_, own);
+  if (!stream) return fail(fmt::format("{}: {}", name, stream.error().text));
+  side.stream = std::move(*stream);
+  side.stream->set_owner(&side);
+  return Done{};
+}
+
+void StdStreams::start_reading() {
+  if (input_ended_ || broken_ || reading_) return;
+  reading_ = true;
+  if (in_.stream) return in_.stream->start_reading();
+  next_read_.start(milliseconds(0), [this] { read_file(); });
+}
+
+void StdStreams::pause_reading() {
+  reading_ = false;
+  next_read_.stop();
+  if (in_.stream) in_.stream->pause_reading();
+}
+
+void StdStreams::read_file() {
+  std::array<char, 64 * 1024> bytes;
+  ssize_t got = ::read(in_.fd, bytes.data(), bytes.size());
+  if (got == 0 || (got < 0 && errno != EINTR)) return ended(got < 0 ? -errno : 0);
+  next_read_.start(milliseconds(0), [this] { read_file(); });
+  if (got > 0) owner_.on_data({bytes.data(), static_cast<size_t>(got)});
+}
+
+void StdStreams::write(std::string bytes) {
+  if (broken_) return;
+  if (out_.stream) return out_.stream->write(std::move(bytes));
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    ssize_t sent = ::write(out_.fd, rest.data(), rest.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return end_later(-errno);
+    rest.remove_prefix(static_cast<size_t>(sent));
+  }
+}
+
+void StdStreams::flush_now() {
+  if (out_.stream) out_.stream->flush_now();
+}
+
+void StdStreams::end_later(int error) {
+  loop_.defer([this, alive = alive_, error] {
+    if (*alive) ended(error);
+  });
+}
+
+void StdStreams::ended(int error) {
+  if (broken_ || (error == 0 && input_ended_)) return;
+  (error == 0 ? input_ended_ : broken_) = true;
+  pause_reading();
+  owner_.on_end(error);
+}
+
+}  // namespace lineward::net

@@ -1,0 +1,62 @@
+// This process's own stdin and stdout as one byte stream, whatever they are. Pipes, sockets and terminals are
+// read and written without blocking, on the loop; what cannot be waited for (files, /dev/null) is read a
+// piece per turn and written at once.
+//
+// The descriptors stay open; non-blocking mode, which other processes may share, is taken back when this is
+// destroyed. Callbacks as in net/byte_stream.h, none from inside write(). on_end(0) is the end of the input;
+// what is written still goes out. on_end with an error says that either of the two is broken, and is the
+// last.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "net/byte_stream.h"
+
+namespace lineward::net {
+
+class StdStreams {
+ public:
+  StdStreams(Loop& loop, StreamOwner& owner);
+  ~StdStreams();
+  StdStreams(const StdStreams&) = delete;
+  StdStreams& operator=(const StdStreams&) = delete;
+
+  Status<> open(int in, int out);
+  void start_reading();
+  void pause_reading();
+  void write(std::string bytes);
+  void flush_now();
+  // Bytes not yet taken by the kernel.
+  size_t backlog() const { return out_.stream ? out_.stream->backlog() : 0; }
+  // The input is a file: its end says that there are no more requests, not that nobody waits for the answers.
+  bool reads_file() const { return !in_.stream; }
+
+ private:
+  struct Side final : StreamOwner {
+    StdStreams* streams = nullptr;
+    std::unique_ptr<ByteStream> stream;  // null: a file
+    int fd = -1;
+    int flags = -1;  // what to restore
+    void on_data(std::string_view bytes) override { streams->owner_.on_data(bytes); }
+    void on_end(int error) override { streams->ended(error); }
+    void on_drained() override {
+      if (this == &streams->out_) streams->owner_.on_drained();
+    }
+  };
+  Status<> open(Side& side, int fd, const char* name);
+  void read_file();
+  void end_later(int error);
+  void ended(int error);
+
+  Loop& loop_;
+  StreamOwner& owner_;
+  Side in_, out_;
+  Timer next_read_;
+  bool reading_ = false;
+  bool input_ended_ = false;
+  bool broken_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::net
