@@ -12,6 +12,7 @@
 #include "cli/exit_codes.h"
 #include "client/http_front.h"
 #include "client/stdio_front.h"
+#include "config/forward_rules.h"
 
 namespace lineward {
 namespace {
@@ -52,6 +53,7 @@ client::PathTable paths(const config::Config& config) {
   for (const auto* server : served) {
     std::string path = config.listen.path + "/" + server->name;
     table.servers[path] = server->name;
+    table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
     list += (list.empty() ? "" : ", ") + path;
   }
   if (served.size() == 1) {
@@ -64,6 +66,10 @@ client::PathTable paths(const config::Config& config) {
       table.sse_streams["/sse" + end] = server->name;
       table.sse_posts["/messages" + end] = server->name;
     }
+  }
+  if (const config::Server* only = config::plain_sidecar(config)) {
+    if (auto url = upstream::parse_http_url(only->url))
+      table.resource.emplace((url->tls ? "https://" : "http://") + url->host_header, url->target);
   }
   table.hint = list.empty() ? "no server is configured" : "there is " + list;
   return table;
@@ -159,8 +165,12 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
   auto ready = [this, &server](const upstream::Verdict& verdict) { upstream_ready(server, verdict); };
   if (!server.url.empty()) {
     auto http = std::make_unique<upstream::HttpUpstream>(loop_, server);
+    if (config::plain_sidecar(config_) == &server) {
+      http->be_plain_sidecar();
+      front_->use_documents(*http);
+    }
     warm_ups_.push_back([upstream = http.get(), ready] { upstream->warm_up(ready); });
-    return std::make_unique<upstream::ModernBridge>(loop_, std::move(http), server);
+    return in_front_of(std::move(http), server);
   }
   auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
   warm_ups_.push_back([upstream = stdio.get(), ready] { upstream->warm_up(ready); });
@@ -170,7 +180,14 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
       drain();
     });
   }
-  return std::make_unique<upstream::ModernBridge>(loop_, std::move(stdio), server);
+  return in_front_of(std::move(stdio), server);
+}
+
+// From the server to its callers: what it says of its tools, then the eras.
+std::unique_ptr<core::Upstream> Gateway::in_front_of(std::unique_ptr<core::Upstream> upstream,
+                                                     const config::Server& server) {
+  auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(upstream), server);
+  return std::make_unique<upstream::ModernBridge>(loop_, std::move(tools), server);
 }
 
 void Gateway::greet() {
@@ -211,7 +228,10 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
       fmt::print(stderr, "           {}\n", printable(verdict.failure.detail));
     if (!verdict.failure.last_stderr.empty())
       fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
-    if (options_.exit_with_upstream) {
+    // A server that wants to know who calls is there: its clients bring their credentials.
+    bool asks_who =
+        verdict.failure.reason == mcp::EndReason::unauthorized && config::plain_sidecar(config_) == &server;
+    if (options_.exit_with_upstream && !asks_who) {
       exit_code_ = code(cli::ExitCode::unavailable);
       drain();
     }

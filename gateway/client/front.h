@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "client/session.h"
+#include "core/document_source.h"
 #include "net/listener.h"
 
 namespace lineward::client {
@@ -17,6 +18,8 @@ class Front {
   virtual Status<net::ListenFailure> listen() = 0;
   virtual std::string address() const = 0;
   virtual SessionTable& sessions() = 0;
+  // The plain sidecar's server; must outlive the front.
+  virtual void use_documents(core::DocumentSource&) {}
   // No new requests; those under way go on.
   virtual void drain() = 0;
   // Those that may still take an answer.

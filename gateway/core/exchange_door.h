@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/slot_map.h"
+#include "core/headers.h"
 #include "core/reply_stream.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
@@ -33,6 +34,8 @@ struct Arrival {
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
   bool on_stdio = false;  // the client is at the other end of a pipe: it may speak 2024-11-05
+  HeaderFields headers;         // as in CallRequest
+  bool mirrors_itself = false;  // as in CallRequest
 };
 
 class ExchangeDoor {
