@@ -43,6 +43,8 @@ class HttpReply final : public core::ReplyStream {
   void finish(std::string message, int status) override;
   void finish_empty() override;
   void cut() override;
+  bool clogged() override;
+  void when_relieved(std::function<void()> relieved) override;
   bool can_send() const override { return connection_ != nullptr && options_.takes_events && !finished_; }
   uint64_t bytes_out() const override { return bytes_out_; }
 
@@ -60,6 +62,8 @@ class HttpReply final : public core::ReplyStream {
   void refuse_session() override { options_.session_header.clear(); }
   // Nobody wants to hear of its end any more.
   void forget() { gone_ = nullptr; }
+  // From the connection: all that waited went to the kernel.
+  void drained();
   // From the connection: it is gone.
   void connection_lost(mcp::EndReason why);
 
@@ -71,12 +75,15 @@ class HttpReply final : public core::ReplyStream {
   void open_with_tick();
   void done();
   bool too_slow();
+  void watch_stall();
 
   net::Loop& loop_;
   net::Timer timer_;
   ClientConnection* connection_;
   ReplyOptions options_;
   Gone gone_;
+  net::Timer stall_;
+  std::function<void()> relieved_;
   bool head_sent_ = false;
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;

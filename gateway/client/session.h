@@ -111,6 +111,8 @@ class SessionReply final : public core::ReplyStream {
   void cut() override;
   bool can_send() const override;
   uint64_t bytes_out() const override;
+  bool clogged() override;
+  void when_relieved(std::function<void()> relieved) override;
 
  private:
   SessionStream* stream() const;

@@ -39,7 +39,6 @@ constexpr Later kLater[] = {
     {"mcpServers.*.circuitBreaker", "the circuit breaker"},
     {"mcpServers.*.health", "health checks of servers"},
     {"mcpServers.*.retry", "retries"},
-    {"mcpServers.*.timeouts.connect", "the connect timeout of HTTP upstreams"},
     {"mcpServers.*.restart.policy", "a restart policy other than always"},
 };
 

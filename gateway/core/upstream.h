@@ -22,7 +22,8 @@ namespace lineward::core {
 // Why a call ended without an answer.
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
-  std::string text;  // one plain sentence for the client; no secrets, no server output
+  std::string text;       // one plain sentence for the client; no secrets, no server output
+  int64_t limit_ms = -1;  // the limit that was broken, where there was one
 };
 
 enum class CallPhase : uint8_t {
@@ -55,6 +56,9 @@ class Call {
   // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's
   // id.
   virtual void reply(std::string message) = 0;
+  // Stops reading what the server sends for this call, or goes on; false where that would stop others too.
+  // What was read already still comes.
+  virtual bool pause(bool) { return false; }
   // From here on another hears of it. A parked call takes no place in flight.
   virtual void hand_over(CallOwner& owner, bool parked) = 0;
   // The request as it was given.

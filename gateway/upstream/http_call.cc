@@ -29,6 +29,12 @@ void HttpCall::reply(std::string message) {
   upstream_.reply(*this, std::move(message));
 }
 
+bool HttpCall::pause(bool stop) {
+  if (!messages || !messages->is_stream()) return false;
+  messages->pause(stop);
+  return true;
+}
+
 void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
   if (!live()) return;
   owner_ = &owner;

@@ -104,6 +104,7 @@ core::Failure HttpSession::failure_of(const std::optional<mcp::Message>& answer,
   core::Failure failure{EndReason::upstream_protocol, server_.name + " "};
   if (end.kind != MessagesEnd::Kind::complete && (!answer || end.status == 401 || end.status == 403)) {
     failure.reason = end.fault.reason;
+    failure.limit_ms = end.fault.limit_ms;
     failure.text += end.fault.text;
   } else if (answer) {
     failure.text += "refused initialize: " + answer->text(Field::error_message).substr(0, 200);

@@ -171,7 +171,8 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
-  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text),
+                        end.fault.limit_ms};
   if (end.kind == MessagesEnd::Kind::complete) {
     failure.reason = EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
@@ -198,7 +199,8 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
       call.request.client_era == mcp::Era::modern) {
     verdict_.known = false;
   }
-  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text),
+                        end.fault.limit_ms};
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
   fail(call, failure);
 }
