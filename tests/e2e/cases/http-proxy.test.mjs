@@ -1,13 +1,10 @@
 // Lineward behind a forward proxy: CONNECT for https, absolute URLs for http, and what the environment says.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { describe } from 'node:test';
-import { temporaryFolder } from '../lib/events.mjs';
+import { authority } from '../lib/certificates.mjs';
 import { startGatewayTo } from '../lib/gateway.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -54,19 +51,6 @@ async function startProxy(t, { refuse } = {}) {
   return { address: `127.0.0.1:${server.address().port}`, seen };
 }
 
-/** An authority and a certificate of it for this name. */
-function certificate(t, name) {
-  const folder = temporaryFolder(t);
-  const at = (file) => join(folder, file);
-  const openssl = (...args) => execFileSync('openssl', args, { stdio: 'ignore', cwd: folder });
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  openssl('req', '-x509', ...curve, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test ca');
-  openssl('req', ...curve, '-keyout', 'key.pem', '-out', 'request.pem', '-subj', `/CN=${name}`);
-  writeFileSync(at('ext'), `subjectAltName=DNS:${name}\n`);
-  openssl('x509', '-req', '-in', 'request.pem', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-out', 'cert.pem', '-days', '2', '-extfile', 'ext');
-  return { caFile: at('ca.pem'), tls: { key: readFileSync(at('key.pem')), cert: readFileSync(at('cert.pem')) } };
-}
-
 const clean = { HTTPS_PROXY: '', https_proxy: '', HTTP_PROXY: '', http_proxy: '', NO_PROXY: '', no_proxy: '' };
 
 describe('forward proxies', { skip: DIRECT }, () => {
@@ -84,7 +68,9 @@ describe('forward proxies', { skip: DIRECT }, () => {
   });
 
   test('https: a tunnel, with the server verified through it', async (t) => {
-    const { caFile, tls } = certificate(t, 'origin.test');
+    const ca = authority(t);
+    const { tls } = ca.certificate('origin.test');
+    const { caFile } = ca;
     const origin = await startOrigin(t, ok, { name: 'origin.test', tls });
     const proxy = await startProxy(t);
     const env = { ...clean, HTTPS_PROXY: `http://me:hunter2@${proxy.address}` };

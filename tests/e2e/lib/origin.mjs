@@ -32,7 +32,7 @@ const initialized = {
  * Starts an origin. `serve(request, response, message)` plays what the era's handshake does not answer; the request has
  * the number of its connection as `request.connection_number`.
  *
- * @param {object} options era: 'modern' (default), 'legacy', or undefined for a serve() that does everything itself;
+ * @param {object} options era: 'modern' (default), 'legacy', or 'none' for a serve() that does everything itself;
  *   tls: options of node:https
  */
 export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0.0.1' } = {}) {
