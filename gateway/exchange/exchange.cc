@@ -155,7 +155,7 @@ void Exchange::hold_back() {
   reply_->when_relieved([this] {
     if (ended() || !std::exchange(held_, false)) return;
     last_progress_ += loop_.now() - held_since_;
-    call_->pause(false);
+    if (call_) call_->pause(false);
     set_clock();
   });
   set_clock();

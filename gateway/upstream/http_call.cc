@@ -37,6 +37,7 @@ bool HttpCall::pause(bool stop) {
 
 void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
   if (!live()) return;
+  if (messages) messages->pause(false);  // who takes over holds nothing back yet
   owner_ = &owner;
   upstream_.set_parked(*this, to_park);
 }
