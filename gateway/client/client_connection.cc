@@ -71,6 +71,7 @@ void ClientConnection::on_end(int error) {
 
 void ClientConnection::on_drained() {
   if (!stream_) return;
+  if (reply_ != nullptr) reply_->drained();
   if (lingering_) {
     timer_.start(kLinger, [this] { close(); });
     return;

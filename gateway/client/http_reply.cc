@@ -1,5 +1,7 @@
 #include "client/http_reply.h"
 
+#include <utility>
+
 #include "client/client_connection.h"
 #include "client/resource_names.h"
 #include "http/writer.h"
@@ -9,6 +11,10 @@ namespace {
 
 constexpr uint64_t kBurst = 16;
 constexpr std::chrono::milliseconds kStall{1000};
+// A client for which a server is held back has this long to take something.
+constexpr std::chrono::milliseconds kHeldBack{30000};
+// Of the cap, the part at which that begins.
+constexpr uint64_t kClogged = 4;
 
 }  // namespace
 
@@ -17,7 +23,8 @@ HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions
       timer_(loop),
       connection_(&connection),
       options_(std::move(options)),
-      gone_(std::move(gone)) {
+      gone_(std::move(gone)),
+      stall_(loop) {
   connection.attach(this);
   if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
 }
@@ -90,6 +97,32 @@ bool HttpReply::too_slow() {
   uint64_t waiting = behind();
   if (waiting <= options_.max_backlog_bytes) return false;
   return waiting > kBurst * options_.max_backlog_bytes || loop_.now() - sent_at_ > kStall;
+}
+
+bool HttpReply::clogged() {
+  uint64_t mark = options_.max_backlog_bytes / kClogged;
+  if (connection_ == nullptr || finished_ || connection_->backlog() <= mark) return false;
+  connection_->flush_now();
+  return connection_->backlog() > mark;
+}
+
+void HttpReply::when_relieved(std::function<void()> relieved) {
+  relieved_ = std::move(relieved);
+  watch_stall();
+}
+
+void HttpReply::watch_stall() {
+  if (connection_ == nullptr) return;
+  stall_.start(kHeldBack, [this, before = connection_->backlog()] {
+    if (connection_ == nullptr || !relieved_) return;
+    if (connection_->backlog() >= before) return connection_->cut(mcp::EndReason::client_too_slow);
+    watch_stall();
+  });
+}
+
+void HttpReply::drained() {
+  stall_.stop();
+  if (auto relieved = std::exchange(relieved_, nullptr)) relieved();
 }
 
 void HttpReply::send(std::string message) {

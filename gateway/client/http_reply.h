@@ -45,6 +45,8 @@ class HttpReply final : public core::ReplyStream {
   void finish(std::string message, int status) override;
   void finish_empty() override;
   void cut() override;
+  bool clogged() override;
+  void when_relieved(std::function<void()> relieved) override;
   bool can_send() const override { return connection_ != nullptr && options_.takes_events && !finished_; }
   uint64_t bytes_out() const override { return bytes_out_; }
   void add_headers(const core::HeaderFields& fields) override;
@@ -63,6 +65,8 @@ class HttpReply final : public core::ReplyStream {
   void refuse_session() override { options_.session_header.clear(); }
   // Nobody wants to hear of its end any more.
   void forget() { gone_ = nullptr; }
+  // From the connection: all that waited went to the kernel.
+  void drained();
   // From the connection: it is gone.
   void connection_lost(mcp::EndReason why);
 
@@ -74,6 +78,7 @@ class HttpReply final : public core::ReplyStream {
   void open_with_tick();
   void done();
   bool too_slow();
+  void watch_stall();
 
   net::Loop& loop_;
   net::Timer timer_;
@@ -81,6 +86,8 @@ class HttpReply final : public core::ReplyStream {
   ReplyOptions options_;
   Gone gone_;
   core::HeaderFields extra_;  // on a plain answer's head
+  net::Timer stall_;
+  std::function<void()> relieved_;
   bool head_sent_ = false;
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;

@@ -243,6 +243,15 @@ bool SessionReply::can_send() const {
   SessionStream* s = stream();
   return s != nullptr && s->can_send();
 }
+bool SessionReply::clogged() {
+  SessionStream* to = stream();
+  return to != nullptr && to->clogged();
+}
+
+void SessionReply::when_relieved(std::function<void()> relieved) {
+  if (SessionStream* to = stream()) to->when_relieved(std::move(relieved));
+}
+
 uint64_t SessionReply::bytes_out() const {
   SessionStream* s = stream();
   return s != nullptr ? s->bytes_out() : 0;

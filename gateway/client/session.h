@@ -115,6 +115,8 @@ class SessionReply final : public core::ReplyStream {
   bool can_send() const override;
   uint64_t bytes_out() const override;
   void add_headers(const core::HeaderFields& fields) override;
+  bool clogged() override;
+  void when_relieved(std::function<void()> relieved) override;
 
  private:
   SessionStream* stream() const;

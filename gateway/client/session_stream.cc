@@ -19,9 +19,19 @@ SessionStream::SessionStream(net::Loop& loop, uint32_t number, std::chrono::mill
 
 SessionStream::~SessionStream() = default;
 
+void SessionStream::when_relieved(std::function<void()> relieved) {
+  relieved_ = std::move(relieved);
+  if (transport_) transport_->when_relieved([this] { relieve(); });
+}
+
+void SessionStream::relieve() {
+  if (auto relieved = std::exchange(relieved_, nullptr)) relieved();
+}
+
 // Frees the transport at the end of the turn: it may be on the stack.
 void SessionStream::end_transport() {
   if (!transport_) return;
+  relieve();  // what comes now is kept for a resume, within bounds
   loop_.defer([kept = std::shared_ptr<HttpReply>(std::move(transport_))] {});
 }
 
@@ -114,6 +124,7 @@ void SessionStream::finish_empty() {
 
 void SessionStream::abandon() {
   gone_ = nullptr;
+  relieved_ = nullptr;
   if (finished_) return;
   finished_ = true;
   events_.clear();

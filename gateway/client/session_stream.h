@@ -49,6 +49,8 @@ class SessionStream {
   // Attached, or to be resumed yet.
   bool can_send() const { return !finished_ && (transport_ ? transport_->can_send() : ids_sent_); }
   bool finished() const { return finished_; }
+  bool clogged() { return transport_ != nullptr && transport_->clogged(); }
+  void when_relieved(std::function<void()> relieved);
   uint64_t bytes_out() const { return transport_ ? transport_->bytes_out() : 0; }
   // Its exchange is no more: what did not end in order is cut.
   void abandon();
@@ -61,6 +63,7 @@ class SessionStream {
   std::string event_id(uint64_t event) const { return std::to_string(number_) + "-" + std::to_string(event); }
   uint64_t keep(const std::string& message);
   void end_transport();
+  void relieve();
   void linger();
 
   net::Loop& loop_;
@@ -68,6 +71,7 @@ class SessionStream {
   const std::chrono::milliseconds window_length_;
   Gone gone_;
   Over over_;
+  std::function<void()> relieved_;
   std::unique_ptr<HttpReply> transport_;
   net::Timer window_;
   std::deque<Event> events_;

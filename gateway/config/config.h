@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 
 // BEHAVIOUR: queue → connect → startup → request (restarts at each progress) ≤ maxDuration (never restarts).
 struct Timeouts {
+  milliseconds connect = 5s;  // HTTP: look-up, connection, proxy and TLS handshake together
   milliseconds startup = 60s;
   milliseconds request = 60s;
   milliseconds max_duration = 10min;
@@ -42,6 +43,11 @@ struct Limits {
   uint32_t max_parked = 256;                 // calls that wait for their client's retry
   uint64_t max_parked_bytes = 16ull << 20;   // what was asked meanwhile, and results that came too early
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
+  // HTTP servers:
+  uint32_t max_connections = 10000;  // at once, streams and idle ones included; calls beyond it wait
+  uint32_t idle_connections = 32;    // kept open for the next request
+  milliseconds idle_timeout = 4s;    // how long, where the server does not say (Keep-Alive)
+  uint32_t max_head_bytes = 64 * 1024;
 };
 
 struct Restart {
@@ -113,9 +119,10 @@ struct Server {
       headers;                               // on every request; values may be secrets: never log them
   std::vector<std::string> forward_headers;  // names of client headers that are passed on
   ClientCredentials credentials;
-  std::string ca_file;             // PEM; empty: the system's authorities
-  std::string client_cert;         // PEM
-  std::string client_key;          // PEM; empty: in client_cert
+  std::string ca_file;      // PEM; empty: the system's authorities
+  std::string client_cert;  // PEM
+  std::string client_key;   // PEM; empty: in client_cert
+  std::string proxy;  // http://[user:password@]host:port, or "none"; empty: as the environment says. A secret
   std::vector<std::string> roots;  // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;

@@ -69,6 +69,19 @@ std::string_view check_url(const Value& value) {
   return {};
 }
 
+// The rest is judged by who connects; nothing here may repeat it, since it may hold a password.
+std::string_view check_proxy(const Value& value) {
+  std::string_view text = value.text;
+  if (text.empty() || text == "none") return {};
+  size_t scheme = text.find("://");
+  if (scheme != std::string_view::npos && text.substr(0, scheme) != "http")
+    return "a proxy is http://host:port, or none";
+  for (char c : text) {
+    if (c <= ' ' || c >= 0x7f) return "the URL of a proxy holds no space and nothing but ASCII";
+  }
+  return {};
+}
+
 void listen_rows(std::vector<Option>& rows) {
   using L = Listen;
   constexpr auto k = &Config::listen;
@@ -185,6 +198,11 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<c, &C::scope>("mcpServers.*.clientCredentials.scope", Kind::text, "", {},
                                    "Scopes to ask for, instead of those that the server asks for."));
   rows.push_back(
+      row<&S::proxy>("mcpServers.*.proxy", Kind::text, "", {},
+                     "HTTP: http://[user:password@]host:port, or none; else HTTPS_PROXY, http_proxy "
+                     "and NO_PROXY count.",
+                     check_proxy));
+  rows.push_back(
       choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
                                "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
@@ -212,6 +230,9 @@ void server_rows(std::vector<Option>& rows) {
 void inherited_rows(std::vector<Option>& rows) {
   constexpr auto t = &Server::timeouts;
   constexpr auto l = &Server::limits;
+  rows.push_back(row<t, &Timeouts::connect>(
+      "mcpServers.*.timeouts.connect", Kind::duration, "5s", {10, kHour},
+      "HTTP: until it is connected: look-up, every address, proxy and TLS handshake together."));
   rows.push_back(row<t, &Timeouts::startup>("mcpServers.*.timeouts.startup", Kind::duration, "60s",
                                             {10, kDay}, "From its start until it answers the handshake."));
   rows.push_back(row<t, &Timeouts::request>("mcpServers.*.timeouts.request", Kind::duration, "60s",
@@ -246,6 +267,16 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
                                                     "32MiB", {kKiB, 2 * kGiB},
                                                     "The largest message from the server."));
+  rows.push_back(row<l, &Limits::max_connections>(
+      "mcpServers.*.limits.maxConnections", Kind::count, "10000", {1, kMillion},
+      "HTTP: connections at once, streams and idle ones included; calls beyond it wait."));
+  rows.push_back(row<l, &Limits::idle_connections>("mcpServers.*.limits.idleConnections", Kind::count, "32",
+                                                   {0, 10000}, "HTTP: kept open for the next request."));
+  rows.push_back(row<l, &Limits::idle_timeout>(
+      "mcpServers.*.limits.idleTimeout", Kind::duration, "4s", {0, kHour},
+      "HTTP: how long, where the server does not say it itself (Keep-Alive: timeout=)."));
+  rows.push_back(row<l, &Limits::max_head_bytes>("mcpServers.*.limits.maxHeadBytes", Kind::size, "64KiB",
+                                                 {kKiB, kMiB}, "HTTP: the largest response head."));
   rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration,
                                                           "200ms", {1, kHour},
                                                           "The first pause after it died; doubles."));

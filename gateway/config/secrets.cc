@@ -113,8 +113,8 @@ class Guess {
 bool is_secret_key(std::string_view key) {
   if (key.size() > 64) return false;
   std::string name = normalised(key);
-  static constexpr std::array<std::string_view, 7> kParts = {"token",  "secret",        "password",  "passwd",
-                                                             "apikey", "authorization", "credential"};
+  static constexpr std::array<std::string_view, 8> kParts = {
+      "token", "secret", "password", "passwd", "apikey", "authorization", "credential", "proxy"};
   for (std::string_view part : kParts) {
     if (name.find(part) != std::string::npos) return true;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/headers.h"
@@ -23,6 +24,11 @@ class ReplyStream {
   // False when nothing but the answer can be delivered (the client takes no event stream, or is gone).
   virtual bool can_send() const = 0;
   virtual uint64_t bytes_out() const = 0;
+  // So much waits for the client that whoever can should hold back what comes next.
+  virtual bool clogged() { return false; }
+  // Call once when clogged: `relieved` is called when nothing waits any more. Never from inside, never after
+  // the end of the stream; a client that takes nothing for long meanwhile is gone (client_too_slow).
+  virtual void when_relieved(std::function<void()>) {}
   // An `initialize` failed: its answer names no session.
   virtual void refuse_session() {}
   // On the head of the answer, where none was sent yet (WWW-Authenticate, Retry-After).

@@ -23,7 +23,8 @@ namespace lineward::core {
 // Why a call ended without an answer.
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
-  std::string text;  // one plain sentence for the client; no secrets, no server output
+  std::string text;       // one plain sentence for the client; no secrets, no server output
+  int64_t limit_ms = -1;  // the limit that was broken, where there was one
   HeaderFields headers =
       {};                 // of the server's refusal that its client must see: WWW-Authenticate, Retry-After
   int server_status = 0;  // the HTTP status that the server refused it with
@@ -60,6 +61,9 @@ class Call {
   // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's
   // id.
   virtual void reply(std::string message) = 0;
+  // Stops reading what the server sends for this call, or goes on; false where that would stop others too.
+  // What was read already still comes.
+  virtual bool pause(bool) { return false; }
   // From here on another hears of it. A parked call takes no place in flight.
   virtual void hand_over(CallOwner& owner, bool parked) = 0;
   // The request as it was given.

@@ -143,9 +143,25 @@ void Exchange::forward_message(mcp::Message message) {
     }
     if (!raw_token_.empty() && message.has(Field::params_progress_token))
       reply_->send(mcp::progress_for_client(message, raw_token_));
-    return;
+  } else {
+    reply_->send(message.bytes());
   }
-  reply_->send(message.bytes());
+  hold_back();
+}
+
+// Back-pressure: a client that reads slowly slows its own server stream down, where that is possible, instead
+// of filling our memory. The request clock stands still meanwhile: it is not the server that is slow.
+void Exchange::hold_back() {
+  if (ended() || held_ || !call_ || !call_->live() || !reply_->clogged() || !call_->pause(true)) return;
+  held_ = true;
+  held_since_ = loop_.now();
+  reply_->when_relieved([this] {
+    if (ended() || !std::exchange(held_, false)) return;
+    last_progress_ += loop_.now() - held_since_;
+    if (call_) call_->pause(false);
+    set_clock();
+  });
+  set_clock();
 }
 
 void Exchange::listen_message(mcp::Message message) {
@@ -163,6 +179,7 @@ void Exchange::listen_message(mcp::Message message) {
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
   reply_->send(mcp::subscription_for_client(message, raw_id_));
+  hold_back();
 }
 
 // The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement;
@@ -214,7 +231,8 @@ void Exchange::on_call_failed(const core::Failure& failure) {
     return end(failure.reason);
   }
   reply_->add_headers(failure.headers);
-  fail(failure.reason, failure.text, -1, failure.session_over ? 404 : refusal_status(failure.reason));
+  fail(failure.reason, failure.text, failure.limit_ms,
+       failure.session_over ? 404 : refusal_status(failure.reason));
 }
 
 // ---- from the client and from operators
@@ -248,6 +266,7 @@ void Exchange::tell(EndReason reason, std::string_view why) {
 bool Exchange::send(std::string message) {
   if (ended() || !reply_->can_send()) return false;
   reply_->send(std::move(message));
+  hold_back();
   return true;
 }
 
@@ -317,6 +336,7 @@ void Exchange::set_clock() {
   milliseconds request = std::min(t.request, t.max_duration);
   milliseconds left = since(last_progress_, request);
   milliseconds left_total = since(written_at_ + waited_, t.max_duration);
+  if (held_) return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
   if (left_total < left ||
       (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {
     return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");

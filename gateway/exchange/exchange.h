@@ -84,6 +84,7 @@ class Exchange final : public core::CallOwner {
   void final_message(mcp::Message message);
   void listen_message(mcp::Message message);
   void listen_again(const mcp::Message& acknowledgement);
+  void hold_back();
   void set_limits();
   void set_clock();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
@@ -117,6 +118,8 @@ class Exchange final : public core::CallOwner {
   std::chrono::milliseconds question_since_{0};
   std::chrono::milliseconds queued_for_{0};
   uint32_t open_questions_ = 0;
+  std::chrono::milliseconds held_since_{0};
+  bool held_ = false;          // the server is not read from, until the client has taken what waits
   bool acknowledged_ = false;  // a listen
   bool answered_by_server_ = false;
 };

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -127,6 +128,12 @@ void ByteStream::schedule_flush() {
   });
 }
 
+// libuv tells how much of a write is done.
+size_t ByteStream::backlog() const {
+  if (!writing_ || closed()) return backlog_;
+  return backlog_ - writing_bytes_ + std::min(writing_bytes_, uv_stream_get_write_queue_size(raw()));
+}
+
 // Gives the kernel what it takes now. 0, or the error; `partial` is how much of the first piece is gone
 // already.
 int ByteStream::try_send(size_t& partial) {
@@ -189,6 +196,7 @@ void ByteStream::flush() {
       request->bytes += piece.size() - skip;
     }
     writing_ = true;
+    writing_bytes_ = request->bytes;
     sent_ += request->bytes;
     int error = uv_write(&request->request, raw(), buffers.data(), count, [](uv_write_t* r, int status) {
       auto* done = static_cast<WriteRequest*>(r->data);

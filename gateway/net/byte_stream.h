@@ -50,7 +50,7 @@ class ByteStream {
   // Offers what is queued to the kernel at once rather than at the end of the turn. Never calls back.
   void flush_now();
   // Bytes not yet taken by the kernel.
-  size_t backlog() const { return backlog_; }
+  size_t backlog() const;
   // Bytes the kernel took, or may have taken, since the beginning.
   uint64_t sent() const { return sent_; }
 
@@ -81,6 +81,7 @@ class ByteStream {
   StreamOwner* owner_ = nullptr;
   std::deque<std::string> queue_;
   size_t backlog_ = 0;
+  size_t writing_bytes_ = 0;  // of these, what libuv has
   uint64_t sent_ = 0;
   bool reading_ = false;
   bool ended_ = false;

@@ -25,7 +25,7 @@ Connector::Connector(Loop& loop, Resolver& resolver, milliseconds limit, Done do
       overall_(loop) {
   overall_.start(limit, [this] {
     finish(Unexpected<ConnectFailure>{
-        {true, fmt::format("no connection to {} within {} ms", address_, limit_.count())}});
+        {true, fmt::format("has no connection: {} did not answer in time", address_)}});
   });
   if (!resolver.known().empty()) {
     use(resolver.known());
@@ -49,7 +49,7 @@ Connector::Connector(Loop& loop, std::string unix_path, milliseconds limit, Done
       overall_(loop) {
   overall_.start(limit, [this] {
     finish(Unexpected<ConnectFailure>{
-        {true, fmt::format("no connection to {} within {} ms", address_, limit_.count())}});
+        {true, fmt::format("has no connection: {} did not answer in time", address_)}});
   });
   try_unix();
 }

@@ -26,6 +26,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   // send the client word of it.
   void cancel(std::string_view why) override;
   bool live() const override { return owner_ != nullptr; }
+  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
   void reply(std::string) override {}  // modern servers ask in their results
   void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
   const mcp::Message& request_message() const override { return request_.message; }

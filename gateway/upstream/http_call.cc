@@ -29,8 +29,15 @@ void HttpCall::reply(std::string message) {
   upstream_.reply(*this, std::move(message));
 }
 
+bool HttpCall::pause(bool stop) {
+  if (!messages || !messages->is_stream()) return false;
+  messages->pause(stop);
+  return true;
+}
+
 void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
   if (!live()) return;
+  if (messages) messages->pause(false);  // who takes over holds nothing back yet
   owner_ = &owner;
   upstream_.set_parked(*this, to_park);
 }

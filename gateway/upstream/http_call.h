@@ -27,6 +27,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void cancel(std::string_view why) override;
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
+  bool pause(bool stop) override;
   void hand_over(core::CallOwner& owner, bool parked) override;
   const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message message) override;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 namespace lineward::upstream {
@@ -11,18 +12,19 @@ namespace {
 using mcp::EndReason;
 using std::chrono::milliseconds;
 
-// Servers that do not say how long they keep an idle connection mostly keep it for five seconds.
-constexpr milliseconds kIdleGuess{4000};
 constexpr milliseconds kLongestIdle{60000};
+constexpr size_t kMostTunnelHead = 16 * 1024;
 
 }  // namespace
 
 HttpConnection::HttpConnection(net::Loop& loop, const HttpUrl& url, const http::ResponseLimits& limits)
-    : loop_(loop), url_(url), parser_(limits), handshake_limit_(loop), idle_limit_(kIdleGuess) {}
+    : loop_(loop), url_(url), parser_(limits), handshake_limit_(loop) {}
 
-void HttpConnection::connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls,
-                             milliseconds limit) {
+void HttpConnection::connect(net::Resolver* resolver, const HttpProxy* proxy,
+                             std::shared_ptr<net::TlsContext> tls, milliseconds limit) {
+  proxy_ = proxy;
   tls_context_ = std::move(tls);
+  connect_limit_ = limit;
   deadline_ = loop_.now() + limit;
   auto done = [this](net::Connector::Connected connected) { tcp_connected(std::move(connected)); };
   connector_ = resolver != nullptr ? std::make_unique<net::Connector>(loop_, *resolver, limit, done)
@@ -34,20 +36,72 @@ void HttpConnection::tcp_connected(net::Connector::Connected connected) {
   retire(loop_, std::move(connector_));
   if (!connected) {
     const net::ConnectFailure& failure = connected.error();
-    return fail(failure.timed_out ? EndReason::timeout_connect : EndReason::upstream_unreachable,
-                failure.text);
+    std::string text = proxy_ != nullptr ? "its proxy: " + failure.text : failure.text;
+    if (failure.timed_out) return connect_timed_out(text);
+    return fail(EndReason::upstream_unreachable, std::move(text));
   }
   stream_ = std::move(*connected);
   stream_->set_owner(this);
   stream_->start_reading();
   if (!tls_context_) return owner_->on_connected();
+  handshake_limit_.start(deadline_ - loop_.now(), [this] {
+    connect_timed_out(tunnelling_ ? fmt::format("its proxy {} did not answer CONNECT in time", address_)
+                                  : fmt::format("did not finish the TLS handshake at {} in time", address_));
+  });
+  proxy_ != nullptr ? ask_for_tunnel() : start_tls();
+}
+
+void HttpConnection::ask_for_tunnel() {
+  tunnelling_ = true;
+  bool v6 = url_.host.find(':') != std::string::npos;
+  std::string authority = fmt::format("{}{}{}:{}", v6 ? "[" : "", url_.host, v6 ? "]" : "", url_.port);
+  std::string head = fmt::format("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n", authority);
+  if (!proxy_->authorization.empty()) head += "Proxy-Authorization: " + proxy_->authorization + "\r\n";
+  stream_->write(head + "\r\n");
+}
+
+void HttpConnection::read_tunnel_answer(std::string_view bytes) {
+  tunnel_head_ += bytes;
+  for (;;) {
+    size_t end = tunnel_head_.find("\r\n\r\n");
+    if (end == std::string::npos && tunnel_head_.size() <= kMostTunnelHead) return;
+    http::ResponseLimits limits;
+    limits.head_bytes = kMostTunnelHead;
+    std::string_view head =
+        std::string_view(tunnel_head_).substr(0, end == std::string::npos ? end : end + 4);
+    if (end == std::string::npos || !http::check_response_head(head, limits)) {
+      return fail(EndReason::upstream_unreachable,
+                  fmt::format("its proxy {} answered CONNECT with no valid HTTP", address_));
+    }
+    int status = std::atoi(tunnel_head_.c_str() + tunnel_head_.find(' ') + 1);
+    if (status >= 200 && status < 300) break;
+    if (status >= 200) {
+      return fail(EndReason::upstream_unreachable,
+                  fmt::format("its proxy {} {} ({})", address_,
+                              status == 407 ? "refused our credentials" : "refused the connection", status));
+    }
+    tunnel_head_.erase(0, end + 4);
+  }
+  if (tunnel_head_.find("\r\n\r\n") + 4 != tunnel_head_.size()) {
+    return fail(EndReason::upstream_unreachable,
+                fmt::format("its proxy {} spoke in the server's place", address_));
+  }
+  tunnelling_ = false;
+  tunnel_head_.clear();
+  start_tls();
+}
+
+void HttpConnection::start_tls() {
   auto engine = net::TlsEngine::for_client(tls_context_, url_.host);
   if (!engine) return fail(EndReason::upstream_unreachable, engine.error().text);
   tls_ = std::move(*engine);
   stream_->write(tls_->take_output());
-  handshake_limit_.start(deadline_ - loop_.now(), [this] {
-    fail(EndReason::timeout_connect, fmt::format("did not finish the TLS handshake at {} in time", address_));
-  });
+}
+
+void HttpConnection::connect_timed_out(const std::string& what) {
+  fail(EndReason::timeout_connect,
+       fmt::format("{} ({} ms, lineward timeouts.connect)", what, connect_limit_.count()),
+       connect_limit_.count());
 }
 
 void HttpConnection::send(std::string head, std::string body) {
@@ -67,6 +121,11 @@ void HttpConnection::send(std::string head, std::string body) {
   }
 }
 
+void HttpConnection::pause(bool stop) {
+  if (!stream_ || closed_ || ended_) return;
+  stop ? stream_->pause_reading() : stream_->start_reading();
+}
+
 void HttpConnection::close() {
   if (closed_) return;
   closed_ = true;
@@ -79,7 +138,7 @@ void HttpConnection::close() {
 }
 
 void HttpConnection::on_drained() {
-  if (!busy_ || drained_told_ || closed_ || (tls_ && !tls_ready_)) return;
+  if (!busy_ || drained_told_ || closed_ || (tls_context_ && !tls_ready_)) return;
   drained_told_ = true;
   owner_->on_request_drained();
 }
@@ -93,6 +152,7 @@ void HttpConnection::tls_progress() {
 
 void HttpConnection::on_data(std::string_view bytes) {
   if (closed_) return;
+  if (tunnelling_) return read_tunnel_answer(bytes);
   if (!tls_) {
     parser_.append(bytes);
     return read_response();
@@ -128,6 +188,7 @@ void HttpConnection::on_end(int error) {
   }
   std::string text =
       error == 0 ? "closed the connection" : fmt::format("broke the connection: {}", strerror(-error));
+  if (tunnelling_) text = "its proxy " + text;
   if (busy_ && error == 0 && tls_) text = "ended the TLS connection without saying so";
   fail(EndReason::upstream_unreachable, std::move(text));
 }
@@ -151,6 +212,7 @@ void HttpConnection::read_response() {
       }
       case http::ResponseParser::Next::complete:
         busy_ = false;
+        pause(false);
         // An answer before all of the question was taken: the rest of it would be read as the next request.
         keep_alive_ = !ended_ && parser_.info().keep_alive && stream_->backlog() == 0;
         return owner_->on_response_complete();
@@ -168,7 +230,7 @@ void HttpConnection::read_response() {
 }
 
 void HttpConnection::note_keep_alive() {
-  idle_limit_ = kIdleGuess;
+  idle_limit_.reset();
   std::string_view value = parser_.info().headers.get("Keep-Alive");
   size_t at = value.find("timeout=");
   if (at == std::string_view::npos) return;
@@ -181,9 +243,9 @@ void HttpConnection::note_keep_alive() {
   idle_limit_ = std::min(told, kLongestIdle);
 }
 
-void HttpConnection::fail(EndReason reason, std::string text) {
+void HttpConnection::fail(EndReason reason, std::string text, int64_t limit_ms) {
   if (closed_) return;
-  HttpFault fault{reason, std::move(text), false};
+  HttpFault fault{reason, std::move(text), false, limit_ms};
   fault.nothing_sent = !busy_ || (stream_ != nullptr && stream_->sent() == sent_before_);
   HttpConnectionOwner* owner = owner_;
   auto lost = std::move(lost_);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@
 #include "net/loop.h"
 #include "net/tcp_connector.h"
 #include "net/tls.h"
+#include "upstream/http_proxy.h"
 #include "upstream/http_url.h"
 
 namespace lineward::upstream {
@@ -33,6 +35,7 @@ struct HttpFault {
   mcp::EndReason reason = mcp::EndReason::upstream_unreachable;
   std::string text;
   bool nothing_sent = false;  // not one byte of the request went out: it may be said again
+  int64_t limit_ms = -1;      // the limit that was broken, where there was one
 };
 
 class HttpConnectionOwner {
@@ -58,12 +61,17 @@ class HttpConnection final : public net::StreamOwner {
   HttpConnection& operator=(const HttpConnection&) = delete;
 
   void set_owner(HttpConnectionOwner* owner) { owner_ = owner; }
-  // `tls` is null for plain HTTP, `resolver` for a Unix socket.
-  void connect(net::Resolver* resolver, std::shared_ptr<net::TlsContext> tls,
+  // `tls` is null for plain HTTP, `resolver` for a Unix socket. With a proxy the resolver is the proxy's, and
+  // TLS goes through a tunnel (RFC 9110 9.3.6, CONNECT); requests without TLS are told to it by their URL.
+  void connect(net::Resolver* resolver, const HttpProxy* proxy, std::shared_ptr<net::TlsContext> tls,
                std::chrono::milliseconds limit);
+  // Lives as long as it does.
+  void hold(std::shared_ptr<void> lease) { lease_ = std::move(lease); }
   void send(std::string head, std::string body);
   // The response's body is a stream: no limit as a whole.
   void unlimited_body() { parser_.unlimited_body(); }
+  // Back-pressure: stops reading, or goes on. What was read already is still given out.
+  void pause(bool stop);
   // Ends it at once, whatever is on its way.
   void close();
 
@@ -73,8 +81,8 @@ class HttpConnection final : public net::StreamOwner {
   // Nothing came on it while it was idle, as far as the kernel knows now.
   bool quiet() const { return connected() && stream_->quiet(); }
   const std::string& address() const { return address_; }
-  // Until when the server keeps it; how long it said (Keep-Alive: timeout=N), or a cautious guess.
-  std::chrono::milliseconds idle_limit() const { return idle_limit_; }
+  // How long the server said that it keeps it (Keep-Alive: timeout=N), less a second.
+  std::optional<std::chrono::milliseconds> idle_limit() const { return idle_limit_; }
   // While idle: called when it is of no use any more.
   void when_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
@@ -83,10 +91,14 @@ class HttpConnection final : public net::StreamOwner {
   void on_end(int error) override;
   void on_drained() override;
   void tcp_connected(net::Connector::Connected connected);
+  void ask_for_tunnel();
+  void read_tunnel_answer(std::string_view bytes);
+  void start_tls();
   void tls_progress();
   void read_response();
   void note_keep_alive();
-  void fail(mcp::EndReason reason, std::string text);
+  void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1);
+  void connect_timed_out(const std::string& what);
 
   net::Loop& loop_;
   const HttpUrl& url_;
@@ -96,11 +108,16 @@ class HttpConnection final : public net::StreamOwner {
   std::shared_ptr<net::TlsContext> tls_context_;
   std::unique_ptr<net::TlsEngine> tls_;
   http::ResponseParser parser_;
+  const HttpProxy* proxy_ = nullptr;
+  bool tunnelling_ = false;  // CONNECT is asked and not answered
+  std::string tunnel_head_;
   net::Timer handshake_limit_;
+  std::chrono::milliseconds connect_limit_{0};
   std::chrono::milliseconds deadline_{0};
   std::function<void()> lost_;
   std::string address_;
-  std::chrono::milliseconds idle_limit_;
+  std::optional<std::chrono::milliseconds> idle_limit_;
+  std::shared_ptr<void> lease_;
   uint64_t sent_before_ = 0;  // what went out on it before this request
   bool tls_ready_ = false;
   bool busy_ = false;  // between send() and the end of the response

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "http/header_list.h"
@@ -36,11 +37,31 @@ uint64_t announced_length(const http::ResponseInfo& info) {
   return error == std::errc::result_out_of_range ? UINT64_MAX : length;
 }
 
+// Where a redirect points, without what may be secret: user, query and fragment.
+std::string shown_location(std::string_view value) {
+  constexpr size_t kLongest = 200;
+  value = value.substr(0, value.find_first_of("?#"));
+  std::string out;
+  size_t authority = value.find("//");
+  if (authority != std::string_view::npos) {
+    size_t end = std::min(value.find('/', authority + 2), value.size());
+    size_t user = value.substr(authority + 2, end - authority - 2).rfind('@');
+    out = value.substr(0, authority + 2);
+    value.remove_prefix(authority + 2 + (user == std::string_view::npos ? 0 : user + 1));
+  }
+  out += value;
+  for (char& c : out) {
+    if (c <= ' ' || c >= 0x7f) c = '?';
+  }
+  return out.size() > kLongest ? out.substr(0, kLongest) + "..." : out;
+}
+
 // What a status without an MCP error in its body means.
-HttpFault fault_of_status(int status) {
+HttpFault fault_of_status(int status, const std::string& location) {
   switch (status) {
     case 401: return {EndReason::unauthorized, "refused the credentials (401)", false};
     case 403: return {EndReason::forbidden, "refused access (403)", false};
+    case 407: return {EndReason::upstream_unreachable, "its proxy refused our credentials (407)", false};
     case 429: return {EndReason::rate_limited, "limits the rate of requests (429)", false};
     case 502:
     case 503:
@@ -50,7 +71,9 @@ HttpFault fault_of_status(int status) {
   }
   if (status >= 300 && status < 400) {
     return {EndReason::upstream_protocol,
-            fmt::format("answered with a redirect ({}), which is not followed", status), false};
+            fmt::format("answered with a redirect ({}){}, which is not followed", status,
+                        location.empty() ? "" : " to " + location),
+            false};
   }
   return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status), false};
 }
@@ -82,6 +105,7 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   status_ = info.status;
   if (status_ == 401 || status_ == 403 || status_ == 429) challenge_ = challenge_headers(info.headers);
   std::string_view type = info.headers.get("Content-Type");
+  if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
   std::string_view coding = info.headers.get("Content-Encoding");
   if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
     return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
@@ -172,7 +196,7 @@ void HttpMessages::refused() {
   MessagesEnd refusal;
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
-  refusal.fault = fault_of_status(status_);
+  refusal.fault = fault_of_status(status_, location_);
   refusal.challenge = std::move(challenge_);
   end(std::move(refusal));
 }

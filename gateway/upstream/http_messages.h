@@ -62,6 +62,9 @@ class HttpMessages final : public HttpTransferOwner {
   void distrust() {
     if (transfer_) transfer_->distrust();
   }
+  void pause(bool stop) {
+    if (transfer_) transfer_->pause(stop);
+  }
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }
   bool is_stream() const { return sse_ != nullptr; }
@@ -88,6 +91,7 @@ class HttpMessages final : public HttpTransferOwner {
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
   std::string body_;
+  std::string location_;  // of a redirect
   int status_ = 0;
   core::HeaderFields challenge_;
   bool json_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "http/char_class.h"
 #include "http/header_list.h"
@@ -132,6 +133,7 @@ void HttpTransfer::on_response_complete() {
 
 void HttpTransfer::on_connection_failed(const HttpFault& fault) {
   retire(pool_.loop(), std::move(connection_));
+  pool_.look_again();
   if (quiet_) return end_quietly();
   if (reused_ && fault.nothing_sent) {
     // It was closed just when we wanted to use it.
@@ -161,6 +163,7 @@ void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
     return retire(pool.loop(), std::move(transfer));
   }
   transfer->quiet_ = true;
+  transfer->pause(false);
   transfer->owner_ = nullptr;
   transfer->patience_ = std::make_unique<net::Timer>(pool.loop());
   transfer->patience_->start(kQuietTime, [t = transfer.get()] { t->end_quietly(); });
@@ -173,17 +176,39 @@ void HttpTransfer::end_quietly() {
   pool_.finished(*this);
 }
 
+Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& url) {
+  PoolOptions options;
+  options.connect_timeout = server.timeouts.connect;
+  options.idle_connections = server.limits.idle_connections;
+  options.idle_timeout = server.limits.idle_timeout;
+  options.most_connections = server.limits.max_connections;
+  options.limits.head_bytes = server.limits.max_head_bytes;
+  options.limits.body_bytes = server.limits.max_message_bytes;
+  auto proxy = choose_proxy(url, server.proxy, [](std::string_view name) -> std::optional<std::string> {
+    const char* value = std::getenv(std::string(name).c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+  if (!proxy) return Unexpected<Error>{proxy.error()};
+  options.proxy = *proxy;
+  return options;
+}
+
 // ---- the pool
 // -------------------------------------------------------------------------------------------------------
 
 HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls,
                    PoolOptions options)
     : loop_(loop), url_(url), tls_(std::move(tls)), options_(std::move(options)), sweeper_(loop) {
-  if (url.unix_path.empty()) resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port);
+  if (options_.proxy) {
+    resolver_ = std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port);
+  } else if (url.unix_path.empty()) {
+    resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port);
+  }
   refreshed_ = loop.now();
 }
 
 HttpPool::~HttpPool() {
+  *alive_ = false;
   close_idle();
   finishing_.clear();
 }
@@ -218,24 +243,34 @@ std::unique_ptr<HttpConnection> HttpPool::take_idle() {
 
 std::unique_ptr<HttpConnection> HttpPool::open() {
   auto connection = std::make_unique<HttpConnection>(loop_, url_, options_.limits);
-  connection->connect(resolver_.get(), tls_, options_.connect_timeout);
+  ++*open_;
+  connection->hold(std::shared_ptr<void>(nullptr, [this, open = open_, alive = alive_](void*) {
+    size_t before = (*open)--;
+    if (*alive && before >= options_.most_connections && freed_) loop_.defer(freed_);
+  }));
+  const HttpProxy* proxy = options_.proxy ? &*options_.proxy : nullptr;
+  connection->connect(resolver_.get(), proxy, tls_, options_.connect_timeout);
   return connection;
 }
 
 void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
-  milliseconds until = loop_.now() + connection->idle_limit();
+  milliseconds until = loop_.now() + connection->idle_limit().value_or(options_.idle_timeout);
   if (idle_.size() >= options_.idle_connections || until <= loop_.now()) {
     connection->close();
     return retire(loop_, std::move(connection));
   }
   HttpConnection* kept = connection.get();
   kept->when_lost([this, kept] {
-    // The server may be another one by now: look again before the next connection.
-    if (resolver_) resolver_->forget();
+    look_again();
     drop(*kept);
   });
   idle_.push_back({std::move(connection), until});
   if (!sweeper_.running()) sweeper_.start(kSweepEvery, [this] { sweep(); });
+}
+
+// The server may be another one by now: before the next connection its name is resolved anew.
+void HttpPool::look_again() {
+  if (resolver_) resolver_->forget();
 }
 
 void HttpPool::drop(const HttpConnection& connection) {
@@ -294,8 +329,12 @@ void HttpPool::finished(HttpTransfer& transfer) {
 }
 
 std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
-  std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method,
-                                request.target.empty() ? url_.target : request.target, url_.host_header);
+  const std::string& target = request.target.empty() ? url_.target : request.target;
+  bool by_url = options_.proxy && !tls_;  // RFC 9112 3.2.2
+  std::string out = fmt::format("{} {}{}{} HTTP/1.1\r\nHost: {}\r\n", request.method, by_url ? "http://" : "",
+                                by_url ? url_.host_header : "", target, url_.host_header);
+  if (by_url && !options_.proxy->authorization.empty())
+    append_header(out, "Proxy-Authorization", options_.proxy->authorization);
   for (const http::OutHeader& header : request.headers) {
     bool replaced = !authorization.empty() && http::equals_ignoring_case(header.name, "Authorization");
     if (!replaced) append_header(out, header.name, header.value);

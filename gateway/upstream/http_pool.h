@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "http/writer.h"
 #include "net/resolver.h"
 #include "upstream/http_connection.h"
@@ -67,6 +68,10 @@ class HttpTransfer final : public HttpConnectionOwner {
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
   void unlimited_body();
+  // Stops reading the response, or goes on.
+  void pause(bool stop) {
+    if (connection_) connection_->pause(stop);
+  }
   bool sent() const { return sent_; }
   // What came is no answer to this request: the connection may be out of step and is not used again.
   void distrust() { trusted_ = false; }
@@ -107,8 +112,14 @@ class HttpTransfer final : public HttpConnectionOwner {
 struct PoolOptions {
   std::chrono::milliseconds connect_timeout{5000};
   size_t idle_connections = 32;
+  std::chrono::milliseconds idle_timeout{4000};  // where the server does not say
+  size_t most_connections = 10000;
+  std::optional<HttpProxy> proxy;
   http::ResponseLimits limits;
 };
+
+// As the configuration and, for the proxy, the environment say.
+Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& url);
 
 class HttpPool {
  public:
@@ -122,6 +133,10 @@ class HttpPool {
   size_t idle() const { return idle_.size(); }
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
+  // As many connections as there may be, and none of them idle. Only its owner minds; `freed` tells it when
+  // that is over.
+  bool full() const { return *open_ >= options_.most_connections && idle_.empty(); }
+  void on_freed(std::function<void()> freed) { freed_ = std::move(freed); }
   // Closes what is idle or about to be.
   void close_idle();
 
@@ -138,6 +153,7 @@ class HttpPool {
   void let_finish(std::unique_ptr<HttpTransfer> transfer);
   void finished(HttpTransfer& transfer);
   void drop(const HttpConnection& connection);
+  void look_again();
   void sweep();
   void refresh_addresses();
   std::string render_head(const HttpRequest& request, const std::string& authorization) const;
@@ -153,6 +169,9 @@ class HttpPool {
   net::Timer sweeper_;
   std::chrono::milliseconds refreshed_{0};
   bool refreshing_ = false;
+  std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // connections there are
+  std::function<void()> freed_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace lineward::upstream

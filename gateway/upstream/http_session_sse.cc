@@ -53,7 +53,7 @@ void HttpSession::not_connected(const HttpFault& fault) {
   stream_timer_.stop();
   state_ = State::fresh;
   // What Streamable HTTP was refused with says more than that this does not work either.
-  core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text)};
+  core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text), fault.limit_ms};
   bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;
   if (was_refused_ && !refused_us) failure = *was_refused_;
   owner_.on_session_failed(*this, failure);

@@ -38,11 +38,8 @@ std::string describe(std::string_view implementation) {
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
     : loop_(loop), server_(server), apart_timer_(loop), reaper_(loop), stop_limit_(loop) {
   auto url = parse_http_url(server.url);
-  if (url) {
-    url_ = *url;
-  } else {
-    broken_ = url.error().text;
-  }
+  if (url) url_ = *url;
+  if (!url) broken_ = url.error().text;
   std::shared_ptr<net::TlsContext> tls;
   if (url_.tls) {
     auto context = net::TlsContext::for_client({server.ca_file, server.client_cert, server.client_key});
@@ -52,11 +49,14 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
       broken_ = context.error().text;
     }
   }
-  PoolOptions options;
-  options.limits.body_bytes = server.limits.max_message_bytes;
+  auto options = pool_options(server, url_);
+  if (!options && broken_.empty()) broken_ = options.error().text;
   if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
-  pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options);
+  pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
   if (oauth_) pool_->use(*oauth_);
+  pool_->on_freed([this, alive = alive_] {
+    if (*alive) schedule_pump();
+  });
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.type == config::ServerType::sse;
@@ -250,7 +250,7 @@ void HttpUpstream::pump(Group& group) {
         continue;
       if (!session_takes(group, call)) break;
     }
-    if (!call.is_listen() && in_flight_ >= server_.limits.max_in_flight) {
+    if (pool_->full() || (!call.is_listen() && in_flight_ >= server_.limits.max_in_flight)) {
       full = true;
       break;
     }

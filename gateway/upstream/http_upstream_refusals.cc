@@ -11,7 +11,8 @@ using mcp::EndReason;
 // A client can do something about 401, 403 and 429 only where its own credentials went up. Elsewhere they
 // mean Lineward's, and a client that saw them would log in at the wrong door.
 core::Failure HttpUpstream::failure_of(const MessagesEnd& end) {
-  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text),
+                        end.fault.limit_ms};
   failure.server_status = end.status;
   bool of_client = end.status == 401 || end.status == 403 || end.status == 429;
   if (!of_client) return failure;

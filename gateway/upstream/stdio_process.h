@@ -20,6 +20,7 @@ struct ProcessEnd {
   std::string text;         // "exited with code 1"
   std::string last_stderr;  // for the log only
   std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
+  int64_t limit_ms = -1;    // the limit that was broken, where there was one; HTTP servers only
 };
 
 class ProcessOwner {

@@ -4,6 +4,7 @@ import { describe } from 'node:test';
 import * as types from '@modelcontextprotocol/sdk/types.js';
 import { fixtureRecord } from '../lib/events.mjs';
 import { startGatewayTo, startListener } from '../lib/gateway.mjs';
+import { answer, beginEvents, call, event, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, modernClient, reasonOf, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -103,5 +104,66 @@ describe('HTTP+SSE servers', { skip: DIRECT }, () => {
       assert.equal(textOf(await client.callTool({ name: 'test_sleep', arguments: { ms: 1, tag: 'new' } })), 'new');
     }
     assert.equal(opened(), 4);
+  });
+
+  for (const [what, first, text] of [
+    ['on another origin', 'event: endpoint\ndata: http://127.0.0.1:1/messages\n\n', /another origin/],
+    ['that is too long', `event: endpoint\ndata: /${'a'.repeat(9000)}\n\n`, /longer than/],
+    ['never', ': nothing yet\n\n', /named no endpoint/],
+  ]) {
+    test(`an endpoint ${what} is not used`, async (t) => {
+      const origin = await startOrigin(
+        t,
+        (request, response) =>
+          request.method === 'GET' ? beginEvents(response).write(first) : response.writeHead(405).end(),
+        { era: 'none' },
+      );
+      const gateway = await startGatewayTo(t, { url: origin.url, type: 'sse', timeouts: { startup: '300ms' } });
+      const failed = gatewayError(await call(gateway.url, 'tools/call', { name: 'x' }));
+      assert.ok(failed.reason === 'timeout_startup' || failed.reason === 'upstream_protocol', failed.reason);
+      assert.ok(text.test(failed.text) || failed.reason === 'timeout_startup', failed.text);
+      assert.ok(origin.requests.every(({ method }) => method === 'GET'));
+    });
+  }
+
+  test('a server that knows neither: its refusal of initialize reaches the client', async (t) => {
+    const origin = await startOrigin(
+      t,
+      (request, response, message) =>
+        request.method === 'GET'
+          ? response.writeHead(405).end()
+          : json(response, 400, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32099, message: 'not you' } })),
+      { era: 'none' },
+    );
+    const gateway = await startGatewayTo(t, { url: origin.url, protocolEra: 'legacy' });
+    await assert.rejects(legacyClient(t, gateway), /not you/);
+    assert.deepEqual(origin.requests.slice(0, 2).map(({ method }) => method), ['POST', 'GET']);
+  });
+
+  test('a POST that the server refuses fails its call; another goes on', async (t) => {
+    let stream;
+    const origin = await startOrigin(
+      t,
+      (request, response, message) => {
+        if (request.method === 'GET') {
+          stream = beginEvents(response);
+          return stream.write('event: endpoint\ndata: ?s=1\n\n');
+        }
+        if (!request.url.includes('?s=1')) return response.writeHead(404).end();
+        if (message.params?.name === 'refused') return response.writeHead(500).end('no');
+        response.writeHead(200, { 'content-type': 'text/plain' }).end('Accepted, as some say');
+        const result =
+          message.method === 'initialize'
+            ? { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } }
+            : { content: [{ type: 'text', text: message.params?.name ?? '' }] };
+        return message.id === undefined || stream.write(event(answer(message.id, result)));
+      },
+      { era: 'none' },
+    );
+    const gateway = await startGatewayTo(t, { url: origin.url });
+    const client = await legacyClient(t, gateway);
+    const refused = await client.callTool({ name: 'refused', arguments: {} }).catch((error) => error);
+    assert.equal(reasonOf(refused), 'upstream_protocol');
+    assert.equal(textOf(await client.callTool({ name: 'next', arguments: {} })), 'next');
   });
 });

@@ -1,0 +1,128 @@
+// A bare HTTP server that plays an MCP server word by word, and a bare client: for what no SDK does.
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { LIMIT_MS, bounded } from './events.mjs';
+
+const MODERN = '2026-07-28';
+const META = 'io.modelcontextprotocol/';
+
+export const answer = (id, result) => JSON.stringify({ jsonrpc: '2.0', id, result });
+export const json = (response, status, text, headers = {}) =>
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+export const beginEvents = (response) => response.writeHead(200, { 'content-type': 'text/event-stream' });
+export const event = (message) => `data: ${typeof message === 'string' ? message : JSON.stringify(message)}\n\n`;
+
+const discovered = {
+  resultType: 'complete',
+  supportedVersions: [MODERN],
+  capabilities: { tools: {} },
+  ttlMs: 0,
+  cacheScope: 'private',
+  _meta: { [`${META}serverInfo`]: { name: 'origin', version: '1' } },
+};
+const initialized = {
+  protocolVersion: '2025-11-25',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'origin', version: '1' },
+};
+
+/**
+ * Starts an origin. `serve(request, response, message)` plays what the era's handshake does not answer; the request has
+ * the number of its connection as `request.connection_number`.
+ *
+ * @param {object} options era: 'modern' (default), 'legacy', or 'none' for a serve() that does everything itself;
+ *   tls: options of node:https
+ */
+export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0.0.1' } = {}) {
+  let connections = 0;
+  const requests = [];
+  const handle = async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const message = text.startsWith('{') ? JSON.parse(text) : undefined;
+    request.number = request.socket.number;
+    requests.push({ connection: request.number, method: request.method, url: request.url, message, headers: request.headers });
+    const method = message?.method;
+    if (era === 'modern' && method === 'server/discover') return json(response, 200, answer(message.id, discovered));
+    if (era === 'legacy' && method === 'server/discover')
+      return json(response, 200, JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'no' } }));
+    if (era === 'legacy' && method === 'initialize') return json(response, 200, answer(message.id, initialized));
+    if (era === 'legacy' && method === 'notifications/initialized') return response.writeHead(202).end();
+    if (era === 'legacy' && request.method === 'GET') return response.writeHead(405).end();
+    return serve(request, response, message);
+  };
+  const server = tls ? createTlsServer(tls, handle) : createServer(handle);
+  server.keepAliveTimeout = 30_000;
+  server.on(tls ? 'secureConnection' : 'connection', (socket) => {
+    socket.number = ++connections;
+    socket.on('error', () => {});
+  });
+  server.on('tlsClientError', () => {});
+  server.on('clientError', (_, socket) => socket.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address();
+  return { url: `${tls ? 'https' : 'http'}://${name}:${port}/mcp`, port, requests, connections: () => connections };
+}
+
+/** The bytes of a modern request. */
+export function modernRequest(url, id, method, params = {}, { headers = {}, host = new URL(url).host } = {}) {
+  const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta };
+  const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } });
+  const all = {
+    Host: host,
+    Accept: 'application/json, text/event-stream',
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'MCP-Protocol-Version': MODERN,
+    'Mcp-Method': method,
+    ...(params.name && { 'Mcp-Name': params.name }),
+    ...headers,
+  };
+  const head = Object.entries(all).map(([key, value]) => `${key}: ${value}\r\n`);
+  return `POST ${new URL(url).pathname} HTTP/1.1\r\n${head.join('')}\r\n${body}`;
+}
+
+/** A client's socket with the request on its way. */
+export async function rawCall(t, url, id, method, params, options) {
+  const socket = connect(new URL(url).port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.on('error', () => {});
+  await bounded(once(socket, 'connect'), LIMIT_MS, 'a connection');
+  socket.write(modernRequest(url, id, method, params, options));
+  return socket;
+}
+
+/** One modern request by fetch: {status, message, headers}. */
+export async function call(url, method, params = {}, { id = 1, headers = {} } = {}) {
+  const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      'mcp-protocol-version': MODERN,
+      'mcp-method': method,
+      ...(params.name && { 'mcp-name': params.name }),
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }),
+  });
+  const text = await response.text();
+  const data = text.startsWith('{') ? text : text.split('\n').filter((line) => line.startsWith('data: ')).pop()?.slice(6);
+  return { status: response.status, headers: response.headers, message: data && JSON.parse(data) };
+}
+
+/** What Lineward says of an error of its own. */
+export const gatewayError = ({ message }) => ({
+  code: message.error?.code,
+  text: message.error?.message,
+  ...message.error?.data?.['io.lineward/gateway'],
+});
