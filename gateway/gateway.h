@@ -10,6 +10,7 @@
 #include "client/http_front.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
+#include "log_flusher.h"
 #include "net/child_process.h"
 #include "net/loop.h"
 #include "net/signals.h"
@@ -54,6 +55,7 @@ class Gateway {
   size_t stopping_ = 0;
   int spawner_socket_;
   net::Loop loop_;
+  LogFlusher log_lines_{loop_};
   std::unique_ptr<net::Spawner> spawner_;
   std::unique_ptr<core::Upstream> make_upstream(const config::Server& server);
 

@@ -21,8 +21,7 @@ SessionStream::~SessionStream() = default;
 
 // Frees the transport at the end of the turn: it may be on the stack.
 void SessionStream::end_transport() {
-  if (!transport_) return;
-  loop_.defer([kept = std::shared_ptr<HttpReply>(std::move(transport_))] {});
+  loop_.retire(std::move(transport_));
 }
 
 // Keeps an event for a resume; the oldest go first. The newest one always fits.

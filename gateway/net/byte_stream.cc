@@ -117,14 +117,7 @@ void ByteStream::end_writes() {
 }
 
 void ByteStream::schedule_flush() {
-  if (flush_scheduled_ || writing_) return;
-  flush_scheduled_ = true;
-  auto alive = alive_;
-  loop_.defer([this, alive] {
-    if (!*alive) return;
-    flush_scheduled_ = false;
-    flush();
-  });
+  if (!writing_) flush_later_.schedule();
 }
 
 // Gives the kernel what it takes now. 0, or the error; `partial` is how much of the first piece is gone
