@@ -7,7 +7,7 @@ const LABEL = 200;
 const VALUE = 90;
 const BAR = 15;
 const STEP = 20;
-const COLOURS = { lineward: '#0b6e99', supergateway: '#c2702b', 'mcp-proxy': '#7d5ba6' };
+const COLOURS = { lineward: '#0b6e99', supergateway: '#c2702b', 'mcp-proxy': '#7d5ba6', nginx: '#4d8b4d', haproxy: '#8a6d3b', direct: '#999', 'bare loop': '#999' };
 const colour = (name) => COLOURS[name] ?? '#6fb1cc';
 
 const PANELS = [
@@ -56,15 +56,28 @@ function panel({ title, of, digits, none = 'no result' }, groups, left, top, wid
   return out;
 }
 
-export function svg({ cells, calls }) {
+const HOP = [
+  { title: 'HTTP hop: CPU per call, 64 clients (µs, less is better)', clients: 64, of: (row) => row.cpu_us, digits: 1 },
+  { title: 'HTTP hop: p50 latency, 1 client (ms, less is better)', clients: 1, of: (row) => row.p50_us / 1000, digits: 3 },
+];
+
+export function svg({ cells, calls, hop }) {
+  const hopRows = hop?.rows ?? [];
   const groups = groupsOf(cells);
   const rows = groups.reduce((sum, [, members]) => sum + members.length, 0);
   const high = 26 + groups.length * 28 + rows * STEP + 24;
   const half = (WIDTH - 3 * MARGIN) / 2;
-  const height = 70 + Math.ceil(PANELS.length / 2) * high;
+  const hopTop = 70 + Math.ceil(PANELS.length / 2) * high;
+  const height = hopTop + (hopRows.length ? 26 + 28 + (hopRows.length / 2) * STEP + 24 : 0);
   const body = PANELS.flatMap((one, i) =>
     panel(one, groups, MARGIN + (i % 2) * (half + MARGIN), 70 + Math.floor(i / 2) * high, half),
   );
+  if (hopRows.length) {
+    for (const [i, { title, clients, of, digits }] of HOP.entries()) {
+      const rows = hopRows.filter((row) => row.clients === clients && (clients === 1 || row.front !== 'direct'));
+      body.push(...panel({ title, of, digits }, [['modern clients, HTTP server', rows]], MARGIN + i * (half + MARGIN), hopTop, half));
+    }
+  }
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}">`,
     '<style>text{font:12px system-ui,"DejaVu Sans",sans-serif;fill:#222}.title{font-weight:700;font-size:13px}',

@@ -35,10 +35,14 @@ function linewardConfig({ folder, server, port, isolation, level }) {
 
 const lineward = (options) => [join(options.build, 'lineward'), 'run', '--config', linewardConfig(options)];
 
-/** name, the note under the table, the eras it is measured in (all), those it never gets far in (none), the command. */
+/**
+ * name, the note under the table, the eras and servers it is measured with (all), the eras it never gets far in
+ * (none), the command.
+ */
 export const FRONTS = [
   {
     name: 'lineward',
+    long: true, // its memory after BENCH_LONG calls too
     note: 'as it comes; a log line for each call, to /dev/null',
     command: (o) => lineward({ ...o, isolation: 'auto', level: 'info' }),
   },
@@ -52,6 +56,14 @@ export const FRONTS = [
     note: 'isolation shared: one server process for all legacy sessions, as mcp-proxy has it',
     eras: ['legacy'],
     command: (o) => lineward({ ...o, isolation: 'shared', level: 'info' }),
+  },
+  {
+    name: 'bare loop',
+    eras: ['modern'],
+    servers: ['echo'],
+    cancels: false,
+    note: 'no gateway: one epoll loop that moves the bytes and looks at nothing, the floor on this machine',
+    command: ({ build, server, port }) => [join(build, 'benchmarks/bench-bare-front'), port, ...server.command],
   },
   {
     name: 'supergateway',
@@ -79,7 +91,7 @@ export const FRONTS = [
   },
 ];
 
-function freePort() {
+export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', reject);
     server.listen(0, '127.0.0.1', () => {
@@ -89,7 +101,7 @@ function freePort() {
   });
 }
 
-const answers = (port) =>
+export const answers = (port) =>
   fetch(`http://127.0.0.1:${port}/nothing-here`, { signal: AbortSignal.timeout(1000) }).then(
     async (response) => (await response.arrayBuffer(), true),
     () => false,

@@ -85,6 +85,12 @@ export function table({ cells, verdicts: judged, fronts, calls }) {
         `${v.ours.front} ${v.ours.us.toFixed(1)} us, ${v.peer.front} ${v.peer.us.toFixed(1)} us`,
     );
   }
+  lines.push('', '== Memory (MiB, PSS) at rest and after the calls of 64 clients, echo server');
+  for (const cell of cells) {
+    const run = cell.long?.ok ? cell.long : runWith(cell, 64);
+    if (cell.server !== 'echo' || !run) continue;
+    lines.push(`${cell.era}, ${cell.front}: ${mib(cell.rest?.pss_kib)} at rest, ${mib(run.pss_kib)} after ${run.calls} calls`);
+  }
   lines.push('');
   for (const { name, note } of fronts) lines.push(`${name}: ${note}`);
   lines.push(

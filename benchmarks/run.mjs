@@ -1,6 +1,6 @@
 // The side-by-side benchmark: every front before every server, in both eras; see README.md.
 //
-//   run.mjs BUILD_DIR       BENCH_CALLS, BENCH_SECONDS, BENCH_ONLY
+//   run.mjs BUILD_DIR       BENCH_CALLS, BENCH_SECONDS, BENCH_LONG, BENCH_PEER_SECONDS, BENCH_ONLY
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FRONTS, start } from './fronts.mjs';
 import { svg } from './chart.mjs';
+import { hop, hopTable } from './hop.mjs';
 import { BAR, table, verdicts } from './report.mjs';
 
 const build = resolve(process.argv[2] ?? 'build/bench');
@@ -15,6 +16,9 @@ const count = (name, value) => Math.max(1, Math.round(Number(process.env[name] ?
 const CALLS = count('BENCH_CALLS', 100_000);
 const SECONDS = count('BENCH_SECONDS', 20);
 const FULL_SECONDS = Math.max(SECONDS, Math.ceil(CALLS / 300)); // the run that must reach BENCH_CALLS
+// The peers are slow and grow: theirs ends here, however few calls it had.
+const PEER_SECONDS = Math.min(FULL_SECONDS, count('BENCH_PEER_SECONDS', 180));
+const LONG = process.env.BENCH_LONG === '0' ? 0 : count('BENCH_LONG', 1_000_000); // Lineward's memory after so many
 const ONLY = (process.env.BENCH_ONLY ?? '').split(',').filter(Boolean);
 const CANCELS = 50;
 const CLIENTS = [1, 64];
@@ -59,11 +63,14 @@ async function cell(front, server, era) {
     for (const clients of CLIENTS) {
       const full = clients > 1 && server.name === 'echo' && !front.bounded?.includes(era);
       const calls = full ? CALLS : Math.ceil(CALLS / 10);
-      const seconds = full ? FULL_SECONDS : SECONDS;
+      const seconds = !full ? SECONDS : front.peer ? PEER_SECONDS : FULL_SECONDS;
       const result = await load({ clients, calls, seconds, warmup: Math.min(2000, calls / 5) });
       out.runs.push(result);
       if (!result.ok) break;
     }
+    const long = LONG > 0 && front.long && server.name === 'echo' && out.errors.length === 0;
+    if (long) out.long = await load({ clients: 64, calls: LONG, seconds: Math.ceil(LONG / 1000) });
+    if (front.cancels === false) return out;
     out.cancel = await measure('bench-cancel', [running.port, era, running.journal, CANCELS]);
   } finally {
     await running.stop();
@@ -71,13 +78,15 @@ async function cell(front, server, era) {
   return out;
 }
 
+const wanted = (name) => ONLY.every((word) => name.includes(word));
 const cells = [];
 for (const era of ['modern', 'legacy']) {
   for (const server of SERVERS) {
     for (const front of FRONTS) {
       const name = `${era} / ${server.name} / ${front.name}`;
       if (front.eras && !front.eras.includes(era)) continue;
-      if (ONLY.length && !ONLY.every((word) => name.includes(word))) continue;
+      if (front.servers && !front.servers.includes(server.name)) continue;
+      if (!wanted(name)) continue;
       process.stderr.write(`… ${name}\n`);
       try {
         cells.push(await cell(front, server, era));
@@ -86,6 +95,12 @@ for (const era of ['modern', 'legacy']) {
       }
     }
   }
+}
+
+let hops;
+if (wanted('modern / http hop')) {
+  process.stderr.write('… http hop\n');
+  hops = await hop({ build, calls: CALLS, seconds: SECONDS, measure });
 }
 
 const results = {
@@ -97,11 +112,14 @@ const results = {
   fronts: FRONTS.map(({ name, note }) => ({ name, note })),
   verdicts: verdicts(cells),
   cells,
+  hop: hops,
 };
-console.log(table(results));
+if (cells.length) console.log(table(results));
+if (hops) console.log(hopTable(hops));
 mkdirSync(here('out'), { recursive: true });
 writeFileSync(here('out/results.json'), `${JSON.stringify(results, null, 1)}\n`);
 writeFileSync(here('out/results.svg'), svg(results));
 console.log('\nbenchmarks/out/results.json, benchmarks/out/results.svg');
 const failed = cells.some(({ front, errors }) => errors.length && front.startsWith('lineward'));
-process.exit(failed || results.verdicts.some(({ passed }) => !passed) ? 1 : 0);
+const judged = [...results.verdicts, ...(hops?.verdicts ?? [])];
+process.exit(failed || hops?.errors.length || judged.some(({ passed }) => !passed) ? 1 : 0);

@@ -107,7 +107,7 @@ Gateway::~Gateway() {
 }
 
 int Gateway::start() {
-  log::gather([this] { loop_.defer([] { log::flush(); }); });
+  log::gather([this](bool urgent) { log_lines_.wanted(urgent); });
   auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] {
     log::write(log::Level::error, "spawner.lost", {{"why", "the process that starts servers has died"}});
     finish(code(cli::ExitCode::internal));

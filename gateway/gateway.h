@@ -10,6 +10,7 @@
 #include "client/front.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
+#include "log_flusher.h"
 #include "net/child_process.h"
 #include "net/loop.h"
 #include "net/signals.h"
@@ -58,6 +59,7 @@ class Gateway {
   size_t stopping_ = 0;
   int spawner_socket_;
   net::Loop loop_;
+  LogFlusher log_lines_{loop_};
   std::unique_ptr<net::Spawner> spawner_;
   std::unique_ptr<core::Upstream> make_upstream(const config::Server& server);
   std::unique_ptr<core::Upstream> in_front_of(std::unique_ptr<core::Upstream> upstream,

@@ -43,6 +43,7 @@ void Splice::remove_member(Span object, Span key, Span value) {
 
 // Turns additions and removals into edits, object by object.
 void Splice::resolve_members() {
+  if (removals_.empty() && additions_.empty()) return;
   const auto by_place = [](const Removal& a, const Removal& b) {
     return std::tie(a.object.begin, a.key.begin) < std::tie(b.object.begin, b.key.begin);
   };
@@ -102,14 +103,17 @@ void Splice::resolve_members() {
 std::string Splice::apply() {
   resolve_members();
   // At one place inserts come before what is replaced there, and keep their order.
-  std::stable_sort(edits_.begin(), edits_.end(), [](const Edit& a, const Edit& b) {
+  const auto before = [](const Edit& a, const Edit& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
+  };
+  if (!std::is_sorted(edits_.begin(), edits_.end(), before)) {
+    std::stable_sort(edits_.begin(), edits_.end(), before);
+  }
   size_t grown = 0;
   for (const Edit& edit : edits_)
     grown += edit.text.size();
   std::string out;
-  out.reserve(text_.size() + grown);
+  out.reserve(text_.size() + grown + 1);  // many get a line end next
   uint32_t at = 0;
   for (const Edit& edit : edits_) {
     LW_CHECK(at <= edit.begin && edit.begin <= edit.end && edit.end <= text_.size());  // no overlap

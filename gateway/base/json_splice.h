@@ -20,7 +20,7 @@ struct Edit {
 // the order in which they were added.
 class Splice {
  public:
-  explicit Splice(std::string_view text) : text_(text) {}
+  explicit Splice(std::string_view text) : text_(text) { edits_.reserve(2); }
 
   void replace(Span value, std::string text) { edits_.push_back({value.begin, value.end, std::move(text)}); }
   void insert(uint32_t at, std::string text) { edits_.push_back({at, at, std::move(text)}); }

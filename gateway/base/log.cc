@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <climits>
+#include <csignal>
 #include <ctime>
 #include <utility>
 
@@ -22,19 +25,29 @@ constexpr size_t kLongestLine = 4096;
 
 // stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
 // rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
-// Lines of one loop turn go out in one system call.
+// Lines that gathered go out in one system call.
 class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  std::function<void()> wanted;
+  std::function<void(bool urgent)> wanted;
+
+  // The text gathered so far; after a line was added to it, added() must follow.
+  std::string& lines() { return lines_; }
+  void added(bool urgent) {
+    ++count_;
+    if (!wanted || lines_.size() > kMostGathered) return flush_();
+    if (count_ == 1 || (urgent && !urgent_)) wanted(urgent);
+    urgent_ = urgent_ || urgent;
+  }
+  // In a signal handler.
+  void last_words() const {
+    if (!lines_.empty() && ::write(STDERR_FILENO, lines_.data(), lines_.size()) < 0) return;
+  }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    bool first = lines_.empty();
     lines_.append(message.payload.data(), message.payload.size());
     lines_ += '\n';
-    ++count_;
-    if (!wanted || lines_.size() > kMostGathered) return flush_();
-    if (first) wanted();
+    added(message.level >= spdlog::level::warn);
   }
   void flush_() override {
     if (lines_.empty()) return;
@@ -60,12 +73,14 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     }
     lines_.clear();
     count_ = 0;
+    urgent_ = false;
   }
 
  private:
-  static constexpr size_t kMostGathered = 256 * 1024;
+  static constexpr size_t kMostGathered = 64 * 1024;
   std::string lines_;
   uint64_t count_ = 0;
+  bool urgent_ = false;  // there is a warning among them
   uint64_t dropped_ = 0;
 };
 
@@ -87,12 +102,19 @@ constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view kUpper[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
 constexpr std::string_view kColours[] = {"\x1b[2m", "", "\x1b[33m", "\x1b[31m"};
 
+// What may stand in a line without quotes.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> table{};
+  for (int c = 0x21; c < 0x7f; ++c)
+    table[static_cast<size_t>(c)] = c != '"' && c != '=' && c != '\\';
+  return table;
+}();
+
 bool plain(std::string_view value) {
-  if (value.empty()) return false;
-  for (unsigned char c : value) {
-    if (c <= 0x20 || c >= 0x7f || c == '"' || c == '=' || c == '\\') return false;
-  }
-  return true;
+  bool all = true;
+  for (const char c : value)
+    all &= kPlain[static_cast<unsigned char>(c)];
+  return all && !value.empty();
 }
 
 // U+2028 and U+2029 end lines in some viewers; DEL and C1 controls steer terminals.
@@ -118,10 +140,11 @@ std::string quoted(std::string_view value) {
 }
 
 // The date part is made once a second.
-std::string iso_now() {
+std::string_view iso_now() {
   using namespace std::chrono;
   thread_local std::time_t made_for = -1;
   thread_local char date[32];
+  constexpr size_t kDate = 19;  // bytes of it; then ".mmmZ"
   auto now = system_clock::now();
   auto ms = duration_cast<milliseconds>(now.time_since_epoch()).count() % 1000;
   std::time_t seconds = system_clock::to_time_t(now);
@@ -131,58 +154,58 @@ std::string iso_now() {
     std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
     made_for = seconds;
   }
-  std::string out = date;
-  out += '.';
-  out += static_cast<char>('0' + ms / 100);
-  out += static_cast<char>('0' + ms / 10 % 10);
-  out += static_cast<char>('0' + ms % 10);
-  out += 'Z';
-  return out;
+  date[kDate] = '.';
+  date[kDate + 1] = static_cast<char>('0' + ms / 100);
+  date[kDate + 2] = static_cast<char>('0' + ms / 10 % 10);
+  date[kDate + 3] = static_cast<char>('0' + ms % 10);
+  date[kDate + 4] = 'Z';
+  return {date, kDate + 5};
 }
 
-}  // namespace
+// What has gathered is what tells why.
+void on_crash(int signal) {
+  if (settings().out) settings().out->last_words();
+  raise(signal);  // its handler is the default one again
+}
 
-void configure(Format format, Level level, bool colour) {
-  auto& s = settings();
-  s.format = format;
-  s.level = level;
-  s.colour = colour;
-  if (!s.sink) {
-    s.out = std::make_shared<StderrSink>();
-    s.sink = std::make_shared<spdlog::logger>("lineward", s.out);
-    s.sink->set_pattern("%v");
-    s.sink->set_level(spdlog::level::trace);
+void watch_crashes() {
+  struct sigaction action {};
+  action.sa_handler = on_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  sigemptyset(&action.sa_mask);
+  for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
+    struct sigaction before {};
+    // Others who watch (a sanitizer) stay.
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+      sigaction(signal, &action, nullptr);
+    }
   }
 }
 
-void gather(std::function<void()> wanted) {
-  if (settings().out) settings().out->wanted = std::move(wanted);
+void append_value(std::string& line, const Field& field, bool quote) {
+  if (field.number) {
+    char digits[24];
+    line.append(digits, std::to_chars(digits, digits + sizeof digits, field.value).ptr);
+  } else if (!quote && plain(field.text)) {
+    line += field.text;
+  } else {
+    line += quoted(field.text);
+  }
 }
 
-void flush() {
-  if (settings().out) settings().out->flush();
-}
-
-bool enabled(Level level) {
-  return level >= settings().level;
-}
-
-std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
-                   std::string_view iso_time, bool colour) {
-  auto index = static_cast<size_t>(level);
-  std::string line;
-  line.reserve(512);
+void append_line(std::string& line, Format format, Level level, std::string_view event,
+                 std::initializer_list<Field> fields, std::string_view iso_time, bool colour) {
+  const auto index = static_cast<size_t>(level);
+  const size_t start = line.size();
+  const bool coloured = colour && !kColours[index].empty();
+  if (coloured) line += kColours[index];
   auto pairs = [&](std::string_view gap) {
     for (const auto& f : fields) {
-      if (f.value.empty()) continue;
+      if (!f.number && f.text.empty()) continue;
       line += gap;
       line += f.key;
       line += '=';
-      if (f.number || plain(f.value)) {
-        line += f.value;
-      } else {
-        line += quoted(f.value);
-      }
+      append_value(line, f, false);
     }
   };
   switch (format) {
@@ -204,29 +227,75 @@ std::string render(Format format, Level level, std::string_view event, std::init
       pairs(" ");
       break;
     case Format::json:
-      line += fmt::format(R"({{"time":"{}","level":"{}","event":"{}")", iso_time, kNames[index], event);
+      line += R"({"time":")";
+      line += iso_time;
+      line += R"(","level":")";
+      line += kNames[index];
+      line += R"(","event":")";
+      line += event;
+      line += '"';
       for (const auto& f : fields) {
-        if (f.value.empty()) continue;
+        if (!f.number && f.text.empty()) continue;
         line += ",\"";
         line += f.key;
         line += "\":";
-        line += f.number ? f.value : quoted(f.value);
+        append_value(line, f, true);
       }
       line += "}";
       break;
   }
-  if (line.size() > kLongestLine && format != Format::json) {
-    line.resize(kLongestLine);
+  const size_t longest = start + kLongestLine + (coloured ? kColours[index].size() : 0);
+  if (line.size() > longest && format != Format::json) {
+    line.resize(longest);
     line += "…";
   }
-  if (colour && !kColours[index].empty()) line = fmt::format("{}{}\x1b[0m", kColours[index], line);
+  if (coloured) line += "\x1b[0m";
+}
+
+}  // namespace
+
+void configure(Format format, Level level, bool colour) {
+  auto& s = settings();
+  s.format = format;
+  s.level = level;
+  s.colour = colour;
+  if (!s.sink) {
+    s.out = std::make_shared<StderrSink>();
+    s.sink = std::make_shared<spdlog::logger>("lineward", s.out);
+    s.sink->set_pattern("%v");
+    s.sink->set_level(spdlog::level::trace);
+  }
+}
+
+void gather(std::function<void(bool urgent)> wanted) {
+  if (!settings().out) return;
+  if (wanted) watch_crashes();
+  settings().out->wanted = std::move(wanted);
+}
+
+void flush() {
+  if (settings().out) settings().out->flush();
+}
+
+bool enabled(Level level) {
+  return level >= settings().level;
+}
+
+std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
+                   std::string_view iso_time, bool colour) {
+  std::string line;
+  append_line(line, format, level, event, fields, iso_time, colour);
   return line;
 }
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
   auto& s = settings();
   if (level < s.level || !s.sink) return;
-  s.sink->info(spdlog::string_view_t(render(s.format, level, event, fields, iso_now(), s.colour)));
+  // One for each call: straight to where lines gather, not through the logger.
+  std::string& lines = s.out->lines();
+  append_line(lines, s.format, level, event, fields, iso_now(), s.colour);
+  lines += '\n';
+  s.out->added(level >= Level::warn);
 }
 
 }  // namespace lineward::log

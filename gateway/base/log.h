@@ -15,24 +15,28 @@ namespace lineward::log {
 enum class Level : uint8_t { debug, info, warn, error, off };
 enum class Format : uint8_t { text, logfmt, json };
 
+// Looks at its text, and so is for the argument list of one write() only.
 struct Field {
   std::string_view key;
-  std::string value;
+  std::string_view text;
+  int64_t value = 0;
   bool number = false;
-  Field(std::string_view k, std::string_view v) : key(k), value(v) {}
-  Field(std::string_view k, const std::string& v) : key(k), value(v) {}
-  Field(std::string_view k, const char* v) : key(k), value(v) {}
-  Field(std::string_view k, int64_t v) : key(k), value(std::to_string(v)), number(true) {}
-  Field(std::string_view k, uint64_t v) : key(k), value(std::to_string(v)), number(true) {}
-  Field(std::string_view k, int v) : key(k), value(std::to_string(v)), number(true) {}
+  Field(std::string_view k, std::string_view v) : key(k), text(v) {}
+  Field(std::string_view k, const std::string& v) : key(k), text(v) {}
+  Field(std::string_view k, const char* v) : key(k), text(v) {}
+  Field(std::string_view k, int64_t v) : key(k), value(v), number(true) {}
+  Field(std::string_view k, uint64_t v) : key(k), value(static_cast<int64_t>(v)), number(true) {}
+  Field(std::string_view k, int v) : key(k), value(v), number(true) {}
 };
 
 // Once, before the first event. Lines longer than 4 KiB are cut.
 void configure(Format format, Level level, bool colour);
 bool enabled(Level level);
 // Lines gather until flush(). `wanted` is called when the first one is there and must see to it that flush()
-// is called soon (at the end of the loop turn); without it every line is written at once.
-void gather(std::function<void()> wanted);
+// is called soon, and again with `urgent` when the first warning or error is there, which must not wait
+// longer than to the end of the loop turn. Without it every line is written at once. What has gathered when
+// the process crashes is written by a signal handler.
+void gather(std::function<void(bool urgent)> wanted);
 void flush();
 // `event` is a stable name such as "call.end"; empty values are left out.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields);

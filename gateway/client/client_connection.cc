@@ -35,7 +35,9 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       stream_(std::move(stream)),
       peer_(std::move(peer)),
       parser_(request_limits(limits)),
-      timer_(loop) {
+      timer_(loop),
+      pump_later_(
+          loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
   stream_->start_reading();
   arm();
@@ -74,7 +76,7 @@ void ClientConnection::on_drained() {
     timer_.start(kLinger, [this] { close(); });
     return;
   }
-  if (busy_ || pump_scheduled_) return;
+  if (busy_ || pump_later_.scheduled()) return;
   timed_ = Phase::complete;  // an idle time begins when the answer is out
   pump();
 }
@@ -126,23 +128,27 @@ void ClientConnection::arm() {
   std::chrono::milliseconds limit = limits_.idle_timeout;
   if (phase == Phase::in_head) limit = limits_.head_timeout;
   if (phase == Phase::in_body) limit = limits_.read_timeout;
-  timer_.start(limit, [this, phase, limit] {
-    if (phase == Phase::idle) return close();
-    refuse({408, std::string("the request ") + (phase == Phase::in_head ? "head" : "body") +
-                     " was not complete within " + std::to_string(limit.count()) + " ms"});
-  });
+  timer_.start(limit, [this] { too_late(); });
+}
+
+void ClientConnection::too_late() {
+  if (timed_ == Phase::idle) return close();
+  const bool head = timed_ == Phase::in_head;
+  const std::chrono::milliseconds limit = head ? limits_.head_timeout : limits_.read_timeout;
+  refuse({408, std::string("the request ") + (head ? "head" : "body") + " was not complete within " +
+                   std::to_string(limit.count()) + " ms"});
 }
 
 void ClientConnection::refuse(const http::RequestFault& fault) {
   http::ResponseHead head;
   head.status = fault.status;
   head.keep_alive = false;
-  head.headers.push_back({"Content-Type", "application/json"});
+  head.content_type = "application/json";
   stream_->write(http::full_response(head, mcp::error_message({}, fault.status, fault.text)));
   linger();
 }
 
-void ClientConnection::respond(int status, std::string content_type, const std::string& body,
+void ClientConnection::respond(int status, std::string_view content_type, const std::string& body,
                                std::vector<http::OutHeader> headers) {
   bool keep = may_keep_alive();
   http::ResponseHead head;
@@ -150,7 +156,7 @@ void ClientConnection::respond(int status, std::string content_type, const std::
   head.keep_alive = keep;
   head.minor_version = parser_.head().minor_version;
   head.headers = std::move(headers);
-  if (!content_type.empty()) head.headers.push_back({"Content-Type", std::move(content_type)});
+  head.content_type = content_type;
   stream_->write(http::full_response(head, body));
   reply_finished(keep);
 }
@@ -164,14 +170,7 @@ void ClientConnection::reply_finished(bool keep_alive) {
   busy_ = false;
   if (!keep_alive || handler_.draining()) return linger();
   parser_.next_request();
-  if (pump_scheduled_) return;
-  // Not from here: we may be deep inside the exchange that has just been answered.
-  pump_scheduled_ = true;
-  loop_.defer([this, alive = alive_] {
-    if (!*alive) return;
-    pump_scheduled_ = false;
-    pump();
-  });
+  pump_later_.schedule();  // we may be deep inside the exchange that has just been answered
 }
 
 void ClientConnection::reply_dropped() {
@@ -203,7 +202,7 @@ void ClientConnection::close() {
   if (!stream_) return;
   timer_.stop();
   stream_->close();
-  loop_.defer([stream = std::shared_ptr<net::ByteStream>(std::move(stream_))] {});
+  loop_.retire(std::move(stream_));
   if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
   handler_.on_closed(*this);
 }

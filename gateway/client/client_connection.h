@@ -42,7 +42,7 @@ class ClientConnection final : private net::StreamOwner {
   bool may_keep_alive() const;
 
   // Answers the current request in one piece.
-  void respond(int status, std::string content_type, const std::string& body,
+  void respond(int status, std::string_view content_type, const std::string& body,
                std::vector<http::OutHeader> headers = {});
   void close_when_idle();
   // Ends the connection at once.
@@ -64,6 +64,7 @@ class ClientConnection final : private net::StreamOwner {
   void on_drained() override;
   void pump();
   void arm();
+  void too_late();
   void refuse(const http::RequestFault& fault);
   void linger();
   void watch_writes();
@@ -81,7 +82,7 @@ class ClientConnection final : private net::StreamOwner {
   bool busy_ = false;        // a request is being answered
   bool lingering_ = false;   // the last answer is on its way; what still comes is thrown away
   size_t last_backlog_ = 0;  // for the timer that watches a slow reader
-  bool pump_scheduled_ = false;
+  net::Deferred pump_later_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

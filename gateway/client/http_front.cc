@@ -48,7 +48,7 @@ void HttpFront::on_closed(ClientConnection& connection) {
   awaiting_document_.erase(&connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
-  loop_.defer([retired = std::shared_ptr<ClientConnection>(std::move(found->second))] {});
+  loop_.retire(std::move(found->second));
   connections_.erase(found);
 }
 
@@ -99,7 +99,7 @@ void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std
               {"remote", connection.peer()}});
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
-  connection.respond(refusal.status, std::string(kJson), body, std::move(headers));
+  connection.respond(refusal.status, kJson, body, std::move(headers));
 }
 
 void HttpFront::on_request(ClientConnection& connection, std::string body) {
@@ -172,8 +172,12 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   arrival.mirrors_itself = *era == mcp::Era::modern;
   arrival.headers = forwarded(connection, server, arrival.mirrors_itself);
   if (*era == mcp::Era::modern) {
-    auto known = door_.versions(server);
-    auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
+    // Only needed where the client is told what there is.
+    std::vector<std::string> supported;
+    const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
+    if (revision == nullptr || revision->era != mcp::Era::modern) {
+      supported = door_.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)});
+    }
     if (auto refusal = check_modern_request(message, headers, supported))
       return refuse(connection, *refusal, raw_id);
     arrival.revision = std::string(headers.get("MCP-Protocol-Version"));
@@ -186,7 +190,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     if (session == nullptr) {
       mcp::GatewayError full{
           mcp::EndReason::queue_full, "too many sessions (lineward listen.maxSessions)", server, {}};
-      return connection.respond(200, std::string(kJson), mcp::gateway_error(raw_id, full));
+      return connection.respond(200, kJson, mcp::gateway_error(raw_id, full));
     }
     arrival.session = session->id;
   } else {
@@ -225,21 +229,22 @@ void HttpFront::start(ClientConnection& connection, core::Arrival arrival) {
     options.session_header = arrival.session;
   }
   // The reply may be told that its client is gone only after start() has returned, so the id is known by
-  // then.
-  auto id = std::make_shared<core::ExchangeId>();
-  auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options),
-                                           [this, id](mcp::EndReason why) { door_.client_gone(*id, why); });
-  *id = door_.start(std::move(arrival), std::move(reply));
+  // then; and it lives until the end of the turn at least.
+  auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), nullptr);
+  HttpReply* raw = reply.get();
+  raw->on_gone([this, raw](mcp::EndReason why) { door_.client_gone(raw->exchange(), why); });
+  core::ExchangeId id = door_.start(std::move(arrival), std::move(reply));
+  raw->set_exchange(id);
 }
 
 // In a session the answer's stream may outlive this connection.
 void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival) {
-  auto id = std::make_shared<core::ExchangeId>();
-  SessionStream& stream =
-      session.open_post_stream([this, id](mcp::EndReason why) { door_.client_gone(*id, why); });
+  SessionStream& stream = session.open_post_stream(nullptr);
+  stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });
   stream.attach(transport(connection, session, stream, {}));
   auto reply = std::make_unique<SessionReply>(sessions_, session.id, stream.number());
-  *id = door_.start(std::move(arrival), std::move(reply));
+  const core::ExchangeId id = door_.start(std::move(arrival), std::move(reply));
+  stream.set_exchange(id);  // whatever has happened to it, it lives until the end of the turn
 }
 
 // The connection of a session's stream; `session_header` only where the client does not know the session yet.

@@ -10,6 +10,7 @@ namespace lineward::client {
 namespace {
 
 constexpr uint64_t kBurst = 16;
+constexpr size_t kForget = 256;  // so many boundaries behind us before they are moved out
 constexpr std::chrono::milliseconds kStall{1000};
 // A client for which a server is held back has this long to take something.
 constexpr std::chrono::milliseconds kHeldBack{30000};
@@ -59,18 +60,19 @@ void HttpReply::start_events() {
   head.status = 200;
   head.keep_alive = keep_alive_;
   head.minor_version = options_.minor_version;
-  head.headers.push_back({"Content-Type", "text/event-stream"});
+  head.content_type = "text/event-stream";
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
   if (!options_.session_header.empty()) head.headers.push_back({"Mcp-Session-Id", options_.session_header});
   write(http::streaming_head(head));
 }
 
-void HttpReply::write(std::string bytes) {
+// After the last bytes nobody asks how far the client has read.
+void HttpReply::write(std::string bytes, bool last) {
   bytes_out_ += bytes.size();
   if (written_ == 0) sent_at_ = loop_.now();
   written_ += bytes.size();
-  boundaries_.push_back(written_);
+  if (!last) boundaries_.push_back(written_);
   connection_->write(std::move(bytes));
 }
 
@@ -88,9 +90,16 @@ bool HttpReply::too_slow() {
       sent_ = sent;
       sent_at_ = loop_.now();
     }
-    while (!boundaries_.empty() && boundaries_.front() <= sent)
-      boundaries_.pop_front();
-    return boundaries_.size() < 2 ? 0 : written_ - boundaries_.front();
+    while (passed_ < boundaries_.size() && boundaries_[passed_] <= sent)
+      ++passed_;
+    if (passed_ == boundaries_.size()) {
+      boundaries_.clear();
+      passed_ = 0;
+    } else if (passed_ >= kForget && passed_ > boundaries_.size() / 2) {
+      boundaries_.erase(boundaries_.begin(), boundaries_.begin() + static_cast<std::ptrdiff_t>(passed_));
+      passed_ = 0;
+    }
+    return boundaries_.size() - passed_ < 2 ? 0 : written_ - boundaries_[passed_];
   };
   if (behind() <= options_.max_backlog_bytes) return false;
   connection_->flush_now();
@@ -154,18 +163,18 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     head.status = status;
     head.keep_alive = keep_alive_;
     head.minor_version = options_.minor_version;
-    head.headers.push_back({"Content-Type", "application/json"});
+    head.content_type = "application/json";
     for (auto& [name, value] : extra_)
       head.headers.push_back({name, std::move(value)});
     if (!options_.session_header.empty() && status == 200) {
       head.headers.push_back({"Mcp-Session-Id", options_.session_header});
     }
-    write(http::full_response(head, message));
+    write(http::full_response(head, message), true);
     return done();
   }
   if (!head_sent_) start_events();
   piece(http::sse_event(message, event_id));
-  write(http::body_end(options_.minor_version));
+  write(http::body_end(options_.minor_version), true);
   done();
 }
 
@@ -181,7 +190,7 @@ void HttpReply::add_headers(const core::HeaderFields& fields) {
 void HttpReply::finish_empty() {
   if (connection_ == nullptr || finished_) return;
   if (!head_sent_) start_events();
-  write(http::body_end(options_.minor_version));
+  write(http::body_end(options_.minor_version), true);
   done();
 }
 

@@ -7,10 +7,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "core/exchange_door.h"
 #include "core/reply_stream.h"
 #include "mcp/end_reason.h"
 #include "net/loop.h"
@@ -67,12 +68,16 @@ class HttpReply final : public core::ReplyStream {
   void forget() { gone_ = nullptr; }
   // From the connection: all that waited went to the kernel.
   void drained();
+  void on_gone(Gone gone) { gone_ = std::move(gone); }
+  // The exchange that it answers, for whoever is told that it is gone.
+  core::ExchangeId exchange() const { return exchange_; }
+  void set_exchange(core::ExchangeId id) { exchange_ = id; }
   // From the connection: it is gone.
   void connection_lost(mcp::EndReason why);
 
  private:
   void start_events();
-  void write(std::string bytes);
+  void write(std::string bytes, bool last = false);
   void piece(const std::string& event);
   void tick();
   void open_with_tick();
@@ -98,7 +103,9 @@ class HttpReply final : public core::ReplyStream {
   uint64_t written_ = 0;  // bytes handed to the connection
   uint64_t sent_ = 0;     // of those, what the kernel had when we last looked
   std::chrono::milliseconds sent_at_{0};
-  std::deque<uint64_t> boundaries_;  // where each message ends, counted as written_
+  std::vector<uint64_t> boundaries_;  // where each message ends, counted as written_
+  size_t passed_ = 0;                 // so many of them are behind sent_
+  core::ExchangeId exchange_;
 };
 
 }  // namespace lineward::client

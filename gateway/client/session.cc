@@ -50,7 +50,7 @@ void Session::remove(uint32_t number) {
   auto found = streams_.find(number);
   if (found == streams_.end()) return;
   std::erase(get_streams_, number);
-  loop_.defer([kept = std::shared_ptr<SessionStream>(std::move(found->second))] {});
+  loop_.retire(std::move(found->second));
   streams_.erase(found);
 }
 
@@ -182,10 +182,10 @@ void SessionTable::remove(const std::string& id) {
   auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   // Its streams may be on the stack right now: end them here, free them at the end of the turn.
-  std::shared_ptr<Session> ended = std::move(found->second);
+  std::unique_ptr<Session> ended = std::move(found->second);
   sessions_.erase(found);
   ended->end_streams();
-  loop_.defer([ended] {});
+  loop_.retire(std::move(ended));
 }
 
 std::vector<std::string> SessionTable::ids() const {

@@ -32,7 +32,7 @@ void SessionStream::relieve() {
 void SessionStream::end_transport() {
   if (!transport_) return;
   relieve();  // what comes now is kept for a resume, within bounds
-  loop_.defer([kept = std::shared_ptr<HttpReply>(std::move(transport_))] {});
+  loop_.retire(std::move(transport_));
 }
 
 // Keeps an event for a resume; the oldest go first. The newest one always fits.

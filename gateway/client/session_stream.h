@@ -7,8 +7,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -54,6 +54,10 @@ class SessionStream {
   uint64_t bytes_out() const { return transport_ ? transport_->bytes_out() : 0; }
   // Its exchange is no more: what did not end in order is cut.
   void abandon();
+  // The exchange that a POST's stream belongs to, for whoever is told that it is gone.
+  core::ExchangeId exchange() const { return exchange_; }
+  void set_exchange(core::ExchangeId id) { exchange_ = id; }
+  void on_gone(Gone gone) { gone_ = std::move(gone); }
 
  private:
   struct Event {
@@ -74,9 +78,10 @@ class SessionStream {
   std::function<void()> relieved_;
   std::unique_ptr<HttpReply> transport_;
   net::Timer window_;
-  std::deque<Event> events_;
+  std::list<Event> events_;  // most streams never have one: an empty list owns no memory
   size_t bytes_ = 0;
   uint64_t last_event_ = 0;
+  core::ExchangeId exchange_;
   bool ids_sent_ = false;
   bool finished_ = false;
 };

@@ -45,7 +45,7 @@ struct Limits {
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
   // HTTP servers:
   uint32_t max_connections = 10000;  // at once, streams and idle ones included; calls beyond it wait
-  uint32_t idle_connections = 32;    // kept open for the next request
+  uint32_t idle_connections = 64;    // kept open for the next request
   milliseconds idle_timeout = 4s;    // how long, where the server does not say (Keep-Alive)
   uint32_t max_head_bytes = 64 * 1024;
 };

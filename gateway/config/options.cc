@@ -273,7 +273,7 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<l, &Limits::max_connections>(
       "mcpServers.*.limits.maxConnections", Kind::count, "10000", {1, kMillion},
       "HTTP: connections at once, streams and idle ones included; calls beyond it wait."));
-  rows.push_back(row<l, &Limits::idle_connections>("mcpServers.*.limits.idleConnections", Kind::count, "32",
+  rows.push_back(row<l, &Limits::idle_connections>("mcpServers.*.limits.idleConnections", Kind::count, "64",
                                                    {0, 10000}, "HTTP: kept open for the next request."));
   rows.push_back(row<l, &Limits::idle_timeout>(
       "mcpServers.*.limits.idleTimeout", Kind::duration, "4s", {0, kHour},

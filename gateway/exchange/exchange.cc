@@ -316,7 +316,8 @@ void Exchange::set_clock() {
   const config::Timeouts& t = limits_;
   auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
   auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
-    clock_.start(in, [this, reason, limit, option] { deadline(reason, limit, option); });
+    due_ = {reason, limit, option};
+    clock_.start(in, [this] { deadline(due_.reason, due_.limit, due_.option); });
   };
   if (acknowledged_) return clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
   switch (phase_) {

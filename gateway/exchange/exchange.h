@@ -110,6 +110,11 @@ class Exchange final : public core::CallOwner {
   Step step_ = Step::admitted;
   core::CallPhase phase_ = core::CallPhase::queued;
   net::Timer clock_;
+  struct {
+    mcp::EndReason reason{};
+    std::chrono::milliseconds limit{0};
+    std::string_view option;  // the name of the limit
+  } due_;                     // what it means when the clock runs out
   std::chrono::milliseconds started_;
   std::chrono::milliseconds phase_since_{0};
   std::chrono::milliseconds last_progress_{0};  // when the request clock was started last

@@ -1,8 +1,7 @@
 #include "exchange/exchange_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <charconv>
 
 #include "base/log.h"
 #include "mcp/methods.h"
@@ -42,11 +41,12 @@ client::Session* ExchangeTable::session(const std::string& id) {
 
 core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) {
   core::ExchangeId id = exchanges_.reserve();
-  std::string session_id = arrival.session;
-  auto exchange = std::make_unique<Exchange>(loop_, *this, id, fmt::format("c{:x}", ++calls_),
+  char name[20] = "c";
+  char* name_end = std::to_chars(name + 1, name + sizeof name, ++calls_, 16).ptr;
+  auto exchange = std::make_unique<Exchange>(loop_, *this, id, std::string(name + 0, name_end),
                                              std::move(arrival), std::move(reply));
   Exchange& started = exchanges_.put(id, std::move(exchange));
-  if (!session_id.empty()) {
+  if (const std::string& session_id = started.arrival().session; !session_id.empty()) {
     by_session_[session_id].push_back(id);
     if (client::Session* owner = session(session_id)) ++owner->exchanges;
   }
@@ -61,16 +61,18 @@ void ExchangeTable::retire(Exchange& exchange) {
     auto link = links_.find(session_id);
     if (link != links_.end()) link->second->exchange_ended(id, exchange.answered_by_server());
     auto ids = by_session_.find(session_id);
+    client::Session* owner = session(session_id);
     if (ids != by_session_.end()) {
       std::erase(ids->second, id);
-      if (ids->second.empty()) by_session_.erase(ids);
+      // While its session lives the next call is likely to need the entry again.
+      if (ids->second.empty() && owner == nullptr) by_session_.erase(ids);
     }
-    if (client::Session* owner = session(session_id)) {
+    if (owner != nullptr) {
       --owner->exchanges;
       sessions_->touch(*owner);
     }
   }
-  loop_.defer([retired = std::shared_ptr<Exchange>(exchanges_.take(id))] {});
+  loop_.retire(exchanges_.take(id));
   if (exchanges_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
@@ -179,6 +181,8 @@ void ExchangeTable::session_ended(const std::string& id) {
     links_.erase(link);
   }
   sessions_->remove(session_id);
+  auto ids = by_session_.find(session_id);
+  if (ids != by_session_.end() && ids->second.empty()) by_session_.erase(ids);
 }
 
 // Not from here: the call that learnt of it may be on the stack, and is to be told first.

@@ -2,7 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace lineward::http {
 
@@ -45,6 +50,30 @@ inline bool is_tchar(char c) {
 inline bool is_control(char c) {
   unsigned char u = static_cast<unsigned char>(c);
   return u < 0x20 || u == 0x7f;
+}
+
+// The first control character from `at` on, HTAB among them, or `end`.
+inline const char* find_control(const char* at, const char* end) {
+#ifdef __SSE2__
+  const __m128i highest = _mm_set1_epi8(0x1f), del = _mm_set1_epi8(0x7f);
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest), bytes);
+    const int mask = _mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(bytes, del)));
+    if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
+    at += 16;
+  }
+#endif
+  while (at != end && !is_control(*at))
+    ++at;
+  return at;
+}
+
+inline bool all_tchars(std::string_view text) {
+  for (char c : text) {
+    if (!is_tchar(c)) return false;
+  }
+  return true;
 }
 
 // Visible ASCII, no white space.

@@ -21,7 +21,7 @@ Unexpected<RequestFault> refuse(int status, std::string text) {
 }
 
 bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_tchar);
+  return !text.empty() && all_tchars(text);
 }
 
 bool is_valid_port(std::string_view port) {
@@ -153,8 +153,9 @@ Status<RequestFault> check_field_line(std::string_view line, FieldCounts& counts
     return refuse(400, "A header name must be a token, with no white space between it and the colon.");
   }
   std::string_view value = trim_white_space(line.substr(colon + 1));
-  for (char c : value) {
-    if (is_control(c) && c != '\t') return refuse(400, "A header value must not hold control characters.");
+  const char* end = value.data() + value.size();
+  for (const char* at = find_control(value.data(), end); at != end; at = find_control(at + 1, end)) {
+    if (*at != '\t') return refuse(400, "A header value must not hold control characters.");
   }
   Status<RequestFault> checked = check_field(name, value, counts);
   if (equals_ignoring_case(name, "Transfer-Encoding")) transfer_encoding = value;

@@ -37,8 +37,9 @@ HeadScan::Found HeadScan::scan(std::string_view bytes) {
       const size_t limit =
           line_start_ == 0 ? std::min(longest_first_line, limits_.head_bytes) : limits_.head_bytes;
       const size_t end = std::min(bytes.size(), limit);
-      while (at_ < end && !is_control(bytes[at_]))
-        ++at_;
+      if (at_ < end) {
+        at_ = static_cast<size_t>(find_control(bytes.data() + at_, bytes.data() + end) - bytes.data());
+      }
       if (at_ == bytes.size()) break;
     }
     if (at_ >= limits_.head_bytes) {

@@ -17,9 +17,10 @@ constexpr size_t kMaxLengthDigits = 15;
 // trailers cannot grow beyond it.
 constexpr uint64_t kChunkOverhead = 512;
 constexpr uint64_t kFreeOverhead = 8 * 1024;
+constexpr size_t kKeptBytes = 16 * 1024;  // of the input, for the next response
 
 bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_tchar);
+  return !text.empty() && all_tchars(text);
 }
 
 Status<Error> check_status_line(std::string_view line) {
@@ -265,7 +266,7 @@ ResponseParser::Next ResponseParser::State::read_head() {
         return fail_with(input.empty() ? "the connection ended before its answer" : "its head was cut off");
       return Next::need_more;
     }
-    head_block = input.substr(0, size);
+    head_block.assign(input, 0, size);
     input.erase(0, size);
     Status<Error> checked = check_response_head(head_block, limits);
     if (!checked) return fail_with(checked.error().text);
@@ -339,7 +340,7 @@ ResponseParser::Next ResponseParser::State::read_body() {
   if (!body.empty()) return Next::body;
   if (!message_done) return Next::need_more;
   extra = extra || !input.empty();
-  std::string().swap(input);
+  input.capacity() > kKeptBytes ? std::string().swap(input) : input.clear();
   stage = Stage::complete;
   return Next::complete;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 
 #include "http/char_class.h"
@@ -25,23 +26,44 @@ bool is_owned_by_writer(std::string_view name) {
 }
 
 void append_header(std::string& out, const OutHeader& header) {
-  if (header.name.empty() || !std::all_of(header.name.begin(), header.name.end(), is_tchar)) return;
+  if (header.name.empty() || !all_tchars(header.name)) return;
   if (is_owned_by_writer(header.name)) return;
   out += header.name;
   out += ": ";
-  for (char c : header.value) {
-    if (!is_control(c) || c == '\t') out += c;
+  const char* end = header.value.data() + header.value.size();
+  for (const char* at = header.value.data(); at != end;) {
+    const char* stop = find_control(at, end);
+    out.append(at, stop);
+    at = stop;
+    if (at != end && *at++ == '\t') out += '\t';
   }
   out += "\r\n";
 }
 
+void append_number(std::string& out, size_t number, int base = 10) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+}
+
 void append_head(std::string& out, const ResponseHead& head, int status, Framing framing, size_t body_size,
                  bool keep_alive) {
-  out += fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  out += "HTTP/1.1 ";
+  append_number(out, static_cast<size_t>(status));
+  out += ' ';
+  out += reason_phrase(status);
+  out += "\r\n";
+  if (!head.content_type.empty()) {
+    out += "Content-Type: ";
+    out += head.content_type;
+    out += "\r\n";
+  }
   for (const OutHeader& header : head.headers)
     append_header(out, header);
-  if (framing == Framing::length)
-    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", body_size);
+  if (framing == Framing::length) {
+    out += "Content-Length: ";
+    append_number(out, body_size);
+    out += "\r\n";
+  }
   if (framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
   if (status >= 200) {  // an interim response says nothing about the connection
     if (!keep_alive) {
@@ -138,7 +160,8 @@ std::string body_piece(std::string_view piece, int minor_version) {
   if (minor_version == 0) return std::string(piece);
   std::string out;
   out.reserve(piece.size() + 20);
-  fmt::format_to(std::back_inserter(out), "{:x}\r\n", piece.size());
+  append_number(out, piece.size(), 16);
+  out += "\r\n";
   out += piece;
   out += "\r\n";
   return out;

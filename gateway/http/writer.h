@@ -15,6 +15,7 @@ struct OutHeader {
 
 struct ResponseHead {
   int status = 200;
+  std::string_view content_type;  // ours, never from outside; empty: none
   std::vector<OutHeader> headers;
   bool keep_alive = true;
   int minor_version = 1;  // of the request; 1.0 gets no chunked coding

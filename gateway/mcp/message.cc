@@ -97,7 +97,9 @@ constexpr auto kRanges = level_ranges();
 const Row* find_row(Level level, std::string_view key) {
   const Range range = kRanges[static_cast<size_t>(level)];
   for (size_t i = range.first; i < range.last; ++i) {
-    if (kRows[i].key == key) return &kRows[i];
+    const std::string_view known = kRows[i].key;
+    // Long keys begin alike: their last byte tells more than their first ones.
+    if (known.size() == key.size() && known.back() == key.back() && known == key) return &kRows[i];
   }
   return nullptr;
 }
@@ -153,14 +155,18 @@ std::string describe(const json::Cursor& cursor, std::string_view bytes, int max
 
 // One pass over the bytes; what is wrong with the shape is judged when all of it is known to be JSON.
 struct MessageParser {
-  Message& message;  // is worked on where it will be returned: moving one copies two arrays
+  static constexpr size_t kUsualFields = 12;
+
+  Message& message;
   json::Cursor cursor;
   json::Span version;
   std::string duplicate;  // the first key that stands twice
   bool id_twice = false;
 
   MessageParser(Message& into, std::string bytes, int max_depth)
-      : message(into), cursor((into.bytes_ = std::move(bytes)), max_depth) {}
+      : message(into), cursor((into.bytes_ = std::move(bytes)), max_depth) {
+    into.places_.reserve(kUsualFields);
+  }
 
   // Walks the object at the cursor. Goes no deeper than the levels do.
   bool walk(Level level) {
@@ -175,8 +181,8 @@ struct MessageParser {
         if (!cursor.skip(value)) return false;
         continue;
       }
-      json::Span& place = row->field == kVersion ? version : message.values_[static_cast<size_t>(row->field)];
-      if (place) {
+      const bool is_version = row->field == kVersion;
+      if (is_version ? static_cast<bool>(version) : message.has(row->field)) {
         if (duplicate.empty()) duplicate = row->key;
         id_twice = id_twice || row->field == Field::id;
         if (!cursor.skip(value)) return false;
@@ -190,8 +196,11 @@ struct MessageParser {
       } else if (!cursor.skip(value)) {
         return false;
       }
-      place = value;
-      if (row->field != kVersion) message.keys_[static_cast<size_t>(row->field)] = key;
+      if (is_version) {
+        version = value;
+      } else {
+        message.set(row->field, key, value);
+      }
     }
     return cursor.done();
   }

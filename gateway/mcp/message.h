@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_scan.h"
 #include "base/json_splice.h"
@@ -96,10 +97,16 @@ class Message {
   const std::string& bytes() const { return bytes_; }
   std::string take_bytes() && { return std::move(bytes_); }
 
-  bool has(Field f) const { return static_cast<bool>(at(f)); }
-  json::Span at(Field f) const { return values_[static_cast<size_t>(f)]; }
+  bool has(Field f) const { return index_[static_cast<size_t>(f)] != 0; }
+  json::Span at(Field f) const {
+    const uint8_t place = index_[static_cast<size_t>(f)];
+    return place == 0 ? json::Span() : places_[place - 1u].value;
+  }
   // Where the field's key stands, between its quotes.
-  json::Span key_at(Field f) const { return keys_[static_cast<size_t>(f)]; }
+  json::Span key_at(Field f) const {
+    const uint8_t place = index_[static_cast<size_t>(f)];
+    return place == 0 ? json::Span() : places_[place - 1u].key;
+  }
   // The value's JSON text as it came, e.g. `"a\u0062"` or `1.0`; empty when absent.
   std::string_view raw(Field f) const { return at(f).in(bytes_); }
   // The decoded text of a string value; empty when absent or not a string (see is_string).
@@ -115,8 +122,17 @@ class Message {
   std::string bytes_;
   std::string method_;
   MessageKind kind_ = MessageKind::notification;
-  std::array<json::Span, static_cast<size_t>(Field::count_)> values_{};
-  std::array<json::Span, static_cast<size_t>(Field::count_)> keys_{};
+  // A message has few of the fields and is moved often: what is there stands close together.
+  struct Place {
+    json::Span key;
+    json::Span value;
+  };
+  void set(Field f, json::Span key, json::Span value) {
+    places_.push_back({key, value});
+    index_[static_cast<size_t>(f)] = static_cast<uint8_t>(places_.size());
+  }
+  std::array<uint8_t, static_cast<size_t>(Field::count_)> index_{};  // into places_, from 1; 0: not there
+  std::vector<Place> places_;
 };
 
 // A form of an id or token by which equal ones compare equal: type tag and unescaped text; 1 and 1.0 are the

@@ -118,14 +118,7 @@ void ByteStream::end_writes() {
 }
 
 void ByteStream::schedule_flush() {
-  if (flush_scheduled_ || writing_) return;
-  flush_scheduled_ = true;
-  auto alive = alive_;
-  loop_.defer([this, alive] {
-    if (!*alive) return;
-    flush_scheduled_ = false;
-    flush();
-  });
+  if (!writing_) flush_later_.schedule();
 }
 
 // libuv tells how much of a write is done.

@@ -67,7 +67,10 @@ class ByteStream {
  private:
   friend class Listener;
   struct WriteRequest;
-  explicit ByteStream(Loop& loop) : loop_(loop) {}
+  explicit ByteStream(Loop& loop)
+      : loop_(loop),
+        flush_later_(
+            loop, [](void* self) { static_cast<ByteStream*>(self)->flush(); }, this) {}
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
   int try_send(size_t& partial);
   void flush();
@@ -86,8 +89,8 @@ class ByteStream {
   bool reading_ = false;
   bool ended_ = false;
   bool writing_ = false;                                        // a uv_write is under way
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for the one deferred flush
-  bool flush_scheduled_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what libuv calls back
+  Deferred flush_later_;
   bool ending_writes_ = false;
   bool shut_ = false;
   // Set by close_after_writes(): the stream owns itself until it is done.

@@ -68,27 +68,57 @@ void Loop::update_time() {
 }
 
 void Loop::defer(std::function<void()> work) {
-  deferred_.push_back(std::move(work));
+  deferred_.push_back({nullptr, nullptr, std::move(work)});
 }
 
 void Loop::run_deferred() {
+  if (running_deferred_) return;
+  running_deferred_ = true;
   // Work may defer more work; all of it runs before the loop sleeps.
   while (!deferred_.empty()) {
-    std::vector<std::function<void()>> batch;
-    batch.swap(deferred_);
-    for (auto& work : batch)
-      work();
+    working_.swap(deferred_);
+    for (size_t i = 0; i < working_.size(); ++i) {
+      const Work& work = working_[i];
+      if (work.function) work.function();
+      if (work.run == &Deferred::run && work.with != nullptr) work.run(work.with);
+    }
+    // What is retired outlives the work that was deferred together with it.
+    for (size_t i = 0; i < working_.size(); ++i) {
+      if (working_[i].run != nullptr && working_[i].run != &Deferred::run) working_[i].run(working_[i].with);
+    }
+    working_.clear();
+  }
+  running_deferred_ = false;
+}
+
+void Deferred::schedule() {
+  if (scheduled_) return;
+  scheduled_ = true;
+  loop_.deferred_.push_back({&Deferred::run, this, nullptr});
+}
+
+void Deferred::run(void* it) {
+  auto* self = static_cast<Deferred*>(it);
+  self->scheduled_ = false;
+  self->work_(self->with_);
+}
+
+void Deferred::cancel() {
+  if (!scheduled_) return;
+  scheduled_ = false;
+  for (auto* list : {&loop_.deferred_, &loop_.working_}) {
+    for (Loop::Work& work : *list) {
+      if (work.run == &Deferred::run && work.with == this) work.with = nullptr;
+    }
   }
 }
 
 void Loop::arm() {
-  if (firing_ || closed_ || !handles_->timer) return;
-  if (timers_.empty()) {
-    uv_timer_stop(handles_->timer.get());
-    return;
-  }
-  uint64_t deadline = timers_.begin()->first.first;
-  uint64_t now_ms = uv_now(loop_.get());
+  if (closed_ || timers_.advancing() || !handles_->timer) return;
+  const uint64_t deadline = timers_.next();
+  if (deadline >= armed_for_) return;
+  armed_for_ = deadline;
+  const uint64_t now_ms = uv_now(loop_.get());
   uv_timer_start(
       handles_->timer.get(),
       [](uv_timer_t* h) {
@@ -98,39 +128,25 @@ void Loop::arm() {
 }
 
 void Loop::fire() {
-  firing_ = true;
-  // Timers started in a callback are due in a later call at the earliest: `limit` keeps a 0 ms timer that
-  // restarts itself from holding the loop.
-  TimerKey limit{uv_now(loop_.get()), sequence_};
-  while (!timers_.empty() && timers_.begin()->first.first <= limit.first &&
-         timers_.begin()->first.second <= limit.second) {
-    Timer* timer = timers_.begin()->second;
-    timers_.erase(timers_.begin());
-    timer->running_ = false;
-    std::function<void()> due = std::move(timer->due_);
-    timer->due_ = nullptr;
+  armed_for_ = TimerWheel::kNever;
+  timers_.advance(uv_now(loop_.get()), [](TimerWheel::Entry& entry) {
+    std::function<void()> due = std::exchange(static_cast<Timer&>(entry).due_, nullptr);
     due();  // may destroy the timer
-  }
-  firing_ = false;
+  });
   arm();
 }
 
 void Timer::start(milliseconds after, std::function<void()> due) {
   stop();
-  uint64_t now_ms = uv_now(loop_.raw());
-  uint64_t wait = after.count() > 0 ? static_cast<uint64_t>(after.count()) : 0;
-  key_ = {now_ms + wait, ++loop_.sequence_};
+  const uint64_t wait = after.count() > 0 ? static_cast<uint64_t>(after.count()) : 0;
   due_ = std::move(due);
-  running_ = true;
-  bool first = loop_.timers_.empty() || key_ < loop_.timers_.begin()->first;
-  loop_.timers_.insert({key_, this});
-  if (first) loop_.arm();
+  loop_.timers_.start(*this, uv_now(loop_.raw()) + wait);
+  if (loop_.timers_.next() < loop_.armed_for_) loop_.arm();
 }
 
 void Timer::stop() {
-  if (!running_) return;
-  running_ = false;
-  loop_.timers_.erase({key_, this});
+  if (!running()) return;
+  TimerWheel::stop(*this);
   due_ = nullptr;
 }
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "net/timer_wheel.h"
+
 struct uv_loop_s;
 
 namespace lineward::net {
@@ -34,33 +36,66 @@ class Loop {
   milliseconds now() const;  // monotonic, cached per turn
   void update_time();
 
-  // Calls `work` once, after the callbacks of this turn, before the loop sleeps. Retired objects are freed
-  // here.
+  // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
   void defer(std::function<void()> work);
+  // Frees the object at that time, after the work that was deferred in the same turn.
+  template <class T>
+  void retire(std::unique_ptr<T> object) {
+    if (object)
+      deferred_.push_back({[](void* it) { delete static_cast<T*>(it); }, object.release(), nullptr});
+  }
 
   uv_loop_s* raw() { return loop_.get(); }
 
  private:
   friend class Timer;
+  friend class Deferred;
   friend class ByteStream;
   struct Handles;
-  using TimerKey = std::pair<uint64_t, uint64_t>;  // deadline in ms, sequence
+  struct Work {
+    void (*run)(void*) = nullptr;  // null: `function`, if there is one
+    void* with = nullptr;
+    std::function<void()> function;
+  };
   void arm();
   void fire();
   void run_deferred();
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Handles> handles_;
-  std::set<std::pair<TimerKey, class Timer*>> timers_;
-  std::vector<std::function<void()>> deferred_;
+  TimerWheel timers_;
+  uint64_t armed_for_ = TimerWheel::kNever;  // when the libuv timer comes, in ms
+  std::vector<Work> deferred_;
+  std::vector<Work> working_;  // of those, what is being done
+  bool running_deferred_ = false;
   std::set<class ByteStream*> farewells_;  // streams that only send their last bytes and own themselves
-  uint64_t sequence_ = 0;
-  bool firing_ = false;
   bool closed_ = false;
+};
+
+// Work that an object defers again and again, as Loop::defer does. Dies with the object, and costs no memory.
+// `work` may destroy it.
+class Deferred {
+ public:
+  Deferred(Loop& loop, void (*work)(void*), void* with) : loop_(loop), work_(work), with_(with) {}
+  ~Deferred() { cancel(); }
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+
+  void schedule();  // once, however often it is called until then
+  void cancel();
+  bool scheduled() const { return scheduled_; }
+
+ private:
+  friend class Loop;
+  static void run(void* self);
+  Loop& loop_;
+  void (*work_)(void*);
+  void* with_;
+  bool scheduled_ = false;
 };
 
 // A one-shot timer. No libuv handle of its own: all timers of a loop share one, so it may be destroyed or
 // restarted at any moment, also from inside its own callback.
-class Timer {
+class Timer : private TimerWheel::Entry {
  public:
   explicit Timer(Loop& loop) : loop_(loop) {}
   ~Timer() { stop(); }
@@ -69,14 +104,12 @@ class Timer {
 
   void start(milliseconds after, std::function<void()> due);  // restarts when running
   void stop();
-  bool running() const { return running_; }
+  using TimerWheel::Entry::running;
 
  private:
   friend class Loop;
   Loop& loop_;
-  Loop::TimerKey key_{};
   std::function<void()> due_;
-  bool running_ = false;
 };
 
 }  // namespace lineward::net

@@ -116,8 +116,8 @@ void HttpConnection::send(std::string head, std::string body) {
     tls_->write(body);
     stream_->write(tls_->take_output());
   } else {
+    head += body;
     stream_->write(std::move(head));
-    stream_->write(std::move(body));
   }
 }
 

@@ -27,7 +27,7 @@ namespace lineward::upstream {
 // Frees at the end of the turn what may be on the stack now.
 template <class T>
 void retire(net::Loop& loop, std::unique_ptr<T> object) {
-  if (object) loop.defer([kept = std::shared_ptr<T>(std::move(object))] {});
+  loop.retire(std::move(object));
 }
 
 // What went wrong below MCP. `text` goes on from the server's name.

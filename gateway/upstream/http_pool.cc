@@ -1,7 +1,5 @@
 #include "upstream/http_pool.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -22,11 +20,15 @@ constexpr milliseconds kSweepEvery{1000};
 constexpr milliseconds kRefreshEvery{30000};
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {
-  if (name.empty() || !std::all_of(name.begin(), name.end(), http::is_tchar)) return;
+  if (name.empty() || !http::all_tchars(name)) return;
   out += name;
   out += ": ";
-  for (char c : value) {
-    if (!http::is_control(c) || c == '\t') out += c;
+  const char* end = value.data() + value.size();
+  for (const char* at = value.data(); at != end;) {
+    const char* stop = http::find_control(at, end);
+    out.append(at, stop);
+    at = stop;
+    if (at != end && *at++ == '\t') out += '\t';
   }
   out += "\r\n";
 }
@@ -37,7 +39,16 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 // ---------------------------------------------------------------------------------------------------
 
 HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner)
-    : pool_(pool), request_(std::move(request)), owner_(&owner) {
+    : pool_(pool),
+      request_(std::move(request)),
+      owner_(&owner),
+      connected_later_(
+          pool.loop(),
+          [](void* self) {
+            auto* transfer = static_cast<HttpTransfer*>(self);
+            if (!transfer->closed_ && transfer->reused_ && !transfer->sent_) transfer->on_connected();
+          },
+          this) {
   bool missing =
       pool_.credentials_ != nullptr && pool_.credentials_->state() == RequestCredentials::State::missing;
   if (missing) {
@@ -78,9 +89,7 @@ void HttpTransfer::begin(bool fresh) {
   connection_->set_owner(this);
   if (!reused_) return;
   // Even a connection that is there is told of later: nothing calls back from inside a constructor.
-  pool_.loop().defer([this, weak = std::weak_ptr<bool>(alive_)] {
-    if (!weak.expired() && !closed_ && reused_ && !sent_) on_connected();
-  });
+  connected_later_.schedule();
 }
 
 void HttpTransfer::on_connected() {
@@ -329,18 +338,41 @@ void HttpPool::finished(HttpTransfer& transfer) {
 }
 
 std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
-  const std::string& target = request.target.empty() ? url_.target : request.target;
   bool by_url = options_.proxy && !tls_;  // RFC 9112 3.2.2
-  std::string out = fmt::format("{} {}{}{} HTTP/1.1\r\nHost: {}\r\n", request.method, by_url ? "http://" : "",
-                                by_url ? url_.host_header : "", target, url_.host_header);
+  std::string out;
+  out.reserve(512 + request.body.size());  // which follows it
+  out += request.method;
+  out += ' ';
+  if (by_url) {
+    out += "http://";
+    out += url_.host_header;
+  }
+  out += request.target.empty() ? url_.target : request.target;
+  out += " HTTP/1.1\r\nHost: ";
+  out += url_.host_header;
+  out += "\r\n";
   if (by_url && !options_.proxy->authorization.empty())
     append_header(out, "Proxy-Authorization", options_.proxy->authorization);
-  for (const http::OutHeader& header : request.headers) {
-    bool replaced = !authorization.empty() && http::equals_ignoring_case(header.name, "Authorization");
-    if (!replaced) append_header(out, header.name, header.value);
-  }
+  auto named_in = [](const std::vector<http::OutHeader>& headers, std::string_view name) {
+    return std::any_of(headers.begin(), headers.end(), [name](const http::OutHeader& header) {
+      return http::equals_ignoring_case(header.name, name);
+    });
+  };
+  auto append_all = [&](const std::vector<http::OutHeader>& headers, bool shared) {
+    for (const http::OutHeader& header : headers) {
+      bool replaced = (!authorization.empty() && http::equals_ignoring_case(header.name, "Authorization")) ||
+                      (shared && named_in(request.headers, header.name));
+      if (!replaced) append_header(out, header.name, header.value);
+    }
+  };
+  if (request.shared_headers != nullptr) append_all(*request.shared_headers, true);
+  append_all(request.headers, false);
   if (!authorization.empty()) append_header(out, "Authorization", authorization);
-  if (request.method == "POST") out += fmt::format("Content-Length: {}\r\n", request.body.size());
+  if (request.method == "POST") {
+    out += "Content-Length: ";
+    out += std::to_string(request.body.size());
+    out += "\r\n";
+  }
   out += "\r\n";
   return out;
 }

@@ -24,6 +24,8 @@ struct HttpRequest {
   std::string body;
   std::string target;         // empty: the URL's own
   bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
+  // Stand before `headers`; outlive the request.
+  const std::vector<http::OutHeader>* shared_headers = nullptr;
 };
 
 // What requests to a server carry as Authorization, where Lineward gets it itself.
@@ -106,12 +108,13 @@ class HttpTransfer final : public HttpConnectionOwner {
   uint32_t refusals_ = 0;
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
+  net::Deferred connected_later_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 struct PoolOptions {
   std::chrono::milliseconds connect_timeout{5000};
-  size_t idle_connections = 32;
+  size_t idle_connections = 64;
   std::chrono::milliseconds idle_timeout{4000};  // where the server does not say
   size_t most_connections = 10000;
   std::optional<HttpProxy> proxy;

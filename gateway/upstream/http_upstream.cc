@@ -214,16 +214,6 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-void HttpUpstream::schedule_pump() {
-  if (pump_scheduled_) return;
-  pump_scheduled_ = true;
-  loop_.defer([this, alive = alive_] {
-    if (!*alive) return;
-    pump_scheduled_ = false;
-    pump();
-  });
-}
-
 void HttpUpstream::pump() {
   fill_slots();
   // A call that fails may start others and so add groups: walk a copy of the keys.
@@ -334,8 +324,13 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
   HttpRequest request;
   Headers forwarded = forwarded_headers(server_, call.request.headers);
   if (group.era == mcp::Era::modern) {
-    request.headers = base_headers(server_, HttpVerb::post);
-    add_all(request.headers, forwarded);
+    if (forwarded.empty()) {
+      request.shared_headers = &post_headers_;  // none of which can be one of those that follow
+      request.headers.reserve(4);
+    } else {
+      request.headers = post_headers_;
+      add_all(request.headers, forwarded);
+    }
     add_modern_headers(request.headers, call.request.message, call.request.headers);
     request.body = mcp::request_for_upstream(call.request.message, call.id);
   } else {

@@ -21,6 +21,7 @@
 #include "upstream/http_call.h"
 #include "upstream/http_documents.h"
 #include "upstream/http_errand.h"
+#include "upstream/http_headers.h"
 #include "upstream/http_session.h"
 #include "upstream/oauth_client.h"
 
@@ -135,7 +136,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void keep_apart(Group& group);
   void fill_slots();
   void refuse_open(HttpCall& call, Group* group);
-  void schedule_pump();
+  void schedule_pump() { pump_later_.schedule(); }
   void pump();
   void pump(Group& group);
   bool session_takes(Group& group, HttpCall& call);
@@ -175,6 +176,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
 
   net::Loop& loop_;
   const config::Server& server_;
+  const Headers post_headers_ = base_headers(server_, HttpVerb::post);
   HttpUrl url_;
   std::string broken_;                  // why no call can be made at all
   std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
@@ -200,7 +202,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   int64_t next_id_ = 1;
   uint64_t next_group_ = 1;
   size_t in_flight_ = 0;  // without listens
-  bool pump_scheduled_ = false;
+  net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

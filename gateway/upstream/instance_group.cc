@@ -107,6 +107,7 @@ void InstanceGroup::pump() {
     remember(call);
     instance->send(call);
   }
+  if (queue_.empty()) return;  // the copy costs
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
     bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
     call->phase(queued ? core::CallPhase::queued : core::CallPhase::starting);
@@ -150,13 +151,12 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
 void InstanceGroup::remember(const StdioCall& call) {
   if (!session_) return;
   const mcp::Message& message = call.request.message;
-  std::string params(message.raw(Field::params));
+  const std::string_view params = message.raw(Field::params);
   switch (call.request.method) {
-    case Method::initialize: initialize_params_ = std::move(params); break;
-    case Method::logging_set_level: level_params_ = std::move(params); break;
+    case Method::initialize: initialize_params_ = params; break;
+    case Method::logging_set_level: level_params_ = params; break;
     case Method::resources_subscribe:
-      if (subscriptions_.size() < kMostRemembered)
-        subscriptions_[message.text(Field::params_uri)] = std::move(params);
+      if (subscriptions_.size() < kMostRemembered) subscriptions_[message.text(Field::params_uri)] = params;
       break;
     case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
     default: break;

@@ -35,6 +35,7 @@ class GroupHome {
   virtual void instance_gone(StdioInstance& instance) = 0;
   virtual void instance_lost() = 0;                     // it was not told to go
   virtual void group_served(InstanceGroup& group) = 0;  // a group for one call is done
+  virtual void count_in_flight(int64_t change) = 0;
 
  protected:
   ~GroupHome() = default;
@@ -89,6 +90,7 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
+  void on_in_flight(int64_t change) override { home_.count_in_flight(change); }
 
  private:
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }

@@ -65,7 +65,7 @@ void StdioInstance::send(StdioCall& call) {
   entry.counts = !entry.listen;
   entry.asks = mcp::may_ask(call.request.method);
   pending_.emplace(id, entry);
-  if (entry.counts) ++in_flight_;
+  if (entry.counts) count(1);
   call.instance = this;
   call.instance_era = plan_.era;
   call.id = id;
@@ -115,7 +115,7 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
   if (entry == pending_.end()) return;
   entry->second.call = nullptr;
   // Its place in flight is free; only the id is remembered, to swallow a late answer.
-  if (std::exchange(entry->second.counts, false)) --in_flight_;
+  if (std::exchange(entry->second.counts, false)) count(-1);
   last_used_ = loop_.now();
   if (call.request.method != Method::initialize && server_.cancel != config::CancelMode::never) {
     write(mcp::cancel_notification(call.id, why.substr(0, kLongestReason), plan_.era));
@@ -152,7 +152,7 @@ void StdioInstance::sweep_cancelled() {
 }
 
 void StdioInstance::forget(Table::iterator entry) {
-  if (entry->second.counts) --in_flight_;
+  if (entry->second.counts) count(-1);
   pending_.erase(entry);
 }
 
@@ -204,7 +204,7 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
   cancelled_.clear();
   Table lost;
   lost.swap(pending_);
-  in_flight_ = 0;
+  count(-static_cast<int64_t>(in_flight_));
   std::vector<StdioCall*> listens;
   for (auto& [id, entry] : lost) {
     if (entry.call == nullptr) continue;

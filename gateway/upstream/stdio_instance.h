@@ -34,6 +34,8 @@ class InstanceOwner {
   virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                                 std::vector<StdioCall*> listens) = 0;
   virtual void on_instance_gone(StdioInstance& instance) = 0;
+  // So many more calls, or fewer, are in flight. Must not call back.
+  virtual void on_in_flight(int64_t change) = 0;
 
  protected:
   ~InstanceOwner() = default;
@@ -128,6 +130,10 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   StdioCall* only_call() const;
   void forget(Table::iterator entry);
   void refuse_open(StdioCall& call);
+  void count(int64_t change) {
+    in_flight_ += static_cast<size_t>(change);
+    owner_.on_in_flight(change);
+  }
   void sweep_cancelled();
 
   net::Loop& loop_;

@@ -109,11 +109,7 @@ void StdioInstance::set_parked(const StdioCall& call, bool parked) {
   auto entry = pending_.find(call.id);
   if (entry == pending_.end() || entry->second.counts == !parked) return;
   entry->second.counts = !parked;
-  if (parked) {
-    --in_flight_;
-  } else {
-    ++in_flight_;
-  }
+  count(parked ? -1 : 1);
 }
 
 void StdioInstance::on_response(mcp::Message message) {

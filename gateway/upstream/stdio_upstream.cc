@@ -21,7 +21,13 @@ constexpr milliseconds kReapEvery{5000};
 }  // namespace
 
 StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server)
-    : loop_(loop), spawner_(spawner), server_(server), probe_timer_(loop), reaper_(loop) {
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      probe_timer_(loop),
+      reaper_(loop),
+      pump_later_(
+          loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {
   if (server.protocol_era != config::Era::automatic) {
     verdict_.known = true;
     verdict_.era = server.protocol_era == config::Era::modern ? mcp::Era::modern : mcp::Era::legacy;
@@ -199,37 +205,15 @@ void StdioUpstream::withdraw(StdioCall& call) {
   if (found != groups_.end()) found->second->withdraw(call);
 }
 
-void StdioUpstream::schedule_pump() {
-  if (pump_scheduled_) return;
-  pump_scheduled_ = true;
-  loop_.defer([this, alive = alive_] {
-    if (!*alive) return;
-    pump_scheduled_ = false;
-    pump();
-  });
-}
-
 void StdioUpstream::pump() {
-  // A call that fails may start others and so add groups: walk a copy of the keys.
-  std::vector<std::string> waiting;
+  // A call that fails may start others and so add groups: walk a copy. One that is closed meanwhile lives
+  // until the end of the turn, and has nothing left to pump.
+  std::vector<InstanceGroup*> waiting;
   for (auto& [key, group] : groups_) {
-    if (group->wants_pump()) waiting.push_back(key);
+    if (group->wants_pump()) waiting.push_back(group.get());
   }
-  for (const auto& key : waiting) {
-    auto found = groups_.find(key);
-    if (found != groups_.end()) found->second->pump();
-  }
-}
-
-size_t StdioUpstream::total_in_flight() const {
-  size_t sum = 0;
-  for (const auto& [key, group] : groups_)
-    sum += group->in_flight();
-  return sum;
-}
-
-bool StdioUpstream::room_in_flight() const {
-  return total_in_flight() < server_.limits.max_in_flight;
+  for (InstanceGroup* group : waiting)
+    group->pump();
 }
 
 // ---- processes

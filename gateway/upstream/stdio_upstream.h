@@ -47,9 +47,10 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   bool room_for_instance(const InstanceGroup& asking) override;
   bool room_soon() const override { return !leaving_.empty(); }
   void start_failed(const ProcessEnd& end) override;
-  bool room_in_flight() const override;
+  bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
+  void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }
-  void schedule_pump() override;
+  void schedule_pump() override { pump_later_.schedule(); }
   void take_leaving(std::unique_ptr<StdioInstance> instance) override {
     leaving_.push_back(std::move(instance));
   }
@@ -70,7 +71,6 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void drop_group(const std::string& key);
   void free_closed_groups();
   void reap();
-  size_t total_in_flight() const;
   void check_stopped();
 
   net::Loop& loop_;
@@ -92,8 +92,9 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::vector<std::unique_ptr<InstanceGroup>> closed_groups_;  // until the last of their processes is gone
   net::Timer reaper_;
   size_t live_calls_ = 0;
+  size_t in_flight_ = 0;  // of all groups
   uint64_t next_group_ = 1;
-  bool pump_scheduled_ = false;
+  net::Deferred pump_later_;
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,0 +1,227 @@
+// The HTTP hop: Lineward with an HTTP upstream beside nginx and haproxy, all up at once in front of one fast origin,
+// measured in turns so that a busy moment of the machine hits all of them.
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answers, freePort } from './fronts.mjs';
+
+const ROUNDS = 5;
+const CLIENTS = [1, 64];
+
+function find(name) {
+  for (const folder of [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin']) {
+    if (folder && existsSync(join(folder, name))) return join(folder, name);
+  }
+  return undefined;
+}
+
+function lineward({ build, folder, port, origin }, name, level) {
+  const path = join(folder, `${name}.json`);
+  const config = {
+    listen: { address: `127.0.0.1:${port}` },
+    log: { level },
+    mcpServers: { origin: { url: `http://127.0.0.1:${origin}/mcp` } },
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return [join(build, 'lineward'), 'run', '--config', path];
+}
+
+function nginx({ folder, port, origin }) {
+  const path = join(folder, 'nginx.conf');
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((what) => `${what}_temp_path ${folder};`);
+  writeFileSync(
+    path,
+    `worker_processes 1; daemon off; pid ${folder}/nginx.pid; error_log /dev/null crit;
+events { worker_connections 1024; }
+http {
+  access_log off; keepalive_requests 100000000; ${temp.join(' ')}
+  upstream origin { server 127.0.0.1:${origin}; keepalive 64; keepalive_requests 100000000; }
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+    }
+  }
+}
+`,
+  );
+  return [find('nginx'), '-e', '/dev/null', '-p', folder, '-c', path];
+}
+
+function haproxy({ folder, port, origin }) {
+  const path = join(folder, 'haproxy.cfg');
+  writeFileSync(
+    path,
+    `global
+  nbthread 1
+  maxconn 1000
+defaults
+  mode http
+  http-reuse always
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+frontend front
+  bind 127.0.0.1:${port}
+  default_backend back
+backend back
+  server origin 127.0.0.1:${origin}
+`,
+  );
+  return [find('haproxy'), '-db', '-q', '-f', path];
+}
+
+const FRONTS = [
+  { name: 'lineward', note: 'a log line for each call, to /dev/null', command: (o) => lineward(o, 'info', 'info') },
+  { name: 'lineward, log level error', note: 'without it', command: (o) => lineward(o, 'error', 'error') },
+  { name: 'nginx', note: '1 worker, keepalive 64, proxy_buffering off, no logs', needs: 'nginx', command: nginx },
+  { name: 'haproxy', note: '1 thread, http-reuse always, no logs', needs: 'haproxy', command: haproxy },
+];
+
+const version = (path, args) => {
+  try {
+    return execFileSync(path, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).split('\n')[0];
+  } catch {
+    return '';
+  }
+};
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+
+/** The middle one of the rounds in each respect; calls and time added up. */
+function middle(runs) {
+  const of = (key) => median(runs.map((run) => run[key]));
+  const sum = (key) => runs.reduce((total, run) => total + run[key], 0);
+  const calls = sum('calls');
+  return {
+    clients: runs[0].clients,
+    calls,
+    per_second: median(runs.map((run) => run.calls / run.seconds)),
+    cpu_us: median(runs.map((run) => (run.front_cpu / run.calls) * 1e6)),
+    p50_us: of('p50_us'),
+    p99_us: of('p99_us'),
+    pss_kib: of('pss_kib'),
+  };
+}
+
+/** `measure` runs one of our programs and gives its JSON. */
+export async function hop({ build, calls, seconds, measure }) {
+  const folder = mkdtempSync(join(tmpdir(), 'lineward-hop-'));
+  const children = [];
+  const out = { rows: [], skipped: [], errors: [], notes: [] };
+  const launch = async (name, command, port) => {
+    const child = spawn(String(command[0]), command.slice(1).map(String), { stdio: 'ignore' });
+    let ended = false;
+    child.once('exit', () => (ended = true)).once('error', () => (ended = true));
+    const stop = async () => {
+      if (ended) return;
+      child.kill('SIGTERM');
+      for (let i = 0; i < 100 && !ended; ++i) await sleep(100);
+      if (!ended) child.kill('SIGKILL');
+    };
+    children.push(stop);
+    const latest = Date.now() + 20_000;
+    while (!(await answers(port))) {
+      if (ended || Date.now() > latest) throw new Error(`${name} did not start: ${command.join(' ')}`);
+      await sleep(50);
+    }
+    return child.pid;
+  };
+  try {
+    const origin = await freePort();
+    const originPid = await launch('the origin', [join(build, 'benchmarks/bench-hop-origin'), origin], origin);
+    const fronts = [{ name: 'direct', note: 'no hop: the origin itself', port: origin, pid: originPid }];
+    for (const front of FRONTS) {
+      if (front.needs && !find(front.needs)) {
+        out.skipped.push(`${front.name} is not installed (Debian package ${front.needs === 'nginx' ? 'nginx-light' : front.needs})`);
+        continue;
+      }
+      const port = await freePort();
+      try {
+        const pid = await launch(front.name, front.command({ build, folder, port, origin }), port);
+        fronts.push({ ...front, port, pid });
+      } catch (error) {
+        out.errors.push(String(error.message));
+      }
+      if (front.needs) out.notes.push(version(find(front.needs), ['-v']));
+    }
+    out.notes.push(...fronts.map(({ name, note }) => `${name}: ${note}`));
+    await sleep(1500);
+    const runs = new Map(fronts.map((front) => [front, CLIENTS.map(() => [])]));
+    for (let round = 0; round < ROUNDS; ++round) {
+      for (const [i, clients] of CLIENTS.entries()) {
+        for (const front of fronts) {
+          const each = Math.ceil((clients > 1 ? calls : calls / 5) / ROUNDS);
+          const args = { port: front.port, pid: front.pid, marker: 'bench-hop-origin-only', era: 'modern', clients, calls: each };
+          const more = { seconds: Math.max(2, Math.ceil(seconds / ROUNDS)), warmup: Math.min(1000, Math.ceil(each / 5)) };
+          const result = await measure('bench-load', Object.entries({ ...args, ...more }).flatMap(([k, v]) => [`--${k}`, v]));
+          if (result.ok && result.calls) runs.get(front)[i].push(result);
+          else out.errors.push(`${front.name}, ${clients} clients: ${result.error}`);
+        }
+      }
+    }
+    for (const [front, groups] of runs) {
+      for (const group of groups) if (group.length) out.rows.push({ front: front.name, ...middle(group) });
+    }
+    const direct = out.rows.find(({ front, clients }) => front === 'direct' && clients === 1);
+    for (const row of out.rows) {
+      if (row.clients !== 1 || row.front === 'direct' || !direct) continue;
+      row.added_p50_us = row.p50_us - direct.p50_us;
+      row.added_p99_us = row.p99_us - direct.p99_us;
+    }
+    out.verdicts = verdicts(out.rows);
+  } catch (error) {
+    out.errors.push(String(error.message));
+  } finally {
+    for (const stop of children.toReversed()) await stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return out;
+}
+
+/** CPU at most nginx's, at most 1.1 times it with our log line; p50 with one client at most haproxy's. */
+function verdicts(rows) {
+  const row = (front, clients) => rows.find((r) => r.front === front && r.clients === clients);
+  const out = [];
+  const judge = (what, ours, theirs, bar) => {
+    if (ours === undefined || theirs === undefined) return;
+    out.push({ what, ours, theirs, ratio: ours / theirs, bar, passed: ours / theirs <= bar });
+  };
+  for (const clients of CLIENTS) {
+    const many = `${clients} client${clients > 1 ? 's' : ''}`;
+    const nginx = row('nginx', clients)?.cpu_us;
+    judge(`CPU per call, ${many}, against nginx`, row('lineward, log level error', clients)?.cpu_us, nginx, 1);
+    judge(`CPU per call with log lines, ${many}, against nginx`, row('lineward', clients)?.cpu_us, nginx, 1.1);
+  }
+  judge('p50, 1 client, against haproxy', row('lineward', 1)?.p50_us, row('haproxy', 1)?.p50_us, 1);
+  return out;
+}
+
+const number = (value, digits) => (value === undefined ? '–' : value.toFixed(digits));
+
+export function hopTable({ rows = [], verdicts: judged = [], skipped = [], errors = [], notes = [] }) {
+  const columns = [
+    ['front', (r) => r.front],
+    ['clients', (r) => String(r.clients)],
+    ['calls', (r) => String(r.calls)],
+    ['calls/s', (r) => number(r.per_second, 0)],
+    ['CPU/call us', (r) => (r.front === 'direct' ? '–' : number(r.cpu_us, 1))],
+    ['p50 ms', (r) => number(r.p50_us / 1000, 3)],
+    ['p99 ms', (r) => number(r.p99_us / 1000, 3)],
+    ['added p50 ms', (r) => number(r.added_p50_us && r.added_p50_us / 1000, 3)],
+    ['added p99 ms', (r) => number(r.added_p99_us && r.added_p99_us / 1000, 3)],
+    ['MiB', (r) => (r.front === 'direct' ? '–' : number(r.pss_kib / 1024, 1))],
+  ];
+  const texts = [columns.map(([name]) => name)];
+  for (const row of rows.toSorted((a, b) => a.clients - b.clients)) texts.push(columns.map(([, text]) => text(row)));
+  const widths = columns.map((_, i) => Math.max(...texts.map((line) => line[i].length)));
+  const lines = ['', '== HTTP hop, modern clients, HTTP server'];
+  for (const line of texts) lines.push(line.map((text, i) => (i ? text.padStart(widths[i]) : text.padEnd(widths[i]))).join('  '));
+  for (const v of judged) {
+    lines.push(`${v.passed ? 'reached' : 'MISSED '}  ${v.ratio.toFixed(2)} (bar ${v.bar})  ${v.what}: ${v.ours.toFixed(1)} us, ${v.theirs.toFixed(1)} us`);
+  }
+  lines.push(...skipped.map((text) => `skipped: ${text}`), ...errors, ...notes.filter(Boolean));
+  return lines.join('\n');
+}

@@ -1,0 +1,175 @@
+// A Streamable HTTP MCP server that costs next to nothing (2026-07-28, the tool "echo"), for what stands in
+// front of it: one thread, epoll, keep-alive, every answer one write.
+//
+//   bench-hop-origin PORT      on 127.0.0.1
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/json_member.h"
+#include "http/header_list.h"
+#include "mcp/message.h"
+#include "mcp/methods.h"
+
+namespace {
+
+using lineward::http::equals_ignoring_case;
+using lineward::http::trim_white_space;
+using lineward::mcp::Field;
+using lineward::mcp::Message;
+using lineward::mcp::MessageKind;
+using lineward::mcp::Method;
+
+constexpr size_t kMostBytes = 1 << 20;
+constexpr std::string_view kMeta =
+    R"("resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bench-hop","version":"1.0.0"}})";
+
+std::string members_for(const Message& request) {
+  switch (lineward::mcp::method_of(request.method())) {
+    case Method::tools_call: {
+      auto nonce = lineward::json::member(request.raw(Field::params_arguments), "nonce").value_or(R"("")");
+      return fmt::format(R"("content":[{{"type":"text","text":{}}}])", nonce);
+    }
+    case Method::tools_list:
+      return R"("tools":[{"name":"echo","inputSchema":{"type":"object"}}],"ttlMs":60000,"cacheScope":"public")";
+    case Method::server_discover:
+      return R"("supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public")";
+    default: return {};
+  }
+}
+
+// The response to one request body.
+void answer(std::string body, std::string& out) {
+  auto message = Message::parse(std::move(body));
+  if (!message) {
+    out += "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    return;
+  }
+  if (message->kind() != MessageKind::request) {
+    out += "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+    return;
+  }
+  std::string members = members_for(*message);
+  std::string_view id = message->raw(Field::id);
+  std::string text =
+      members.empty()
+          ? fmt::format(
+                R"({{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"Method not found"}}}})", id)
+          : fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{{},{}}}}})", id, members, kMeta);
+  fmt::format_to(std::back_inserter(out),
+                 "HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                 members.empty() ? "404 Not Found" : "200 OK", text.size(), text);
+}
+
+// Takes the complete requests out of `in`; false: these bytes are no request that we read.
+bool take_requests(std::string& in, std::string& out) {
+  size_t at = 0;
+  for (;;) {
+    std::string_view rest = std::string_view(in).substr(at);
+    size_t end = rest.find("\r\n\r\n");
+    if (end == std::string_view::npos) break;
+    size_t length = 0;
+    std::string_view lines = rest.substr(0, end);
+    for (size_t line_end; !lines.empty(); lines.remove_prefix(std::min(lines.size(), line_end + 2))) {
+      line_end = std::min(lines.find("\r\n"), lines.size());
+      std::string_view line = lines.substr(0, line_end);
+      size_t colon = line.find(':');
+      if (colon == std::string_view::npos) continue;
+      if (equals_ignoring_case(line.substr(0, colon), "Transfer-Encoding")) return false;
+      if (!equals_ignoring_case(line.substr(0, colon), "Content-Length")) continue;
+      std::string_view digits = trim_white_space(line.substr(colon + 1));
+      std::from_chars(digits.data(), digits.data() + digits.size(), length);
+    }
+    if (length > kMostBytes) return false;
+    if (rest.size() < end + 4 + length) break;
+    answer(std::string(rest.substr(end + 4, length)), out);
+    at += end + 4 + length;
+  }
+  in.erase(0, at);
+  return in.size() <= kMostBytes;
+}
+
+bool send_all(int fd, const std::string& bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    ssize_t n = send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+    if (n <= 0) return false;  // an answer fits into an empty socket buffer
+    at += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+int listen_on(uint16_t port) {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(fd, 1024) != 0)
+    return -1;
+  return fd;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int listener = argc == 2 ? listen_on(static_cast<uint16_t>(std::atoi(argv[1]))) : -1;
+  if (listener < 0) {
+    fmt::print(stderr, "usage: bench-hop-origin PORT (a free one)\n");
+    return 2;
+  }
+  int epoll = epoll_create1(EPOLL_CLOEXEC);
+  auto watch = [&](int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+  };
+  watch(listener);
+  std::unordered_map<int, std::string> connections;  // what each has sent of its next request
+  std::vector<epoll_event> ready(256);
+  std::string buffer(64 * 1024, '\0');
+  std::string out;
+  for (;;) {
+    int n = epoll_wait(epoll, ready.data(), static_cast<int>(ready.size()), -1);
+    if (n < 0 && errno != EINTR) return 1;
+    for (int i = 0; i < n; ++i) {
+      int fd = ready[static_cast<size_t>(i)].data.fd;
+      if (fd == listener) {
+        int client = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (client < 0) continue;
+        int on = 1;
+        setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        connections[client];
+        watch(client);
+        continue;
+      }
+      std::string& in = connections[fd];
+      ssize_t got = recv(fd, buffer.data(), buffer.size(), 0);
+      if (got < 0 && errno == EAGAIN) continue;
+      out.clear();
+      bool good = got > 0;
+      if (good) {
+        in.append(buffer, 0, static_cast<size_t>(got));
+        good = take_requests(in, out) && send_all(fd, out);
+      }
+      if (good) continue;
+      connections.erase(fd);
+      close(fd);
+    }
+  }
+}
