@@ -136,7 +136,10 @@ void BridgeListen::refresh() {
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   if (phase != core::CallPhase::written || acknowledged) return;
-  ack_limit.start(kAckLimit, [this] { home.lost(*this, "was not acknowledged in time", false); });
+  ack_limit.start(kAckLimit, [this] {
+    home.fail_waiters("it does not acknowledge");
+    home.lost(*this, "was not acknowledged in time", false);
+  });
 }
 
 void BridgeListen::heard(Listen& listen, mcp::Message message) {

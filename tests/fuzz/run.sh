@@ -70,7 +70,7 @@ seed_corpus() {
     sse) seed "$target" '\0\5' "$data"/sse-streams/*.sse ;;
     json_scan | message) seed "$target" '' "${json[@]}" "$data"/stdio-lines/* ;;
     splice) seed "$target" '\001\001' "${json[@]}" ;;
-    rewrite) seed "$target" '\001' "${json[@]}" "$data"/stdio-lines/* ;;
+    rewrite | bridge) seed "$target" '\001' "${json[@]}" "$data"/stdio-lines/* ;;
     stdio_lines) seed "$target" '\0\5' "$data"/stdio-lines/* "$data"/mcp-bodies/*.json ;;
     config)
       seed "$target" '\0' conf/*.yaml
@@ -90,7 +90,7 @@ seed_corpus() {
 }
 
 declare -A dictionary=([http_request]=http [chunked_body]=http [sse]=sse [header_value]=header_value
-  [json_scan]=json [message]=json [splice]=json [rewrite]=json [stdio_lines]=json)
+  [json_scan]=json [message]=json [splice]=json [rewrite]=json [bridge]=json [stdio_lines]=json)
 
 # Where one byte stands for much work, short inputs find more.
 declare -A longest=([sse]=4096 [exchange]=1024)
