@@ -16,8 +16,6 @@ constexpr size_t kMostPipelined = 256 * 1024;
 constexpr size_t kMostUnsent = 64 * 1024;
 // After the last answer we wait for the client to close, so that the answer is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger{2000};
-// A client that takes nothing of its answer for this long is gone for us.
-constexpr std::chrono::milliseconds kWriteStall{30000};
 
 http::RequestLimits request_limits(const config::Listen& limits) {
   http::RequestLimits out;
@@ -80,10 +78,10 @@ void ClientConnection::on_drained() {
   pump();
 }
 
-// While an answer is on its way nothing else is timed; a client that takes none of it is cut.
+// While an answer is on its way nothing else is timed; a client that takes none of it is gone for us.
 void ClientConnection::watch_writes() {
   last_backlog_ = backlog();
-  timer_.start(kWriteStall, [this] {
+  timer_.start(limits_.write_timeout, [this] {
     if (backlog() >= last_backlog_) return close();
     watch_writes();
   });

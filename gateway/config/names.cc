@@ -48,6 +48,7 @@ constexpr Synonym kSynonyms[] = {
     {"replicas", SERVER "instances", ""},
     {"retries", SERVER "retry", "HAProxy"},
     {"clientbodytimeout", "listen.readTimeout", "nginx"},
+    {"sendtimeout", "listen.writeTimeout", "nginx"},
     {"timeouthttprequest", "listen.headTimeout", "HAProxy"},
     {"requestheaderstimeout", "listen.headTimeout", "Envoy"},
     {"clientheadertimeout", "listen.headTimeout", "nginx"},

@@ -83,6 +83,9 @@ void listen_rows(std::vector<Option>& rows) {
                                           "A whole request head, from its first byte."));
   rows.push_back(row<k, &L::read_timeout>("listen.readTimeout", Kind::duration, "30s", {10, kDay},
                                           "A whole request body."));
+  rows.push_back(
+      row<k, &L::write_timeout>("listen.writeTimeout", Kind::duration, "30s", {10, kDay},
+                                "A client that takes nothing of its answer for this long is cut."));
   rows.push_back(row<k, &L::idle_timeout>("listen.idleTimeout", Kind::duration, "75s", {10, kDay},
                                           "A keep-alive connection with nothing in flight."));
   rows.push_back(row<k, &L::keep_alive>(

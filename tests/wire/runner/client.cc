@@ -93,7 +93,7 @@ bool Client::execute_bytes(const Command& command) {
     connection().shutdown_write();
     run_.record(name_, '>', "(end of our direction)");
   } else if (verb == "expect-close") {
-    connection().expect_end(deadline());
+    connection().expect_end(deadline(), command.flag("any"));
     connections_.erase(current_);
   } else if (verb == "expect-none") {
     auto until = std::min(deadline(), Clock::now() + std::chrono::milliseconds(number(command, 0)));

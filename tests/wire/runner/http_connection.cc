@@ -110,9 +110,11 @@ std::string HttpConnection::read_exactly(size_t count, Deadline deadline) {
   return out;
 }
 
-void HttpConnection::expect_end(Deadline deadline) {
-  while (in_.empty() && fill(deadline)) {
+void HttpConnection::expect_end(Deadline deadline, bool any) {
+  while ((any || in_.empty()) && fill(deadline)) {
+    if (any) in_.clear();
   }
+  if (any) in_.clear();
   if (!in_.empty()) throw WireError("expected the end of the connection; came " + in_.substr(0, 300));
 }
 

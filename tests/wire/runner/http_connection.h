@@ -48,8 +48,8 @@ class HttpConnection {
   bool closed() const { return fd_ < 0; }
 
   std::string read_exactly(size_t count, Deadline deadline);
-  void expect_end(Deadline deadline);    // the peer closes, no byte before
-  std::string anything(Deadline until);  // what came before `until`; "" when nothing did
+  void expect_end(Deadline deadline, bool any);  // the peer closes; unless `any`, no byte before
+  std::string anything(Deadline until);          // what came before `until`; "" when nothing did
 
   ResponseHead read_head(Deadline deadline);
   std::string read_body(Deadline deadline);             // the rest of it

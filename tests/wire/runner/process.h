@@ -24,6 +24,7 @@ enum class FrameKind : char {
   close_output = 'C',
   exit = 'X',  // payload: the code
   ignore_term = 'T',
+  reading = 'G',  // payload: "on" or "off", whether stdin is read
   sleeper = 'F',  // payload: flags "s" (setsid), "o" (keep stdout)
 };
 

@@ -58,7 +58,8 @@ class Stub {
 
   int run() {
     for (;;) {
-      pollfd fds[] = {{socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {input_open_ ? 0 : -1, POLLIN, 0}};
+      pollfd fds[] = {
+          {socket_, POLLIN, 0}, {signals_, POLLIN, 0}, {input_open_ && reading_ ? 0 : -1, POLLIN, 0}};
       if (poll(fds, 3, -1) < 0 && errno != EINTR) return 1;
       if (fds[2].revents) on_input();
       if (fds[1].revents) on_signal();
@@ -108,6 +109,7 @@ class Stub {
         case FrameKind::close_output: close(1); break;
         case FrameKind::exit: _exit(atoi(frame->payload.c_str()));
         case FrameKind::ignore_term: ignore_term_ = true; break;
+        case FrameKind::reading: reading_ = frame->payload == "on"; break;
         case FrameKind::sleeper: start_sleeper(frame->payload, tag_); break;
         default: break;
       }
@@ -118,7 +120,7 @@ class Stub {
 
   int socket_, signals_;
   std::string tag_, buffer_;
-  bool input_open_ = true, ignore_term_ = false;
+  bool input_open_ = true, ignore_term_ = false, reading_ = true;
 };
 
 }  // namespace

@@ -232,6 +232,8 @@ void Instance::execute(const Command& command) {
   } else if (verb == "ignoreterm") {
     stays_ = true;
     order(FrameKind::ignore_term);
+  } else if (verb == "reading") {
+    order(FrameKind::reading, arg(command, 0));
   } else if (verb == "fork-sleeper") {
     order(FrameKind::sleeper,
           std::string(command.flag("setsid") ? "s" : "") + (command.flag("hold-stdout") ? "o" : ""));

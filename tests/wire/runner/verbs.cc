@@ -68,6 +68,7 @@ const std::vector<VerbSpec>& verb_table() {
       {upstream, "kill", "", "kill the process with SIGKILL", 0, 0, "", ""},
       {upstream, "closestdout", "", "close stdout and live on", 0, 0, "", ""},
       {upstream, "ignoreterm", "", "live on after SIGTERM and after the end of stdin", 0, 0, "", ""},
+      {upstream, "reading", "on | off", "read stdin, or leave the bytes in the pipe", 1, 1, "", ""},
       {upstream, "fork-sleeper", "[-setsid] [-hold-stdout]",
        "start a grandchild that sleeps (in its own session; keeping stdout open)", 0, 0, "setsid hold-stdout",
        ""},
@@ -164,7 +165,9 @@ const std::vector<VerbSpec>& verb_table() {
       {client, "close", "", "close the connection (FIN)", 0, 0, "", ""},
       {client, "reset", "", "close the connection (RST)", 0, 0, "", ""},
       {client, "shutdown", "", "end our direction only", 0, 0, "", ""},
-      {client, "expect-close", "", "the gateway closes the connection, no byte before that", 0, 0, "", ""},
+      {client, "expect-close", "[-any]",
+       "the gateway closes the connection, no byte before that (-any: whatever comes before that)", 0, 0,
+       "any", ""},
       // client: HTTP
       {client, "txreq", "METHOD PATH [-hdr \"K: V\"]… [-body TEXT]",
        "send a request with only these headers and Host", 2, 2, "no-host", "hdr body"},
