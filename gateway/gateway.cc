@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "cli/exit_codes.h"
+#include "config/forward_rules.h"
 
 namespace lineward {
 namespace {
@@ -50,6 +51,7 @@ client::PathTable paths(const config::Config& config) {
   for (const auto* server : served) {
     std::string path = config.listen.path + "/" + server->name;
     table.servers[path] = server->name;
+    table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
     list += (list.empty() ? "" : ", ") + path;
   }
   if (served.size() == 1) {
@@ -62,6 +64,10 @@ client::PathTable paths(const config::Config& config) {
       table.sse_streams["/sse" + end] = server->name;
       table.sse_posts["/messages" + end] = server->name;
     }
+  }
+  if (const config::Server* only = config::plain_sidecar(config)) {
+    if (auto url = upstream::parse_http_url(only->url))
+      table.resource.emplace((url->tls ? "https://" : "http://") + url->host_header, url->target);
   }
   table.hint = list.empty() ? "no server is configured" : "there is " + list;
   return table;
@@ -137,6 +143,10 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
   auto ready = [this, &server](const upstream::Verdict& verdict) { upstream_ready(server, verdict); };
   if (!server.url.empty()) {
     auto http = std::make_unique<upstream::HttpUpstream>(loop_, server);
+    if (config::plain_sidecar(config_) == &server) {
+      http->be_plain_sidecar();
+      front_->use_documents(*http);
+    }
     warm_ups_.push_back([upstream = http.get(), ready] { upstream->warm_up(ready); });
     return std::make_unique<upstream::ModernBridge>(loop_, std::move(http), server);
   }

@@ -23,6 +23,7 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }) {}
 
 HttpFront::~HttpFront() {
+  *alive_ = false;
   close_all();
 }
 
@@ -44,6 +45,7 @@ void HttpFront::accept(std::unique_ptr<net::ByteStream> stream, std::string peer
 }
 
 void HttpFront::on_closed(ClientConnection& connection) {
+  awaiting_document_.erase(&connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   loop_.defer([retired = std::shared_ptr<ClientConnection>(std::move(found->second))] {});
@@ -108,6 +110,9 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
   if (sse_request(connection, body)) return;
   auto route = paths_.servers.find(std::string(head.path));
   if (route == paths_.servers.end()) {
+    if (paths_.resource && documents_ != nullptr &&
+        head.path.substr(0, kResourceMetadata.size()) == kResourceMetadata)
+      return resource_metadata(connection);
     return refuse(connection, {404, 404, "nothing is served at this path; " + paths_.hint, {}, {}});
   }
   if (head.method == "POST") return post(connection, route->second, std::move(body));
@@ -164,6 +169,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   arrival.peer = connection.peer();
   arrival.wait = preferred_wait(headers);
   arrival.bytes_in = bytes;
+  arrival.mirrors_itself = *era == mcp::Era::modern;
+  arrival.headers = forwarded(connection, server, arrival.mirrors_itself);
   if (*era == mcp::Era::modern) {
     auto known = door_.versions(server);
     auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
@@ -208,6 +215,7 @@ ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
   options.minor_version = connection.head().minor_version;
   options.comment_every = config_.keep_alive;
   options.max_backlog_bytes = config_.max_stream_backlog_bytes;
+  options.resource = paths_.resource ? &*paths_.resource : nullptr;
   return options;
 }
 

@@ -11,7 +11,10 @@
 
 #include "client/admission.h"
 #include "client/client_connection.h"
+#include "client/forwarding.h"
+#include "client/resource_names.h"
 #include "client/session.h"
+#include "core/document_source.h"
 #include "core/exchange_door.h"
 #include "net/listener.h"
 
@@ -23,6 +26,8 @@ struct PathTable {
   std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
   std::unordered_map<std::string, std::string> sse_posts;
   std::string hint;
+  std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
+  std::optional<ResourceNames> resource;                          // of the plain sidecar's server
 };
 
 class HttpFront final : public RequestHandler {
@@ -33,6 +38,8 @@ class HttpFront final : public RequestHandler {
   Status<net::ListenFailure> listen();
   const std::string& address() const { return listener_->address(); }
   SessionTable& sessions() { return sessions_; }
+  // The plain sidecar's server; must outlive the front.
+  void use_documents(core::DocumentSource& source) { documents_ = &source; }
 
   // No new connections; idle ones are closed, the others after their answer.
   void drain();
@@ -62,6 +69,9 @@ class HttpFront final : public RequestHandler {
   void post_answer(ClientConnection& connection, mcp::Message message);
   void get(ClientConnection& connection);
   void remove_session(ClientConnection& connection);
+  void resource_metadata(ClientConnection& connection);
+  core::HeaderFields forwarded(const ClientConnection& connection, const std::string& server,
+                               bool mirrored) const;
   void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {});
   void start(ClientConnection& connection, core::Arrival arrival);
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival);
@@ -80,6 +90,10 @@ class HttpFront final : public RequestHandler {
   std::unique_ptr<net::Listener> listener_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   bool draining_ = false;
+  core::DocumentSource* documents_ = nullptr;
+  std::unordered_map<const ClientConnection*, uint64_t> awaiting_document_;  // and which of them
+  uint64_t next_document_ = 1;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace lineward::client

@@ -1,6 +1,7 @@
 #include "client/http_reply.h"
 
 #include "client/client_connection.h"
+#include "client/resource_names.h"
 #include "http/writer.h"
 
 namespace lineward::client {
@@ -120,6 +121,8 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     head.keep_alive = keep_alive_;
     head.minor_version = options_.minor_version;
     head.headers.push_back({"Content-Type", "application/json"});
+    for (auto& [name, value] : extra_)
+      head.headers.push_back({name, std::move(value)});
     if (!options_.session_header.empty() && status == 200) {
       head.headers.push_back({"Mcp-Session-Id", options_.session_header});
     }
@@ -130,6 +133,15 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
   piece(http::sse_event(message, event_id));
   write(http::body_end(options_.minor_version));
   done();
+}
+
+void HttpReply::add_headers(const core::HeaderFields& fields) {
+  if (connection_ == nullptr || head_sent_) return;
+  for (const auto& [name, value] : fields) {
+    bool renamed = options_.resource != nullptr && http::equals_ignoring_case(name, "WWW-Authenticate");
+    extra_.emplace_back(
+        name, renamed ? options_.resource->challenge(value, client_side(connection_->head())) : value);
+  }
 }
 
 void HttpReply::finish_empty() {

@@ -18,6 +18,7 @@
 namespace lineward::client {
 
 class ClientConnection;
+class ResourceNames;
 
 struct ReplyOptions {
   bool takes_json = true;
@@ -28,6 +29,7 @@ struct ReplyOptions {
       prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
   std::chrono::milliseconds comment_every{15000};
   uint64_t max_backlog_bytes = 256 * 1024;
+  const ResourceNames* resource = nullptr;  // of the plain sidecar's server
 };
 
 class HttpReply final : public core::ReplyStream {
@@ -45,6 +47,7 @@ class HttpReply final : public core::ReplyStream {
   void cut() override;
   bool can_send() const override { return connection_ != nullptr && options_.takes_events && !finished_; }
   uint64_t bytes_out() const override { return bytes_out_; }
+  void add_headers(const core::HeaderFields& fields) override;
 
   // The same with an event id (legacy streams can be resumed).
   void send_event(std::string message, std::string_view event_id);
@@ -77,6 +80,7 @@ class HttpReply final : public core::ReplyStream {
   ClientConnection* connection_;
   ReplyOptions options_;
   Gone gone_;
+  core::HeaderFields extra_;  // on a plain answer's head
   bool head_sent_ = false;
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;

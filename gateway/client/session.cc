@@ -225,6 +225,9 @@ void SessionReply::send(std::string message) {
 void SessionReply::finish(std::string message, int status) {
   if (SessionStream* s = stream()) s->finish(std::move(message), status);
 }
+void SessionReply::add_headers(const core::HeaderFields& fields) {
+  if (SessionStream* s = stream()) s->add_headers(fields);
+}
 void SessionReply::finish_empty() {
   if (SessionStream* s = stream()) s->finish_empty();
 }

@@ -111,6 +111,7 @@ class SessionReply final : public core::ReplyStream {
   void cut() override;
   bool can_send() const override;
   uint64_t bytes_out() const override;
+  void add_headers(const core::HeaderFields& fields) override;
 
  private:
   SessionStream* stream() const;

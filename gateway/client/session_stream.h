@@ -40,6 +40,9 @@ class SessionStream {
 
   void send(std::string message);
   void finish(std::string message, int status);
+  void add_headers(const core::HeaderFields& fields) {
+    if (transport_) transport_->add_headers(fields);
+  }
   void finish_empty();
   void cut();
   bool attached() const { return transport_ != nullptr && transport_->can_send(); }

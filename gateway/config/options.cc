@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/forward_rules.h"
 #include "config/names.h"
 #include "config/option_row.h"
 
@@ -148,8 +149,10 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(
       row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
                        "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced."));
-  rows.push_back(row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
-                                          "HTTP: names of client headers that are passed on to it."));
+  rows.push_back(
+      row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
+                               "HTTP: client headers that are passed on to it, by name or glob (X-*).",
+                               [](const Value& value) { return forward_fault(value.list); }));
   rows.push_back(row<&S::ca_file>("mcpServers.*.caFile", Kind::text, "", {},
                                   "HTTPS: authorities to trust instead of the system's, PEM."));
   rows.push_back(row<&S::client_cert>("mcpServers.*.clientCert", Kind::text, "", {},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/slot_map.h"
+#include "core/headers.h"
 #include "core/reply_stream.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
@@ -31,6 +32,8 @@ struct Arrival {
   std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
+  HeaderFields headers;         // as in CallRequest
+  bool mirrors_itself = false;  // as in CallRequest
 };
 
 class ExchangeDoor {

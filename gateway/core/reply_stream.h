@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/headers.h"
+
 namespace lineward::core {
 
 class ReplyStream {
@@ -23,6 +25,8 @@ class ReplyStream {
   virtual uint64_t bytes_out() const = 0;
   // An `initialize` failed: its answer names no session.
   virtual void refuse_session() {}
+  // On the head of the answer, where none was sent yet (WWW-Authenticate, Retry-After).
+  virtual void add_headers(const HeaderFields&) {}
 };
 
 }  // namespace lineward::core

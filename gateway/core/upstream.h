@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "core/headers.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
@@ -23,6 +24,10 @@ namespace lineward::core {
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
   std::string text;  // one plain sentence for the client; no secrets, no server output
+  HeaderFields headers =
+      {};                 // of the server's refusal that its client must see: WWW-Authenticate, Retry-After
+  int server_status = 0;  // the HTTP status that the server refused it with
+  bool session_over = false;  // the client's session ended with the server's: it is told 404
 };
 
 enum class CallPhase : uint8_t {
@@ -78,7 +83,10 @@ struct CallRequest {
   Scope scope;
   // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
   // names).
-  std::vector<std::pair<std::string, std::string>> headers;
+  HeaderFields headers;
+  // A modern client over HTTP: it has made the headers that repeat its message (Mcp-Param-*) itself. For all
+  // others Lineward makes them where the server wants them.
+  bool mirrors_itself = false;
   uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
 };
 
@@ -90,6 +98,8 @@ class ScopeOwner {
   virtual void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) = 0;
   // The process behind the session is gone; open questions will never be answered by it.
   virtual void on_scope_reset() = 0;
+  // The server has ended the session behind this one: the client has to initialise anew. Told once.
+  virtual void on_scope_ended() {}
 
  protected:
   ~ScopeOwner() = default;

@@ -92,11 +92,13 @@ void Exchange::advance() {
         request.method = arrival_.method;
         request.client_era = arrival_.era;
         request.scope = {arrival_.session, arrival_.principal};
+        request.headers = std::move(arrival_.headers);
+        request.mirrors_itself = arrival_.mirrors_itself;
         request.tag = (static_cast<uint64_t>(id_.generation) << 32) | id_.index;
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize) home_.session_opening(*this);
         auto call = upstream->start(std::move(request), *this);
-        if (!call) return fail(call.error().reason, call.error().text);
+        if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
         return set_clock();  // whatever the upstream does or forgets to tell, a limit runs
       }
@@ -210,7 +212,8 @@ void Exchange::on_call_failed(const core::Failure& failure) {
     reply_->finish(mcp::listen_result(raw_id_), 200);
     return end(failure.reason);
   }
-  fail(failure.reason, failure.text);
+  reply_->add_headers(failure.headers);
+  fail(failure.reason, failure.text, -1, failure.session_over ? 404 : refusal_status(failure.reason));
 }
 
 // ---- from the client and from operators
@@ -344,7 +347,7 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
 // ---- the end
 // --------------------------------------------------------------------------------------------------------
 
-void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
+void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int status) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return refuse_retry("lost", text);
@@ -365,7 +368,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms) {
     code = mcp::kInvalidParams;
     reply_->finish(mcp::error_message(raw_id_, code, error.text, mcp::gateway_data(error)), 200);
   } else {
-    reply_->finish(mcp::gateway_error(raw_id_, error), refusal_status(reason));
+    reply_->finish(mcp::gateway_error(raw_id_, error), status);
   }
   end(reason, code);
 }

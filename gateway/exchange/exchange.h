@@ -87,7 +87,7 @@ class Exchange final : public core::CallOwner {
   void set_limits();
   void set_clock();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
-  void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1);
+  void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
   void end(mcp::EndReason reason, int code = 0);
   std::chrono::milliseconds elapsed() const { return loop_.now() - started_; }
 

@@ -55,6 +55,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   Exchange* find(core::ExchangeId id) override { return exchanges_.find(id); }
   std::vector<Exchange*> of_session(const std::string& session) override;
   client::Session* session(const std::string& id) override;
+  void session_lost(const std::string& id) override;
 
  private:
   struct Served {

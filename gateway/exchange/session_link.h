@@ -21,6 +21,8 @@ class ExchangeFinder {
   // The exchanges of a session that are under way, oldest first.
   virtual std::vector<Exchange*> of_session(const std::string& session) = 0;
   virtual client::Session* session(const std::string& id) = 0;
+  // Its server has ended it; it goes at the end of the turn.
+  virtual void session_lost(const std::string& id) = 0;
 
  protected:
   ~ExchangeFinder() = default;
@@ -33,6 +35,7 @@ class SessionLink final : public core::ScopeOwner {
 
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
   void on_scope_reset() override;
+  void on_scope_ended() override { finder_.session_lost(scope_.session); }
   // The client answers a question; unknown ones are dropped.
   void answer(const mcp::Message& answer);
   // An exchange ends: the questions on its stream can no longer be answered there.

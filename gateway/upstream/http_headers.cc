@@ -1,9 +1,14 @@
 #include "upstream/http_headers.h"
 
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
 #include <algorithm>
 #include <array>
+#include <iterator>
 
-#include "http/header_list.h"
+#include "config/forward_rules.h"
+#include "http/char_class.h"
 #include "mcp/header_value.h"
 #include "mcp/methods.h"
 #include "mcp/revision.h"
@@ -21,31 +26,27 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return equals_ignoring_case(text.substr(0, prefix.size()), prefix);
 }
 
-// Ours alone: they frame the message, belong to one connection, or must say what the body says.
-bool is_reserved(std::string_view name) {
-  static constexpr std::array<std::string_view, 20> kNames{"Content-Length",
-                                                           "Transfer-Encoding",
-                                                           "Connection",
-                                                           "Keep-Alive",
-                                                           "TE",
-                                                           "Trailer",
-                                                           "Upgrade",
-                                                           "HTTP2-Settings",
-                                                           "Proxy-Connection",
-                                                           "Expect",
-                                                           "Host",
-                                                           "Content-Type",
-                                                           "Accept",
-                                                           "Accept-Encoding",
-                                                           "Content-Encoding",
-                                                           "Last-Event-ID",
-                                                           "Range",
-                                                           "MCP-Protocol-Version",
-                                                           "Mcp-Session-Id",
-                                                           "Proxy-Authorization"};
-  if (starts_with(name, "Mcp-")) return true;
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](std::string_view one) { return equals_ignoring_case(one, name); });
+// What a header of a refusal may hold, and how many of one name there may be.
+constexpr size_t kMostChallengeBytes = 2048;
+constexpr size_t kMostChallenges = 4;
+
+bool is_trace(std::string_view name) {
+  return equals_ignoring_case(name, "traceparent") || equals_ignoring_case(name, "tracestate");
+}
+
+bool is_plain(std::string_view value) {
+  return !value.empty() && value.size() <= kMostChallengeBytes &&
+         std::all_of(value.begin(), value.end(), [](char c) { return c == ' ' || http::is_visible(c); });
+}
+
+// RFC 9110, 10.2.3: seconds, or a date, of which only the characters are looked at.
+bool is_retry_after(std::string_view value) {
+  if (std::all_of(value.begin(), value.end(), http::is_digit)) return value.size() <= 9;
+  return value.size() <= 40 && value.find(" GMT") == value.size() - 4 &&
+         std::all_of(value.begin(), value.end(), [](char c) {
+           return http::is_alpha(c) || http::is_digit(c) ||
+                  std::string_view(" ,:-").find(c) != std::string_view::npos;
+         });
 }
 
 void set(Headers& headers, std::string_view name, std::string_view value) {
@@ -70,24 +71,45 @@ Headers base_headers(const config::Server& server, HttpVerb verb) {
   }
   headers.push_back({"Accept-Encoding", "identity"});
   for (const auto& [name, value] : server.headers) {
-    if (!is_reserved(name)) set(headers, name, value);
+    if (!config::is_own_header(name)) set(headers, name, value);
   }
   return headers;
 }
 
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client) {
   Headers headers;
-  for (const auto& header : client) {
-    const std::string& name = header.first;
-    const std::string& value = header.second;
-    if (is_reserved(name)) continue;
-    bool named = std::any_of(server.forward_headers.begin(), server.forward_headers.end(),
-                             [&](const std::string& one) { return equals_ignoring_case(one, name); });
-    bool configured = std::any_of(server.headers.begin(), server.headers.end(),
-                                  [&](const auto& one) { return equals_ignoring_case(one.first, name); });
-    if (named && !configured) headers.push_back({name, value});
+  for (const auto& [name, value] : client) {
+    if (config::is_own_header(name)) continue;
+    bool configured = std::any_of(server.headers.begin(), server.headers.end(), [&one = name](const auto& h) {
+      return equals_ignoring_case(h.first, one);
+    });
+    if (!configured) headers.push_back({name, value});
   }
   return headers;
+}
+
+Headers lasting_headers(const Headers& forwarded) {
+  Headers out;
+  std::copy_if(forwarded.begin(), forwarded.end(), std::back_inserter(out),
+               [](const http::OutHeader& header) { return !is_trace(header.name); });
+  return out;
+}
+
+std::string identity_of(const Headers& forwarded) {
+  std::string text;
+  for (const auto& header : forwarded) {
+    if (is_trace(header.name)) continue;
+    for (char c : header.name)
+      text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    text += ':' + header.value + '\n';
+  }
+  if (text.empty()) return {};
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  std::string out;
+  for (size_t i = 0; i < 16; ++i)
+    out += fmt::format("{:02x}", digest[i]);
+  return out;
 }
 
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client) {
@@ -112,9 +134,27 @@ void add_session_headers(Headers& headers, const std::string& session_id, const 
   if (!revision.empty()) set(headers, "MCP-Protocol-Version", revision);
 }
 
+// A name that stands there several times stays so.
 void add_all(Headers& headers, const Headers& more) {
-  for (const auto& header : more)
-    set(headers, header.name, header.value);
+  auto replaced = [&](const http::OutHeader& old) {
+    return std::any_of(more.begin(), more.end(),
+                       [&](const http::OutHeader& one) { return equals_ignoring_case(one.name, old.name); });
+  };
+  if (!more.empty()) std::erase_if(headers, replaced);
+  headers.insert(headers.end(), more.begin(), more.end());
+}
+
+core::HeaderFields challenge_headers(const http::HeaderList& response) {
+  core::HeaderFields out;
+  for (const auto& header : response.all()) {
+    if (!is_plain(header.value)) continue;
+    if (equals_ignoring_case(header.name, "WWW-Authenticate") && out.size() < kMostChallenges)
+      out.emplace_back("WWW-Authenticate", header.value);
+  }
+  std::string_view retry = response.get("Retry-After");
+  if (response.count("Retry-After") == 1 && is_plain(retry) && is_retry_after(retry))
+    out.emplace_back("Retry-After", retry);
+  return out;
 }
 
 }  // namespace lineward::upstream

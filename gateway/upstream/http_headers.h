@@ -8,25 +8,34 @@
 #include <vector>
 
 #include "config/config.h"
+#include "core/headers.h"
+#include "http/header_list.h"
 #include "http/writer.h"
 #include "mcp/message.h"
 
 namespace lineward::upstream {
 
 using Headers = std::vector<http::OutHeader>;
-using ClientHeaders = std::vector<std::pair<std::string, std::string>>;
+using ClientHeaders = core::HeaderFields;
 
 enum class HttpVerb : uint8_t { post, get, remove };
 
 // What stands on every request: what we accept, who we are, the server's configured headers.
 Headers base_headers(const config::Server& server, HttpVerb verb);
-// What of a client's headers goes on: what `forward_headers` names, but never framing, hop-by-hop or MCP
-// headers.
+// What of a client's headers goes on, of those that were picked by the server's ForwardRules: a configured
+// header of the same name wins.
 Headers forwarded_headers(const config::Server& server, const ClientHeaders& client);
+// Those of them that say who the client is, and so go on every request of its session; a trace belongs to one
+// call.
+Headers lasting_headers(const Headers& forwarded);
+// A name for them that gives nothing away; empty when there are none.
+std::string identity_of(const Headers& forwarded);
 // The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client);
 void add_session_headers(Headers& headers, const std::string& session_id, const std::string& revision);
 // Adds; what has the same name already is replaced.
 void add_all(Headers& headers, const Headers& more);
+// WWW-Authenticate and Retry-After of a refusal, as far as they are well formed and short.
+core::HeaderFields challenge_headers(const http::HeaderList& response);
 
 }  // namespace lineward::upstream

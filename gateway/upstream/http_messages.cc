@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "http/header_list.h"
+#include "upstream/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -79,6 +80,7 @@ void HttpMessages::finish_quietly() {
 
 void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   status_ = info.status;
+  if (status_ == 401 || status_ == 403 || status_ == 429) challenge_ = challenge_headers(info.headers);
   std::string_view type = info.headers.get("Content-Type");
   std::string_view coding = info.headers.get("Content-Encoding");
   if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
@@ -171,6 +173,7 @@ void HttpMessages::refused() {
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
   refusal.fault = fault_of_status(status_);
+  refusal.challenge = std::move(challenge_);
   end(std::move(refusal));
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "core/headers.h"
 #include "http/sse_parser.h"
 #include "mcp/message.h"
 #include "upstream/http_pool.h"
@@ -27,6 +28,7 @@ struct MessagesEnd {
   int status = 0;   // 0: no response
   HttpFault fault;  // of `refused` and `failed`
   bool is_stream = false;
+  core::HeaderFields challenge;  // of 401, 403 and 429: WWW-Authenticate, Retry-After
 };
 
 class HttpMessages;
@@ -87,6 +89,7 @@ class HttpMessages final : public HttpTransferOwner {
   std::unique_ptr<http::SseParser> sse_;
   std::string body_;
   int status_ = 0;
+  core::HeaderFields challenge_;
   bool json_ = false;
   bool receipt_only_ = false;
 };

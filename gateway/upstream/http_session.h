@@ -28,6 +28,8 @@ namespace lineward::upstream {
 class SessionOwner {
  public:
   virtual int64_t next_id() = 0;
+  // What the end of a request that failed means for those who wait.
+  virtual core::Failure failure_of(const MessagesEnd& end) = 0;
   virtual void on_session_ready(HttpSession& session) = 0;
   // Lineward's own handshake, or the connection that a client's own would need, came to nothing.
   virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;

@@ -68,6 +68,11 @@ void HttpSession::sse_stream_ended(const MessagesEnd& end) {
                              : "answered a GET for HTTP+SSE with no event stream",
                false};
     }
+    if (end.status == 401 || end.status == 403) {
+      stream_timer_.stop();
+      state_ = State::fresh;
+      return owner_.on_session_failed(*this, owner_.failure_of(end));
+    }
     return not_connected(fault);
   }
   if (state_ == State::opening && !own_params_.empty()) {

@@ -58,6 +58,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options);
   if (oauth_) pool_->use(*oauth_);
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
+  if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.transport == config::Transport::sse;
   if (server.protocol_era != config::Era::automatic || sse_) {
     verdict_.known = true;
@@ -95,14 +96,14 @@ void HttpUpstream::probe() {
       if (!*alive) return;
       Verdict verdict;
       verdict.failure = {EndReason::upstream_unreachable, "cannot be reached: " + broken_, {}};
-      decide(std::move(verdict));
+      decide(std::move(verdict), {EndReason::upstream_unreachable, server_.name + " cannot be reached"});
     });
     return;
   }
   ErrandPlan plan;
   plan.id = next_id();
   plan.request.body = mcp::discover_request(plan.id);
-  plan.request.headers = base_headers(server_, HttpVerb::post);
+  plan.request.headers = probe_headers();
   if (auto message = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *message, {});
   plan.limit = server_.timeouts.startup;
@@ -121,7 +122,7 @@ void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const Message
   bool cut_off = end.kind == MessagesEnd::Kind::failed && end.fault.reason != EndReason::upstream_protocol;
   if (no_evidence || (cut_off && !answer)) {
     verdict.failure = {end.fault.reason, end.fault.text, {}};
-    return decide(std::move(verdict));
+    return decide(std::move(verdict), failure_of(end));
   }
   verdict.known = true;
   if (answer) {
@@ -140,7 +141,7 @@ void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const Message
   decide(std::move(verdict));
 }
 
-void HttpUpstream::decide(Verdict verdict) {
+void HttpUpstream::decide(Verdict verdict, const core::Failure& failure) {
   probing_ = false;
   verdict_ = std::move(verdict);
   verdict_until_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
@@ -154,11 +155,9 @@ void HttpUpstream::decide(Verdict verdict) {
   if (on_ready_) std::exchange(on_ready_, nullptr)(told);
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
+  if (!told.known) return fail_undecided(std::move(waiting), failure);
   for (HttpCall* call : waiting) {
-    std::optional<core::Failure> failure =
-        core::Failure{told.failure.reason, fmt::format("{} {}", server_.name, told.failure.text)};
-    if (told.known) failure = enqueue(*call);
-    if (failure) call->fail(*failure);
+    if (auto refused = enqueue(*call)) call->fail(*refused);
   }
 }
 
@@ -282,8 +281,7 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
   }
   HttpSession& session = *group.session;
   if (session.state() == HttpSession::State::lost) {
-    fail_queue(group, {EndReason::upstream_protocol,
-                       fmt::format("{} has ended this session; initialize again", server_.name)});
+    fail_queue(group, session_over());
     return false;
   }
   if (first && session.state() == HttpSession::State::fresh) {
@@ -342,7 +340,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
     request.body = mcp::request_for_upstream(call.request.message, call.id);
   } else {
     HttpSession& session = *group.session;
-    session.remember(std::move(forwarded));
+    session.remember(lasting_headers(forwarded));
     if (session.over_sse()) remember(group, call);
     if (translates(call, group)) {
       session.want_level(call.request.message);
@@ -350,6 +348,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
     } else {
       request = session.request(mcp::request_for_upstream(call.request.message, call.id));
     }
+    add_all(request.headers, forwarded);
   }
   call.messages =
       std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);

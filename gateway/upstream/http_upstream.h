@@ -15,16 +15,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/document_source.h"
 #include "core/upstream.h"
 #include "upstream/era_probe.h"
 #include "upstream/http_call.h"
+#include "upstream/http_documents.h"
 #include "upstream/http_errand.h"
 #include "upstream/http_session.h"
 #include "upstream/oauth_client.h"
 
 namespace lineward::upstream {
 
-class HttpUpstream final : public core::Upstream, public SessionOwner {
+class HttpUpstream final : public core::Upstream, public core::DocumentSource, public SessionOwner {
  public:
   // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
   // the same fails every call.
@@ -33,6 +35,10 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
 
   // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
   void warm_up(std::function<void(const Verdict&)> ready);
+
+  // Its clients' own credentials go up, and what it says of them comes down (config::plain_sidecar).
+  void be_plain_sidecar() { plain_sidecar_ = true; }
+  void fetch_document(const std::string& path, core::DocumentDone done) override;
 
   const std::string& name() const override { return server_.name; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
@@ -69,6 +75,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
     core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<HttpSession> session;
     LegacyListens listens;  // of modern clients on a legacy server
+    Headers lasting;        // its callers' own headers that go on everything
     std::deque<HttpCall*> queue;
     size_t calls = 0;  // sent and not over
     std::chrono::milliseconds last_used{0};
@@ -94,6 +101,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
 
   // SessionOwner
   int64_t next_id() override { return next_id_++; }
+  core::Failure failure_of(const MessagesEnd& end) override;
   void on_session_ready(HttpSession& session) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
   void on_session_lost(HttpSession& session) override;
@@ -104,7 +112,9 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
 
   void probe();
   void on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end);
-  void decide(Verdict verdict);
+  void decide(Verdict verdict, const core::Failure& failure = {});
+  Headers probe_headers();
+  void fail_undecided(std::deque<HttpCall*> waiting, const core::Failure& failure);
   struct GroupPlan {
     std::string key;
     mcp::Era era = mcp::Era::modern;
@@ -118,6 +128,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   Group* find_group(const std::string& key);
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
+  void join(Group& group, HttpCall& call);
   // Calls that may ask (http_upstream_slots.cc).
   Group* free_slot(GroupPlan plan, bool asks);
   bool takes_question(const Group& group) const;
@@ -144,6 +155,7 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   void left(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
+  core::Failure session_over() const;
   void listen_again(HttpCall& call, const core::Failure& failure);
   void say_goodbye(HttpCall& call, Group& group, std::string_view why);
   void call_notification(HttpCall& call, Group* group, mcp::Message message);
@@ -165,6 +177,9 @@ class HttpUpstream final : public core::Upstream, public SessionOwner {
   std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
   std::unique_ptr<HttpPool> pool_;
   std::unique_ptr<HttpErrands> errands_;
+  std::unique_ptr<HttpDocuments> documents_;
+  bool plain_sidecar_ = false;
+  std::string probed_as_;  // the identity of the probe under way
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
   bool probing_ = false;

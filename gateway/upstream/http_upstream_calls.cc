@@ -171,7 +171,7 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
-  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  core::Failure failure = failure_of(end);
   if (end.kind == MessagesEnd::Kind::complete) {
     failure.reason = EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
@@ -184,12 +184,11 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   Group* group = find_group(call.group);
   if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
   if (group != nullptr && group->session && group->session->has_id() && end.status == 404) {
-    std::string text = fmt::format("{} has ended this session; initialize again", server_.name);
     bool again = group->own_handshake && !std::exchange(call.repeated, true);
     left(call);
     if (again) group->queue.push_front(&call);  // a 404 accepted nothing (BEHAVIOUR 11)
     group->session->lost();
-    if (!again) call.fail({EndReason::upstream_protocol, std::move(text)});
+    if (!again) call.fail(session_over());
     return;
   }
   // A server that does not even know how a request looks may have become another one: ask it again next time.
@@ -198,7 +197,7 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
       call.request.client_era == mcp::Era::modern) {
     verdict_.known = false;
   }
-  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  core::Failure failure = failure_of(end);
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
   fail(call, failure);
 }

@@ -87,7 +87,7 @@ void HttpUpstream::open_session(Group& group) {
   group.opened_at = loop_.now();
   if (group.exclusive) group.session->settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
-  if (call != nullptr) group.session->remember(forwarded_headers(server_, call->request.headers));
+  group.session->remember(group.lasting);
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
     bool automatic = server_.transport == config::Transport::automatic;
@@ -127,6 +127,7 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   if (group->scope != nullptr) group->scope->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
   if (!group->own_handshake) {
+    if (group->scope != nullptr) group->scope->on_scope_ended();
     schedule_pump();
     return;  // its client must initialise anew
   }

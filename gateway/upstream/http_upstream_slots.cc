@@ -29,7 +29,14 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
 
 // The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
 Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
-  if (request.client_era == mcp::Era::legacy) return plan_for(request.scope);
+  // A session belongs to those who came with the same credentials.
+  std::string identity = identity_of(forwarded_headers(server_, request.headers));
+  if (!identity.empty()) identity = ":as:" + identity;
+  if (request.client_era == mcp::Era::legacy) {
+    GroupPlan legacy = plan_for(request.scope);
+    if (!legacy.initialize_params.empty()) legacy.key += identity;
+    return legacy;
+  }
   GroupPlan plan;
   plan.era = verdict_.era;
   plan.key = "modern";
@@ -37,7 +44,7 @@ Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core
   plan.per_call = server_.isolation == Isolation::call;
   auto translated = translated_plan(server_, request, plan.per_call ? next_group_++ : 0);
   if (!translated) return Unexpected<core::Failure>{translated.error()};
-  plan.key = translated->key;
+  plan.key = translated->key + identity;
   plan.initialize_params = translated->initialize_params;
   if (translated->exclusive) plan.slots = translated->most;
   return plan;
@@ -50,13 +57,18 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   bool behind_others = plan->slots > 0 && asks && !slotless_.empty();
   Group* group = behind_others ? nullptr : free_slot(std::move(*plan), asks);
   if (group != nullptr) {
-    call.group = group->key;
-    group->queue.push_back(&call);
+    join(*group, call);
   } else {
     slotless_.push_back(&call);
   }
   schedule_pump();
   return std::nullopt;
+}
+
+void HttpUpstream::join(Group& group, HttpCall& call) {
+  call.group = group.key;
+  group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
+  group.queue.push_back(&call);
 }
 
 // No call is there, nor may one be at work, whose questions another could be taken for.
@@ -94,8 +106,7 @@ void HttpUpstream::fill_slots() {
     auto plan = plan_for(call->request);
     Group* group = plan ? free_slot(std::move(*plan), true) : nullptr;
     if (group == nullptr) return false;
-    call->group = group->key;
-    group->queue.push_back(call);
+    join(*group, *call);
     return true;
   });
   std::deque<HttpCall*> waiting = slotless_;

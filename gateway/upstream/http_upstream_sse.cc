@@ -34,7 +34,7 @@ bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int s
 
 void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end) {
   left(call);
-  call.refused = core::Failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  call.refused = failure_of(end);
   group.queue.push_front(&call);
   retire(loop_, std::move(group.session));
   group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, true);
@@ -46,7 +46,7 @@ void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end)
 void HttpUpstream::sse_refused(Group& group, const core::Failure& failure) {
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
   if (call == nullptr || !call->refused) return;
-  if (failure.reason == EndReason::unauthorized || failure.reason == EndReason::forbidden) return;
+  if (failure.server_status == 401 || failure.server_status == 403) return;
   group.queue.pop_front();
   if (call->refusal) return call->answer(std::move(*call->refusal));
   call->fail(*call->refused);

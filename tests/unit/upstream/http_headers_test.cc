@@ -39,19 +39,58 @@ TEST_CASE("configured headers never touch framing or MCP") {
   CHECK(value(base_headers(server, HttpVerb::get), "Content-Type") == "(none)");
 }
 
-TEST_CASE("of a client's headers only what is named goes on") {
+TEST_CASE("a configured header wins over a client's, and neither touches framing or MCP") {
   config::Server server;
-  server.forward_headers = {"x-tenant", "Authorization", "Cookie", "Connection", "Mcp-Session-Id"};
   server.headers = {{"authorization", "Bearer ours"}};
   Headers headers = forwarded_headers(server, {{"X-Tenant", "a"},
-                                               {"X-Other", "b"},
+                                               {"X-Tenant", "b"},
                                                {"Authorization", "theirs"},
-                                               {"Cookie", "c"},
                                                {"Connection", "close"},
                                                {"Mcp-Session-Id", "theirs"}});
   REQUIRE(headers.size() == 2);
-  CHECK(value(headers, "X-Tenant") == "a");
-  CHECK(value(headers, "Cookie") == "c");
+  CHECK(headers[0].value == "a");
+  Headers all = base_headers(server, HttpVerb::post);
+  size_t before = all.size();
+  add_all(all, headers);
+  CHECK(all.size() == before + 2);
+  add_all(all, {{"x-tenant", "c"}});
+  CHECK(all.size() == before + 1);
+  CHECK(value(all, "x-tenant") == "c");
+}
+
+TEST_CASE("a trace belongs to one call, all else to its client") {
+  Headers forwarded{{"traceparent", "00-1"}, {"Authorization", "Bearer a"}};
+  REQUIRE(lasting_headers(forwarded).size() == 1);
+  CHECK(identity_of({{"traceparent", "00-1"}}).empty());
+  CHECK(identity_of(forwarded) == identity_of({{"authorization", "Bearer a"}}));
+  CHECK(identity_of(forwarded) != identity_of({{"Authorization", "Bearer b"}}));
+  CHECK(identity_of(forwarded).find("Bearer") == std::string::npos);
+}
+
+TEST_CASE("of a refusal well-formed challenges go down") {
+  std::string huge(2049, 'x');
+  http::HeaderList response;
+  response.add("WWW-Authenticate", "Bearer realm=\"x\"");
+  response.add("www-authenticate", huge);
+  response.add("WWW-Authenticate", "Bearer \xc3\xa4");
+  response.add("Set-Cookie", "a=b");
+  response.add("Retry-After", "120");
+  core::HeaderFields fields = challenge_headers(response);
+  REQUIRE(fields.size() == 2);
+  CHECK(fields[0].second == "Bearer realm=\"x\"");
+  CHECK(fields[1] == std::pair<std::string, std::string>{"Retry-After", "120"});
+  for (const char* bad : {"1234567890", "-1", "soon", "Fri; x", ""}) {
+    http::HeaderList odd;
+    odd.add("Retry-After", bad);
+    CHECK(challenge_headers(odd).empty());
+  }
+  http::HeaderList twice;
+  twice.add("Retry-After", "1");
+  twice.add("Retry-After", "2");
+  CHECK(challenge_headers(twice).empty());
+  http::HeaderList date;
+  date.add("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT");
+  CHECK(challenge_headers(date).size() == 1);
 }
 
 TEST_CASE("headers that repeat the body") {

@@ -1,0 +1,48 @@
+// The names under which the plain sidecar's client and its server know the same protected resource
+// (RFC 9728; MCP authorization, "Protected Resource Metadata Discovery Requirements"). What a server says of
+// itself under the address that only Lineward uses is told under the address that the client uses; what names
+// any other place, such as the server's public address, passes as it is. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/request_parser.h"
+
+namespace lineward::client {
+
+inline constexpr std::string_view kResourceMetadata = "/.well-known/oauth-protected-resource";
+
+// Where a client is: what it wrote before the path of its request, and the path of the MCP endpoint it uses.
+struct ClientSide {
+  std::string origin;  // "http://127.0.0.1:8000"; empty: cannot be told
+  std::string endpoint;
+};
+
+class ResourceNames {
+ public:
+  // The server's URL in two parts, such as "http://127.0.0.1:3000" and "/api/mcp".
+  ResourceNames(std::string origin, std::string path);
+
+  // The path of the server's metadata for the path inserted by the client; `endpoint` is the MCP endpoint
+  // that it names, empty for the form without one.
+  std::string metadata_path(std::string_view endpoint) const;
+  // The value of a WWW-Authenticate header.
+  std::string challenge(std::string_view value, const ClientSide& client) const;
+  // The metadata document: its `resource`. Nothing when it is no JSON object with a `resource`.
+  std::optional<std::string> document(const std::string& json, const ClientSide& client) const;
+
+ private:
+  // A URL below the server's own origin: its path. Nothing for all others.
+  std::optional<std::string> own_path(std::string_view url) const;
+
+  std::string origin_;  // normalised
+  std::string path_;
+};
+
+// The side of a client, from its request: Host, and X-Forwarded-Proto where TLS ends in front of Lineward (it
+// changes nothing but what this client itself is told).
+ClientSide client_side(const http::RequestHead& head);
+
+}  // namespace lineward::client

@@ -1,0 +1,126 @@
+#include "config/forward_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/glob.h"
+
+namespace lineward::config {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) { return lower(c); });
+  return out;
+}
+
+// `expected` is in lower case.
+bool same(std::string_view name, std::string_view expected) {
+  return name.size() == expected.size() &&
+         std::equal(name.begin(), name.end(), expected.begin(), [](char a, char b) { return lower(a) == b; });
+}
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(), [&](std::string_view one) { return same(name, one); });
+}
+
+// Passed on only when named in full: a glob that is too wide must not give away who the client is.
+bool is_private(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> kNames{"authorization", "cookie", "origin", "referer"};
+  return is_one_of(kNames, name);
+}
+
+bool is_token(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("!#$%&'+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+std::string_view fault_of(std::string_view pattern) {
+  if (pattern.empty() || pattern.size() > 100) return "a header name has 1 to 100 characters";
+  bool plain =
+      std::all_of(pattern.begin(), pattern.end(), [](char c) { return is_token(c) || c == '*' || c == '?'; });
+  if (!plain) return "forwardHeaders takes header names, or globs such as X-*";
+  if (is_own_header(pattern)) {
+    return "this header belongs to one connection or to the message itself and is never passed on";
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_own_header(std::string_view name) {
+  static constexpr std::array<std::string_view, 22> kNames{"content-length",
+                                                           "transfer-encoding",
+                                                           "connection",
+                                                           "keep-alive",
+                                                           "te",
+                                                           "trailer",
+                                                           "upgrade",
+                                                           "http2-settings",
+                                                           "expect",
+                                                           "host",
+                                                           "proxy-connection",
+                                                           "proxy-authorization",
+                                                           "content-type",
+                                                           "accept",
+                                                           "accept-encoding",
+                                                           "content-encoding",
+                                                           "proxy-authenticate",
+                                                           "content-location",
+                                                           "range",
+                                                           "last-event-id",
+                                                           "if-match",
+                                                           "if-none-match"};
+  return same(name.substr(0, 4), "mcp-") || is_one_of(kNames, name);
+}
+
+const Server* plain_sidecar(const Config& config) {
+  const Server* only = nullptr;
+  for (const Server& server : config.servers) {
+    if (server.disabled) continue;
+    if (only != nullptr) return nullptr;
+    only = &server;
+  }
+  return only != nullptr && !only->url.empty() ? only : nullptr;
+}
+
+ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
+  if (server.url.empty()) return;
+  // Trace context says nothing about the client, and a hop that leaves it out breaks the trace.
+  names_ = {"traceparent", "tracestate"};
+  if (plain_sidecar) names_.push_back("authorization");
+  for (const std::string& pattern : server.forward_headers) {
+    bool glob = pattern.find_first_of("*?") != std::string::npos;
+    (glob ? globs_ : names_).push_back(lower(pattern));
+  }
+  auto configured = [&](const std::string& name) {
+    return std::any_of(server.headers.begin(), server.headers.end(),
+                       [&](const auto& header) { return same(header.first, name); });
+  };
+  std::erase_if(names_, configured);
+}
+
+bool ForwardRules::passes(std::string_view name) const {
+  bool named =
+      std::any_of(names_.begin(), names_.end(), [&](const std::string& one) { return same(name, one); });
+  if (named) return !is_own_header(name);
+  if (globs_.empty() || is_own_header(name) || is_private(name)) return false;
+  std::string text = lower(name);
+  return std::any_of(globs_.begin(), globs_.end(),
+                     [&](const std::string& glob) { return glob_match(glob, text); });
+}
+
+std::string_view forward_fault(const std::vector<std::string>& patterns) {
+  if (patterns.size() > 64) return "at most 64 headers can be named";
+  for (const std::string& pattern : patterns) {
+    if (auto fault = fault_of(pattern); !fault.empty()) return fault;
+  }
+  return {};
+}
+
+}  // namespace lineward::config

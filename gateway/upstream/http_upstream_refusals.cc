@@ -1,0 +1,68 @@
+// The part of HttpUpstream that deals with servers that refuse: whose credentials a refusal means, and what
+// of it the client is told (BEHAVIOUR 11, authorization for the plain sidecar).
+#include <fmt/format.h>
+
+#include "upstream/http_upstream.h"
+
+namespace lineward::upstream {
+
+using mcp::EndReason;
+
+// A client can do something about 401, 403 and 429 only where its own credentials went up. Elsewhere they
+// mean Lineward's, and a client that saw them would log in at the wrong door.
+core::Failure HttpUpstream::failure_of(const MessagesEnd& end) {
+  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text)};
+  failure.server_status = end.status;
+  bool of_client = end.status == 401 || end.status == 403 || end.status == 429;
+  if (!of_client) return failure;
+  if (plain_sidecar_) {
+    failure.headers = end.challenge;
+  } else {
+    failure.reason = end.status == 429 ? EndReason::upstream_unreachable : EndReason::upstream_protocol;
+  }
+  return failure;
+}
+
+// For a legacy client its session ends with the server's (BEHAVIOUR 11).
+core::Failure HttpUpstream::session_over() const {
+  core::Failure failure{EndReason::upstream_protocol,
+                        fmt::format("{} has ended this session; initialize again", server_.name)};
+  failure.session_over = true;
+  return failure;
+}
+
+// The probe goes out as the first client that waits for it: a server may let nobody else in.
+Headers HttpUpstream::probe_headers() {
+  Headers headers = base_headers(server_, HttpVerb::post);
+  probed_as_.clear();
+  if (undecided_.empty()) return headers;
+  Headers lasting = lasting_headers(forwarded_headers(server_, undecided_.front()->request.headers));
+  probed_as_ = identity_of(lasting);
+  add_all(headers, lasting);
+  return headers;
+}
+
+// A refusal says something to those alone who came with the same credentials; for the others the server is
+// asked again.
+void HttpUpstream::fail_undecided(std::deque<HttpCall*> waiting, const core::Failure& failure) {
+  bool personal =
+      failure.server_status == 401 || failure.server_status == 403 || failure.server_status == 429;
+  std::deque<HttpCall*> meant;
+  for (HttpCall* call : waiting) {
+    bool same = identity_of(forwarded_headers(server_, call->request.headers)) == probed_as_;
+    (personal && !same ? undecided_ : meant).push_back(call);
+  }
+  bool again = !undecided_.empty();
+  for (HttpCall* call : meant)
+    call->fail(failure);
+  if (again && !undecided_.empty()) probe();
+}
+
+void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone done) {
+  if (documents_ && !stopping_) return documents_->fetch(path, std::move(done));
+  loop_.defer([done = std::move(done)] {
+    done(Unexpected<core::NoDocument>{{503, "the server cannot be asked now"}});
+  });
+}
+
+}  // namespace lineward::upstream

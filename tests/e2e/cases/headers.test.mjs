@@ -1,0 +1,285 @@
+// The plain sidecar as an HTTP hop: which headers go up, which come down, and how a client finds the authorization
+// server through it (docs/headers.md).
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { binary } from '../lib/binary.mjs';
+import { startListener } from '../lib/gateway.mjs';
+import { DISCOVER, INITIALIZE, json, legacy, modern, result, send, startOrigin } from '../lib/origin.mjs';
+import { test } from '../lib/test.mjs';
+
+async function gateway(t, servers) {
+  const directory = mkdtempSync(join(tmpdir(), 'lineward-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'mcp.json');
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }));
+  const started = await startListener(binary(), ['run', '--config', file, '--listen', '127.0.0.1:0', '--log-level', 'debug']);
+  t.after(started.stop);
+  return started;
+}
+
+async function origin(t, answer, path) {
+  const started = await startOrigin(answer, path);
+  t.after(started.stop);
+  return started;
+}
+
+function modernServer(request, response, body) {
+  if (body.method === 'server/discover') return result(response, body.id, DISCOVER);
+  result(response, body.id, { resultType: 'complete', content: [] });
+}
+
+function legacyServer(request, response, body) {
+  if (request.method !== 'POST') return response.writeHead(405).end();
+  if (body.id === undefined) return response.writeHead(202).end();
+  if (body.method === 'initialize') {
+    const answer = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'l', version: '1' } };
+    return result(response, body.id, answer, { 'Mcp-Session-Id': `s-${body.id}` });
+  }
+  if (body.method === 'server/discover') return json(response, { error: 'what?' }, 400);
+  result(response, body.id, { content: [] });
+}
+
+const UNWANTED = {
+  Cookie: 'secret-cookie',
+  Origin: 'http://localhost',
+  Referer: 'http://localhost/page',
+  Connection: 'keep-alive, X-Named, Mcp-Param-Region',
+  'X-Named': 'secret-named',
+  'Keep-Alive': 'timeout=5',
+  TE: 'trailers',
+  'Proxy-Authorization': 'secret-proxy',
+  'Proxy-Connection': 'keep-alive',
+  'X-Forwarded-For': '192.0.2.1',
+  'X-Other': 'other',
+  'Last-Event-ID': '7',
+  'User-Agent': 'client/1',
+  'Accept-Language': 'de',
+};
+const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+/** Nothing but what Lineward makes itself, and these. */
+function assertClean({ headers }, more = []) {
+  const own = ['host', 'user-agent', 'accept', 'accept-encoding', 'content-type', 'content-length'];
+  const mcp = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
+  const names = Object.keys(headers).filter((name) => ![...own, ...mcp, ...more].includes(name));
+  assert.deepEqual(names, []);
+  assert.match(headers['user-agent'], /^lineward\//);
+  assert.doesNotMatch(JSON.stringify(headers), /secret/);
+}
+
+describe('headers on their way up', () => {
+  test('a recording origin sees clean, re-framed requests', async (t) => {
+    const server = await origin(t, modernServer);
+    const { url } = await gateway(t, { s: { url: server.url } });
+    const headers = { ...UNWANTED, traceparent: TRACE, 'Mcp-Param-Region': 'eu', Authorization: 'Bearer a' };
+    assert.equal((await modern(url, 1, 'tools/call', { name: 'x' }, headers)).status, 200);
+    const call = server.requests.find(({ body }) => body?.method === 'tools/call');
+    assertClean(call, ['traceparent', 'mcp-param-region', 'authorization', 'connection']);
+    assert.equal(call.headers['mcp-param-region'], 'eu'); // whatever Connection says
+    assert.equal(call.headers.traceparent, TRACE);
+    assert.equal(call.headers.authorization, 'Bearer a');
+    for (const request of server.requests) assertClean(request, ['traceparent', 'mcp-param-region', 'authorization', 'connection']);
+  });
+
+  test('a legacy session the same', async (t) => {
+    const server = await origin(t, legacyServer);
+    const { url } = await gateway(t, { s: { url: server.url, forwardHeaders: ['X-O*'] } });
+    const headers = { ...UNWANTED, Authorization: 'Bearer a', traceparent: TRACE };
+    const opened = await legacy(url, undefined, 1, 'initialize', INITIALIZE, headers);
+    const session = opened.headers['mcp-session-id'];
+    await legacy(url, session, undefined, 'notifications/initialized', {}, headers);
+    await legacy(url, session, 2, 'tools/call', { name: 'x' }, { ...headers, Authorization: 'Bearer b' });
+    for (const request of server.requests)
+      assertClean(request, ['traceparent', 'authorization', 'x-other', 'connection']);
+    const call = server.requests.find(({ body }) => body?.method === 'tools/call');
+    assert.equal(call.headers.authorization, 'Bearer b');
+    assert.equal(call.headers['x-other'], 'other');
+  });
+
+  test('several servers never get Authorization, a configured one always wins', async (t) => {
+    const one = await origin(t, modernServer);
+    const two = await origin(t, modernServer);
+    const both = await gateway(t, { one: { url: one.url }, two: { url: two.url } });
+    const headers = { Authorization: 'Bearer secret-token' };
+    await modern(both.url.replace(/\/mcp.*/, '/mcp/one'), 1, 'tools/call', { name: 'x' }, headers);
+    const call = one.requests.find(({ body }) => body.method === 'tools/call');
+    assert.equal(call.headers.authorization, undefined);
+    const single = await gateway(t, { s: { url: two.url, headers: { Authorization: 'Bearer ours' } } });
+    await modern(single.url, 1, 'tools/call', { name: 'x' }, headers);
+    const other = two.requests.find(({ body }) => body.method === 'tools/call');
+    assert.equal(other.headers.authorization, 'Bearer ours');
+    assert.doesNotMatch(both.stderr() + single.stderr(), /secret-token|Bearer/);
+  });
+
+  test('modern clients with different credentials share no legacy session', async (t) => {
+    const seen = new Map(); // session → credentials
+    let sessions = 0;
+    const server = await origin(t, (request, response, body) => {
+      const session = request.headers['mcp-session-id'];
+      const who = request.headers.authorization;
+      if (!who) return response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end();
+      if (body?.method === 'initialize') {
+        const id = `session-${++sessions}`;
+        seen.set(id, who);
+        const answer = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'l', version: '1' } };
+        return result(response, body.id, answer, { 'Mcp-Session-Id': id });
+      }
+      if (session) assert.equal(seen.get(session), who);
+      legacyServer(request, response, body);
+    });
+    const { url } = await gateway(t, { s: { url: server.url } });
+    const call = (id, token) => modern(url, id, 'tools/call', { name: 'x' }, token ? { Authorization: token } : {});
+    assert.equal((await call(1)).status, 401);
+    const answers = await Promise.all([call(2, 'Bearer a'), call(3, 'Bearer b'), call(4), call(5, 'Bearer a')]);
+    assert.deepEqual(answers.map(({ status }) => status), [200, 200, 401, 200]);
+    assert.equal(sessions, 2);
+  });
+});
+
+describe('refusals on their way down', () => {
+  const challenge = (base) => `Bearer error="invalid_token", resource_metadata="${base}", scope="a b"`;
+
+  test('401, 403 and 429 of the plain sidecar, in both eras', async (t) => {
+    const statuses = [401, 403, 429];
+    let refuse = 0;
+    const server = await origin(t, (request, response, body) => {
+      if (!refuse || body?.method === 'initialize' || body?.id === undefined) return legacyServer(request, response, body);
+      response.writeHead(refuse, { 'WWW-Authenticate': 'Bearer realm="r"', 'Retry-After': '7', 'Set-Cookie': 'a=b' });
+      response.end('secret page');
+    });
+    const { url } = await gateway(t, { s: { url: server.url } });
+    const session = (await legacy(url, undefined, 1, 'initialize', INITIALIZE)).headers['mcp-session-id'];
+    await legacy(url, session, undefined, 'notifications/initialized');
+    await modern(url, 1, 'tools/call', { name: 'x' });
+    for (refuse of statuses) {
+      const answers = [await legacy(url, session, 2, 'tools/list'), await modern(url, 3, 'tools/call', { name: 'x' })];
+      for (const { status, headers, json: body } of answers) {
+        assert.equal(status, refuse);
+        assert.equal(headers['www-authenticate'], 'Bearer realm="r"');
+        assert.equal(headers['retry-after'], '7');
+        assert.equal(headers['set-cookie'], undefined);
+        assert.equal(body.error.code, refuse);
+        assert.doesNotMatch(JSON.stringify(body), /secret/);
+      }
+    }
+  });
+
+  test('with several servers they are errors of the server, not of the client', async (t) => {
+    const server = await origin(t, (request, response) => response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end());
+    const { url } = await gateway(t, { one: { url: server.url }, two: { url: server.url } });
+    const answer = await modern(url.replace(/\/mcp.*/, '/mcp/one'), 1, 'tools/call', { name: 'x' });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers['www-authenticate'], undefined);
+    assert.equal(answer.json.error.code, 502);
+    const wellKnown = new URL('/.well-known/oauth-protected-resource/mcp/one', url);
+    assert.equal((await send(wellKnown, { method: 'GET' })).status, 404);
+  });
+
+  test('discovery of the authorization server through the sidecar', async (t) => {
+    const wellKnown = '/.well-known/oauth-protected-resource';
+    const server = await origin(
+      t,
+      (request, response, body) => {
+        const own = `http://${request.headers.host}`;
+        if (request.method === 'GET' && request.url === `${wellKnown}/api/mcp`)
+          return json(response, { resource: `${own}/api/mcp`, authorization_servers: ['https://as.example.com'] });
+        if (request.method === 'GET') return json(response, {}, 404);
+        if (request.headers.authorization === 'Bearer good') return modernServer(request, response, body);
+        response.writeHead(401, { 'WWW-Authenticate': challenge(`${own}${wellKnown}/api/mcp`) }).end();
+      },
+      '/api/mcp',
+    );
+    const { url } = await gateway(t, { s: { url: server.url } });
+    const refused = await modern(url, 1, 'tools/call', { name: 'x' });
+    assert.equal(refused.status, 401);
+    const metadata = /resource_metadata="([^"]*)"/.exec(refused.headers['www-authenticate'])[1];
+    assert.equal(metadata, new URL(`${wellKnown}/mcp`, url).href);
+    const document = await send(metadata, { method: 'GET', headers: { Cookie: 'secret', Authorization: 'Bearer no' } });
+    assert.equal(document.status, 200);
+    assert.equal(document.json.resource, url); // RFC 9728, 3.3
+    assert.deepEqual(document.json.authorization_servers, ['https://as.example.com']);
+    const asked = server.requests.find(({ method }) => method === 'GET');
+    assert.equal(asked.headers.authorization, undefined);
+    assert.equal(asked.headers.cookie, undefined);
+    assert.equal((await modern(url, 2, 'tools/call', { name: 'x' }, { Authorization: 'Bearer good' })).status, 200);
+    // the form without a path, which this server does not have; another path; another method
+    assert.equal((await send(new URL(wellKnown, url), { method: 'GET' })).status, 404);
+    assert.equal((await send(new URL(`${wellKnown}/other`, url), { method: 'GET' })).status, 404);
+    assert.equal((await send(new URL(`${wellKnown}/mcp`, url), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: {} })).status, 405);
+  });
+
+  test('metadata that is none is not passed on', async (t) => {
+    let answer;
+    const server = await origin(t, (request, response, body) =>
+      request.method === 'GET' ? answer(response) : modernServer(request, response, body),
+    );
+    const { url } = await gateway(t, { s: { url: server.url } });
+    const metadata = new URL('/.well-known/oauth-protected-resource/mcp', url);
+    const cases = [
+      (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>secret'),
+      (response) => json(response, { secret: 1 }),
+      (response) => json(response, { resource: 'x', padding: 'secret'.repeat(20_000) }),
+      (response) => response.writeHead(302, { Location: 'http://192.0.2.1/' }).end(),
+      (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"resource":'),
+      (response) => response.destroy(),
+    ];
+    for (answer of cases) {
+      const got = await send(metadata, { method: 'GET' });
+      assert.equal(got.status, 502);
+      assert.doesNotMatch(got.text, /secret/);
+    }
+  });
+});
+
+describe('an upstream session that is lost', () => {
+  function server(t) {
+    const known = new Set();
+    let next = 0;
+    const calls = [];
+    return origin(t, (request, response, body) => {
+      const session = request.headers['mcp-session-id'];
+      if (body?.method === 'initialize') {
+        known.add(`s-${++next}`);
+        const answer = { protocolVersion: '2025-11-25', capabilities: { logging: {} }, serverInfo: { name: 'l', version: '1' } };
+        return result(response, body.id, answer, { 'Mcp-Session-Id': `s-${next}` });
+      }
+      if (session && !known.has(session)) return response.writeHead(404).end();
+      if (body?.method === 'tools/call') calls.push(session);
+      legacyServer(request, response, body);
+    }).then((started) => Object.assign(started, { calls, forget: () => known.clear() }));
+  }
+
+  test('ends the session of its legacy client, which initialises anew', async (t) => {
+    const upstream = await server(t);
+    const { url } = await gateway(t, { s: { url: upstream.url } });
+    const open = async () => {
+      const session = (await legacy(url, undefined, 1, 'initialize', INITIALIZE)).headers['mcp-session-id'];
+      await legacy(url, session, undefined, 'notifications/initialized');
+      return session;
+    };
+    const first = await open();
+    assert.equal((await legacy(url, first, 2, 'tools/call', { name: 'x' })).status, 200);
+    upstream.forget();
+    assert.equal((await legacy(url, first, 3, 'tools/call', { name: 'x' })).status, 404);
+    assert.equal((await legacy(url, first, 4, 'tools/call', { name: 'x' })).status, 404);
+    const second = await open();
+    assert.notEqual(first, second);
+    assert.equal((await legacy(url, second, 5, 'tools/call', { name: 'x' })).status, 200);
+  });
+
+  test('is opened again for modern clients, with their log level, and the request is repeated', async (t) => {
+    const upstream = await server(t);
+    const { url } = await gateway(t, { s: { url: upstream.url } });
+    const call = (id) =>
+      modern(url, id, 'tools/call', { name: 'x', _meta: { 'io.modelcontextprotocol/logLevel': 'debug' } });
+    assert.equal((await call(1)).json.result.resultType, 'complete');
+    upstream.forget();
+    assert.equal((await call(2)).json.result.resultType, 'complete');
+    assert.deepEqual(upstream.calls, ['s-1', 's-2']);
+    const levels = upstream.requests.filter(({ body }) => body?.method === 'logging/setLevel');
+    assert.deepEqual(levels.map(({ headers }) => headers['mcp-session-id']), ['s-1', 's-2']);
+  });
+});
