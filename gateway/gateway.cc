@@ -148,7 +148,7 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
       front_->use_documents(*http);
     }
     warm_ups_.push_back([upstream = http.get(), ready] { upstream->warm_up(ready); });
-    return std::make_unique<upstream::ModernBridge>(loop_, std::move(http), server);
+    return in_front_of(std::move(http), server);
   }
   auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
   warm_ups_.push_back([upstream = stdio.get(), ready] { upstream->warm_up(ready); });
@@ -158,7 +158,14 @@ std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& ser
       drain();
     });
   }
-  return std::make_unique<upstream::ModernBridge>(loop_, std::move(stdio), server);
+  return in_front_of(std::move(stdio), server);
+}
+
+// From the server to its callers: what it says of its tools, then the eras.
+std::unique_ptr<core::Upstream> Gateway::in_front_of(std::unique_ptr<core::Upstream> upstream,
+                                                     const config::Server& server) {
+  auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(upstream), server);
+  return std::make_unique<upstream::ModernBridge>(loop_, std::move(tools), server);
 }
 
 void Gateway::greet() {

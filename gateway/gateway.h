@@ -16,6 +16,7 @@
 #include "upstream/http_upstream.h"
 #include "upstream/modern_bridge.h"
 #include "upstream/stdio_upstream.h"
+#include "upstream/tool_upstream.h"
 
 namespace lineward {
 
@@ -56,6 +57,8 @@ class Gateway {
   net::Loop loop_;
   std::unique_ptr<net::Spawner> spawner_;
   std::unique_ptr<core::Upstream> make_upstream(const config::Server& server);
+  std::unique_ptr<core::Upstream> in_front_of(std::unique_ptr<core::Upstream> upstream,
+                                              const config::Server& server);
 
   std::vector<std::unique_ptr<core::Upstream>> upstreams_;
   std::vector<std::function<void()>> warm_ups_;  // one for each upstream

@@ -49,6 +49,14 @@ struct Restart {
   milliseconds max_backoff = 30s;
 };
 
+// What is sent again when it came to nothing. Never without `attempts`, never what may have had an effect.
+struct Retry {
+  uint32_t attempts = 1;         // in all; 1: nothing is repeated
+  std::vector<std::string> on;   // connect, reset, unavailable; empty: connect
+  milliseconds backoff = 100ms;  // doubles
+  uint32_t budget = 20;          // repeats for each 100 calls
+};
+
 // Close stdin, wait, SIGTERM to the group, wait, SIGKILL.
 struct Stop {
   milliseconds stdin_grace = 2s;
@@ -92,6 +100,7 @@ struct Server {
   std::vector<TimeoutOverride> tool_timeouts;
   Limits limits;
   Restart restart;
+  Retry retry;
   Stop stop;
   CancelMode cancel = CancelMode::send;
   StdoutMode stdout_mode = StdoutMode::tolerant;

@@ -86,7 +86,8 @@ const Server* plain_sidecar(const Config& config) {
     if (only != nullptr) return nullptr;
     only = &server;
   }
-  return only != nullptr && !only->url.empty() ? only : nullptr;
+  bool plain = only != nullptr && !only->url.empty() && only->credentials.client_id.empty();
+  return plain ? only : nullptr;
 }
 
 ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
@@ -99,6 +100,7 @@ ForwardRules::ForwardRules(const Server& server, bool plain_sidecar) {
     (glob ? globs_ : names_).push_back(lower(pattern));
   }
   auto configured = [&](const std::string& name) {
+    if (name == "authorization" && !server.credentials.client_id.empty()) return true;  // its own token
     return std::any_of(server.headers.begin(), server.headers.end(),
                        [&](const auto& header) { return same(header.first, name); });
   };

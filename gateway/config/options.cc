@@ -1,7 +1,5 @@
 #include "config/options.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "config/forward_rules.h"
@@ -31,6 +29,14 @@ std::string_view check_path(const Value& value) {
 std::string_view check_roots(const Value& value) {
   for (const std::string& root : value.list) {
     if (root.rfind("file://", 0) != 0) return "roots are file:// URIs, such as file:///srv/data";
+  }
+  return {};
+}
+
+std::string_view check_retry(const Value& value) {
+  for (const std::string& one : value.list) {
+    if (one != "connect" && one != "reset" && one != "unavailable")
+      return "retry.on takes connect, reset and unavailable";
   }
   return {};
 }
@@ -246,6 +252,16 @@ void inherited_rows(std::vector<Option>& rows) {
                                                           "The first pause after it died; doubles."));
   rows.push_back(row<&Server::restart, &Restart::max_backoff>(
       "mcpServers.*.restart.maxBackoff", Kind::duration, "30s", {1, kDay}, "The longest pause."));
+  constexpr auto r = &Server::retry;
+  rows.push_back(row<r, &Retry::attempts>("mcpServers.*.retry.attempts", Kind::count, "1", {1, 5},
+                                          "How often a call is tried in all; 1 repeats nothing."));
+  rows.push_back(row<r, &Retry::on>(
+      "mcpServers.*.retry.on", Kind::list, "", {},
+      "connect (default): nothing was sent; reset, unavailable: idempotent tools only.", check_retry));
+  rows.push_back(row<r, &Retry::backoff>("mcpServers.*.retry.backoff", Kind::duration, "100ms", {1, kMinute},
+                                         "The pause before a repeat; doubles."));
+  rows.push_back(row<r, &Retry::budget>("mcpServers.*.retry.budget", Kind::count, "20", {0, 100},
+                                        "At most that many repeats for 100 calls."));
   rows.push_back(row<&Server::stop, &Stop::stdin_grace>("mcpServers.*.stop.stdinGrace", Kind::duration, "2s",
                                                         {0, kHour}, "From closing its stdin to SIGTERM."));
   rows.push_back(

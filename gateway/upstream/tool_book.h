@@ -1,0 +1,60 @@
+// What one upstream's tools say of themselves, as far as it matters to Lineward: the parameters that are
+// repeated in headers, and whether a call may be made twice (2026-07-28 server/tools). Filled from every
+// tools/list result that passes; bounded; tools with nothing to say are not kept. No I/O.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "mcp/message.h"
+#include "mcp/param_headers.h"
+
+namespace lineward::upstream {
+
+struct ToolFacts {
+  mcp::ParamHeaders params;
+  bool repeatable = false;  // readOnlyHint or idempotentHint
+  std::string fault;        // why its definition is invalid
+};
+
+// What callers with the same credentials see.
+struct ToolView {
+  std::unordered_map<std::string, ToolFacts> tools;
+  bool known = false;  // listed to the end since the last change
+  std::chrono::milliseconds listed_at{0};
+  uint64_t used = 0;
+
+  const ToolFacts* find(const std::string& name) const {
+    auto found = tools.find(name);
+    return found == tools.end() ? nullptr : &found->second;
+  }
+};
+
+class ToolBook {
+ public:
+  explicit ToolBook(std::string upstream) : upstream_(std::move(upstream)) {}
+
+  // Views are dropped, the longest unused first, when there are too many: keep the key, not the view.
+  ToolView& view(const std::string& key);
+  // A page of a list. True when it holds tools whose definition is invalid.
+  bool read(ToolView& view, const mcp::Message& page);
+  // The page without those.
+  static std::string without_invalid(const ToolView& view, const mcp::Message& page);
+  // A server said that its list has changed.
+  void changed();
+
+ private:
+  void keep(ToolView& view, const std::string& name, ToolFacts facts);
+
+  std::string upstream_;  // for the log
+  std::unordered_map<std::string, ToolView> views_;
+  uint64_t uses_ = 0;
+};
+
+// Lineward's own tools/list as the client that made `like` would make it, from `cursor` (raw JSON) on.
+std::string tools_list_request(const mcp::Message& like, bool modern, std::string_view cursor);
+
+}  // namespace lineward::upstream

@@ -1,0 +1,81 @@
+// One request on its way through a ToolUpstream: held until what must be known of its tool is known, then
+// made on the upstream behind, once, or again where that is allowed (BEHAVIOUR 11). Owned by its caller.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/upstream.h"
+#include "net/loop.h"
+
+namespace lineward::upstream {
+
+class ToolUpstream;
+struct ToolFacts;
+
+// What Lineward does about Mcp-Param-*.
+enum class HeaderRole : uint8_t {
+  none,   // client and server see to it themselves, or nobody has to
+  make,   // the server wants headers that the client does not make
+  check,  // the client makes headers that the server does not check
+};
+
+class ToolCall final : public core::Call, public core::CallOwner {
+ public:
+  ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwner& owner, HeaderRole role);
+  ~ToolCall() override;
+
+  // To be called once, from start(). A failure means that nothing was begun.
+  std::optional<core::Failure> begin();
+
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string message) override;
+  void hand_over(core::CallOwner& owner, bool parked) override;
+
+  // For ToolUpstream: the list is there, or cannot be had (`listed` false).
+  void learned(bool listed);
+  // The call waits for its server's list.
+  void listing_phase(core::CallPhase phase);
+  const core::CallRequest& request() const { return request_; }
+  const std::string& view() const { return view_; }
+
+ private:
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override;
+  void on_call_failed(const core::Failure& failure) override;
+
+  std::optional<core::Failure> go();
+  void go_later(std::chrono::milliseconds after);
+  void learn();
+  void tell(core::CallPhase phase);
+  void answer(mcp::Message message);
+  void fail(const core::Failure& failure);
+  bool refused_headers(const mcp::Message& message);
+  bool repeats(const core::Failure& failure);
+  const ToolFacts* facts() const;
+  std::string header_fault() const;
+  void retire_inner();
+
+  ToolUpstream& home_;
+  core::CallRequest request_;
+  core::CallOwner* owner_;
+  const HeaderRole role_;
+  std::string view_;
+  std::string tool_;  // of a tools/call
+  std::unique_ptr<core::Call> inner_;
+  std::optional<core::CallPhase> told_;
+  std::optional<mcp::Message> refusal_;   // −32020, while the list is fetched anew
+  std::optional<core::Failure> failure_;  // while it is asked whether the tool may run again
+  uint32_t attempts_ = 0;
+  bool heard_ = false;    // the client got a message of it: it is not repeated any more
+  bool written_ = false;  // this attempt's bytes went out
+  bool relisted_ = false;
+  bool listing_ = false;
+  bool keeps_message_ = false;
+  net::Timer timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,84 @@
+// An upstream in front of an upstream that knows its tools: it makes the Mcp-Param-* headers for clients that
+// make none, checks those of clients whose server does not, leaves out tools that cannot be called so, and
+// repeats what may be repeated (BEHAVIOUR 11; docs/headers.md). Where none of this is wanted, calls pass
+// straight through.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "core/upstream.h"
+#include "net/loop.h"
+#include "upstream/tool_book.h"
+#include "upstream/tool_call.h"
+
+namespace lineward::upstream {
+
+class ToolUpstream final : public core::Upstream {
+ public:
+  ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
+  ~ToolUpstream() override;
+
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+                                                           core::CallOwner& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
+    inner_->open_scope(scope, owner);
+  }
+  void close_scope(const core::Scope& scope) override { inner_->close_scope(scope); }
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override {
+    inner_->forward(scope, client_era, message);
+  }
+  std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
+  std::optional<mcp::Era> era() const override { return inner_->era(); }
+  void stop(std::function<void()> done) override;
+
+  // For ToolCall.
+  net::Loop& loop() { return loop_; }
+  core::Upstream& inner() { return *inner_; }
+  const config::Server& server() const { return server_; }
+  ToolBook& book() { return book_; }
+  std::string view_key(const core::CallRequest& request) const;
+  // Asks for the list on behalf of `call`, which hears of it through learned(), never from here.
+  void learn(ToolCall& call);
+  void forget(ToolCall& call);
+  // One more attempt within the budget?
+  bool may_repeat();
+
+ private:
+  // Lineward's own tools/list, for the calls that wait.
+  struct Listing final : core::CallOwner {
+    Listing(ToolUpstream& its_home, std::string its_view, const core::CallRequest& like);
+    bool ask(std::string_view cursor);
+    void on_call_phase(core::CallPhase phase) override;
+    void on_call_message(mcp::Message message) override;
+    void on_call_failed(const core::Failure&) override { home.listed(*this, false); }
+
+    ToolUpstream& home;
+    std::string view;
+    core::CallRequest like;  // its message stands for its client
+    std::unique_ptr<core::Call> call;
+    std::vector<ToolCall*> waiting;
+    std::string cursor;
+    uint32_t pages = 0;
+    core::CallPhase phase = core::CallPhase::queued;
+    net::Timer limit;
+  };
+  void listed(Listing& listing, bool to_the_end);
+  HeaderRole role_of(const core::CallRequest& request) const;
+
+  net::Loop& loop_;
+  std::unique_ptr<core::Upstream> inner_;
+  const config::Server& server_;
+  ToolBook book_;
+  std::map<std::string, std::unique_ptr<Listing>> listings_;  // by view
+  double repeats_left_ = 0;
+  double repeats_per_call_ = 0;
+  bool stopping_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::upstream
