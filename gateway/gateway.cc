@@ -202,7 +202,10 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
       fmt::print(stderr, "           {}\n", printable(verdict.failure.detail));
     if (!verdict.failure.last_stderr.empty())
       fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
-    if (options_.exit_with_upstream) {
+    // A server that wants to know who calls is there: its clients bring their credentials.
+    bool asks_who =
+        verdict.failure.reason == mcp::EndReason::unauthorized && config::plain_sidecar(config_) == &server;
+    if (options_.exit_with_upstream && !asks_who) {
       exit_code_ = code(cli::ExitCode::unavailable);
       drain();
     }

@@ -113,7 +113,8 @@ void HttpReply::send_event(std::string message, std::string_view event_id) {
 
 void HttpReply::finish_event(std::string message, int status, std::string_view event_id) {
   if (connection_ == nullptr || finished_) return;
-  if (!head_sent_ && options_.takes_json) {
+  // A status says more than an event that nobody may read any more.
+  if (!head_sent_ && (options_.takes_json || status != 200)) {
     head_sent_ = true;
     keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
     http::ResponseHead head;

@@ -9,6 +9,7 @@
 #include "mcp/errors.h"
 #include "mcp/modern_server.h"
 #include "mcp/rewrite.h"
+#include "upstream/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -126,9 +127,16 @@ void BridgeListen::refresh() {
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
   request.scope.principal = principal_;
+  request.headers = headers_;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error().text, false);
   next_->call = std::move(*call);
+}
+
+// Not the trace of that one call.
+void BridgeListen::use_headers(const core::HeaderFields& headers) {
+  headers_ = headers;
+  std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
 }
 
 // ---- what the server says

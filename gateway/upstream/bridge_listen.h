@@ -32,6 +32,8 @@ class BridgeListen {
                std::function<void(mcp::Message)> deliver);
   ~BridgeListen();
 
+  // The client's headers that go on, from its last request: a listen is its own request too.
+  void use_headers(const core::HeaderFields& headers);
   void want(Lists lists);
   // `settled` is called once, never from here: when a listen with (or without) it stands.
   void subscribe(const std::string& uri, Settled settled);
@@ -84,6 +86,7 @@ class BridgeListen {
   core::Upstream& inner_;
   const config::Server& server_;
   std::string principal_;
+  core::HeaderFields headers_;
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   Wish wish_;

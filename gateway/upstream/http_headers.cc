@@ -30,10 +30,6 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 constexpr size_t kMostChallengeBytes = 2048;
 constexpr size_t kMostChallenges = 4;
 
-bool is_trace(std::string_view name) {
-  return equals_ignoring_case(name, "traceparent") || equals_ignoring_case(name, "tracestate");
-}
-
 bool is_plain(std::string_view value) {
   return !value.empty() && value.size() <= kMostChallengeBytes &&
          std::all_of(value.begin(), value.end(), [](char c) { return c == ' ' || http::is_visible(c); });
@@ -88,17 +84,21 @@ Headers forwarded_headers(const config::Server& server, const ClientHeaders& cli
   return headers;
 }
 
+bool is_trace_header(std::string_view name) {
+  return equals_ignoring_case(name, "traceparent") || equals_ignoring_case(name, "tracestate");
+}
+
 Headers lasting_headers(const Headers& forwarded) {
   Headers out;
   std::copy_if(forwarded.begin(), forwarded.end(), std::back_inserter(out),
-               [](const http::OutHeader& header) { return !is_trace(header.name); });
+               [](const http::OutHeader& header) { return !is_trace_header(header.name); });
   return out;
 }
 
 std::string identity_of(const Headers& forwarded) {
   std::string text;
   for (const auto& header : forwarded) {
-    if (is_trace(header.name)) continue;
+    if (is_trace_header(header.name)) continue;
     for (char c : header.name)
       text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     text += ':' + header.value + '\n';

@@ -28,6 +28,7 @@ Headers forwarded_headers(const config::Server& server, const ClientHeaders& cli
 // Those of them that say who the client is, and so go on every request of its session; a trace belongs to one
 // call.
 Headers lasting_headers(const Headers& forwarded);
+bool is_trace_header(std::string_view name);
 // A name for them that gives nothing away; empty when there are none.
 std::string identity_of(const Headers& forwarded);
 // The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.

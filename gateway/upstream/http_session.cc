@@ -102,7 +102,8 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
 core::Failure HttpSession::failure_of(const std::optional<mcp::Message>& answer,
                                       const MessagesEnd& end) const {
   core::Failure failure{EndReason::upstream_protocol, server_.name + " "};
-  if (end.kind != MessagesEnd::Kind::complete && (!answer || end.status == 401 || end.status == 403)) {
+  if (end.kind != MessagesEnd::Kind::complete &&
+      (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
     failure = owner_.failure_of(end);
   } else if (answer) {
     failure.text += "refused initialize: " + answer->text(Field::error_message).substr(0, 200);

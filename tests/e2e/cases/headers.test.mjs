@@ -10,12 +10,12 @@ import { startListener } from '../lib/gateway.mjs';
 import { DISCOVER, INITIALIZE, json, legacy, modern, result, send, startOrigin } from '../lib/origin.mjs';
 import { test } from '../lib/test.mjs';
 
-async function gateway(t, servers) {
+async function gateway(t, servers, args = []) {
   const directory = mkdtempSync(join(tmpdir(), 'lineward-'));
   t.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'mcp.json');
   writeFileSync(file, JSON.stringify({ mcpServers: servers }));
-  const started = await startListener(binary(), ['run', '--config', file, '--listen', '127.0.0.1:0', '--log-level', 'debug']);
+  const started = await startListener(binary(), ['run', '--config', file, '--listen', '127.0.0.1:0', '--log-level', 'debug', ...args]);
   t.after(started.stop);
   return started;
 }
@@ -136,6 +136,41 @@ describe('headers on their way up', () => {
     const answers = await Promise.all([call(2, 'Bearer a'), call(3, 'Bearer b'), call(4), call(5, 'Bearer a')]);
     assert.deepEqual(answers.map(({ status }) => status), [200, 200, 401, 200]);
     assert.equal(sessions, 2);
+  });
+});
+
+describe('a server that wants to know who calls', () => {
+  test('a legacy client before a modern one: every request made for it says so, its listen too', async (t) => {
+    let listened;
+    const listen = new Promise((resolve) => (listened = resolve));
+    const server = await origin(t, (request, response, body) => {
+      if (request.headers.authorization !== 'Bearer a') return response.writeHead(401).end();
+      if (body.method === 'server/discover')
+        return result(response, body.id, { ...DISCOVER, capabilities: { tools: { listChanged: true } } });
+      if (body.method !== 'subscriptions/listen') return modernServer(request, response, body);
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.write(': open\n\n');
+      listened(request.headers);
+    });
+    const { url } = await gateway(t, { s: { url: server.url, protocolEra: 'modern' } });
+    const headers = { Authorization: 'Bearer a', traceparent: TRACE };
+    assert.equal((await legacy(url, undefined, 1, 'initialize', INITIALIZE)).status, 401);
+    const opened = await legacy(url, undefined, 1, 'initialize', INITIALIZE, headers);
+    assert.equal(opened.status, 200);
+    const session = opened.headers['mcp-session-id'];
+    await legacy(url, session, undefined, 'notifications/initialized', {}, headers);
+    assert.equal((await listen).traceparent, undefined);
+    assert.equal((await legacy(url, session, 2, 'tools/call', { name: 'x' }, headers)).status, 200);
+  });
+
+  test('does not end the sidecar, though it lets nobody in at the start', async (t) => {
+    const server = await origin(t, (request, response, body) => {
+      if (!request.headers.authorization) return response.writeHead(401).end();
+      modernServer(request, response, body);
+    });
+    const { url } = await gateway(t, { s: { url: server.url } }, ['--exit-with-upstream']);
+    assert.equal((await modern(url, 1, 'tools/call', { name: 'x' })).status, 401);
+    assert.equal((await modern(url, 2, 'tools/call', { name: 'x' }, { Authorization: 'Bearer a' })).status, 200);
   });
 });
 
@@ -281,5 +316,58 @@ describe('an upstream session that is lost', () => {
     assert.deepEqual(upstream.calls, ['s-1', 's-2']);
     const levels = upstream.requests.filter(({ body }) => body?.method === 'logging/setLevel');
     assert.deepEqual(levels.map(({ headers }) => headers['mcp-session-id']), ['s-1', 's-2']);
+  });
+});
+
+describe('repeats', () => {
+  const tools = [
+    { name: 'reads', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } },
+    { name: 'writes', inputSchema: { type: 'object' } },
+  ];
+
+  /** Fails the first `failures` calls in that way. */
+  function server(t, failures, way) {
+    const calls = [];
+    return origin(t, (request, response, body) => {
+      if (body.method === 'tools/list') return result(response, body.id, { resultType: 'complete', tools });
+      if (body.method !== 'tools/call') return modernServer(request, response, body);
+      calls.push(body.params.name);
+      if (calls.length <= failures) return way(response);
+      modernServer(request, response, body);
+    }).then((started) => Object.assign(started, { calls }));
+  }
+  const retry = { attempts: 3, on: ['connect', 'reset', 'unavailable'], backoff: '1ms' };
+  const busy = (response) => response.writeHead(503).end();
+  const reset = (response) => response.destroy();
+
+  for (const [name, way] of Object.entries({ busy, reset })) {
+    test(`of an idempotent tool, where configured (${name})`, async (t) => {
+      const upstream = await server(t, 2, way);
+      const { url } = await gateway(t, { s: { url: upstream.url, retry } });
+      const answer = await modern(url, 1, 'tools/call', { name: 'reads' });
+      assert.equal(answer.json.result.resultType, 'complete');
+      assert.equal(upstream.calls.length, 3);
+    });
+
+    test(`never of another tool, and never without configuration (${name})`, async (t) => {
+      const one = await server(t, 1, way);
+      const configured = await gateway(t, { s: { url: one.url, retry } });
+      assert.equal((await modern(configured.url, 1, 'tools/call', { name: 'writes' })).json.error.code, 502);
+      assert.equal(one.calls.length, 1);
+      const two = await server(t, 1, way);
+      const plain = await gateway(t, { s: { url: two.url } });
+      assert.equal((await modern(plain.url, 1, 'tools/call', { name: 'reads' })).json.error.code, 502);
+      assert.equal(two.calls.length, 1);
+    });
+  }
+
+  test('at most as often as configured, and as the budget allows', async (t) => {
+    const upstream = await server(t, 1000, busy);
+    const { url } = await gateway(t, { s: { url: upstream.url, retry: { ...retry, budget: 0 } } });
+    assert.equal((await modern(url, 1, 'tools/call', { name: 'reads' })).json.error.code, 502);
+    assert.equal(upstream.calls.length, 3);
+    await modern(url, 2, 'tools/call', { name: 'reads' }); // one repeat was left of the first three
+    await modern(url, 3, 'tools/call', { name: 'reads' });
+    assert.equal(upstream.calls.length, 6);
   });
 });
