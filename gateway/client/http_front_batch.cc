@@ -60,6 +60,7 @@ void HttpFront::post_batch(ClientConnection& connection, const std::string& serv
   pattern.principal = session->principal;
   pattern.peer = connection.peer();
   pattern.wait = preferred_wait(headers);
+  pattern.headers = forwarded(connection, server, false);
 
   bool answers = !requests.empty() || !errors.empty();
   if (!answers) {

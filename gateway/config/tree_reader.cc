@@ -38,7 +38,6 @@ constexpr Later kLater[] = {
     {"mcpServers.*.rateLimit", "rate limiting"},
     {"mcpServers.*.circuitBreaker", "the circuit breaker"},
     {"mcpServers.*.health", "health checks of servers"},
-    {"mcpServers.*.retry", "retries"},
     {"mcpServers.*.timeouts.connect", "the connect timeout of HTTP upstreams"},
     {"mcpServers.*.restart.policy", "a restart policy other than always"},
 };

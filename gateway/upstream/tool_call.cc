@@ -51,7 +51,9 @@ ToolCall::~ToolCall() {
 // -----------------------------------------------------------------------------------
 
 std::optional<core::Failure> ToolCall::begin() {
-  bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none;
+  // A server that is not known to be modern is not asked for what only modern ones have.
+  bool asks = role_ == HeaderRole::make || home_.inner().era() == mcp::Era::modern;
+  bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
   if (!wants_facts || home_.book().view(view_).known) return go();
   learn();
   return std::nullopt;
