@@ -102,6 +102,7 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
   arrival.peer = connection.peer();
   arrival.wait = preferred_wait(headers);
   arrival.bytes_in = bytes;
+  arrival.headers = forwarded(connection, server, false);
   connection.respond(202, "text/plain", "Accepted");
   switch (parsed->kind()) {
     case mcp::MessageKind::request:

@@ -64,7 +64,8 @@ class Call {
   virtual void hand_over(CallOwner& owner, bool parked) = 0;
   // The request as it was given.
   virtual const mcp::Message& request_message() const = 0;
-  // Its client came back with this retry of it: log level and whatever else the client wants count from here on.
+  // Its client came back with this retry of it: log level and whatever else the client wants count from here
+  // on.
   virtual void retried(mcp::Message request) = 0;
   // A legacy server's Implementation object, JSON text; empty where there is none.
   virtual std::string server_info() const { return {}; }

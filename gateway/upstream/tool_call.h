@@ -33,6 +33,13 @@ class ToolCall final : public core::Call, public core::CallOwner {
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
   void hand_over(core::CallOwner& owner, bool parked) override;
+  const mcp::Message& request_message() const override {
+    return inner_ ? inner_->request_message() : request_.message;
+  }
+  void retried(mcp::Message request) override {
+    if (inner_) inner_->retried(std::move(request));
+  }
+  std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).
   void learned(bool listed);

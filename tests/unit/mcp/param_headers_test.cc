@@ -130,7 +130,10 @@ TEST_CASE("a call's headers say what its arguments say, or not") {
   CHECK(fits("integer", "42", {{"Mcp-Param-V", "42.0"}}));
   CHECK(fits("integer", "42.0", {{"Mcp-Param-V", "42"}}));
   CHECK(fits("string", R"("")", {{"Mcp-Param-V", ""}}));
-  CHECK(fits("string", R"("")", {{"Mcp-Param-V", "=?base64?" "?="}}));
+  CHECK(fits("string", R"("")",
+             {{"Mcp-Param-V",
+               "=?base64?"
+               "?="}}));
   CHECK_FALSE(fits("string", R"("eu")", {}));
   CHECK_FALSE(fits("string", R"("eu")", {{"Mcp-Param-Other", "eu"}}));
   CHECK_FALSE(fits("string", R"("eu")", {{"Mcp-Param-V", "us"}}));
