@@ -190,11 +190,6 @@ void ExchangeTable::session_lost(const std::string& id) {
   loop_.defer([this, id] { session_ended(id); });
 }
 
-// Not from here: the call that learnt of it may be on the stack, and is to be told first.
-void ExchangeTable::session_lost(const std::string& id) {
-  loop_.defer([this, id] { session_ended(id); });
-}
-
 // ---- the end
 // --------------------------------------------------------------------------------------------------------
 
