@@ -259,7 +259,7 @@ class NameCheck {
 
   std::set<std::string> names_ = {"tmp",      "tag",     "runner", "call",  "notify", "line",
                                   "response", "reply",   "resp",   "event", "port",   "answer",
-                                  "i",        "elapsed", "req",    "conn", "request"};
+                                  "i",        "elapsed", "req",    "conn",  "request"};
   std::set<std::string> defined_;
   std::vector<ScriptError>& errors_;
 };
