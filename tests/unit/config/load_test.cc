@@ -111,7 +111,6 @@ TEST_CASE("each finding has its code and its exact place") {
       {"mcpServers: { s: { command: x } }\nservers: { s: { command: x } }\n", "duplicate-key 2:12+1"},
       {"defaults: { command: x }\n", "not-inherited 1:13+7"},
       {"defaults: 1\n", "wrong-type 1:11+1"},
-      {"defaults: { timeouts: { connect: 1s } }\n", "not-built 1:25+7"},
       {server("    comand: y\n"), "unknown-option 4:5+6"},
       {server("    disabled: yes\n"), "wrong-type 4:15+3"},
       {server("    env: { A=B: c }\n"), "bad-name 4:12+3"},
