@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/operations.h"
 #include "client/http_front.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
@@ -22,7 +23,8 @@ namespace lineward {
 
 struct RunOptions {
   std::string version;
-  std::string source;  // where the configuration came from, for the first line
+  std::string revision;  // of the source
+  std::string source;    // where the configuration came from, for the first line
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool quiet = false;
@@ -39,6 +41,7 @@ class Gateway {
 
  private:
   int start();
+  int cannot_listen(const net::ListenFailure& failure, const char* option);
   void greet();
   void warm_up();
   void upstream_ready(const config::Server& server, const upstream::Verdict& verdict);
@@ -64,6 +67,7 @@ class Gateway {
   std::vector<std::function<void()>> warm_ups_;  // one for each upstream
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::HttpFront> front_;
+  std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   net::Timer timer_;
   net::Timer parent_timer_;

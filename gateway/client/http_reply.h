@@ -82,6 +82,7 @@ class HttpReply final : public core::ReplyStream {
   Gone gone_;
   core::HeaderFields extra_;  // on a plain answer's head
   bool head_sent_ = false;
+  int status_ = 200;         // what the head said
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;
   bool primed_ = false;

@@ -182,7 +182,7 @@ TEST_CASE("bad command lines end with 2 and a way on") {
       {"run", "--timeout"},
       {"run", "--log-level", "loud", "--", "x"},
       {"run", "--isolation", "none", "--", "x"},
-      {"run", "--ops", ":9464", "--", "x"},
+      {"run", "--ops", "9464", "--", "x"},
       {"run", "--admin", ":8001", "--", "x"},
       {"run", "--name", "a b", "--", "x"},
       {"run", "-e", "=x", "--", "x"},
