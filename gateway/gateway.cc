@@ -95,6 +95,7 @@ Gateway::~Gateway() {
   parent_timer_.stop();
   stop_limit_.stop();
   signals_.clear();
+  operations_.reset();
   if (front_) front_->close_all();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
   loop_.close_deferred();
@@ -120,20 +121,17 @@ int Gateway::start() {
   front_ = make_front();
   exchanges_.use_sessions(front_->sessions());
   auto listening = front_->listen();
-  if (!listening) {
-    const net::ListenFailure& failure = listening.error();
-    fmt::print(stderr, "lineward: {}\n", failure.text);
-    if (failure.in_use) {
-      fmt::print(stderr, "  fix   choose another address (--listen :8010) or stop what listens there\n");
-      return code(cli::ExitCode::temporary);
-    }
-    return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
-  }
+  if (!listening) return cannot_listen(listening.error(), "--listen :8010");
   for (const auto& server : config_.servers) {
     if (server.disabled) continue;
     upstreams_.push_back(make_upstream(server));
     exchanges_.add_upstream(*upstreams_.back(), server);
   }
+  operations_ = std::make_unique<admin::Operations>(
+      admin::Sources{loop_, config_, upstreams_, exchanges_, *front_, options_.version, options_.revision,
+                     options_.source, draining_, loop_.now()});
+  auto watched = operations_->listen();
+  if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGINT, [this] { on_signal(SIGINT); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
   if (options_.exit_with_parent) watch_parent();
@@ -159,6 +157,15 @@ void Gateway::client_left(mcp::EndReason why) {
   draining_ = true;
   timer_.stop();
   exchanges_.when_empty([this] { stop_upstreams(); });
+}
+
+int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option) {
+  fmt::print(stderr, "lineward: {}\n", failure.text);
+  if (failure.in_use) {
+    fmt::print(stderr, "  fix   choose another address ({}) or stop what listens there\n", option);
+    return code(cli::ExitCode::temporary);
+  }
+  return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
 }
 
 std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& server) {
@@ -206,6 +213,8 @@ void Gateway::greet() {
   }
   if (served == 0)
     fmt::print(stderr, "  MCP      {}{}   no server is configured yet\n", base, config_.listen.path);
+  if (!operations_->ops_url().empty())
+    fmt::print(stderr, "  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
   std::fflush(stderr);
   warm_up();
 }

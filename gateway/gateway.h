@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/operations.h"
 #include "client/front.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
@@ -23,7 +24,8 @@ namespace lineward {
 
 struct RunOptions {
   std::string version;
-  std::string source;  // where the configuration came from, for the first line
+  std::string revision;  // of the source
+  std::string source;    // where the configuration came from, for the first line
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool quiet = false;
@@ -42,6 +44,7 @@ class Gateway {
   int start();
   std::unique_ptr<client::Front> make_front();
   void client_left(mcp::EndReason why);
+  int cannot_listen(const net::ListenFailure& failure, const char* option);
   void greet();
   void warm_up();
   void upstream_ready(const config::Server& server, const upstream::Verdict& verdict);
@@ -69,6 +72,7 @@ class Gateway {
   std::vector<std::function<void()>> warm_ups_;  // one for each upstream
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;
+  std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   net::Timer timer_;
   net::Timer parent_timer_;

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   configure_log(invocation);
   lineward::RunOptions options;
   options.version = LINEWARD_VERSION;
+  options.revision = LINEWARD_REVISION;
   options.source = invocation.config_file.empty() ? "command line" : invocation.config_file;
   options.exit_with_upstream = invocation.exit_with_upstream;
   options.exit_with_parent = invocation.exit_with_parent;

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "admin/metric_table.h"
+#include "cli/control_commands.h"
 #include "cli/flags.h"
 #include "cli/prepare.h"
 #include "cli/stdio_command.h"
@@ -30,6 +32,9 @@ constexpr std::string_view kOverview =
     "  run        the gateway in the foreground       lineward run --help\n"
     "  stdio      the same as the stdio server of one client   lineward stdio --help\n"
     "  validate   check a configuration, start nothing  (also -t)\n"
+    "  status     one screen about the running gateway\n"
+    "  ps         its calls in flight                 lineward ps --help\n"
+    "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  version    what this is\n";
 
@@ -63,7 +68,8 @@ constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward
 constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
-const std::vector<std::string_view> kCommands = {"run", "stdio", "validate", "help", "version", "options"};
+const std::vector<std::string_view> kCommands = {"run",     "stdio", "validate", "help",   "version",
+                                                 "options", "ps",    "cancel",   "status", "metrics"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -78,6 +84,8 @@ class Usage : public CLI::Formatter {
                        : name == "stdio"    ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
                        : name == "validate" ? "[OPTIONS] [FILE]"
                        : name == "help"     ? "[TOPIC]"
+                       : name == "ps"       ? "[OPTIONS] [ID]"
+                       : name == "cancel"   ? "[OPTIONS] ID…"
                                             : "[OPTIONS]";
     return fmt::format("Usage: lineward {} {}\n", name, rest);
   }
@@ -118,8 +126,8 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
                 "End when the process that started this one ends");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error", "WORD");
-  text("--ops", flags.ops, "The ops listener: only off, it is not built yet", "ADDR|off");
-  text("--admin", flags.admin, "The admin listener: only off, it is not built yet", "ADDR|off");
+  text("--ops", flags.ops, "Probes and metrics: 127.0.0.1:9464, :9464, unix:/path, off", "ADDR|off");
+  text("--admin", flags.admin, "Where ps, cancel and status ask: unix:/path, auto, off", "ADDR|off");
   add_common(*run, flags);
   for (auto& [name, target] :
        {std::pair("--stdio", &flags.stdio), std::pair("--port", &flags.port),
@@ -174,7 +182,7 @@ Split split(int argc, const char* const* argv) {
   std::vector<std::string>& words = split.words;
   size_t at = 0;
   while (at < words.size() && !words[at].empty() && words[at][0] == '-') {
-    bool takes_value = words[at] == "--config" || words[at] == "--color";
+    bool takes_value = words[at] == "--config" || words[at] == "--color" || words[at] == "--admin";
     bool global = takes_value || words[at] == "-q" || words[at] == "-v" || words[at] == "--quiet" ||
                   words[at] == "--verbose" || words[at].rfind("--config=", 0) == 0 ||
                   words[at].rfind("--color=", 0) == 0;
@@ -268,11 +276,11 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
     around.out << text;
     return ExitCode::ok;
   }
-  return bad_usage(
-      around.err,
-      fmt::format("there is no help on '{}'; there is on run, stdio, validate, version, options, {}",
-                  config::clip(topic), fmt::join(config::help_topics(), ", ")),
-      "");
+  return bad_usage(around.err,
+                   fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
+                               "status, version, options, {}",
+                               config::clip(topic), fmt::join(config::help_topics(), ", ")),
+                   "");
 }
 
 }  // namespace
@@ -305,6 +313,9 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   help->add_option("TOPIC", topic, "A command, options, or a group such as listen or timeouts")
       ->type_name("");
   help->footer(kHelpFooter);
+  ControlFlags control;
+  add_control(app, control);
+  app.add_subcommand("metrics", "Prints the table of metrics: docs/metrics.md.");
   if (first == "-h" || first == "--help") return print_help(app, "", around);
   if (first == "-V" || first == "--version") return print_version(flags, version, around);
   if (!is_command(first)) return unknown_command(first, err);
@@ -330,6 +341,11 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (command == stdio) return prepare_stdio(std::move(flags), around);
   if (command == run) return prepare_run(std::move(flags), around);
   if (command == validate_command) return validate(flags, around);
+  if (is_control(first)) return run_control(first, control, around);
+  if (first == "metrics") {
+    out << admin::metrics_page();
+    return ExitCode::ok;
+  }
   if (command == version_command) return print_version(flags, version, around);
   if (command == options) return print_options(flags, around);
   return print_help(app, topic, around);

@@ -116,11 +116,7 @@ std::vector<config::Setting> settings_of(const Flags& flags) {
 // Empty, or what is wrong: a bad flag is an error of the command line, not of the configuration.
 std::string fault_of(const config::Setting& setting) {
   const config::Option* option = config::find_option(setting.path);
-  if (option == nullptr) {
-    if (setting.text == "off") return {};
-    return fmt::format("{} {}: this listener is not built yet; the only value is off", setting.origin,
-                       config::clip(setting.text));
-  }
+  if (option == nullptr) return {};
   Result<config::Value, config::Misfit> value = config::read_value(*option, setting.text);
   config::Misfit misfit;
   if (!value) {

@@ -50,6 +50,12 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error (warn)", "WORD");
   stdio->footer(kFooter);
+  stdio->add_option("--ops", flags.ops, "Probes and metrics, off unless given: 127.0.0.1:9464")
+      ->type_name("ADDR|off");
+  stdio
+      ->add_option("--admin", flags.admin,
+                   "Where ps, cancel and status ask, off unless given: unix:/path, auto")
+      ->type_name("ADDR|off");
   return stdio;
 }
 

@@ -1,5 +1,6 @@
 #include "client/client_connection.h"
 
+#include "core/stats.h"
 #include "http/writer.h"
 #include "mcp/errors.h"
 
@@ -53,6 +54,7 @@ bool ClientConnection::may_keep_alive() const {
 }
 
 void ClientConnection::on_data(std::string_view bytes) {
+  core::stats().bytes(core::Side::client, bytes.size(), 0);
   if (lingering_) return;
   parser_.append(bytes);
   if (!busy_) {
@@ -111,6 +113,9 @@ void ClientConnection::pump() {
     timer_.stop();
     timed_ = Phase::complete;
     busy_ = true;
+    request_at_ = net::Loop::nanoseconds();
+    counted_method_ = parser_.head().method;
+    ++core::stats().http_active;
     auto alive = alive_;
     handler_.on_request(*this, parser_.take_body());
     if (!*alive) return;
@@ -144,7 +149,10 @@ void ClientConnection::refuse(const http::RequestFault& fault) {
   head.status = fault.status;
   head.keep_alive = false;
   head.content_type = "application/json";
-  stream_->write(http::full_response(head, mcp::error_message({}, fault.status, fault.text)));
+  std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
+  core::stats().bytes(core::Side::client, 0, response.size());
+  core::stats().http_requests.observe("", fault.status, 0);
+  stream_->write(std::move(response));
   linger();
 }
 
@@ -157,16 +165,29 @@ void ClientConnection::respond(int status, std::string_view content_type, const 
   head.minor_version = parser_.head().minor_version;
   head.headers = std::move(headers);
   head.content_type = content_type;
-  stream_->write(http::full_response(head, body));
-  reply_finished(keep);
+  std::string response = http::full_response(head, body);
+  core::stats().bytes(core::Side::client, 0, response.size());
+  stream_->write(std::move(response));
+  reply_finished(keep, status);
 }
 
 void ClientConnection::write(std::string bytes) {
-  if (stream_) stream_->write(std::move(bytes));
+  if (!stream_) return;
+  core::stats().bytes(core::Side::client, 0, bytes.size());
+  stream_->write(std::move(bytes));
 }
 
-void ClientConnection::reply_finished(bool keep_alive) {
+// A stream that broke off before its end counts as 499, as nginx has it.
+void ClientConnection::count_request(int status) {
+  if (!busy_) return;
+  --core::stats().http_active;
+  core::stats().http_requests.observe(counted_method_, status,
+                                      static_cast<double>(net::Loop::nanoseconds() - request_at_) / 1e9);
+}
+
+void ClientConnection::reply_finished(bool keep_alive, int status) {
   reply_ = nullptr;
+  count_request(status);
   busy_ = false;
   if (!keep_alive || handler_.draining()) return linger();
   parser_.next_request();
@@ -200,6 +221,8 @@ void ClientConnection::linger() {
 
 void ClientConnection::close() {
   if (!stream_) return;
+  count_request(499);
+  busy_ = false;
   timer_.stop();
   stream_->close();
   loop_.retire(std::move(stream_));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
 
@@ -89,6 +90,7 @@ std::string HttpFront::principal_of(const ClientConnection&) const {
 }
 
 void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
+  ++core::stats().refused;
   std::vector<http::OutHeader> headers;
   if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
   log::write(log::Level::info, "request.refused",

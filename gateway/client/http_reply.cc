@@ -160,7 +160,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     head_sent_ = true;
     keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
     http::ResponseHead head;
-    head.status = status;
+    head.status = status_ = status;
     head.keep_alive = keep_alive_;
     head.minor_version = options_.minor_version;
     head.content_type = "application/json";
@@ -208,7 +208,7 @@ void HttpReply::done() {
   timer_.stop();
   ClientConnection* connection = connection_;
   connection_ = nullptr;
-  connection->reply_finished(keep_alive_);
+  connection->reply_finished(keep_alive_, status_);
 }
 
 void HttpReply::tick() {

@@ -94,6 +94,7 @@ class HttpReply final : public core::ReplyStream {
   net::Timer stall_;
   std::function<void()> relieved_;
   bool head_sent_ = false;
+  int status_ = 200;         // what the head said
   bool keep_alive_ = false;  // what the head promised
   bool finished_ = false;
   bool primed_ = false;

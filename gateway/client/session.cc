@@ -62,9 +62,9 @@ void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(Ses
   SessionStream& stream = open(nullptr);
   get_streams_.push_back(stream.number());
   auto transport = make(stream);
-  HttpReply& opened = *transport;
+  HttpReply& its_reply = *transport;
   stream.attach(std::move(transport));
-  opened.open_stream();
+  its_reply.open_stream();
   flush_waiting(stream);
 }
 
@@ -165,6 +165,7 @@ Session* SessionTable::create(const std::string& principal, const std::string& u
   auto& slot = sessions_[id];
   slot = std::make_unique<Session>(loop_, limits_, id, principal, upstream);
   touch(*slot);
+  slot->opened = slot->last_used;
   return slot.get();
 }
 
@@ -193,6 +194,13 @@ std::vector<std::string> SessionTable::ids() const {
   out.reserve(sessions_.size());
   for (const auto& entry : sessions_)
     out.push_back(entry.first);
+  return out;
+}
+
+std::map<std::string, size_t> SessionTable::by_upstream() const {
+  std::map<std::string, size_t> out;
+  for (const auto& entry : sessions_)
+    ++out[entry.second->upstream];
   return out;
 }
 

@@ -30,6 +30,8 @@ class Session {
   const std::string id;
   const std::string principal;
   const std::string upstream;
+  std::string client_info;  // what its client told of itself in `initialize`, JSON text, cut to a bound
+  std::chrono::milliseconds opened{0};
   std::string revision;     // negotiated; empty until `initialize` was answered
   uint32_t exchanges = 0;   // under way
   bool one_stream = false;  // HTTP+SSE: answers go out on its GET stream too
@@ -89,6 +91,7 @@ class SessionTable {
   void touch(Session& session) { session.last_used = loop_.now(); }
   size_t size() const { return sessions_.size(); }
   std::vector<std::string> ids() const;
+  std::map<std::string, size_t> by_upstream() const;
 
  private:
   void sweep();

@@ -155,6 +155,17 @@ struct Shutdown {
   milliseconds drain = 25s;
 };
 
+// Probes and metrics, read-only.
+struct Ops {
+  std::string address = "127.0.0.1:9464";  // or off
+  bool given = false;                      // somebody wrote it: then a port in use is an error
+};
+
+// The control socket of `lineward ps`, `cancel` and `status`.
+struct Admin {
+  std::string address = "auto";  // auto, off or unix:/path
+};
+
 enum class LogFormat : uint8_t { automatic, text, logfmt, json };
 enum class LogLevel : uint8_t { debug, info, warn, error };
 
@@ -166,6 +177,8 @@ struct Log {
 struct Config {
   Listen listen;
   Shutdown shutdown;
+  Ops ops;
+  Admin admin;
   Log log;
   std::vector<Server> servers;  // in the order of the file
 };

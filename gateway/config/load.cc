@@ -14,27 +14,11 @@
 namespace lineward::config {
 namespace {
 
-// ops and admin exist as words already, because turning them off must work from the first version on.
-constexpr std::string_view kLater[] = {"ops.address", "admin.address"};
-
-std::string env_name_of(std::string_view path) {
-  Option option{};
-  option.path = path;
-  option.kind = Kind::text;
-  return option.env_name();
-}
-
 void apply(const Setting& setting, LoadResult& result) {
   const Option* option = find_option(setting.path);
   Diagnostic diagnostic;
   diagnostic.origin = setting.origin;
-  if (option == nullptr) {
-    if (setting.text == "off") return;
-    diagnostic.code = "not-built";
-    diagnostic.message = fmt::format("{} is not built yet; the only value is off", setting.path);
-    result.diagnostics.push_back(std::move(diagnostic));
-    return;
-  }
+  if (option == nullptr) return;
   Result<Value, Misfit> value = read_value(*option, setting.text);
   Misfit misfit;
   if (!value) {
@@ -64,8 +48,6 @@ void apply_environment(const EnvLookup& env, LoadResult& result) {
   };
   for (const Option& option : options())
     one(option.path, option.env_name());
-  for (std::string_view path : kLater)
-    one(path, env_name_of(path));
 }
 
 void check_names(const std::vector<Server>& servers, LoadResult& result) {

@@ -134,7 +134,29 @@ void listen_rows(std::vector<Option>& rows) {
       "What may wait behind the message being written to a slow reader."));
 }
 
+std::string_view check_ops(const Value& value) {
+  return value.text == "off" ? std::string_view() : address_fault(value.text);
+}
+
+std::string_view check_admin(const Value& value) {
+  const std::string& text = value.text;
+  if (text == "auto" || text == "off" || text.rfind("unix:/", 0) == 0) return {};
+  return "write unix:/path, auto or off; the admin listener is a Unix socket so far";
+}
+
 void gateway_rows(std::vector<Option>& rows) {
+  rows.push_back(row<&Config::ops, &Ops::address>(
+      "ops.address", Kind::text, "127.0.0.1:9464", {},
+      "Probes and metrics (/livez, /readyz, /metrics), read-only: host:port, unix:/path or off.", check_ops));
+  rows.back().set = [](Config& config, Server&, const Value& value) {
+    config.ops.address = value.text;
+    config.ops.given = true;
+  };
+  rows.push_back(row<&Config::admin, &Admin::address>("admin.address", Kind::text, "auto", {},
+                                                      "Where lineward ps, cancel and status ask: unix:/path, "
+                                                      "off, or auto: a socket in $XDG_RUNTIME_DIR/lineward, "
+                                                      "/run/lineward or /tmp/lineward-UID.",
+                                                      check_admin));
   rows.push_back(row<&Config::shutdown, &Shutdown::delay>(
       "shutdown.delay", Kind::duration, "0s", {0, kHour},
       "After the signal: still accept for this long, already not ready, so that load balancers notice."));

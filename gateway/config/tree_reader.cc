@@ -28,8 +28,6 @@ constexpr Later kLater[] = {
     {"retry", "retries"},
     {"tools", "tool filters"},
     {"workers", "more than one worker"},
-    {"admin", "the admin listener"},
-    {"ops", "the ops listener"},
     {"telemetry", "telemetry export"},
     {"accessLog", "access log settings"},
     {"mcpServers.*.tools", "the tool filter"},
@@ -49,10 +47,7 @@ bool says(const Node& node, std::string_view word) {
 bool is_harmless(std::string_view path, const Node& value) {
   if (path == "workers") return says(value, "1");
   if (path == "mcpServers.*.restart.policy") return says(value, "always");
-  if (path != "ops" && path != "admin") return false;
-  if (says(value, "off")) return true;
-  const Member* address = value.find("address");
-  return address != nullptr && value.members.size() == 1 && says(address->value, "off");
+  return false;
 }
 
 std::string join(const std::string& group, std::string_view name) {
@@ -154,8 +149,7 @@ bool TreeReader::not_built(const std::string& path, const Member& member) {
     Diagnostic& diagnostic =
         add("not-built",
             fmt::format("'{}' is not built yet: {}", spell_target("mcpServers.*", path), later.what), member);
-    bool listener = path == "ops" || path == "admin";
-    diagnostic.hint = listener ? "remove it, or write address: off" : "remove it";
+    diagnostic.hint = "remove it";
     return true;
   }
   return false;
@@ -170,6 +164,8 @@ void TreeReader::read_member(const std::string& group, const Member& member, Ser
   if (option != nullptr) return set_option(*option, member.value, server);
   if (!plain || !is_group(path)) return unknown(group, member);
   if (member.value.kind == NodeKind::null) return;
+  if (says(member.value, "off") && (path == "ops" || path == "admin"))
+    return set_option(*find_option(path + ".address"), member.value, server);
   if (member.value.kind != NodeKind::mapping) {
     add("wrong-type", fmt::format("'{}' is a map with {}", member.key, fmt::join(children(path), ", ")),
         member.value);

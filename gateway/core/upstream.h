@@ -2,6 +2,9 @@
 // nothing here knows a transport or an era's wire form. Everything lives on one worker's thread.
 #pragma once
 
+#include <sys/types.h>
+
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -111,6 +114,26 @@ class ScopeOwner {
   ~ScopeOwner() = default;
 };
 
+// How an upstream is, for people and probes.
+struct UpstreamStatus {
+  enum class State : uint8_t { starting, ready, draining, backoff, open, disabled, failed, count_ };
+  State state = State::starting;
+  std::string why;                     // of backoff and failed; of people's making, without secrets
+  std::chrono::milliseconds limit{0};  // of `starting`: how long at most; of `backoff`: until the next try
+  std::string server;                  // what it calls itself, as it came
+  struct Process {
+    pid_t pid = 0;
+    uint32_t instance = 0;  // a small number, used again when it is free
+  };
+  std::vector<Process> processes;
+};
+
+constexpr std::string_view name(UpstreamStatus::State state) {
+  constexpr std::array<std::string_view, static_cast<size_t>(UpstreamStatus::State::count_)> kNames{
+      "starting", "ready", "draining", "backoff", "open", "disabled", "failed"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 class Upstream {
  public:
   virtual ~Upstream() = default;
@@ -127,6 +150,10 @@ class Upstream {
   virtual std::optional<std::vector<std::string>> versions() const = 0;
   // The era it speaks; nothing while that is not known.
   virtual std::optional<mcp::Era> era() const = 0;
+  virtual UpstreamStatus status() const { return {}; }
+  // Asks again whether it is there, when that is not known: for those that must be ready without being
+  // called.
+  virtual void wake() {}
   // Ends everything; `done` is called once no process is left.
   virtual void stop(std::function<void()> done) = 0;
 };

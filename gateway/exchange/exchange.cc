@@ -64,7 +64,10 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       reply_(std::move(reply)),
       clock_(loop),
       started_(loop.now()),
-      phase_since_(loop.now()) {
+      phase_since_(loop.now()),
+      tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
+      read_at_(loop.read_at()) {
+  note_people();
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
   if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
 }
@@ -78,6 +81,7 @@ void Exchange::advance() {
       case Step::admitted:
         server_ = home_.server(arrival_.upstream);
         if (server_ != nullptr) set_limits();
+        if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
         step_ = Step::route;
         break;
       case Step::route: {
@@ -95,7 +99,7 @@ void Exchange::advance() {
         request.client_on_stdio = arrival_.on_stdio;
         request.headers = std::move(arrival_.headers);
         request.mirrors_itself = arrival_.mirrors_itself;
-        request.tag = (static_cast<uint64_t>(id_.generation) << 32) | id_.index;
+        request.tag = tag();
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize) home_.session_opening(*this);
         auto call = upstream->start(std::move(request), *this);
@@ -117,7 +121,10 @@ void Exchange::on_call_phase(CallPhase phase) {
   if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();
-  if (phase == CallPhase::written) written_at_ = last_progress_ = loop_.now();
+  if (phase == CallPhase::written) {
+    written_at_ = last_progress_ = loop_.now();
+    count_written();
+  }
   set_clock();
 }
 
@@ -137,6 +144,7 @@ void Exchange::on_call_message(mcp::Message message) {
 
 void Exchange::forward_message(mcp::Message message) {
   if (mcp::method_of(message.method()) == Method::progress) {
+    note_progress(message);
     if (limits_.progress_resets) {
       last_progress_ = loop_.now();
       set_clock();
@@ -178,6 +186,7 @@ void Exchange::listen_message(mcp::Message message) {
     return end(EndReason::ok);
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
+  count_listen_event(method);
   reply_->send(mcp::subscription_for_client(message, raw_id_));
   hold_back();
 }
@@ -204,6 +213,7 @@ void Exchange::final_message(mcp::Message message) {
   } else if (message.text(Field::result_type) == "input_required") {
     reason = EndReason::input_required;
   }
+  if (arrival_.method == Method::tools_list || arrival_.method == Method::prompts_list) learn_names(message);
   if (arrival_.method == Method::initialize) {
     bool opened = message.kind() == mcp::MessageKind::result;
     if (!opened) reply_->refuse_session();
@@ -240,8 +250,8 @@ void Exchange::on_call_failed(const core::Failure& failure) {
 
 void Exchange::client_gone(EndReason why) {
   if (ended()) return;
-  if (call_)
-    call_->cancel(why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
+  cancel_call(why,
+              why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
   if (arrival_.method == Method::initialize) home_.session_opened(*this, nullptr);
   end(why);
 }
@@ -250,13 +260,13 @@ void Exchange::tell(EndReason reason, std::string_view why) {
   if (ended()) return;
   if (reason == EndReason::cancelled_client) {
     if (arrival_.method == Method::initialize) return;  // never cancelled by a message
-    if (call_) call_->cancel(why);
+    cancel_call(reason, why);
     reply_->finish_empty();
     return end(reason);
   }
   if (is_listen() && acknowledged_ && reason == EndReason::cancelled_drain) {
     // A graceful end of a subscription is its result.
-    if (call_) call_->cancel(why);
+    cancel_call(reason, why);
     reply_->finish(mcp::listen_result(raw_id_), 200);
     return end(reason);
   }
@@ -315,7 +325,9 @@ void Exchange::set_clock() {
   if (ended() || server_ == nullptr) return;
   const config::Timeouts& t = limits_;
   auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
+  due_at_ = milliseconds(0);
   auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
+    due_at_ = loop_.now() + in;
     due_ = {reason, limit, option};
     clock_.start(in, [this] { deadline(due_.reason, due_.limit, due_.option); });
   };
@@ -373,7 +385,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return refuse_retry("lost", text);
-  if (call_ && call_->live()) call_->cancel(text);
+  cancel_call(reason, text);
   mcp::GatewayError error;
   error.reason = reason;
   error.text = std::move(text);
@@ -381,6 +393,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   error.call_id = call_id_;
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
+  error_text_ = error.text.substr(0, 300);
   if (arrival_.method == Method::initialize) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
@@ -399,25 +412,27 @@ void Exchange::end(EndReason reason, int code) {
   step_ = Step::ended;
   clock_.stop();
   asking_.reset();
-  if (call_ && call_->live()) call_->cancel("the exchange ended");
+  cancel_call(reason, "the exchange ended");
+  count_end(reason, code);
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;
   log::Level level = failed ? log::Level::warn : log::Level::info;
-  if (!log::enabled(level)) return home_.retire(*this);
-  log::write(level, "call.end",
-             {{"upstream", arrival_.upstream},
-              {"call", call_id_},
-              {"rpc_id", raw_id_.substr(0, 64)},
-              {"method", method_.substr(0, 100)},
-              {"target", target_.substr(0, 200)},
-              {"reason", mcp::name(reason)},
-              {"code", code == 0 ? std::string() : std::to_string(code)},
-              {"dur_ms", elapsed().count()},
-              {"queue_ms", queued_for_.count()},
-              {"bytes_in", arrival_.bytes_in},
-              {"bytes_out", reply_->bytes_out()},
-              {"era", mcp::name(arrival_.era)},
-              {"remote", arrival_.peer}});
+  if (log::enabled(level))
+    log::write(level, "call.end",
+               {{"upstream", arrival_.upstream},
+                {"call", call_id_},
+                {"rpc_id", raw_id_.substr(0, 64)},
+                {"method", method_.substr(0, 100)},
+                {"target", target_.substr(0, 200)},
+                {"reason", mcp::name(reason)},
+                {"code", code == 0 ? std::string() : std::to_string(code)},
+                {"dur_ms", elapsed().count()},
+                {"queue_ms", queued_for_.count()},
+                {"bytes_in", arrival_.bytes_in},
+                {"bytes_out", reply_->bytes_out()},
+                {"era", mcp::name(arrival_.era)},
+                {"remote", arrival_.peer}});
+  home_.ended(story(reason, code));
   home_.retire(*this);
 }
 

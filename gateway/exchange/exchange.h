@@ -11,7 +11,9 @@
 
 #include "config/config.h"
 #include "core/exchange_door.h"
+#include "core/stats.h"
 #include "core/upstream.h"
+#include "exchange/call_log.h"
 #include "net/loop.h"
 
 namespace lineward::exchange {
@@ -29,6 +31,9 @@ class ExchangeHome {
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
   virtual void session_opening(Exchange& exchange) = 0;
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
+  // For people and metrics: its call is about to be cancelled; it has ended.
+  virtual void cancelling(const Exchange&, core::CancelInitiator) {}
+  virtual void ended(EndedCall) {}
   // Free it at the end of the turn; nothing is called on it after this.
   virtual void retire(Exchange& exchange) = 0;
 
@@ -67,10 +72,28 @@ class Exchange final : public core::CallOwner {
   bool ended() const { return step_ == Step::ended; }
   bool answered_by_server() const { return answered_by_server_; }
 
+  // For people and metrics (exchange/exchange_view.cc).
+  const std::string& call_id() const { return call_id_; }
+  uint64_t tag() const { return tag_; }
+  const std::string& client_info() const { return client_info_; }
+  bool waits() const { return phase_ != core::CallPhase::written; }
+  bool is_queued() const { return phase_ == core::CallPhase::queued; }
+  CallView view() const;
+  // Adds 1 where this listen listens.
+  void count_listens(std::array<uint64_t, core::size_of<core::ListenType>>& sums) const;
+
  private:
   enum class Step : uint8_t { admitted, route, await_upstream, ended };
 
   void advance();
+  void cancel_call(mcp::EndReason reason, std::string_view why);
+  void note_people();
+  void note_progress(const mcp::Message& message);
+  void learn_names(const mcp::Message& result);
+  void count_written();
+  void count_end(mcp::EndReason reason, int code);
+  void count_listen_event(mcp::Method method);
+  EndedCall story(mcp::EndReason reason, int code);
   void forward_message(mcp::Message message);
   // A legacy server asks a modern client (exchange_questions.cc).
   void question(const mcp::Message& message);
@@ -124,8 +147,17 @@ class Exchange final : public core::CallOwner {
   std::chrono::milliseconds queued_for_{0};
   uint32_t open_questions_ = 0;
   std::chrono::milliseconds held_since_{0};
-  bool held_ = false;          // the server is not read from, until the client has taken what waits
-  bool acknowledged_ = false;  // a listen
+  bool held_ = false;  // the server is not read from, until the client has taken what waits
+  uint64_t tag_;  // by which the upstream knows the call; of a parked call that was taken up: the first one's
+  core::UpstreamStats* stats_ = nullptr;
+  uint64_t read_at_;                     // when its request was read, in nanoseconds
+  std::string client_info_;              // JSON text of clientInfo, cut to a bound
+  std::string progress_;                 // params of the last progress notification, likewise
+  std::string listens_;                  // of a listen: its filter, likewise
+  std::string error_text_;               // of our own error
+  uint64_t events_ = 0;                  // that went to the client before the answer
+  std::chrono::milliseconds due_at_{0};  // when the clock ends it; 0: never
+  bool acknowledged_ = false;            // a listen
   bool answered_by_server_ = false;
 };
 

@@ -41,7 +41,7 @@ void Exchange::question(const mcp::Message& message) {
   call_->reply(
       mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
   if (!needed || !modern) return;
-  call_->cancel("the client lacks the capability " + needed->name);
+  cancel_call(EndReason::rpc_error, "the client lacks the capability " + needed->name);
   reply_->finish(mcp::missing_capability(raw_id_, *needed), 400);
   end(EndReason::rpc_error, mcp::kMissingClientCapability);
 }
@@ -67,6 +67,8 @@ void Exchange::park() {
   parked.method = method_;
   parked.target = target_;
   parked.call_id = call_id_;
+  parked.upstream = arrival_.upstream;
+  parked.tag = tag_;
   ParkTable& table = home_.park_table();
   if (auto refusal = table.refuses(*server_, parked)) {
     call_ = std::move(parked.call);
@@ -97,6 +99,7 @@ void Exchange::resume() {
   step_ = Step::await_upstream;
   if (taken->answer) return final_message(std::move(*taken->answer));
   call_ = std::move(taken->call);
+  tag_ = taken->tag;
   call_->hand_over(*this, false);
   phase_ = core::CallPhase::written;
   phase_since_ = last_progress_ = loop_.now();

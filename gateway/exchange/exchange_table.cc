@@ -14,10 +14,14 @@ using mcp::Method;
 
 ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&) : loop_(loop), park_(loop) {}
 
-ExchangeTable::~ExchangeTable() = default;
+ExchangeTable::~ExchangeTable() {
+  for (auto& [name, served] : servers_)
+    core::upstream_stats(name).cancel_watcher = nullptr;
+}
 
 void ExchangeTable::add_upstream(core::Upstream& upstream, const config::Server& server) {
   servers_[upstream.name()] = {&upstream, &server};
+  core::upstream_stats(upstream.name()).cancel_watcher = &log_;
 }
 
 core::Upstream* ExchangeTable::upstream(const std::string& name) {
@@ -143,6 +147,7 @@ void ExchangeTable::session_opening(Exchange& exchange) {
   const core::Arrival& arrival = exchange.arrival();
   core::Upstream* target = upstream(arrival.upstream);
   if (target == nullptr || arrival.session.empty()) return;
+  if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
   core::Scope scope{arrival.session, arrival.principal};
   auto& link = links_[arrival.session];
   link = std::make_unique<SessionLink>(*this, *target, scope);
@@ -168,6 +173,10 @@ void ExchangeTable::session_ended(const std::string& id) {
   client::Session* ending = session(id);
   if (ending == nullptr) return;
   std::string session_id = id;  // `id` may live in what goes now
+  if (!ending->revision.empty()) {
+    core::stats().server_sessions[core::revision_slot(ending->revision)].observe(loop_.now() -
+                                                                                 ending->opened);
+  }
   log::write(log::Level::info, "session.close",
              {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
   for (Exchange* exchange : of_session(session_id)) {
@@ -188,6 +197,72 @@ void ExchangeTable::session_ended(const std::string& id) {
 // Not from here: the call that learnt of it may be on the stack, and is to be told first.
 void ExchangeTable::session_lost(const std::string& id) {
   loop_.defer([this, id] { session_ended(id); });
+}
+
+// ---- for people and metrics
+// -----------------------------------------------------------------------------------------
+
+void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {
+  log_.cancelling(exchange.tag(), core::upstream_stats(exchange.arrival().upstream), initiator);
+}
+
+void ExchangeTable::ended(EndedCall call) {
+  if (!call.call.session.empty()) call.call.client_info = client_of(call.call);
+  log_.add(std::move(call));
+}
+
+// A legacy client says who it is when it opens its session.
+std::string ExchangeTable::client_of(const CallView& view) {
+  if (!view.client_info.empty() || view.session.empty()) return view.client_info;
+  client::Session* owner = session(view.session);
+  return owner != nullptr ? owner->client_info : std::string();
+}
+
+std::vector<CallView> ExchangeTable::views() {
+  std::vector<CallView> out;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { out.push_back(exchange.view()); });
+  for (CallView& parked : park_.views())
+    out.push_back(std::move(parked));
+  std::sort(out.begin(), out.end(), [](const CallView& a, const CallView& b) {
+    return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;  // as numbers
+  });
+  std::unordered_map<std::string, size_t> queued;
+  for (CallView& view : out) {
+    view.client_info = client_of(view);
+    if (view.state == CallState::queued) view.ahead = queued[view.upstream]++;
+  }
+  return out;
+}
+
+ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name) const {
+  Load load;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+    if (exchange.arrival().upstream != upstream_name) return;
+    if (exchange.is_listen()) {
+      ++load.listening;
+      exchange.count_listens(load.listens);
+    } else {
+      ++(exchange.waits() ? load.waiting : load.in_flight);
+    }
+  });
+  return load;
+}
+
+bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
+  Exchange* wanted = nullptr;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+    if (exchange.call_id() == call_id) wanted = &exchange;
+  });
+  if (wanted == nullptr) {
+    const ParkedCall* parked = park_.find_call(call_id);
+    if (parked == nullptr) return false;
+    log_.cancelling_parked(parked->tag, core::upstream_stats(parked->upstream),
+                           core::CancelInitiator::operator_);
+    return park_.cancel(call_id, why);
+  }
+  if (wanted->ended()) return false;
+  wanted->tell(EndReason::cancelled_operator, why);
+  return true;
 }
 
 // ---- the end

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "core/upstream.h"
+#include "exchange/call_log.h"
 #include "exchange/exchange.h"
 #include "exchange/park_table.h"
 #include "exchange/session_link.h"
@@ -32,6 +33,17 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void end_listens();
   // Ends what is left.
   void end_all(mcp::EndReason reason, std::string_view why);
+  // For people and metrics. Views in the order of arrival.
+  std::vector<CallView> views();
+  CallLog& log() { return log_; }
+  struct Load {
+    size_t in_flight = 0, waiting = 0;  // listens are in neither
+    std::array<uint64_t, core::size_of<core::ListenType>> listens{};
+    size_t listening = 0;
+  };
+  Load load(const std::string& upstream) const;
+  // Ends a call by its name; false when there is no such call in flight.
+  bool cancel(const std::string& call_id, std::string_view why);
   // Called (once) when no exchange is left.
   void when_empty(std::function<void()> empty);
 
@@ -50,6 +62,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   ParkTable& park_table() override { return park_; }
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
+  void cancelling(const Exchange& exchange, core::CancelInitiator initiator) override;
+  void ended(EndedCall call) override;
   void retire(Exchange& exchange) override;
 
   // ExchangeFinder
@@ -63,6 +77,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
     core::Upstream* upstream;
     const config::Server* server;
   };
+  std::string client_of(const CallView& view);
   void cancelled_by_message(const core::Arrival& arrival);
 
   net::Loop& loop_;
@@ -73,6 +88,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;
   std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
   std::function<void()> empty_;
+  CallLog log_;
   uint64_t calls_ = 0;
 };
 

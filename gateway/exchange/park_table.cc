@@ -201,4 +201,41 @@ void ParkTable::close(std::string_view why) {
   }
 }
 
+// ---- for people
+// -------------------------------------------------------------------------------------------------------
+
+std::vector<CallView> ParkTable::views() const {
+  std::vector<CallView> out;
+  for (const auto& [id, parked] : parked_) {
+    CallView view;
+    view.id = parked->call.call_id;
+    view.upstream = parked->server.name;
+    view.method = parked->call.method;
+    view.target = parked->call.target.substr(0, 200);
+    view.era = mcp::Era::modern;
+    view.state = CallState::input;
+    view.age = loop_.now() - parked->since;
+    out.push_back(std::move(view));
+  }
+  return out;
+}
+
+const ParkedCall* ParkTable::find_call(const std::string& call_id) const {
+  for (const auto& [id, parked] : parked_) {
+    if (parked->call.call_id == call_id) return &parked->call;
+  }
+  return nullptr;
+}
+
+bool ParkTable::cancel(const std::string& call_id, std::string_view why) {
+  Parked* wanted = nullptr;
+  for (const auto& [id, parked] : parked_) {
+    if (parked->call.call_id == call_id) wanted = parked.get();
+  }
+  if (wanted == nullptr) return false;
+  if (wanted->call.call->live()) wanted->call.call->cancel(why);
+  end(*wanted, EndReason::cancelled_operator, StateFault::lost, std::string(why));
+  return true;
+}
+
 }  // namespace lineward::exchange

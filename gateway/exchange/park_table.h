@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "core/upstream.h"
+#include "exchange/call_log.h"
 #include "exchange/question_round.h"
 #include "exchange/request_state.h"
 #include "net/loop.h"
@@ -33,6 +34,8 @@ struct ParkedCall {
   std::string method;
   std::string target;  // for people
   std::string call_id;
+  std::string upstream;
+  uint64_t tag = 0;  // CallRequest::tag, by which its upstream knows it
 };
 
 // Why a retry cannot go on with its call.
@@ -57,6 +60,11 @@ class ParkTable {
   // Ends all; from here on none is parked.
   void close(std::string_view why);
   size_t size() const { return parked_.size(); }
+  // For people: what is parked, and the end of one by an operator. Null or false where nothing of that name
+  // is.
+  std::vector<CallView> views() const;
+  const ParkedCall* find_call(const std::string& call_id) const;
+  bool cancel(const std::string& call_id, std::string_view why);
 
  private:
   class Parked;

@@ -66,6 +66,15 @@ bool ByteStream::quiet() const {
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+std::optional<uint32_t> ByteStream::peer_uid() const {
+  uv_os_fd_t fd = -1;
+  ucred who{};
+  socklen_t size = sizeof who;
+  if (closed() || uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return std::nullopt;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid == 0) return std::nullopt;
+  return who.uid;
+}
+
 ByteStream::~ByteStream() {
   *alive_ = false;
   close();
@@ -78,6 +87,7 @@ void ByteStream::start_reading() {
     auto* self = static_cast<ByteStream*>(h->data);
     if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
     if (n > 0) {
+      self->loop_.read_at_ = Loop::nanoseconds();
       if (self->owner_) self->owner_->on_data({buffer->base, static_cast<size_t>(n)});
       return;
     }

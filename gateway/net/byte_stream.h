@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,8 @@ class ByteStream {
   bool closed() const { return !pipe_ && !tcp_; }
   // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
   bool quiet() const;
+  // Who is at the other end of a Unix socket (SO_PEERCRED); nothing for other streams.
+  std::optional<uint32_t> peer_uid() const;
 
  private:
   friend class Listener;

@@ -73,8 +73,9 @@ int clear_stale_socket(const std::string& path) {
   name.sun_family = AF_UNIX;
   std::strncpy(name.sun_path, path.c_str(), sizeof name.sun_path - 1);
   int connected = connect(probe, reinterpret_cast<sockaddr*>(&name), sizeof name);
+  bool nobody = connected != 0 && errno == ECONNREFUSED;
   ::close(probe);
-  if (connected == 0) return UV_EADDRINUSE;
+  if (!nobody) return UV_EADDRINUSE;
   unlink(path.c_str());
   return 0;
 }
@@ -94,7 +95,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
       return failure(UV_ENAMETOOLONG, address);
     if (int error = clear_stale_socket(path)) return failure(error, address);
     int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
-    mode_t mask = umask(0077);  // only this user may connect
+    mode_t mask = umask(0177);  // only this user may connect
     if (error == 0) error = uv_pipe_bind(self->pipe_.get(), path.c_str());
     umask(mask);
     if (error == 0) self->unlink_ = path;

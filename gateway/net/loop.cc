@@ -63,6 +63,10 @@ milliseconds Loop::now() const {
   return milliseconds(uv_now(loop_.get()));
 }
 
+uint64_t Loop::nanoseconds() {
+  return uv_hrtime();
+}
+
 void Loop::update_time() {
   uv_update_time(loop_.get());
 }

@@ -34,6 +34,9 @@ class Loop {
   // Runs what is pending, then until every handle is closed. For the end of main and of tests.
   void close_all();
   milliseconds now() const;  // monotonic, cached per turn
+  // Monotonic, not cached; and the same clock when bytes came in last, on any stream of this loop.
+  static uint64_t nanoseconds();
+  uint64_t read_at() const { return read_at_; }
   void update_time();
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
@@ -68,6 +71,7 @@ class Loop {
   std::vector<Work> working_;  // of those, what is being done
   bool running_deferred_ = false;
   std::set<class ByteStream*> farewells_;  // streams that only send their last bytes and own themselves
+  uint64_t read_at_ = 0;
   bool closed_ = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/json_member.h"
 #include "base/log.h"
+#include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
 #include "upstream/bridge_session.h"
@@ -61,7 +62,9 @@ void BridgeCall::cancel(std::string_view why) {
   if (!live()) return;
   withdraw_questions("the call it belongs to was cancelled");
   leave();
-  if (inner_ && inner_->live()) inner_->cancel(why);
+  if (inner_ && inner_->live()) return inner_->cancel(why);
+  core::upstream_stats(session_.inner().name())
+      .cancel_settled(request_.tag, {});  // the server works on nothing
 }
 
 void BridgeCall::finish(std::string text) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/stats.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -111,6 +113,7 @@ void HttpConnection::send(std::string head, std::string body) {
   lost_ = nullptr;
   sent_before_ = stream_->sent();
   parser_.begin();
+  core::stats().bytes(core::Side::upstream, 0, head.size() + body.size());
   if (tls_) {
     tls_->write(head);
     tls_->write(body);
@@ -152,6 +155,7 @@ void HttpConnection::tls_progress() {
 
 void HttpConnection::on_data(std::string_view bytes) {
   if (closed_) return;
+  core::stats().bytes(core::Side::upstream, bytes.size(), 0);
   if (tunnelling_) return read_tunnel_answer(bytes);
   if (!tls_) {
     parser_.append(bytes);

@@ -37,9 +37,12 @@ std::string describe(std::string_view implementation) {
 
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
     : loop_(loop), server_(server), apart_timer_(loop), reaper_(loop), stop_limit_(loop) {
-  auto url = parse_http_url(server.url);
-  if (url) url_ = *url;
-  if (!url) broken_ = url.error().text;
+  if (auto url = parse_http_url(server.url)) {
+    url_ = *url;
+    note_hop();
+  } else {
+    broken_ = url.error().text;
+  }
   std::shared_ptr<net::TlsContext> tls;
   if (url_.tls) {
     auto context = net::TlsContext::for_client({server.ca_file, server.client_cert, server.client_key});

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/document_source.h"
+#include "core/stats.h"
 #include "core/upstream.h"
 #include "upstream/era_probe.h"
 #include "upstream/http_call.h"
@@ -49,6 +50,8 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
+  core::UpstreamStatus status() const override;
+  void wake() override;
   void stop(std::function<void()> done) override;
 
   // For HttpCall.
@@ -111,6 +114,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) override;
   void on_session_stray(HttpSession& session, mcp::Message message) override;
 
+  void note_hop();
   void probe();
   void on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void decide(Verdict verdict, const core::Failure& failure = {});
@@ -177,6 +181,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   net::Loop& loop_;
   const config::Server& server_;
   const Headers post_headers_ = base_headers(server_, HttpVerb::post);
+  core::UpstreamStats& stats_ = core::upstream_stats(server_.name);
   HttpUrl url_;
   std::string broken_;                  // why no call can be made at all
   std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it

@@ -49,6 +49,7 @@ bool speaks_for_itself(int status) {
 }  // namespace
 
 void HttpUpstream::drop(std::string_view kind) {
+  if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
   log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
 }
 
@@ -186,6 +187,7 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
   if (group != nullptr && group->session && group->session->has_id() && end.status == 404) {
     bool again = group->own_handshake && !std::exchange(call.repeated, true);
+    if (again) ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
     left(call);
     if (again) group->queue.push_front(&call);  // a 404 accepted nothing (BEHAVIOUR 11)
     group->session->lost();
@@ -285,7 +287,7 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   }
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);
-  if (!under_way) return;
+  if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent && mcp::may_ask(call.request.method)) keep_apart(*group);
   bool tell = group != nullptr && group->era == mcp::Era::legacy && group->session && call.sent &&
               group->session->state() == HttpSession::State::ready &&
@@ -298,6 +300,9 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   }
   if (call.messages) call.messages->close();
   retire(loop_, std::move(call.messages));
+  core::CancelReport report;
+  if (call.sent) report.told = core::CancelTold::stream_closed;
+  stats_.cancel_settled(call.request.tag, report);
 }
 
 // The cancel goes first, on a connection of its own; then the stream is closed.
@@ -306,12 +311,20 @@ void HttpUpstream::say_goodbye(HttpCall& call, Group& group, std::string_view wh
   Farewell* one = farewell.get();
   farewell->messages = std::move(call.messages);
   std::string message = mcp::cancel_notification(call.id, why, mcp::Era::legacy);
-  if (!farewell->messages) return group.session->post(std::move(message));  // between two connections
+  auto settle = [this, tag = call.request.tag, since = loop_.now()] {
+    stats_.cancel_settled(
+        tag, {core::CancelOutcome::stopped, core::CancelTold::notification, loop_.now() - since});
+  };
+  if (!farewell->messages) {  // between two connections
+    settle();
+    return group.session->post(std::move(message));
+  }
   farewell->messages->set_owner(*one);
-  farewell->over = [this, one] {
+  farewell->over = [this, one, settle] {
     auto found =
         std::find_if(farewells_.begin(), farewells_.end(), [&](const auto& f) { return f.get() == one; });
     if (found == farewells_.end()) return;
+    settle();
     one->timer.stop();
     one->messages->close();
     retire(loop_, std::move(*found));

@@ -307,6 +307,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   listens_.lost(&instance);
   if (scope_ != nullptr) scope_->on_scope_reset();
   if (end.reason != mcp::EndReason::cancelled_drain) {
+    last_end_ = end.text;
     // Several that fail together failed once.
     if (loop_.now() >= not_before_) failures_ = lived > kStable && was_ready ? 1 : failures_ + 1;
     not_before_ = loop_.now() + backoff_after(server_.restart, failures_);

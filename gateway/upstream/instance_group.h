@@ -74,6 +74,16 @@ class InstanceGroup final : public InstanceOwner {
   size_t instances() const { return instances_.size(); }
   size_t in_flight() const;
   size_t queued() const { return queue_.size(); }
+  bool has_ready() const { return ready_instance() != nullptr; }
+  // How long until it may be tried again, when its last processes came to nothing; 0: now.
+  std::chrono::milliseconds pause() const {
+    return instances_.empty() && loop_.now() < not_before_ ? not_before_ - loop_.now()
+                                                           : std::chrono::milliseconds(0);
+  }
+  const std::string& last_end() const {
+    return last_end_;
+  }  // how the last process that was not told to go ended
+  void list(std::vector<core::UpstreamStatus::Process>& out) const;
   bool unused() const {
     return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr &&
            loop_.now() >= not_before_;
@@ -121,7 +131,8 @@ class InstanceGroup final : public InstanceOwner {
   bool initialized_sent_ = false;
   std::string level_params_;
   std::unordered_map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
-  uint32_t failures_ = 0;                                       // starts in a row that came to nothing
+  std::string last_end_;
+  uint32_t failures_ = 0;  // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
   net::Timer backoff_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -31,6 +31,8 @@ class ModernBridge final : public core::Upstream, public BridgeHome {
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<mcp::Era> era() const override { return inner_->era(); }
+  core::UpstreamStatus status() const override { return inner_->status(); }
+  void wake() override { inner_->wake(); }
   void stop(std::function<void()> done) override;
 
   // BridgeHome

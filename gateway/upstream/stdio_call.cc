@@ -25,6 +25,7 @@ void StdioCall::cancel(std::string_view why) {
     std::exchange(instance, nullptr)->cancel(*this, why);
   } else {
     upstream_.withdraw(*this);
+    core::upstream_stats(upstream_.name()).cancel_settled(request.tag, {});
   }
 }
 

@@ -30,6 +30,8 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
     : loop_(loop),
       server_(server),
       owner_(owner),
+      stats_(core::upstream_stats(server.name)),
+      number_(stats_.take_instance()),
       group_(std::move(group)),
       plan_(std::move(plan)),
       process_(loop, spawner, server, *this),
@@ -117,8 +119,12 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
   // Its place in flight is free; only the id is remembered, to swallow a late answer.
   if (std::exchange(entry->second.counts, false)) count(-1);
   last_used_ = loop_.now();
+  entry->second.cancelled = true;
+  entry->second.cancelled_at = loop_.now();
+  entry->second.tag = call.request.tag;
   if (call.request.method != Method::initialize && server_.cancel != config::CancelMode::never) {
     write(mcp::cancel_notification(call.id, why.substr(0, kLongestReason), plan_.era));
+    entry->second.told = core::CancelTold::notification;
     log::write(log::Level::debug, "call.cancel",
                {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
   }
@@ -140,6 +146,8 @@ void StdioInstance::sweep_cancelled() {
     if (entry == pending_.end()) continue;  // it was answered after all
     log::write(log::Level::debug, "call.cancel_ignored",
                {{"upstream", server_.name}, {"upstream_id", entry->first}});
+    settle(entry->second, core::CancelOutcome::ignored);
+    entry->second.cancelled = false;
     if (server_.cancel == config::CancelMode::kill) {
       return stop({mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}});
     }
@@ -149,6 +157,17 @@ void StdioInstance::sweep_cancelled() {
     cancel_timer_.start(cancelled_.front().first - loop_.now(), [this] { sweep_cancelled(); });
   }
   owner_.on_instance_free(*this);
+}
+
+void StdioInstance::settle(const Pending& entry, core::CancelOutcome outcome) {
+  if (!entry.cancelled) return;
+  stats_.cancel_settled(entry.tag, {outcome, entry.told, loop_.now() - entry.cancelled_at});
+}
+
+// Once for each process that became ready.
+void StdioInstance::count_start() {
+  ++stats_.starts_ok;
+  stats_.start_duration.observe(loop_.now() - started_at_);
 }
 
 void StdioInstance::forget(Table::iterator entry) {
@@ -175,6 +194,7 @@ void StdioInstance::on_process_started() {
 void StdioInstance::became_ready() {
   state_ = State::ready;
   was_ready_ = true;
+  count_start();
   startup_timer_.stop();
   owner_.on_instance_ready(*this);
 }
@@ -185,6 +205,7 @@ void StdioInstance::handshake_answer(const mcp::Message& message) {
         {mcp::EndReason::upstream_protocol, "refused initialize: " + message.text(Field::error_message), {}});
   }
   initialize_result_ = std::string(message.raw(Field::result));
+  revision_ = message.text(Field::result_protocol_version);
   legacy_server_ = mcp::read_initialize_result(initialize_result_);
   write(std::string(mcp::kInitialized));
   if (!plan_.settles) return became_ready();
@@ -206,7 +227,10 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
   lost.swap(pending_);
   count(-static_cast<int64_t>(in_flight_));
   std::vector<StdioCall*> listens;
+  if (!was_ready_ && end.reason != mcp::EndReason::cancelled_drain) ++stats_.starts_failed;
   for (auto& [id, entry] : lost) {
+    entry.told = entry.told == core::CancelTold::nothing ? core::CancelTold::process_ended : entry.told;
+    settle(entry, core::CancelOutcome::stopped);
     if (entry.call == nullptr) continue;
     if (entry.listen) {
       entry.call->instance = nullptr;
@@ -221,6 +245,9 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
 }
 
 void StdioInstance::on_process_gone() {
+  ++stats_.exits[static_cast<size_t>(process_.exit_cause())];
+  if (plan_.era == mcp::Era::legacy && was_ready_)
+    stats_.client_sessions[core::revision_slot(revision_)].observe(loop_.now() - started_at_);
   owner_.on_instance_gone(*this);
 }
 

@@ -58,6 +58,9 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
 
   StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server, InstanceOwner& owner,
                 std::string group, InstancePlan plan);
+  ~StdioInstance() { stats_.free_instance(number_); }
+  StdioInstance(const StdioInstance&) = delete;
+  StdioInstance& operator=(const StdioInstance&) = delete;
 
   void start();
   State state() const { return state_; }
@@ -66,6 +69,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   const InstanceOwner& owner() const { return owner_; }
   mcp::Era era() const { return plan_.era; }
   pid_t pid() const { return process_.pid(); }
+  uint32_t number() const { return number_; }  // small, used again when it is free
   // May this call be written now?
   bool takes(const StdioCall& call) const;
   size_t in_flight() const { return in_flight_; }
@@ -109,6 +113,11 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     bool own = false;  // Lineward's own request
     bool own_initialize = false;
     OwnAnswer own_answer;
+    // Of a cancelled one.
+    uint64_t tag = 0;
+    std::chrono::milliseconds cancelled_at{0};
+    core::CancelTold told = core::CancelTold::nothing;
+    bool cancelled = false;
   };
   using Table = std::map<int64_t, Pending>;
 
@@ -135,10 +144,15 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     owner_.on_in_flight(change);
   }
   void sweep_cancelled();
+  void settle(const Pending& entry, core::CancelOutcome outcome);
+  void late_answer(const Pending& pending, const mcp::Message& message);
+  void count_start();
 
   net::Loop& loop_;
   const config::Server& server_;
   InstanceOwner& owner_;
+  core::UpstreamStats& stats_;
+  const uint32_t number_;
   std::string group_;
   InstancePlan plan_;
   StdioProcess process_;
@@ -152,6 +166,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds started_at_{0};
   bool was_ready_ = false;
+  std::string revision_;  // of a legacy one, once it is ready
   // Cancelled calls that may still be answered: until when we remember them.
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
   net::Timer cancel_timer_;

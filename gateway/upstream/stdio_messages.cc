@@ -27,6 +27,7 @@ void StdioInstance::on_process_line(std::string line) {
 }
 
 void StdioInstance::drop(std::string_view kind) {
+  if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
   log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
 }
 
@@ -44,6 +45,7 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
     }
     if (!elements.empty()) return;
   }
+  stats_.message_error(fault);
   mcp::Salvage found = mcp::salvage(line);
   std::vector<int64_t> meant;
   for (const auto& raw_id : found.raw_ids) {
@@ -64,6 +66,7 @@ void StdioInstance::fail_broken(int64_t id, const std::string& why) {
   if (entry == pending_.end()) return;
   StdioCall* call = entry->second.call;
   bool handshake = entry->second.own_initialize;
+  settle(entry->second, core::CancelOutcome::raced);
   forget(entry);
   if (handshake)
     return stop({mcp::EndReason::upstream_protocol, "answered initialize with a broken message", {}});
@@ -133,6 +136,8 @@ void StdioInstance::on_response(mcp::Message message) {
       if (message.kind() == mcp::MessageKind::result) {
         state_ = State::ready;
         was_ready_ = true;
+        revision_ = message.text(Field::result_protocol_version);
+        count_start();
         startup_timer_.stop();
       }
       owner_.on_instance_initialized(*this, message);
@@ -146,9 +151,18 @@ void StdioInstance::on_response(mcp::Message message) {
   } else if (pending.own_answer) {
     pending.own_answer(message);
   } else {
-    log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
+    late_answer(pending, message);
   }
   owner_.on_instance_free(*this);
+}
+
+// An error, a result that says so, and the result of a listen are how servers say that they stopped.
+void StdioInstance::late_answer(const Pending& pending, const mcp::Message& message) {
+  bool stopped = pending.listen || message.kind() == mcp::MessageKind::error ||
+                 message.raw(Field::result_is_error) == "true";
+  ++stats_.late_responses;
+  settle(pending, stopped ? core::CancelOutcome::stopped : core::CancelOutcome::raced);
+  log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
 }
 
 void StdioInstance::refuse_open(StdioCall& call) {

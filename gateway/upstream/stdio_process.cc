@@ -43,6 +43,7 @@ StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config:
       spawner_(spawner),
       server_(server),
       owner_(owner),
+      stats_(core::upstream_stats(server.name)),
       lines_(server.limits.max_message_bytes),
       stderr_lines_(kLongestStderrLine),
       timer_(loop) {
@@ -117,6 +118,7 @@ void StdioProcess::start() {
       if (!*alive) return;
       child_.reset();
       exited_ = true;
+      exit_cause_ = core::ExitCause::spawn;
       go_down({mcp::EndReason::upstream_unreachable, "could not be started: " + text, {}});
     });
     return;
@@ -128,6 +130,7 @@ void StdioProcess::start() {
 void StdioProcess::write_line(std::string message) {
   if (!in_.stream || down_) return;
   message += '\n';
+  core::stats().bytes(core::Side::upstream, 0, message.size());
   in_.stream->write(std::move(message));
 }
 
@@ -139,11 +142,13 @@ void StdioProcess::stdin_end() {
 }
 
 void StdioProcess::stdout_data(std::string_view bytes) {
+  core::stats().bytes(core::Side::upstream, bytes.size(), 0);
   auto alive = alive_;
   bool fits = lines_.feed(bytes, [&](std::string line) {
     if (*alive && !down_) owner_.on_process_line(std::move(line));
   });
   if (!*alive || fits || down_) return;
+  stats_.message_error(core::MessageError::oversize);
   stop(
       {mcp::EndReason::upstream_protocol,
        fmt::format("sent a message over limits.maxMessageBytes ({} bytes)", server_.limits.max_message_bytes),
@@ -186,6 +191,7 @@ void StdioProcess::stderr_data(std::string_view bytes) {
 
 void StdioProcess::stderr_line(std::string line) {
   if (line.empty()) return;
+  ++stats_.stderr_lines;
   log::write(log::Level::info, "upstream.stderr",
              {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid())}, {"line", line}});
   last_stderr_ = line.substr(0, 500);
@@ -203,11 +209,13 @@ void StdioProcess::failed(const net::SpawnFailure& failure) {
     end.detail = fmt::format("cannot change to '{}': {}", server_.cwd, std::strerror(failure.error));
   }
   exited_ = true;
+  exit_cause_ = core::ExitCause::spawn;
   go_down(std::move(end));
 }
 
 void StdioProcess::exited(net::ExitStatus status) {
   exited_ = true;
+  if (status.signal != 0) exit_cause_ = stopping_ ? core::ExitCause::killed : core::ExitCause::signal;
   exit_text_ = status.signal != 0
                    ? fmt::format("was ended by signal {} ({})", status.signal, strsignal(status.signal))
                    : fmt::format("exited with code {}", status.code);

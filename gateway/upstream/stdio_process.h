@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "core/stats.h"
 #include "mcp/end_reason.h"
 #include "net/byte_stream.h"
 #include "net/child_process.h"
@@ -53,6 +54,8 @@ class StdioProcess {
   bool down() const { return down_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
   const std::string& last_stderr() const { return last_stderr_; }
+  // How it ended; of use once it is gone.
+  core::ExitCause exit_cause() const { return exit_cause_; }
 
  private:
   struct Pipe final : net::StreamOwner {
@@ -87,6 +90,8 @@ class StdioProcess {
   net::Spawner& spawner_;
   const config::Server& server_;
   ProcessOwner& owner_;
+  core::UpstreamStats& stats_;
+  core::ExitCause exit_cause_ = core::ExitCause::exit;
   std::unique_ptr<net::ChildProcess> child_;
   Pipe in_, out_, err_;
   LineSplitter lines_;

@@ -37,6 +37,8 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
+  core::UpstreamStatus status() const override;
+  void wake() override;
   void stop(std::function<void()> done) override;
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "core/stats.h"
 #include "mcp/errors.h"
 #include "upstream/tool_upstream.h"
 
@@ -74,6 +75,7 @@ void ToolCall::learned(bool listed) {
   if (auto failure = std::exchange(failure_, std::nullopt)) {
     const ToolFacts* known = facts();
     if (!listed || known == nullptr || !known->repeatable || !home_.may_repeat()) return fail(*failure);
+    count_repeat(*failure);
     return go_later(home_.server().retry.backoff);
   }
   if (auto refusal = std::exchange(refusal_, std::nullopt)) {
@@ -209,6 +211,7 @@ bool ToolCall::repeats(const core::Failure& failure) {
     if (!unreachable && failure.reason != EndReason::timeout_connect) return false;
     if (!opted("connect") || !home_.may_repeat()) return false;
     retire_inner();
+    count_repeat(failure);
     go_later(retry.backoff);
     return true;
   }
@@ -224,8 +227,16 @@ bool ToolCall::repeats(const core::Failure& failure) {
   }
   const ToolFacts* known = facts();
   if (known == nullptr || !known->repeatable || !home_.may_repeat()) return false;
+  count_repeat(failure);
   go_later(retry.backoff);
   return true;
+}
+
+void ToolCall::count_repeat(const core::Failure& failure) {
+  auto on = !written_                      ? core::RetryOn::connect
+            : failure.server_status >= 502 ? core::RetryOn::unavailable
+                                           : core::RetryOn::reset;
+  ++core::upstream_stats(home_.server().name).retries[static_cast<size_t>(on)];
 }
 
 // ---- the end
@@ -249,7 +260,9 @@ void ToolCall::cancel(std::string_view why) {
   timer_.stop();
   if (listing_) home_.forget(*this);
   listing_ = false;
-  if (inner_ && inner_->live()) inner_->cancel(why);
+  if (inner_ && inner_->live()) return inner_->cancel(why);
+  core::upstream_stats(home_.server().name)
+      .cancel_settled(request_.tag, {});  // between two tries, or before the first
 }
 
 void ToolCall::reply(std::string message) {

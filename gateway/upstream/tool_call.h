@@ -61,6 +61,7 @@ class ToolCall final : public core::Call, public core::CallOwner {
   void fail(const core::Failure& failure);
   bool refused_headers(const mcp::Message& message);
   bool repeats(const core::Failure& failure);
+  void count_repeat(const core::Failure& failure);
   const ToolFacts* facts() const;
   std::string header_fault() const;
   void retire_inner();

@@ -34,6 +34,8 @@ class ToolUpstream final : public core::Upstream {
   }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<mcp::Era> era() const override { return inner_->era(); }
+  core::UpstreamStatus status() const override { return inner_->status(); }
+  void wake() override { inner_->wake(); }
   void stop(std::function<void()> done) override;
 
   // For ToolCall.

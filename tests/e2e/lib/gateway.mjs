@@ -94,9 +94,21 @@ export async function startListener(command, args, { env = {}, strict = true } =
   }
 }
 
+// Many run at once: none has the default ops port or a control socket, unless a test is about them.
+const quiet = (args) => [...args, ...['--ops', '--admin'].flatMap((flag) => (args.includes(flag) ? [] : [flag, 'off']))];
+
 /** Starts Lineward on a free port in front of a command, given as one array. */
 export async function startGateway({ args = [], command, env = {} }) {
-  return startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...args, '--', ...command], { env });
+  return startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...quiet(args), '--', ...command], { env });
+}
+
+/** Starts Lineward on a free port as a configuration says; it ends with the test. */
+export async function startGatewayFrom(t, config, { args = [], env = {}, strict = true } = {}) {
+  const path = join(temporaryFolder(t), 'lineward.json');
+  writeFileSync(path, JSON.stringify({ listen: { address: '127.0.0.1:0' }, ...config }));
+  const gateway = await startListener(binary(), ['run', ...args, path], { env, strict });
+  t.after(() => gateway.stop());
+  return gateway;
 }
 
 /** Starts Lineward on a free port in front of an HTTP server, named on the command line. */
@@ -108,7 +120,7 @@ export async function startGatewayToUrl(url, { args = [], env = {} } = {}) {
 export async function startGatewayTo(t, server, { args = [], env = {}, listen = {} } = {}) {
   const path = join(temporaryFolder(t), 'lineward.json');
   writeFileSync(path, JSON.stringify({ listen: { address: '127.0.0.1:0', ...listen }, mcpServers: { up: server } }));
-  const gateway = await startListener(binary(), ['run', ...args, path], { env });
+  const gateway = await startListener(binary(), ['run', ...quiet(args), path], { env });
   t.after(() => gateway.stop());
   return gateway;
 }

@@ -23,6 +23,7 @@ export const filesystem = (...folders) => [
 ];
 export const memory = () => [node, program('@modelcontextprotocol/server-memory')];
 export const legacyFixture = (...args) => [node, here('../fixtures/legacy-server.mjs'), ...args];
+export const plainFixture = (...args) => [node, here('../fixtures/plain-server.mjs'), ...args];
 export const modernFixture = (...args) => [node, here('../fixtures/modern-server.mjs'), ...args];
 export const conformanceSuite = () => [node, program('@modelcontextprotocol/conformance')];
 export const conformanceRequirements = (revision) =>

@@ -98,7 +98,9 @@ TEST_CASE("each finding has its code and its exact place") {
       {"workers: 2\n", "not-built 1:1+7"},
       {"workers: 1\n", ""},
       {"ops: { address: off }\nadmin: off\n", ""},
-      {"ops: { address: ':9464' }\n", "not-built 1:1+3"},
+      {"ops: { address: ':9464' }\nadmin: { address: 'unix:/run/a.sock' }\n", ""},
+      {"ops: on\n", "wrong-type 1:6+2"},
+      {"admin: { address: ':8001' }\n", "bad-value 1:19+7"},
       {"auth: {}\naggregate: {}\nretry: {}\nhealth: {}\n",
        "not-built 1:1+4, not-built 2:1+9, not-built 3:1+5, not-built 4:1+6"},
       {"[]\n", "wrong-type 1:1+1"},
@@ -307,11 +309,11 @@ TEST_CASE("flag before environment before file before default") {
 }
 
 TEST_CASE("faults of the environment name the variable") {
-  LoadResult result = load("", {{"LINEWARD_LISTEN_IDLE_TIMEOUT", "75"}, {"LINEWARD_OPS_ADDRESS", ":9464"}});
+  LoadResult result = load("", {{"LINEWARD_LISTEN_IDLE_TIMEOUT", "75"}, {"LINEWARD_OPS_ADDRESS", "9464"}});
   REQUIRE(result.diagnostics.size() == 2);
   CHECK(result.diagnostics[0].origin == "LINEWARD_LISTEN_IDLE_TIMEOUT");
   CHECK(result.diagnostics[0].message == "LINEWARD_LISTEN_IDLE_TIMEOUT: 75 has no unit");
-  CHECK(result.diagnostics[1].code == "not-built");
+  CHECK(result.diagnostics[1].code == "bad-value");
   CHECK(load("", {{"LINEWARD_OPS_ADDRESS", "off"}, {"LINEWARD_ADMIN_ADDRESS", "off"}}).ok());
 }
 

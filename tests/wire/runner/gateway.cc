@@ -1,6 +1,8 @@
 #include "gateway.h"
 
 #include <arpa/inet.h>
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -107,6 +109,13 @@ void Gateway::start(const Setup& setup) {
     if (setup.stdio) argv = {program_.path, "stdio", "--log-format", "logfmt"};
     argv.insert(argv.end(), program_.extra_args.begin(), program_.extra_args.end());
     argv.insert(argv.end(), setup.args.begin(), setup.args.end());
+    // Many run at once: nobody's default port or socket, unless the script is about them.
+    for (const char* listener : {"ops", "admin"}) {
+      bool in_conf = setup.conf.find(std::string(listener) + ":") != std::string::npos;
+      auto flag = std::string("--") + listener;
+      if (!in_conf && std::find(argv.begin(), argv.end(), flag) == argv.end())
+        argv.insert(argv.end(), {flag, "off"});
+    }
     if (!setup.conf.empty()) argv.push_back(conf_path);
     if (!setup.upstream.empty()) {
       argv.push_back("--");

@@ -1,0 +1,191 @@
+#include "admin/control_json.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "admin/printable.h"
+#include "base/json_member.h"
+
+namespace lineward::admin {
+namespace {
+
+using exchange::CallState;
+using lineward::json::for_each_member;
+using lineward::json::member;
+using lineward::json::string_value;
+using nlohmann::json;
+
+constexpr std::string_view state_name(CallState state) {
+  switch (state) {
+    case CallState::queued: return "queued";
+    case CallState::starting: return "starting";
+    case CallState::running: return "running";
+    case CallState::listening: return "listening";
+    case CallState::input: return "input";
+    case CallState::ended: return "ended";
+  }
+  return "";
+}
+
+std::string_view told_name(core::CancelTold told) {
+  switch (told) {
+    case core::CancelTold::not_sent: return "not_sent";
+    case core::CancelTold::notification: return "notifications/cancelled";
+    case core::CancelTold::stream_closed: return "stream_closed";
+    case core::CancelTold::nothing: return "nothing";
+    case core::CancelTold::process_ended: return "process_ended";
+  }
+  return "";
+}
+
+// A number as the server wrote it, when it is one.
+json number_of(std::optional<std::string_view> raw) {
+  if (!raw || raw->size() > 40) return nullptr;
+  json value = json::parse(*raw, nullptr, false);
+  return value.is_number() ? value : json(nullptr);
+}
+
+json progress_of(const exchange::CallView& call) {
+  if (call.progress.empty()) return nullptr;
+  json out{{"progress", number_of(member(call.progress, "progress"))},
+           {"total", number_of(member(call.progress, "total"))},
+           {"message", printable(string_value(member(call.progress, "message")))}};
+  if (call.progress_ago) out["ago_ms"] = call.progress_ago->count();
+  return out;
+}
+
+// "tools, prompts, 2 uris"
+std::string listens_of(const exchange::CallView& call) {
+  std::string out;
+  auto add = [&](const std::string& word) { out += (out.empty() ? "" : ", ") + word; };
+  for_each_member(call.listens, [&](const std::string& key, std::string_view value) {
+    if (key == "toolsListChanged" && value == "true") add("tools");
+    if (key == "promptsListChanged" && value == "true") add("prompts");
+    if (key == "resourcesListChanged" && value == "true") add("resources");
+    if (key != "resourceSubscriptions") return;
+    json list = json::parse(value, nullptr, false);
+    if (list.is_array() && !list.empty())
+      add(fmt::format("{} uri{}", list.size(), list.size() == 1 ? "" : "s"));
+  });
+  return out;
+}
+
+}  // namespace
+
+std::string without_userinfo(std::string_view text) {
+  std::string out;
+  for (;;) {
+    size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) break;
+    out += text.substr(0, scheme + 3);
+    text.remove_prefix(scheme + 3);
+    size_t end = std::min(text.size(), text.find_first_of("/?# \"'"));
+    size_t at = text.substr(0, end).rfind('@');
+    if (at == std::string_view::npos) continue;
+    out += "…";
+    text.remove_prefix(at);
+  }
+  return out + std::string(text);
+}
+
+std::string client_label(std::string_view implementation) {
+  std::string name = string_value(member(implementation, "name"));
+  std::string version = string_value(member(implementation, "version"));
+  return printable(version.empty() ? name : name + " " + version, 60);
+}
+
+json call_json(const exchange::CallView& call) {
+  json out{{"id", call.id},
+           {"upstream", call.upstream},
+           {"method", printable(call.method, 100)},
+           {"target", printable(without_userinfo(call.target))},
+           {"client", client_label(call.client_info)},
+           {"peer", call.peer},
+           {"era", mcp::name(call.era)},
+           {"revision", printable(call.revision, 20)},
+           {"state", state_name(call.state)},
+           {"age_ms", call.age.count()},
+           {"queued_ms", call.queued_for.count()},
+           {"progress", progress_of(call)},
+           {"events", call.events},
+           {"bytes_in", call.bytes_in}};
+  if (call.left) out["left_ms"] = call.left->count();
+  if (call.left) out["limit"] = call.limit;
+  if (call.sent_after) out["sent_after_ms"] = call.sent_after->count();
+  if (!call.listens.empty()) out["listens"] = listens_of(call);
+  if (call.state == CallState::queued) out["ahead"] = call.ahead;
+  if (call.questions > 0) out["questions"] = call.questions;
+  return out;
+}
+
+json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now) {
+  json out = call_json(call.call);
+  out["reason"] = mcp::name(call.reason);
+  if (call.code != 0) out["code"] = call.code;
+  if (!call.text.empty()) out["text"] = printable(without_userinfo(call.text), 300);
+  out["ended_ago_ms"] = (now - call.ended_at).count();
+  out["bytes_out"] = call.bytes_out;
+  if (!call.cancelled) return out;
+  out["cancel"] = nullptr;
+  if (call.cancel) {
+    out["cancel"] = {{"outcome", core::label(call.cancel->outcome)},
+                     {"told", told_name(call.cancel->told)},
+                     {"after_ms", call.cancel->after.count()}};
+  }
+  return out;
+}
+
+json status_json(const Sources& sources, std::string_view ops_url) {
+  json upstreams = json::array();
+  size_t listens = 0, calls = 0, waiting = 0;
+  auto sessions = sources.front.sessions().by_upstream();
+  for (const auto& server : sources.config.servers) {
+    auto status = sources.status(server);
+    auto load = sources.exchanges.load(server.name);
+    listens += load.listening;
+    calls += load.in_flight;
+    waiting += load.waiting;
+    json one{{"name", server.name},
+             {"kind", server.url.empty() ? "stdio" : "http"},
+             {"state", core::name(status.state)},
+             {"server", printable(status.server, 60)},
+             {"in_flight", load.in_flight},
+             {"max_in_flight", server.limits.max_in_flight},
+             {"waiting", load.waiting},
+             {"listens", load.listening},
+             {"sessions", sessions[server.name]},
+             {"required", server.required},
+             {"cancel_grace_ms", server.timeouts.cancel_grace.count()},
+             {"pids", json::array()}};
+    if (!status.why.empty()) one["why"] = printable(without_userinfo(status.why));
+    if (status.limit.count() > 0) one["limit_ms"] = status.limit.count();
+    for (const auto& process : status.processes)
+      one["pids"].push_back(process.pid);
+    if (const core::Upstream* upstream = sources.upstream(server.name)) {
+      if (auto era = upstream->era()) one["era"] = mcp::name(*era);
+    }
+    upstreams.push_back(std::move(one));
+  }
+  std::string address = sources.front.address();
+  bool unix_socket = address.rfind("unix:", 0) == 0;
+  return {{"version", sources.version},
+          {"revision", sources.revision},
+          {"pid", getpid()},
+          {"config", sources.config_source},
+          {"url", address == "stdio"
+                      ? address
+                      : (unix_socket ? address + "#" : "http://" + address) + sources.config.listen.path},
+          {"ops", ops_url},
+          {"uptime_ms", (sources.loop.now() - sources.started).count()},
+          {"draining", sources.draining},
+          {"connections", sources.front.connections()},
+          {"sessions", sources.front.sessions().size()},
+          {"listens", listens},
+          {"in_flight", calls},
+          {"waiting", waiting},
+          {"upstreams", std::move(upstreams)}};
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,103 @@
+#include "admin/control_path.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace lineward::admin {
+namespace {
+
+constexpr std::string_view kSuffix = ".sock";
+constexpr size_t kMostLooked = 1000;
+
+// Empty, or why this directory will not do. Symbolic links are not followed: /tmp belongs to everybody.
+std::string unfit(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return std::strerror(errno);
+  if (!S_ISDIR(status.st_mode)) return "is no directory";
+  bool ours = status.st_uid == geteuid() || geteuid() == 0;
+  if (!ours) return "belongs to another user";
+  if ((status.st_mode & 022) != 0) return "can be written by others";
+  if (access(path.c_str(), W_OK) != 0) return std::strerror(errno);
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> socket_directories() {
+  std::vector<std::string> out;
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && runtime[0] == '/') out.push_back(std::string(runtime) + "/lineward");
+  out.emplace_back("/run/lineward");
+  out.push_back(fmt::format("/tmp/lineward-{}", geteuid()));
+  return out;
+}
+
+Result<std::string> own_socket_path() {
+  std::string tried;
+  for (const std::string& directory : socket_directories()) {
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", directory, std::strerror(errno));
+      continue;
+    }
+    std::string why = unfit(directory);
+    std::string path = fmt::format("{}/{}{}", directory, getpid(), kSuffix);
+    if (why.empty() && path.size() >= sizeof(sockaddr_un::sun_path)) why = "is too long";
+    if (why.empty()) return path;
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", directory, why);
+  }
+  return fail("no directory for the control socket: " + tried);
+}
+
+int connect_unix(const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.size() >= sizeof name.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::memcpy(name.sun_path, path.c_str(), path.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
+  int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+std::vector<std::string> live_sockets() {
+  std::vector<std::string> out;
+  for (const std::string& directory : socket_directories()) {
+    if (!unfit(directory).empty()) continue;
+    DIR* listing = opendir(directory.c_str());
+    if (listing == nullptr) continue;
+    size_t looked = 0;
+    while (const dirent* entry = readdir(listing)) {
+      std::string_view name = entry->d_name;
+      if (name.size() <= kSuffix.size() || name.substr(name.size() - kSuffix.size()) != kSuffix) continue;
+      if (++looked > kMostLooked) break;
+      std::string path = directory + "/" + std::string(name);
+      int fd = connect_unix(path);
+      if (fd >= 0) {
+        close(fd);
+        out.push_back(std::move(path));
+        continue;
+      }
+      struct stat status {};
+      bool refused = errno == ECONNREFUSED;
+      if (refused && lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) unlink(path.c_str());
+    }
+    closedir(listing);
+  }
+  return out;
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,157 @@
+#include "admin/control_server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "admin/control_json.h"
+#include "admin/printable.h"
+#include "base/log.h"
+
+namespace lineward::admin {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kCalls = "/api/v1/calls";
+// A cancel is settled after cancelGrace; nobody is kept waiting for longer than this.
+constexpr std::chrono::milliseconds kLongestWait{30000};
+constexpr size_t kLongestReason = 200;
+
+PlainResponse reply(int status, const json& body) {
+  PlainResponse response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.body = body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return response;
+}
+
+PlainResponse refusal(int status, std::string_view text) {
+  return reply(status, {{"error", text}});
+}
+
+}  // namespace
+
+struct ControlServer::Wait {
+  explicit Wait(net::Loop& loop) : timer(loop) {}
+  net::Timer timer;
+  std::function<void()> finish;
+};
+
+ControlServer::ControlServer(const Sources& sources, std::function<std::string()> ops_url)
+    : sources_(sources),
+      ops_url_(std::move(ops_url)),
+      server_(sources.loop, [this](const PlainRequest& request, PlainServer::Answer answer) {
+        handle(request, std::move(answer));
+      }) {}
+
+ControlServer::~ControlServer() {
+  *alive_ = false;
+}
+
+void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answer) {
+  if (!request.uid || (*request.uid != geteuid() && *request.uid != 0)) {
+    log::write(log::Level::warn, "admin.denied",
+               {{"uid", request.uid ? int64_t{*request.uid} : int64_t{-1}}});
+    return answer(refusal(403, "this gateway answers its own user and root"));
+  }
+  // A browser cannot reach a Unix socket; a proxy in front of it might let one.
+  if (request.head.headers.find("Origin") != nullptr) return answer(refusal(403, "not for web pages"));
+  std::string_view path = request.path;
+  bool get = request.head.method == "GET";
+  auto only = [&](const char* method) {
+    PlainResponse response = refusal(405, fmt::format("this takes {}", method));
+    response.headers.push_back({"Allow", method});
+    return response;
+  };
+  if (path == "/api/v1/status")
+    return answer(get ? reply(200, status_json(sources_, ops_url_())) : only("GET"));
+  if (path == kCalls) return answer(get ? calls(request.parameter("all").has_value()) : only("GET"));
+  if (path.substr(0, kCalls.size() + 1) != std::string(kCalls) + "/")
+    return answer(refusal(404, "there is /api/v1/status and /api/v1/calls"));
+  std::string_view rest = path.substr(kCalls.size() + 1);
+  std::string id(rest.substr(0, rest.find('/')));
+  rest.remove_prefix(id.size());
+  if (rest.empty()) return get ? call(id, answer) : answer(only("GET"));
+  if (rest != "/cancel") return answer(refusal(404, "a call can be asked for, and cancelled"));
+  if (request.head.method != "POST") return answer(only("POST"));
+  if (http::trim_white_space(request.head.headers.get("Content-Type")).substr(0, 16) != "application/json")
+    return answer(refusal(415, "Content-Type must be application/json"));
+  cancel(id, request, std::move(answer));
+}
+
+PlainResponse ControlServer::calls(bool all) {
+  json out{{"calls", json::array()}};
+  for (const auto& view : sources_.exchanges.views())
+    out["calls"].push_back(call_json(view));
+  if (all) {
+    out["ended"] = json::array();
+    for (const auto* ended : sources_.exchanges.log().all())
+      out["ended"].push_back(ended_json(*ended, sources_.loop.now()));
+  }
+  return reply(200, out);
+}
+
+PlainResponse ControlServer::unknown_call(const std::string& id) {
+  json out{{"error", fmt::format("no call {} in flight", printable(id, 20))}};
+  if (const auto* ended = sources_.exchanges.log().find(id))
+    out["ended"] = ended_json(*ended, sources_.loop.now());
+  return reply(404, out);
+}
+
+void ControlServer::call(const std::string& id, const PlainServer::Answer& answer) {
+  for (const auto& view : sources_.exchanges.views()) {
+    if (view.id == id) return answer(reply(200, call_json(view)));
+  }
+  if (const auto* ended = sources_.exchanges.log().find(id))
+    return answer(reply(200, ended_json(*ended, sources_.loop.now())));
+  answer(unknown_call(id));
+}
+
+void ControlServer::cancel(const std::string& id, const PlainRequest& request, PlainServer::Answer answer) {
+  json body = request.body.empty() ? json::object() : json::parse(request.body, nullptr, false);
+  if (!body.is_object()) return answer(refusal(400, "the body must be a JSON object"));
+  std::string reason;
+  if (auto given = body.find("reason"); given != body.end() && given->is_string())
+    reason = printable(given->get<std::string>(), kLongestReason);
+  auto wanted = body.find("wait");
+  bool wait = wanted != body.end() && wanted->is_boolean() && wanted->get<bool>();
+  std::string why = reason.empty() ? "cancelled by an operator" : "cancelled by an operator: " + reason;
+  bool found = sources_.exchanges.cancel(id, why);
+  log::write(log::Level::info, "admin.action",
+             {{"action", "call.cancel"},
+              {"uid", int64_t{*request.uid}},
+              {"call", printable(id, 20)},
+              {"found", found ? "yes" : "no"},
+              {"why", reason}});
+  if (!found) return answer(unknown_call(id));
+  if (wait) return when_settled(id, std::move(answer));
+  const auto* ended = sources_.exchanges.log().find(id);
+  answer(reply(200, ended != nullptr ? ended_json(*ended, sources_.loop.now()) : json{{"id", id}}));
+}
+
+void ControlServer::when_settled(const std::string& id, PlainServer::Answer answer) {
+  auto wait = std::make_shared<Wait>(sources_.loop);
+  waits_.insert(wait);
+  std::weak_ptr<Wait> weak = wait;
+  wait->finish = [this, id, weak, answer = std::move(answer)] {
+    const auto* ended = sources_.exchanges.log().find(id);
+    answer(reply(200, ended != nullptr ? ended_json(*ended, sources_.loop.now()) : json{{"id", id}}));
+    // It may be on the stack.
+    if (auto done = weak.lock()) {
+      done->timer.stop();
+      waits_.erase(done);
+      sources_.loop.defer([done] {});
+    }
+  };
+  wait->timer.start(kLongestWait, [weak] {
+    if (auto late = weak.lock()) std::exchange(late->finish, nullptr)();
+  });
+  sources_.exchanges.log().when_settled(id, [weak, alive = alive_](const exchange::EndedCall*) {
+    auto done = *alive ? weak.lock() : nullptr;
+    if (done && done->finish) std::exchange(done->finish, nullptr)();
+  });
+}
+
+}  // namespace lineward::admin

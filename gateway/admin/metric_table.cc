@@ -1,0 +1,200 @@
+#include "admin/metric_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+namespace lineward::admin {
+namespace {
+
+using M = Metric;
+using T = MetricType;
+using B = Buckets;
+
+constexpr std::string_view kOperation =
+    "mcp_method_name gen_ai_tool_name gen_ai_prompt_name error_type rpc_response_status_code "
+    "mcp_protocol_version "
+    "network_transport network_protocol_name upstream";
+constexpr std::string_view kClientOperation =
+    "mcp_method_name gen_ai_tool_name gen_ai_prompt_name error_type rpc_response_status_code "
+    "mcp_protocol_version "
+    "network_transport network_protocol_name upstream server_address server_port";
+constexpr std::string_view kSession = "error_type mcp_protocol_version network_transport";
+
+constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
+    {M::server_operation, "mcp_server_operation_duration_seconds", T::histogram, B::mcp, kOperation,
+     "Time of MCP requests from clients, from arrival to end.", ""},
+    {M::client_operation, "mcp_client_operation_duration_seconds", T::histogram, B::mcp, kClientOperation,
+     "Time of MCP requests to upstreams, from when they were written to their end.", ""},
+    {M::server_session, "mcp_server_session_duration_seconds", T::histogram, B::mcp, kSession,
+     "Life of legacy sessions of clients that have ended.", ""},
+    {M::client_session, "mcp_client_session_duration_seconds", T::histogram, B::mcp, kSession,
+     "Life of legacy sessions with upstreams that have ended.", ""},
+    {M::http_request, "http_server_request_duration_seconds", T::histogram, B::http,
+     "http_request_method http_response_status_code url_scheme",
+     "Time of HTTP requests from clients, streams included; status 499 is a client that left first.", ""},
+    {M::http_active, "http_server_active_requests", T::gauge, B::mcp, "url_scheme",
+     "HTTP requests of clients that are being answered.", ""},
+    {M::requests, "lineward_requests_total", T::counter, B::mcp, "upstream method reason",
+     "MCP requests that have ended, by how (docs/errors.md).", ""},
+    {M::in_flight, "lineward_requests_in_flight", T::gauge, B::mcp, "upstream",
+     "MCP requests that the upstream has, without listens.", ""},
+    {M::queued, "lineward_requests_queued", T::gauge, B::mcp, "upstream",
+     "MCP requests that wait for a place or for the upstream to start.", ""},
+    {M::queue_wait, "lineward_queue_wait_seconds", T::histogram, B::mcp, "upstream",
+     "How long requests waited for a place before they were written.", ""},
+    {M::overhead, "lineward_overhead_seconds", T::histogram, B::precise, "direction",
+     "What Lineward itself adds to a request that does not wait, and to its answer.", ""},
+    {M::timeouts, "lineward_timeouts_total", T::counter, B::mcp, "upstream kind",
+     "Requests that ran into a limit.", ""},
+    {M::cancellations, "lineward_cancellations_total", T::counter, B::mcp, "upstream initiator outcome",
+     "Cancelled requests, by who wanted it and what the upstream did.", ""},
+    {M::cancel_latency, "lineward_cancel_latency_seconds", T::histogram, B::mcp, "upstream",
+     "From a cancel that the upstream was told to its late answer, or to the end of its stream.", ""},
+    {M::late_responses, "lineward_late_responses_total", T::counter, B::mcp, "upstream",
+     "Answers that came after the cancel of their request and were swallowed.", ""},
+    {M::subscriptions, "lineward_subscriptions", T::gauge, B::mcp, "upstream type",
+     "Open listens of modern clients, by what they listen to.", ""},
+    {M::subscription_events, "lineward_subscription_events_total", T::counter, B::mcp, "upstream type",
+     "Notifications sent to listens.", ""},
+    {M::sessions, "lineward_sessions", T::gauge, B::mcp, "upstream", "Open legacy sessions of clients.", ""},
+    {M::client_connections, "lineward_client_connections", T::gauge, B::mcp, "",
+     "Open connections of clients.", ""},
+    {M::upstream_state, "lineward_upstream_state", T::gauge, B::mcp, "upstream state",
+     "1 for the state that the upstream is in, 0 for the others; `open` comes with the circuit breaker.", ""},
+    {M::upstream_starts, "lineward_upstream_starts_total", T::counter, B::mcp, "upstream result",
+     "Starts of the upstream's processes that got ready (ok) or did not (failed).", ""},
+    {M::upstream_exits, "lineward_upstream_exits_total", T::counter, B::mcp, "upstream cause",
+     "Ends of its processes: exit, a signal, killed by Lineward, or never spawned.", ""},
+    {M::upstream_start_duration, "lineward_upstream_start_duration_seconds", T::histogram, B::mcp, "upstream",
+     "From the start of a process until it was ready.", ""},
+    {M::upstream_cpu, "lineward_upstream_process_cpu_seconds_total", T::counter, B::mcp, "upstream instance",
+     "CPU time of a process and of those below it.", ""},
+    {M::upstream_memory, "lineward_upstream_process_resident_memory_bytes", T::gauge, B::mcp,
+     "upstream instance", "Resident memory of a process and of those below it.", ""},
+    {M::upstream_fds, "lineward_upstream_process_open_fds", T::gauge, B::mcp, "upstream instance",
+     "Open file descriptors of a process and of those below it.", ""},
+    {M::upstream_stderr, "lineward_upstream_stderr_lines_total", T::counter, B::mcp, "upstream",
+     "Lines it wrote to stderr.", ""},
+    {M::message_errors, "lineward_message_errors_total", T::counter, B::mcp, "upstream kind",
+     "What it sent and nobody could use.", ""},
+    {M::retries, "lineward_retries_total", T::counter, B::mcp, "upstream on",
+     "Requests that were sent again because the upstream had accepted nothing.", ""},
+    {M::rate_limited, "lineward_rate_limited_total", T::counter, B::mcp, "key", "Requests over a rate limit.",
+     "the rate limit"},
+    {M::auth_failures, "lineward_auth_failures_total", T::counter, B::mcp, "reason",
+     "Requests without valid credentials.", "authentication"},
+    {M::bytes, "lineward_bytes_total", T::counter, B::mcp, "side direction",
+     "Bytes from (in) and to (out) clients and upstreams, HTTP framing included, TLS not.", ""},
+    {M::reload_successful, "lineward_config_last_reload_successful", T::gauge, B::mcp, "",
+     "1 when the configuration that was read last is in force.", ""},
+    {M::reload_timestamp, "lineward_config_last_reload_success_timestamp_seconds", T::gauge, B::mcp, "",
+     "When the configuration in force was read.", ""},
+    {M::reloads, "lineward_config_reloads_total", T::counter, B::mcp, "result",
+     "Reloads of the configuration while running; they come with `lineward reload`.", ""},
+    {M::build_info, "lineward_build_info", T::gauge, B::mcp, "version revision compiler",
+     "1; what was built.", ""},
+    {M::loop_lag, "lineward_event_loop_lag_seconds", T::histogram, B::precise, "",
+     "How late a timer that is due every second comes.", ""},
+    {M::process_cpu, "process_cpu_seconds_total", T::counter, B::mcp, "", "CPU time of Lineward itself.", ""},
+    {M::process_memory, "process_resident_memory_bytes", T::gauge, B::mcp, "",
+     "Resident memory of Lineward itself.", ""},
+    {M::process_virtual, "process_virtual_memory_bytes", T::gauge, B::mcp, "",
+     "Virtual memory of Lineward itself.", ""},
+    {M::process_open_fds, "process_open_fds", T::gauge, B::mcp, "",
+     "Open file descriptors of Lineward itself.", ""},
+    {M::process_max_fds, "process_max_fds", T::gauge, B::mcp, "", "How many it may have.", ""},
+    {M::process_start, "process_start_time_seconds", T::gauge, B::mcp, "",
+     "When Lineward started, as Unix time.", ""},
+}};
+
+constexpr bool in_order() {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].metric != static_cast<M>(i)) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+constexpr std::string_view kPageHead = R"(# Metrics
+
+`http://127.0.0.1:9464/metrics` (`ops.address`, `--ops`), in the Prometheus text format. This page is printed by
+`lineward metrics` from the table behind it; a test compares.
+
+Names follow OpenTelemetry's translation to Prometheus; those that begin with `mcp_` are the semantic conventions' for
+MCP, which are still in development. Labels without a value are left out.
+
+Labels are bounded. `gen_ai_tool_name` and `gen_ai_prompt_name` hold names that the upstream itself listed in an answer to
+`tools/list` or `prompts/list` that passed by, at most 200 of each for one upstream, else `_other`; an unknown method,
+revision or error code is `_other` too. URIs, sessions, clients and calls are never labels. `instance` is a small number
+that is used again after a process has ended. `upstream="_none"` counts requests that were refused before they became a
+call.
+
+What became of a cancel (`outcome`): `stopped`: the request had not been sent yet, its HTTP stream was closed, its process
+ended, or the server answered with an error; `raced`: the server answered with a result after all; `ignored`: it said
+nothing more within `cancelGrace`. The specification asks servers to be silent after a cancel, so `ignored` on stdio does
+not say that the work went on; see `cancel: kill`.
+
+)";
+
+constexpr std::string_view kPageBuckets = R"(
+Upper bounds of the buckets, in seconds:
+
+)";
+
+std::string spell_labels(std::string_view labels) {
+  std::string out;
+  while (!labels.empty()) {
+    std::string_view one = labels.substr(0, labels.find(' '));
+    labels.remove_prefix(std::min(labels.size(), one.size() + 1));
+    out += fmt::format("{}`{}`", out.empty() ? "" : " ", one);
+  }
+  return out.empty() ? "–" : out;
+}
+
+std::string_view letter(Buckets buckets) {
+  switch (buckets) {
+    case B::mcp: return "M";
+    case B::http: return "H";
+    case B::precise: return "P";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::span<const MetricRow> metric_rows() {
+  return kRows;
+}
+
+const MetricRow& row(Metric metric) {
+  return kRows[static_cast<size_t>(metric)];
+}
+
+std::string_view name(MetricType type) {
+  switch (type) {
+    case T::counter: return "counter";
+    case T::gauge: return "gauge";
+    case T::histogram: return "histogram";
+  }
+  return "";
+}
+
+std::string metrics_page() {
+  std::string out(kPageHead);
+  out += "| metric | type | labels | what |\n|---|---|---|---|\n";
+  for (const MetricRow& one : kRows) {
+    std::string type(name(one.type));
+    if (one.type == T::histogram) type += fmt::format(" {}", letter(one.buckets));
+    std::string help(one.help);
+    if (!one.later.empty()) help += fmt::format(" Comes with {}; not shown until then.", one.later);
+    out += fmt::format("| `{}` | {} | {} | {} |\n", one.name, type, spell_labels(one.labels), help);
+  }
+  out += kPageBuckets;
+  for (Buckets buckets : {B::mcp, B::http, B::precise})
+    out += fmt::format("- {}: {}\n", letter(buckets), fmt::join(bounds(buckets), " "));
+  return out;
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,80 @@
+// The one table of metrics: name, type, labels, buckets and help. The text of /metrics and docs/metrics.md
+// are made from it; a metric that is not here does not exist.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/histogram.h"
+
+namespace lineward::admin {
+
+enum class Metric : uint8_t {
+  server_operation,
+  client_operation,
+  server_session,
+  client_session,
+  http_request,
+  http_active,
+  requests,
+  in_flight,
+  queued,
+  queue_wait,
+  overhead,
+  timeouts,
+  cancellations,
+  cancel_latency,
+  late_responses,
+  subscriptions,
+  subscription_events,
+  sessions,
+  client_connections,
+  upstream_state,
+  upstream_starts,
+  upstream_exits,
+  upstream_start_duration,
+  upstream_cpu,
+  upstream_memory,
+  upstream_fds,
+  upstream_stderr,
+  message_errors,
+  retries,
+  rate_limited,
+  auth_failures,
+  bytes,
+  reload_successful,
+  reload_timestamp,
+  reloads,
+  build_info,
+  loop_lag,
+  process_cpu,
+  process_memory,
+  process_virtual,
+  process_open_fds,
+  process_max_fds,
+  process_start,
+  count_
+};
+
+enum class MetricType : uint8_t { counter, gauge, histogram };
+
+struct MetricRow {
+  Metric metric;
+  std::string_view name;
+  MetricType type;
+  Buckets buckets;          // of a histogram
+  std::string_view labels;  // "upstream method reason"
+  std::string_view help;    // one line
+  std::string_view later;   // what it waits for, where nothing is counted yet; else empty
+};
+
+std::span<const MetricRow> metric_rows();
+const MetricRow& row(Metric metric);
+std::string_view name(MetricType type);
+
+// docs/metrics.md, whole.
+std::string metrics_page();
+
+}  // namespace lineward::admin

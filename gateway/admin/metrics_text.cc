@@ -1,0 +1,280 @@
+#include "admin/metrics_text.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "admin/metric_table.h"
+#include "admin/process_info.h"
+#include "core/stats.h"
+
+namespace lineward::admin {
+namespace {
+
+using core::UpstreamStats;
+using prometheus::ClientMetric;
+using M = Metric;
+using Labels = std::initializer_list<std::pair<const char*, std::string_view>>;
+using State = core::UpstreamStatus::State;
+
+class Families {
+ public:
+  Families() : all_(static_cast<size_t>(M::count_)) {
+    for (const MetricRow& one : metric_rows()) {
+      auto& family = all_[static_cast<size_t>(one.metric)];
+      family.name = one.name;
+      family.help = one.help;
+      family.type = one.type == MetricType::counter ? prometheus::MetricType::Counter
+                    : one.type == MetricType::gauge ? prometheus::MetricType::Gauge
+                                                    : prometheus::MetricType::Histogram;
+    }
+  }
+
+  // A counter or a gauge. Labels without a value are left out.
+  void add(M metric, Labels labels, double value) {
+    ClientMetric& made = make(metric, labels);
+    if (row(metric).type == MetricType::counter) {
+      made.counter.value = value;
+    } else {
+      made.gauge.value = value;
+    }
+  }
+  void add(M metric, Labels labels, uint64_t value) { add(metric, labels, static_cast<double>(value)); }
+
+  void add(M metric, Labels labels, const Histogram& histogram) {
+    auto& out = make(metric, labels).histogram;
+    uint64_t sum = 0;
+    auto all = bounds(histogram.buckets());
+    for (size_t i = 0; i < all.size(); ++i) {
+      sum += histogram.in_bucket(i);
+      out.bucket.push_back({sum, all[i]});
+    }
+    out.sample_count = histogram.count();
+    out.sample_sum = histogram.sum();
+  }
+
+  // A metric of which nothing is known yet is not shown at all.
+  std::string text() {
+    std::erase_if(all_, [](const auto& family) { return family.metric.empty(); });
+    return prometheus::TextSerializer().Serialize(all_);
+  }
+
+ private:
+  ClientMetric& make(M metric, Labels labels) {
+    ClientMetric& made = all_[static_cast<size_t>(metric)].metric.emplace_back();
+    for (const auto& [name, value] : labels) {
+      if (!value.empty()) made.label.push_back({name, std::string(value)});
+    }
+    return made;
+  }
+
+  std::vector<prometheus::MetricFamily> all_;
+};
+
+std::string_view method_label(mcp::Method method) {
+  return method == mcp::Method::other ? std::string_view("_other") : mcp::row(method)->name;
+}
+
+void operations(Families& out, const UpstreamStats& stats, std::string_view client_transport) {
+  auto add = [&](M metric, const core::Operation& operation, const Histogram& histogram,
+                 std::string_view transport, std::string_view protocol, std::string_view address,
+                 std::string_view port) {
+    bool tool = operation.method == mcp::Method::tools_call;
+    bool prompt = operation.method == mcp::Method::prompts_get;
+    out.add(metric,
+            {{"mcp_method_name", method_label(operation.method)},
+             {"gen_ai_tool_name", tool ? stats.tools.name(operation.name) : std::string_view()},
+             {"gen_ai_prompt_name", prompt ? stats.prompts.name(operation.name) : std::string_view()},
+             {"error_type", core::error_type(operation)},
+             {"rpc_response_status_code", core::status_code(operation)},
+             {"mcp_protocol_version", core::revision_label(operation.revision)},
+             {"network_transport", transport},
+             {"network_protocol_name", protocol},
+             {"upstream", stats.name},
+             {"server_address", address},
+             {"server_port", port}},
+            histogram);
+  };
+  stats.server_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
+    add(M::server_operation, operation, histogram, client_transport, "http", "", "");
+  });
+  stats.client_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
+    add(M::client_operation, operation, histogram, stats.transport, stats.transport == "pipe" ? "" : "http",
+        stats.server_address, stats.server_port);
+  });
+}
+
+void ends(Families& out, const UpstreamStats& stats) {
+  uint64_t timeouts[5] = {};
+  using R = mcp::EndReason;
+  static constexpr std::pair<R, const char*> kKinds[5] = {{R::timeout_connect, "connect"},
+                                                          {R::timeout_startup, "startup"},
+                                                          {R::timeout_queue, "queue"},
+                                                          {R::timeout_request, "request"},
+                                                          {R::timeout_max_duration, "max_duration"}};
+  for (size_t method = 0; method < stats.ends.size(); ++method) {
+    for (size_t reason = 0; reason < stats.ends[method].size(); ++reason) {
+      uint64_t count = stats.ends[method][reason];
+      bool first = static_cast<mcp::Method>(method) == mcp::Method::tools_call && reason == 0;
+      if (count == 0 && !first) continue;
+      out.add(M::requests,
+              {{"upstream", stats.name},
+               {"method", method_label(static_cast<mcp::Method>(method))},
+               {"reason", mcp::name(static_cast<R>(reason))}},
+              count);
+    }
+    for (size_t i = 0; i < 5; ++i)
+      timeouts[i] += stats.ends[method][static_cast<size_t>(kKinds[i].first)];
+  }
+  for (size_t i = 0; i < 5; ++i)
+    out.add(M::timeouts, {{"upstream", stats.name}, {"kind", kKinds[i].second}}, timeouts[i]);
+}
+
+template <class Enum>
+void by_label(Families& out, M metric, const UpstreamStats& stats, const char* label_name,
+              const std::array<uint64_t, core::size_of<Enum>>& counts) {
+  for (size_t i = 0; i < counts.size(); ++i)
+    out.add(metric, {{"upstream", stats.name}, {label_name, core::label(static_cast<Enum>(i))}}, counts[i]);
+}
+
+void counters(Families& out, const UpstreamStats& stats) {
+  std::string_view name = stats.name;
+  out.add(M::queue_wait, {{"upstream", name}}, stats.queue_wait);
+  for (size_t i = 0; i < stats.cancellations.size(); ++i) {
+    for (size_t o = 0; o < stats.cancellations[i].size(); ++o) {
+      out.add(M::cancellations,
+              {{"upstream", name},
+               {"initiator", core::label(static_cast<core::CancelInitiator>(i))},
+               {"outcome", core::label(static_cast<core::CancelOutcome>(o))}},
+              stats.cancellations[i][o]);
+    }
+  }
+  out.add(M::cancel_latency, {{"upstream", name}}, stats.cancel_latency);
+  out.add(M::late_responses, {{"upstream", name}}, stats.late_responses);
+  by_label<core::ListenType>(out, M::subscription_events, stats, "type", stats.subscription_events);
+  out.add(M::upstream_starts, {{"upstream", name}, {"result", "ok"}}, stats.starts_ok);
+  out.add(M::upstream_starts, {{"upstream", name}, {"result", "failed"}}, stats.starts_failed);
+  by_label<core::ExitCause>(out, M::upstream_exits, stats, "cause", stats.exits);
+  out.add(M::upstream_start_duration, {{"upstream", name}}, stats.start_duration);
+  out.add(M::upstream_stderr, {{"upstream", name}}, stats.stderr_lines);
+  by_label<core::MessageError>(out, M::message_errors, stats, "kind", stats.message_errors);
+  by_label<core::RetryOn>(out, M::retries, stats, "on", stats.retries);
+}
+
+void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
+  std::string_view name = server.name;
+  auto load = sources.exchanges.load(server.name);
+  out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
+  out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
+  for (size_t i = 0; i < load.listens.size(); ++i)
+    out.add(M::subscriptions, {{"upstream", name}, {"type", core::label(static_cast<core::ListenType>(i))}},
+            load.listens[i]);
+  out.add(M::sessions, {{"upstream", name}}, uint64_t{sessions});
+  auto status = sources.status(server);
+  for (size_t i = 0; i < static_cast<size_t>(State::count_); ++i) {
+    auto state = static_cast<State>(i);
+    out.add(M::upstream_state, {{"upstream", name}, {"state", core::name(state)}},
+            status.state == state ? 1.0 : 0.0);
+  }
+  for (const auto& process : status.processes) {
+    ProcessInfo info;
+    if (!read_tree(process.pid, info)) continue;
+    std::string instance = std::to_string(process.instance);
+    out.add(M::upstream_cpu, {{"upstream", name}, {"instance", instance}}, info.cpu_seconds);
+    out.add(M::upstream_memory, {{"upstream", name}, {"instance", instance}}, info.resident_bytes);
+    out.add(M::upstream_fds, {{"upstream", name}, {"instance", instance}}, info.open_fds);
+  }
+}
+
+// The same labels may come from several upstreams: one series each, summed by revision.
+void session_durations(Families& out, M metric, const std::array<Histogram, 8>& by_revision,
+                       std::string_view transport) {
+  for (size_t slot = 0; slot < by_revision.size(); ++slot) {
+    if (by_revision[slot].count() == 0) continue;
+    out.add(metric,
+            {{"mcp_protocol_version", core::revision_label(static_cast<uint8_t>(slot))},
+             {"network_transport", transport}},
+            by_revision[slot]);
+  }
+}
+
+void process_now(Families& out, const Sources& sources) {
+  ProcessInfo info;
+  if (!read_process(getpid(), info)) return;
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  auto up = sources.loop.now() - sources.started;
+  double started =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() - up).count();
+  out.add(M::process_cpu, {}, seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  out.add(M::process_memory, {}, info.resident_bytes);
+  out.add(M::process_virtual, {}, info.virtual_bytes);
+  out.add(M::process_open_fds, {}, info.open_fds);
+  out.add(M::process_max_fds, {}, static_cast<double>(files.rlim_cur));
+  out.add(M::process_start, {}, started);
+  out.add(M::reload_successful, {}, 1.0);
+  out.add(M::reload_timestamp, {}, started);
+}
+
+void gateway_now(Families& out, const Sources& sources, std::string_view client_transport) {
+  const core::GatewayStats& all = core::stats();
+  all.http_requests.for_each([&](std::string_view method, int status, const Histogram& histogram) {
+    out.add(M::http_request,
+            {{"http_request_method", method},
+             {"http_response_status_code", std::to_string(status)},
+             {"url_scheme", "http"}},
+            histogram);
+  });
+  out.add(M::http_active, {{"url_scheme", "http"}}, static_cast<double>(all.http_active));
+  out.add(M::requests, {{"upstream", "_none"}, {"method", "_other"}, {"reason", "invalid_request"}},
+          all.refused);
+  out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
+  out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
+  out.add(M::client_connections, {}, uint64_t{sources.front.connections()});
+  for (auto [side, label] :
+       {std::pair(core::Side::client, "client"), std::pair(core::Side::upstream, "upstream")}) {
+    out.add(M::bytes, {{"side", label}, {"direction", "in"}}, all.bytes_in[static_cast<size_t>(side)]);
+    out.add(M::bytes, {{"side", label}, {"direction", "out"}}, all.bytes_out[static_cast<size_t>(side)]);
+  }
+  session_durations(out, M::server_session, all.server_sessions, client_transport);
+  out.add(M::loop_lag, {}, all.loop_lag);
+  for (const char* result : {"ok", "failed"})
+    out.add(M::reloads, {{"result", result}}, 0.0);
+  out.add(M::build_info,
+          {{"version", sources.version}, {"revision", sources.revision}, {"compiler", __VERSION__}}, 1.0);
+}
+
+}  // namespace
+
+std::string metrics_text(const Sources& sources) {
+  Families out;
+  bool unix_socket = sources.front.address().rfind("unix:", 0) == 0;
+  bool pipe = sources.front.address() == "stdio";
+  std::string_view client_transport = pipe ? "pipe" : unix_socket ? "unix" : "tcp";
+  std::map<std::string, size_t> sessions = sources.front.sessions().by_upstream();
+  std::map<std::string, std::array<Histogram, 8>> client_sessions;
+  for (const auto& server : sources.config.servers) {
+    const UpstreamStats& stats = core::upstream_stats(server.name);
+    operations(out, stats, client_transport);
+    ends(out, stats);
+    counters(out, stats);
+    upstream_now(out, sources, server, sessions[server.name]);
+    for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
+      client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);
+  }
+  for (const auto& [transport, histograms] : client_sessions)
+    session_durations(out, M::client_session, histograms, transport);
+  gateway_now(out, sources, client_transport);
+  process_now(out, sources);
+  return out.text();
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,56 @@
+#include "admin/ops_server.h"
+
+#include <fmt/format.h>
+
+#include "admin/metrics_text.h"
+#include "admin/printable.h"
+#include "client/admission.h"
+
+namespace lineward::admin {
+
+OpsServer::OpsServer(const Sources& sources, const Readiness& readiness)
+    : sources_(sources),
+      readiness_(readiness),
+      server_(sources.loop, [this](const PlainRequest& request, const PlainServer::Answer& answer) {
+        answer(handle(request));
+      }) {}
+
+PlainResponse OpsServer::handle(const PlainRequest& request) const {
+  const std::string& path = request.path;
+  bool known = path == "/livez" || path == "/healthz" || path == "/readyz" || path == "/metrics";
+  if (!known)
+    return {404, "text/plain; charset=utf-8", "there is /livez, /readyz, /healthz and /metrics\n", {}};
+  if (request.head.method != "GET")
+    return {405, "text/plain; charset=utf-8", "read-only: GET\n", {{"Allow", "GET"}}};
+  // A web page must not read this through a name that it points here.
+  if (auto refusal = client::check_addresses(request.head.headers, host_rules_, server_.is_loopback()))
+    return {refusal->status, "text/plain; charset=utf-8", refusal->text + "\n", {}};
+  if (path == "/metrics") return {200, kMetricsType, metrics_text(sources_), {}};
+  if (path == "/readyz") return ready(request);
+  bool live = readiness_.live();
+  return {live ? 200 : 503, "text/plain; charset=utf-8", live ? "ok\n" : "the event loop stands still\n", {}};
+}
+
+// `?verbose` lists the checks, `?exclude=upstream%20github` or `exclude=github` leaves one out.
+PlainResponse OpsServer::ready(const PlainRequest& request) const {
+  std::string excluded = request.parameter("exclude").value_or("");
+  bool ok = true;
+  std::string list;
+  std::string_view first;
+  auto checks = readiness_.checks();
+  for (const Check& check : checks) {
+    bool left_out = !excluded.empty() && (check.name == excluded || check.name == "upstream " + excluded);
+    bool good = check.ok || left_out;
+    if (!good && ok) first = check.name;
+    ok = ok && good;
+    list += fmt::format("[{}]{} {}\n", good ? '+' : '-', check.name,
+                        left_out ? std::string("excluded: ok") : printable(check.text));
+  }
+  list += ok ? "readyz check passed\n" : "readyz check failed\n";
+  PlainResponse response{ok ? 200 : 503, "text/plain; charset=utf-8", "ok\n", {}};
+  if (!ok) response.body = fmt::format("not ready: {}\n", first);
+  if (!ok || request.parameter("verbose")) response.body = (ok ? "" : response.body) + list;
+  return response;
+}
+
+}  // namespace lineward::admin

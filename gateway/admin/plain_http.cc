@@ -1,0 +1,131 @@
+#include "admin/plain_http.h"
+
+namespace lineward::admin {
+namespace {
+
+using Next = http::RequestParser::Next;
+
+constexpr size_t kMostConnections = 64;
+constexpr std::chrono::milliseconds kRequestLimit{5000};
+constexpr std::chrono::milliseconds kWritePatience{5000};
+
+http::RequestLimits limits() {
+  http::RequestLimits limits;
+  limits.head_bytes = 16 * 1024;
+  limits.body_bytes = 64 * 1024;
+  return limits;
+}
+
+}  // namespace
+
+std::optional<std::string> PlainRequest::parameter(std::string_view name) const {
+  std::string_view rest = query;
+  while (!rest.empty()) {
+    std::string_view part = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    size_t equals = part.find('=');
+    if (part.substr(0, equals) != name) continue;
+    return equals == std::string_view::npos ? std::string() : std::string(part.substr(equals + 1));
+  }
+  return std::nullopt;
+}
+
+class PlainServer::Connection final : public net::StreamOwner {
+ public:
+  Connection(PlainServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream)
+      : server_(server), id_(id), stream_(std::move(stream)), parser_(limits()), timer_(server.loop_) {
+    stream_->set_owner(this);
+    stream_->start_reading();
+    timer_.start(kRequestLimit, [this] {
+      respond({408, "text/plain; charset=utf-8", "the request was not complete within 5s\n", {}});
+    });
+  }
+  ~Connection() {
+    if (stream_) stream_->close();
+  }
+
+  void respond(const PlainResponse& response) {
+    http::ResponseHead head;
+    head.status = response.status;
+    head.keep_alive = false;
+    head.headers = response.headers;
+    head.headers.push_back({"Content-Type", response.content_type});
+    head.headers.push_back({"Cache-Control", "no-store"});
+    head.headers.push_back({"X-Content-Type-Options", "nosniff"});
+    stream_->set_owner(nullptr);
+    stream_->write(http::full_response(head, response.body));
+    net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
+    server_.drop(id_);
+  }
+
+ private:
+  void on_data(std::string_view bytes) override {
+    if (busy_) return;  // one request is all a connection gets
+    parser_.append(bytes);
+    for (;;) {
+      switch (parser_.next()) {
+        case Next::need_more: return;
+        case Next::head: continue;
+        case Next::failed:
+          return respond(
+              {parser_.fault().status, "text/plain; charset=utf-8", parser_.fault().text + "\n", {}});
+        case Next::complete: return handle();
+      }
+    }
+  }
+  void on_end(int) override { server_.drop(id_); }
+
+  void handle() {
+    busy_ = true;
+    timer_.stop();
+    const http::RequestHead& head = parser_.head();
+    PlainRequest request{head, std::string(head.path), {}, parser_.take_body(), stream_->peer_uid()};
+    if (head.target.size() > head.path.size()) request.query = head.target.substr(head.path.size() + 1);
+    server_.handler_(request,
+                     [server = &server_, alive = server_.alive_, id = id_](const PlainResponse& response) {
+                       if (*alive) server->answer(id, response);
+                     });
+  }
+
+  PlainServer& server_;
+  const uint64_t id_;
+  std::unique_ptr<net::ByteStream> stream_;
+  http::RequestParser parser_;
+  net::Timer timer_;
+  bool busy_ = false;
+};
+
+PlainServer::PlainServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
+
+PlainServer::~PlainServer() {
+  *alive_ = false;
+}
+
+Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
+  auto listener = net::Listener::open(loop_, address,
+                                      [this](auto stream, const std::string&) { accept(std::move(stream)); });
+  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  listener_ = std::move(*listener);
+  return Done{};
+}
+
+void PlainServer::accept(std::unique_ptr<net::ByteStream> stream) {
+  if (connections_.size() >= kMostConnections) return;  // closed at once
+  uint64_t id = next_++;
+  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream)));
+}
+
+void PlainServer::answer(uint64_t id, const PlainResponse& response) {
+  auto found = connections_.find(id);
+  if (found != connections_.end()) found->second->respond(response);
+}
+
+// A callback of it may be on the stack.
+void PlainServer::drop(uint64_t id) {
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  loop_.defer([kept = std::shared_ptr<Connection>(std::move(found->second))] {});
+  connections_.erase(found);
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,80 @@
+#include "admin/readiness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/stats.h"
+
+namespace lineward::admin {
+namespace {
+
+using std::chrono::milliseconds;
+using State = core::UpstreamStatus::State;
+
+constexpr milliseconds kBeat{1000};
+constexpr uint64_t kDead = 5'000'000'000;
+constexpr uint32_t kMostDoublings = 4;  // 1 s to 16 s between two questions
+
+double seconds(milliseconds time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
+}  // namespace
+
+Readiness::Readiness(const Sources& sources) : sources_(sources), heart_(sources.loop) {
+  for (const auto& server : sources.config.servers) {
+    if (server.required && !server.disabled) required_.push_back({&server, sources.loop.now(), {}, 0, false});
+  }
+  beat();
+}
+
+void Readiness::beat() {
+  beat_at_ = net::Loop::nanoseconds();
+  uint64_t due = beat_at_ + std::chrono::nanoseconds(kBeat).count();
+  heart_.start(kBeat, [this, due] {
+    uint64_t now = net::Loop::nanoseconds();
+    core::stats().loop_lag.observe(std::chrono::nanoseconds(now > due ? now - due : 0));
+    look();
+    beat();
+  });
+}
+
+void Readiness::look() {
+  auto now = sources_.loop.now();
+  for (Required& one : required_) {
+    auto status = sources_.status(*one.server);
+    bool ready = status.state == State::ready;
+    if (one.ready && !ready) one.since = now;
+    one.ready = ready;
+    if (ready) one.tries = 0;
+    if (ready || sources_.draining || now < one.next) continue;
+    one.next = now + kBeat * (1u << std::min(one.tries++, kMostDoublings));
+    if (core::Upstream* upstream = sources_.upstream(one.server->name)) upstream->wake();
+  }
+}
+
+bool Readiness::live() const {
+  return net::Loop::nanoseconds() - beat_at_ < kDead;
+}
+
+std::vector<Check> Readiness::checks() const {
+  std::vector<Check> out;
+  out.push_back({"listener", true, "ok"});
+  out.push_back({"serving", !sources_.draining, sources_.draining ? "the gateway is stopping" : "ok"});
+  for (const Required& one : required_) {
+    auto status = sources_.status(*one.server);
+    Check check{"upstream " + one.server->name, status.state == State::ready, "ok"};
+    if (!check.ok) {
+      check.text = core::name(status.state);
+      if (status.state == State::starting)
+        check.text += fmt::format(" ({:.1f}s of {:g}s)", seconds(sources_.loop.now() - one.since),
+                                  seconds(status.limit));
+      if (!status.why.empty()) check.text += ": " + status.why;
+    }
+    out.push_back(std::move(check));
+  }
+  return out;
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,45 @@
+// Whether the gateway can serve, as kube-apiserver answers it: a list of checks. Also keeps asking for
+// required upstreams, which nobody calls while the gateway is not ready. Measures how late the loop is.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "admin/sources.h"
+
+namespace lineward::admin {
+
+struct Check {
+  std::string name;  // "listener", "upstream github"
+  bool ok = false;
+  std::string text;  // "ok", "starting (3.1s of 60s)"
+};
+
+class Readiness {
+ public:
+  explicit Readiness(const Sources& sources);
+
+  std::vector<Check> checks() const;
+  // Whether the loop turned in the last five seconds.
+  bool live() const;
+
+ private:
+  struct Required {
+    const config::Server* server;
+    std::chrono::milliseconds since{0};  // when it was last seen not to be ready, after it had been
+    std::chrono::milliseconds next{0};
+    uint32_t tries = 0;
+    bool ready = false;
+  };
+  void beat();
+  void look();
+
+  const Sources& sources_;
+  std::vector<Required> required_;
+  net::Timer heart_;
+  uint64_t beat_at_ = 0;  // nanoseconds
+};
+
+}  // namespace lineward::admin

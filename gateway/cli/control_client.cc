@@ -1,0 +1,80 @@
+#include "cli/control_client.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "admin/control_path.h"
+
+namespace lineward::cli {
+namespace {
+
+// Longer than a cancel is waited for.
+constexpr timeval kPatience{40, 0};
+constexpr size_t kMostBytes = 64 << 20;
+
+}  // namespace
+
+Result<ControlReply> ask(const std::string& socket, const std::string& path, const std::string& body) {
+  int fd = admin::connect_unix(socket);
+  if (fd < 0) return fail(fmt::format("cannot connect to {}: {}", socket, std::strerror(errno)));
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  std::string request = body.empty()
+                            ? fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+                            : fmt::format(
+                                  "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                  "Content-Length: {}\r\n\r\n{}",
+                                  path, body.size(), body);
+  std::string response;
+  bool whole = false;
+  if (send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size())) {
+    std::array<char, 65536> bytes;
+    for (ssize_t n; response.size() < kMostBytes && (n = recv(fd, bytes.data(), bytes.size(), 0)) >= 0;) {
+      whole = n == 0;
+      if (whole) break;
+      response.append(bytes.data(), static_cast<size_t>(n));
+    }
+  }
+  int error = errno;
+  close(fd);
+  size_t end = response.find("\r\n\r\n");
+  if (!whole || end == std::string::npos || response.rfind("HTTP/1.1 ", 0) != 0) {
+    bool late = !whole && (error == EAGAIN || error == EWOULDBLOCK);
+    return fail(
+        fmt::format("{} {}", socket, late ? "did not answer in time" : "did not answer as a gateway does"));
+  }
+  ControlReply reply;
+  reply.status = std::atoi(response.c_str() + 9);
+  reply.body = nlohmann::json::parse(response.substr(end + 4), nullptr, false);
+  if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
+  return reply;
+}
+
+Found find_gateway(const std::string& address) {
+  Found found;
+  if (address.empty() || address == "auto") {
+    std::vector<std::string> all = admin::live_sockets();
+    if (all.size() == 1) {
+      found.socket = all[0];
+    } else {
+      found.several = std::move(all);
+    }
+    return found;
+  }
+  if (address.rfind("unix:/", 0) == 0) {
+    found.socket = address.substr(5);
+  } else if (address[0] == '/') {
+    found.socket = address;
+  } else {
+    found.fault = "--admin: write unix:/path/of/its.sock";
+  }
+  return found;
+}
+
+}  // namespace lineward::cli

@@ -1,0 +1,291 @@
+#include "cli/control_commands.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "admin/control_path.h"
+#include "cli/control_client.h"
+#include "cli/control_text.h"
+#include "config/duration.h"
+#include "config/options.h"
+
+namespace lineward::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPsFooter =
+    "With ID: all that is known of that call, also of one of the last 256 that ended.\n"
+    "\n"
+    "Examples\n"
+    "  lineward ps\n"
+    "  lineward ps --older 30s --upstream github\n"
+    "  lineward ps c9f2\n"
+    "  lineward ps --all --format json";
+constexpr const char* kCancelFooter =
+    "The client gets error 499; the server is told. Says what became of it, which takes up to cancelGrace "
+    "(5s).\n"
+    "\n"
+    "Examples\n"
+    "  lineward cancel c9f2 --reason \"wrong repo\"\n"
+    "  lineward cancel --upstream github --older 5m --yes";
+constexpr const char* kStatusFooter = "Examples\n  lineward status\n  lineward status --format json";
+
+std::string variable(const Surroundings& around, std::string_view name) {
+  std::optional<std::string> value = around.env ? around.env(name) : std::nullopt;
+  return value ? *value : std::string();
+}
+
+bool on_terminal(const Surroundings& around) {
+  return &around.out == &std::cout && isatty(STDOUT_FILENO) == 1;
+}
+
+Style style_of(const ControlFlags& flags, const Surroundings& around) {
+  Style style;
+  style.wide = flags.wide;
+  std::string force = variable(around, "CLICOLOR_FORCE");
+  if (flags.color != "auto") {
+    style.colour = flags.color == "always";
+  } else if (variable(around, "NO_COLOR").empty()) {
+    style.colour =
+        (!force.empty() && force != "0") || (on_terminal(around) && variable(around, "TERM") != "dumb");
+  }
+  winsize size{};
+  if (on_terminal(around) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
+  return style;
+}
+
+ExitCode unavailable(const Surroundings& around, const std::string& text, const std::string& where,
+                     const std::string& fix) {
+  around.err << "error: " << text << "\n";
+  if (!where.empty()) around.err << "  where  " << where << "\n";
+  around.err << "  fix    " << fix << "\n";
+  return ExitCode::unavailable;
+}
+
+ExitCode failed(const Surroundings& around, const std::string& socket, const std::string& why) {
+  return unavailable(around, why, "the control socket " + socket,
+                     "is it running, and yours? lineward ps --admin unix:/path names another");
+}
+
+std::string text_of(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+int64_t number_of(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
+}
+
+// The socket to ask, or an exit code after everything has been said.
+std::variant<std::string, ExitCode> choose_gateway(const ControlFlags& flags, const Surroundings& around) {
+  std::string address = flags.admin.empty() ? variable(around, "LINEWARD_ADMIN_ADDRESS") : flags.admin;
+  Found found = find_gateway(address);
+  if (!found.fault.empty()) return bad_usage(around.err, found.fault, "lineward ps --help");
+  if (!found.socket.empty()) return found.socket;
+  if (found.several.empty()) {
+    return unavailable(around, "no running gateway of this user was found",
+                       fmt::format("looked in {}", fmt::join(admin::socket_directories(), ", ")),
+                       "start one: lineward run -- COMMAND; or name its socket: --admin unix:/path");
+  }
+  around.err << fmt::format("error: {} gateways are running; name one of them\n", found.several.size());
+  for (const std::string& socket : found.several) {
+    auto reply = ask(socket, "/api/v1/status");
+    std::string what =
+        reply && reply->status == 200 ? text_of(reply->body, "url") : std::string("does not answer");
+    around.err << fmt::format("  --admin unix:{}   {}\n", socket, what);
+  }
+  return ExitCode::usage;
+}
+
+struct Filter {
+  std::string upstream, method;
+  int64_t older_ms = 0;
+  bool takes(const json& call) const {
+    return (upstream.empty() || text_of(call, "upstream") == upstream) &&
+           (method.empty() || text_of(call, "method") == method) && number_of(call, "age_ms") >= older_ms;
+  }
+};
+
+json filtered(const json& body, const char* list, const Filter& filter) {
+  json out = json::array();
+  auto found = body.find(list);
+  if (found == body.end()) return out;
+  for (const json& call : *found) {
+    if (filter.takes(call)) out.push_back(call);
+  }
+  return out;
+}
+
+ExitCode no_such_call(const std::string& id, const json& body, const Surroundings& around) {
+  around.err << "error: no call " << id << " in flight; ";
+  if (auto ended = body.find("ended"); ended != body.end()) {
+    around.err << end_line(*ended) << " (lineward ps " << id << ")\n";
+  } else {
+    around.err << "it is none of the last 256 that ended (lineward ps --all)\n";
+  }
+  return ExitCode::failure;
+}
+
+ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
+  for (const std::string& id : flags.ids) {
+    auto reply = ask(socket, "/api/v1/calls/" + id);
+    if (!reply) return failed(around, socket, reply.error().text);
+    if (reply->status != 200) return no_such_call(id, reply->body, around);
+    around.out << (flags.format == "json" ? reply->body.dump(2) + "\n"
+                                          : call_story(reply->body, style_of(flags, around)));
+  }
+  return ExitCode::ok;
+}
+
+ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& filter,
+            const Surroundings& around) {
+  if (!flags.ids.empty()) return show_one(socket, flags, around);
+  auto reply = ask(socket, flags.all ? "/api/v1/calls?all" : "/api/v1/calls");
+  if (!reply) return failed(around, socket, reply.error().text);
+  if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
+  json calls = filtered(reply->body, "calls", filter);
+  json ended = filtered(reply->body, "ended", filter);
+  if (flags.format == "json") {
+    json out{{"calls", std::move(calls)}};
+    if (flags.all) out["ended"] = std::move(ended);
+    around.out << out.dump(2) << "\n";
+    return ExitCode::ok;
+  }
+  for (json& call : ended)
+    calls.push_back(std::move(call));
+  if (calls.empty()) {
+    around.err << "no calls in flight" << (flags.all ? ", and none has ended\n" : "\n");
+    return ExitCode::ok;
+  }
+  around.out << calls_table(calls, style_of(flags, around));
+  return ExitCode::ok;
+}
+
+ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filter& filter,
+                const Surroundings& around) {
+  std::vector<std::string> ids = flags.ids;
+  if (ids.empty()) {
+    auto reply = ask(socket, "/api/v1/calls");
+    if (!reply) return failed(around, socket, reply.error().text);
+    json calls = filtered(reply->body, "calls", filter);
+    for (const json& call : calls)
+      ids.push_back(text_of(call, "id"));
+    if (ids.empty()) {
+      around.err << "no such call in flight\n";
+      return ExitCode::ok;
+    }
+    if (!flags.yes) {
+      around.out << calls_table(calls, style_of(flags, around));
+      around.err << fmt::format("{} calls would be cancelled; add --yes to do it\n", ids.size());
+      return ExitCode::usage;
+    }
+  }
+  auto status = ask(socket, "/api/v1/status");
+  if (!status) return failed(around, socket, status.error().text);
+  // One is waited for until it is known what became of it; many are not.
+  ExitCode code = ExitCode::ok;
+  for (const std::string& id : ids) {
+    json body{{"reason", flags.reason}, {"wait", ids.size() == 1}};
+    auto reply = ask(socket, "/api/v1/calls/" + id + "/cancel",
+                     body.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (!reply) return failed(around, socket, reply.error().text);
+    if (reply->status == 404) {
+      code = no_such_call(id, reply->body, around);
+      continue;
+    }
+    if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
+    int64_t grace = 0;
+    for (const json& one : status->body.value("upstreams", json::array())) {
+      if (text_of(one, "name") == text_of(reply->body, "upstream")) grace = number_of(one, "cancel_grace_ms");
+    }
+    around.out << (flags.format == "json" ? reply->body.dump() + "\n" : cancel_line(reply->body, grace));
+    around.out.flush();
+  }
+  return code;
+}
+
+ExitCode status(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
+  auto reply = ask(socket, "/api/v1/status");
+  if (!reply) return failed(around, socket, reply.error().text);
+  if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
+  around.out << (flags.format == "json" ? reply->body.dump(2) + "\n"
+                                        : status_screen(reply->body, style_of(flags, around)));
+  return ExitCode::ok;
+}
+
+bool is_plain_id(const std::string& id) {
+  return !id.empty() && id.size() <= 20 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+}  // namespace
+
+void add_control(CLI::App& app, ControlFlags& flags) {
+  auto command = [&](const char* name, const char* about, const char* footer) {
+    CLI::App* added = app.add_subcommand(name, about);
+    added->add_option("--admin", flags.admin, "The gateway's control socket; else the only one that runs")
+        ->type_name("unix:/PATH");
+    added->add_option("--format", flags.format, "text or json")->check(CLI::IsMember({"text", "json"}));
+    added->add_option("--color", flags.color, "auto, always or never")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+    added->footer(footer);
+    return added;
+  };
+  auto filters = [&](CLI::App* to) {
+    to->add_option("--upstream", flags.upstream, "Only calls to this server")->type_name("NAME");
+    to->add_option("--older", flags.older, "Only calls that are older than this")->type_name("DUR");
+    to->add_option("--method", flags.method, "Only calls of this method")->type_name("METHOD");
+  };
+  CLI::App* ps = command("ps", "Lists the calls in flight.", kPsFooter);
+  ps->add_option("ID", flags.ids, "A call: its story")->type_name("");
+  filters(ps);
+  ps->add_flag("--all", flags.all, "Also the last 256 that have ended");
+  ps->add_flag("--wide", flags.wide, "Cut nothing; with addresses");
+  CLI::App* cancel = command("cancel", "Cancels calls in flight.", kCancelFooter);
+  cancel->add_option("ID", flags.ids, "The calls, as ps names them")->type_name("");
+  filters(cancel);
+  cancel->add_option("--reason", flags.reason, "Why, for the client, the server and the log")
+      ->type_name("TEXT");
+  cancel->add_flag("--yes", flags.yes, "Cancel all that --upstream, --older and --method select");
+  command("status", "One screen about the running gateway.", kStatusFooter);
+}
+
+bool is_control(std::string_view command) {
+  return command == "ps" || command == "cancel" || command == "status";
+}
+
+ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around) {
+  std::string help = fmt::format("lineward {} --help", command);
+  for (const std::string& id : flags.ids) {
+    if (!is_plain_id(id))
+      return bad_usage(around.err, fmt::format("'{}' is no call", config::clip(id)), help);
+  }
+  Filter filter{flags.upstream, flags.method, 0};
+  if (!flags.older.empty()) {
+    auto older = config::parse_duration(flags.older);
+    if (!older) return bad_usage(around.err, "--older: " + older.error().text, help);
+    filter.older_ms = older->count();
+  }
+  bool filters = !flags.upstream.empty() || !flags.older.empty() || !flags.method.empty();
+  if (command == "cancel" && flags.ids.empty() && !filters)
+    return bad_usage(around.err, "name a call, or select some with --upstream, --older or --method", help);
+  if (command == "cancel" && !flags.ids.empty() && filters)
+    return bad_usage(around.err, "name calls, or select them: not both", help);
+  auto chosen = choose_gateway(flags, around);
+  if (auto* code = std::get_if<ExitCode>(&chosen)) return *code;
+  const std::string& socket = std::get<std::string>(chosen);
+  if (command == "ps") return ps(socket, flags, filter, around);
+  if (command == "cancel") return cancel(socket, flags, filter, around);
+  return status(socket, flags, around);
+}
+
+}  // namespace lineward::cli

@@ -1,0 +1,29 @@
+// `lineward ps`, `cancel` and `status`: their flags and what they do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/prepare.h"
+
+namespace CLI {
+class App;
+}
+
+namespace lineward::cli {
+
+struct ControlFlags {
+  std::string admin, color = "auto", format;
+  std::vector<std::string> ids;
+  std::string upstream, older, method, reason;
+  bool all = false;
+  bool wide = false;
+  bool yes = false;
+};
+
+// Adds the three commands to the command line.
+void add_control(CLI::App& app, ControlFlags& flags);
+bool is_control(std::string_view command);
+ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around);
+
+}  // namespace lineward::cli

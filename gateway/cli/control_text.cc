@@ -1,0 +1,241 @@
+#include "cli/control_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace lineward::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+int64_t number_of(const json& object, const char* key, int64_t fallback = 0) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<int64_t>() : fallback;
+}
+
+bool has(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && !found->is_null();
+}
+
+// Columns on a terminal: characters, near enough.
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string cut(const std::string& text, size_t most) {
+  if (width_of(text) <= most || most == 0) return text;
+  std::string out;
+  size_t columns = 0;
+  for (char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xc0) != 0x80 && ++columns == most) break;
+    out += c;
+  }
+  return out + "…";
+}
+
+std::string paint(std::string_view text, std::string_view code, bool colour) {
+  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
+}
+
+std::string progress_text(const json& call) {
+  auto found = call.find("progress");
+  if (found == call.end() || !found->is_object()) return {};
+  std::string out;
+  if (has(*found, "progress")) out = (*found)["progress"].dump();
+  if (has(*found, "total")) out += "/" + (*found)["total"].dump();
+  std::string message = text_of(*found, "message");
+  if (!message.empty()) out += (out.empty() ? "" : " ") + fmt::format("\"{}\"", message);
+  return out;
+}
+
+std::string state_text(const json& call) {
+  std::string state = text_of(call, "state");
+  if (state == "ended")
+    return fmt::format("ended {} ago: {}", short_time(number_of(call, "ended_ago_ms")),
+                       text_of(call, "reason"));
+  std::string progress = progress_text(call);
+  if (state == "running" && !progress.empty()) return "running " + progress;
+  if (state == "queued") return fmt::format("queued, {} ahead", number_of(call, "ahead"));
+  if (state == "listening") return fmt::format("listening, {} events", number_of(call, "events"));
+  if (state == "input") return "waits for its client's answer";
+  return state;
+}
+
+std::string target_text(const json& call) {
+  std::string listens = text_of(call, "listens");
+  return listens.empty() ? text_of(call, "target") : listens;
+}
+
+std::string line_of(std::string_view key, const std::string& value) {
+  return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
+}
+
+std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string& upstream) {
+  if (!cancel.is_object()) return upstream + " has not settled it yet";
+  std::string told = text_of(cancel, "told");
+  std::string outcome = text_of(cancel, "outcome");
+  std::string after = short_time(number_of(cancel, "after_ms"));
+  if (number_of(cancel, "after_ms") < 1000) after = fmt::format("{}ms", number_of(cancel, "after_ms"));
+  if (told == "not_sent") return upstream + " had not been sent it";
+  if (told == "stream_closed") return upstream + " was told (its stream was closed)";
+  if (told == "process_ended") return upstream + "'s process ended";
+  std::string how = told == "nothing" ? fmt::format("{} was not told (cancel: never)", upstream)
+                                      : fmt::format("{} was told ({})", upstream, told);
+  if (outcome == "stopped") return fmt::format("{} and stopped in {}", how, after);
+  if (outcome == "raced") return fmt::format("{} but finished all the same, {} later", how, after);
+  std::string grace = grace_ms > 0 ? fmt::format(" ({})", short_time(grace_ms)) : "";
+  return fmt::format(
+      "{} and said nothing more within cancelGrace{}: it stopped without a word, or did not stop", how,
+      grace);
+}
+
+}  // namespace
+
+std::string short_time(int64_t ms) {
+  int64_t seconds = ms / 1000;
+  if (ms < 10000) return fmt::format("{}.{}s", seconds, ms % 1000 / 100);
+  if (seconds < 60) return fmt::format("{}s", seconds);
+  if (seconds < 600) return fmt::format("{}m{:02}s", seconds / 60, seconds % 60);
+  if (seconds < 3600) return fmt::format("{}m", seconds / 60);
+  if (seconds < 86400) return fmt::format("{}h{:02}m", seconds / 3600, seconds % 3600 / 60);
+  return fmt::format("{}d{:02}h", seconds / 86400, seconds % 86400 / 3600);
+}
+
+std::string calls_table(const json& calls, const Style& style) {
+  constexpr size_t kColumns = 8;
+  using Line = std::array<std::string, kColumns>;
+  std::vector<Line> lines{{"CALL", "AGE", "LEFT", "UPSTREAM", "METHOD", "TARGET", "CLIENT", "STATE"}};
+  size_t most = style.wide ? 0 : 28;
+  for (const json& call : calls) {
+    std::string client = text_of(call, "client");
+    if (style.wide) client += (client.empty() ? "" : " ") + text_of(call, "peer");
+    lines.push_back({text_of(call, "id"), short_time(number_of(call, "age_ms")),
+                     has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-",
+                     text_of(call, "upstream"), cut(text_of(call, "method"), most),
+                     cut(target_text(call), most), cut(client.empty() ? "-" : client, most),
+                     state_text(call)});
+  }
+  std::array<size_t, kColumns> widths{};
+  for (const Line& line : lines) {
+    for (size_t i = 0; i < kColumns; ++i)
+      widths[i] = std::max(widths[i], width_of(line[i]));
+  }
+  std::string out;
+  for (const Line& line : lines) {
+    std::string text;
+    for (size_t i = 0; i < kColumns; ++i) {
+      text += line[i];
+      if (i + 1 < kColumns) text += std::string(widths[i] - width_of(line[i]) + 2, ' ');
+    }
+    if (!style.wide && style.width > 20) text = cut(text, style.width);
+    out += (&line == &lines.front() ? paint(text, "1", style.colour) : text) + "\n";
+  }
+  return out;
+}
+
+std::string call_story(const json& call, const Style& style) {
+  std::string id = text_of(call, "id");
+  std::string target = target_text(call);
+  std::string out = paint(id, "1", style.colour) + fmt::format("  {}{}{} on {}\n", text_of(call, "method"),
+                                                               target.empty() ? "" : " ", target,
+                                                               text_of(call, "upstream"));
+  std::string who = text_of(call, "client");
+  who += (who.empty() ? "" : "  ") + text_of(call, "peer") + "  " + text_of(call, "era");
+  if (!text_of(call, "revision").empty()) who += " " + text_of(call, "revision");
+  bool ended = text_of(call, "state") == "ended";
+  int64_t ago = number_of(call, "age_ms") + number_of(call, "ended_ago_ms");
+  out += line_of("client", who);
+  out += line_of("received", fmt::format("{} ago, {} bytes", short_time(ago), number_of(call, "bytes_in")));
+  out += line_of("queued",
+                 number_of(call, "queued_ms") > 0 ? "for " + short_time(number_of(call, "queued_ms")) : "");
+  out += line_of("sent", has(call, "sent_after_ms")
+                             ? fmt::format("{} after it came", short_time(number_of(call, "sent_after_ms")))
+                             : std::string(ended ? "never" : "not yet"));
+  std::string progress = progress_text(call);
+  if (!progress.empty() && has(call["progress"], "ago_ms"))
+    progress += fmt::format(", {} ago", short_time(number_of(call["progress"], "ago_ms")));
+  out += line_of("progress", progress);
+  if (number_of(call, "events") > 0) out += line_of("events", std::to_string(number_of(call, "events")));
+  if (has(call, "questions"))
+    out +=
+        line_of("asks", fmt::format("{} of the server's questions are open", number_of(call, "questions")));
+  if (has(call, "left_ms"))
+    out += line_of(
+        "limit", fmt::format("{} left ({})", short_time(number_of(call, "left_ms")), text_of(call, "limit")));
+  if (!ended) return out + line_of("state", state_text(call));
+  std::string code = has(call, "code") ? fmt::format(", error {}", number_of(call, "code")) : "";
+  out += line_of("ended",
+                 fmt::format("{} ago: {} after {}{}, {} bytes", short_time(number_of(call, "ended_ago_ms")),
+                             text_of(call, "reason"), short_time(number_of(call, "age_ms")), code,
+                             number_of(call, "bytes_out")));
+  out += line_of("why", text_of(call, "text"));
+  if (call.contains("cancel"))
+    out += line_of("cancel", cancel_text(call["cancel"], 0, text_of(call, "upstream")));
+  return out;
+}
+
+std::string cancel_line(const json& ended, int64_t grace_ms) {
+  std::string client = has(ended, "code") ? fmt::format("client got error {}", number_of(ended, "code"))
+                                          : "its client got its end";
+  json cancel = ended.contains("cancel") ? ended["cancel"] : json(nullptr);
+  return fmt::format("{} cancelled after {}: {}; {}\n", text_of(ended, "id"),
+                     short_time(number_of(ended, "age_ms")), client,
+                     cancel_text(cancel, grace_ms, text_of(ended, "upstream")));
+}
+
+std::string end_line(const json& ended) {
+  return fmt::format("it ended {} ago: {} after {}", short_time(number_of(ended, "ended_ago_ms")),
+                     text_of(ended, "reason"), short_time(number_of(ended, "age_ms")));
+}
+
+std::string status_screen(const json& status, const Style& style) {
+  bool draining = status.value("draining", false);
+  std::string out = paint(fmt::format("lineward {}", text_of(status, "version")), "1", style.colour) +
+                    fmt::format("  {}  up {}  pid {}  config: {}\n", draining ? "draining" : "serving",
+                                short_time(number_of(status, "uptime_ms")), number_of(status, "pid"),
+                                text_of(status, "config"));
+  out += fmt::format("  MCP      {}\n", text_of(status, "url"));
+  out += fmt::format("  Metrics  {}\n",
+                     text_of(status, "ops").empty() ? "off" : text_of(status, "ops") + "/metrics");
+  out +=
+      fmt::format("  now      {} calls, {} waiting, {} listens, {} sessions, {} connections\n\n",
+                  number_of(status, "in_flight"), number_of(status, "waiting"), number_of(status, "listens"),
+                  number_of(status, "sessions"), number_of(status, "connections"));
+  size_t longest = 8;
+  for (const json& one : status["upstreams"])
+    longest = std::max(longest, width_of(text_of(one, "name")));
+  for (const json& one : status["upstreams"]) {
+    std::string state = text_of(one, "state");
+    const char* colour = state == "ready" ? "32" : state == "failed" || state == "backoff" ? "31" : "33";
+    std::string name = text_of(one, "name");
+    out += "  " + name + std::string(longest - width_of(name) + 2, ' ') +
+           paint(fmt::format("{:<9}", state), colour, style.colour);
+    out += fmt::format(" {:<6} {:<7} {}/{} calls", text_of(one, "kind"), text_of(one, "era"),
+                       number_of(one, "in_flight"), number_of(one, "max_in_flight"));
+    if (number_of(one, "waiting") > 0) out += fmt::format(", {} waiting", number_of(one, "waiting"));
+    if (number_of(one, "listens") > 0) out += fmt::format(", {} listens", number_of(one, "listens"));
+    std::string pids;
+    for (const json& pid : one["pids"])
+      pids += " " + pid.dump();
+    if (!pids.empty()) out += "  pid" + pids;
+    if (!text_of(one, "server").empty()) out += "  " + text_of(one, "server");
+    if (one.value("required", false)) out += "  required";
+    out += "\n";
+    if (!text_of(one, "why").empty())
+      out += fmt::format("  {}  {}\n", std::string(longest, ' '), text_of(one, "why"));
+  }
+  if (status["upstreams"].empty()) out += "  no server is configured\n";
+  return out;
+}
+
+}  // namespace lineward::cli

@@ -1,0 +1,97 @@
+#include "exchange/call_log.h"
+
+#include <utility>
+
+namespace lineward::exchange {
+namespace {
+
+// Cancels that nobody has settled; a process that never answers settles them after its grace.
+constexpr size_t kMostCancels = 100000;
+
+}  // namespace
+
+void CallLog::cancelling(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator) {
+  if (cancels_.size() < kMostCancels) cancels_.try_emplace(tag, Cancel{&stats, initiator, {}});
+}
+
+void CallLog::cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator) {
+  cancelling(tag, stats, initiator);
+  auto cancel = cancels_.find(tag);
+  if (cancel == cancels_.end()) return;
+  cancel->second.ended = true;
+  for (auto& ended : ring_) {
+    if (ended.tag == tag) ended.cancelled = true;
+  }
+}
+
+void CallLog::add(EndedCall call) {
+  auto cancel = cancels_.find(call.tag);
+  if (cancel != cancels_.end()) {
+    call.cancelled = true;
+    call.cancel = cancel->second.report;
+    cancel->second.ended = true;
+    if (call.cancel) cancels_.erase(cancel);
+  }
+  if (ring_.size() < kMost) {
+    ring_.push_back(std::move(call));
+    return;
+  }
+  EndedCall& slot = ring_[next_];
+  next_ = (next_ + 1) % kMost;
+  auto waiting = waiting_.find(slot.tag);
+  if (waiting != waiting_.end()) {
+    auto all = std::move(waiting->second);
+    waiting_.erase(waiting);
+    for (auto& settled : all)
+      settled(nullptr);
+  }
+  slot = std::move(call);
+}
+
+const EndedCall* CallLog::find(const std::string& id) const {
+  for (const auto& one : ring_) {
+    if (one.call.id == id) return &one;
+  }
+  return nullptr;
+}
+
+std::vector<const EndedCall*> CallLog::all() const {
+  std::vector<const EndedCall*> out;
+  for (size_t i = 0; i < ring_.size(); ++i)
+    out.push_back(&ring_[(next_ + i) % ring_.size()]);
+  return out;
+}
+
+void CallLog::when_settled(const std::string& id, Settled settled) {
+  const EndedCall* found = find(id);
+  if (found == nullptr || !found->cancelled || found->cancel) return settled(found);
+  waiting_[found->tag].push_back(std::move(settled));
+}
+
+void CallLog::on_cancel_settled(uint64_t tag, const core::CancelReport& report) {
+  auto cancel = cancels_.find(tag);
+  if (cancel == cancels_.end() || cancel->second.report) return;
+  Cancel& one = cancel->second;
+  ++one.stats->cancellations[static_cast<size_t>(one.initiator)][static_cast<size_t>(report.outcome)];
+  if (!one.ended) {  // it is being cancelled right now
+    one.report = report;
+    return;
+  }
+  cancels_.erase(cancel);
+  for (auto& ended : ring_) {
+    if (ended.tag != tag || !ended.cancelled || ended.cancel) continue;
+    ended.cancel = report;
+    return tell(ended);
+  }
+}
+
+void CallLog::tell(const EndedCall& call) {
+  auto waiting = waiting_.find(call.tag);
+  if (waiting == waiting_.end()) return;
+  auto all = std::move(waiting->second);
+  waiting_.erase(waiting);
+  for (auto& settled : all)
+    settled(&call);
+}
+
+}  // namespace lineward::exchange

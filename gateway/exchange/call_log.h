@@ -1,0 +1,91 @@
+// Calls as people see them: those in flight as views made on demand, the last 256 that ended, and what became
+// of those that were cancelled. Cold: a call costs one move into the ring.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/stats.h"
+#include "mcp/end_reason.h"
+#include "mcp/revision.h"
+
+namespace lineward::exchange {
+
+enum class CallState : uint8_t { queued, starting, running, listening, input, ended };
+
+// A call in flight, at one moment. Texts of clients and servers are as they came, cut to a bound: make them
+// printable.
+struct CallView {
+  std::string id;
+  std::string upstream, method, target, peer, session;
+  std::string client_info;  // JSON text of an Implementation, or empty
+  mcp::Era era = mcp::Era::modern;
+  std::string revision;
+  CallState state = CallState::queued;
+  std::chrono::milliseconds age{0};
+  std::optional<std::chrono::milliseconds> left;  // until its clock ends it
+  std::string limit;                              // the option that will
+  std::chrono::milliseconds queued_for{0};
+  std::optional<std::chrono::milliseconds> sent_after;  // from its arrival
+  std::string progress;                                 // params of the last progress notification, JSON text
+  std::optional<std::chrono::milliseconds> progress_ago;
+  std::string listens;  // of a listen: its filter, JSON text
+  uint64_t events = 0;
+  uint32_t questions = 0;  // of the server, not answered yet
+  size_t ahead = 0;        // of a queued one: calls of the same upstream before it
+  uint64_t bytes_in = 0;
+};
+
+struct EndedCall {
+  uint64_t tag = 0;
+  CallView call;  // as it was at its end; `age` is how long it took
+  mcp::EndReason reason = mcp::EndReason::ok;
+  int code = 0;
+  std::string text;  // of our own error
+  uint64_t bytes_out = 0;
+  std::chrono::milliseconds ended_at{0};
+  bool cancelled = false;
+  std::optional<core::CancelReport> cancel;  // nothing: not settled yet
+};
+
+class CallLog final : public core::CancelWatcher {
+ public:
+  static constexpr size_t kMost = 256;
+
+  // The call of this tag is about to be cancelled.
+  void cancelling(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
+  // The same for a parked one: its exchange has ended already.
+  void cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
+  void add(EndedCall call);
+  const EndedCall* find(const std::string& id) const;
+  // The newest last.
+  std::vector<const EndedCall*> all() const;
+
+  // Calls `settled` once: now, or when it is known what became of that call's cancel, or with null when the
+  // call is forgotten.
+  using Settled = std::function<void(const EndedCall*)>;
+  void when_settled(const std::string& id, Settled settled);
+
+  void on_cancel_settled(uint64_t tag, const core::CancelReport& report) override;
+
+ private:
+  struct Cancel {
+    core::UpstreamStats* stats;
+    core::CancelInitiator initiator;
+    std::optional<core::CancelReport> report;  // came before the call had ended
+    bool ended = false;
+  };
+  void tell(const EndedCall& call);
+
+  std::vector<EndedCall> ring_;
+  size_t next_ = 0;
+  std::unordered_map<uint64_t, Cancel> cancels_;  // not settled, or not ended yet
+  std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
+};
+
+}  // namespace lineward::exchange

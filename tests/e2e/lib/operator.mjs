@@ -1,0 +1,75 @@
+// The operator's side: `lineward ps`, `cancel` and `status`, the ops listener, and raw modern requests to have something
+// to look at.
+import { spawn } from 'node:child_process';
+import { request } from 'node:http';
+import { binary } from './binary.mjs';
+
+/** Runs a command of the binary to its end: {code, out, err}. */
+export function lineward(args, env = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(binary(), args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const texts = { out: '', err: '' };
+    child.stdout.on('data', (bytes) => (texts.out += bytes));
+    child.stderr.on('data', (bytes) => (texts.err += bytes));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, ...texts }));
+  });
+}
+
+/** GET over TCP or a Unix socket: {status, headers, body}. */
+export function get(where, path, { method = 'GET', headers = {}, body } = {}) {
+  const to = where.startsWith('/') ? { socketPath: where } : { host: where.split(':')[0], port: where.split(':')[1] };
+  return new Promise((resolve, reject) => {
+    const sent = request({ ...to, path, method, headers: { host: 'localhost', ...headers } }, (response) => {
+      let text = '';
+      response.on('data', (bytes) => (text += bytes));
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, body: text }));
+    });
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
+
+/** The address behind "Metrics" that the gateway printed. */
+export const opsOf = (gateway) => /Metrics {2}http:\/\/([^/\s]+)\/metrics/.exec(gateway.stderr())?.[1];
+
+/** A modern tools/call by hand. abort() leaves; answer resolves with the last message. */
+export function callTool(url, name, args = {}, { id = 1, token = 'p' } = {}) {
+  const leave = new AbortController();
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': { name: 'probe', version: '2.1' },
+    progressToken: token,
+  };
+  const answer = fetch(url, {
+    method: 'POST',
+    signal: leave.signal,
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': 'tools/call',
+      'Mcp-Name': name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }),
+  })
+    .then((response) => response.text())
+    .then((text) => {
+      const last = text.includes('data:') ? text.split('data:').at(-1) : text;
+      return JSON.parse(last);
+    });
+  answer.catch(() => {});
+  return { answer, abort: () => leave.abort() };
+}
+
+/** Calls look() until it gives something; 10 s at most. */
+export async function eventually(look, what) {
+  const end = Date.now() + 10_000;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`${what} did not happen within 10s`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

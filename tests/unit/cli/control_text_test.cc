@@ -1,0 +1,81 @@
+#include "cli/control_text.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward::cli;
+using nlohmann::json;
+
+TEST_CASE("times are short") {
+  CHECK(short_time(0) == "0.0s");
+  CHECK(short_time(812) == "0.8s");
+  CHECK(short_time(29000) == "29s");
+  CHECK(short_time(242000) == "4m02s");
+  CHECK(short_time(31 * 60000) == "31m");
+  CHECK(short_time(184 * 60000) == "3h04m");
+  CHECK(short_time(76ll * 3600000) == "3d04h");
+}
+
+TEST_CASE("the table of calls") {
+  json calls = json::array();
+  calls.push_back({{"id", "c9f2"},
+                   {"age_ms", 242000},
+                   {"left_ms", 58000},
+                   {"upstream", "github"},
+                   {"method", "tools/call"},
+                   {"target", "search_code"},
+                   {"client", "claude-code 2.1"},
+                   {"state", "running"},
+                   {"progress", {{"progress", 61}, {"total", 100}, {"message", "indexing"}}}});
+  calls.push_back({{"id", "c9f7"},
+                   {"age_ms", 800},
+                   {"left_ms", 29000},
+                   {"upstream", "git"},
+                   {"method", "tools/call"},
+                   {"target", "git_log"},
+                   {"client", "cursor 3.1"},
+                   {"state", "queued"},
+                   {"ahead", 2}});
+  calls.push_back({{"id", "c901"},
+                   {"age_ms", 31 * 60000},
+                   {"upstream", "github"},
+                   {"method", "subscriptions/listen"},
+                   {"listens", "tools, 2 uris"},
+                   {"target", ""},
+                   {"client", "inspector 2.12"},
+                   {"state", "listening"},
+                   {"events", 14}});
+  CHECK(calls_table(calls, {}) ==
+        "CALL  AGE    LEFT  UPSTREAM  METHOD                TARGET         CLIENT           STATE\n"
+        "c9f2  4m02s  58s   github    tools/call            search_code    claude-code 2.1  running 61/100 "
+        "\"indexing\"\n"
+        "c9f7  0.8s   29s   git       tools/call            git_log        cursor 3.1       queued, 2 ahead\n"
+        "c901  31m    -     github    subscriptions/listen  tools, 2 uris  inspector 2.12   listening, 14 "
+        "events\n");
+  Style narrow;
+  narrow.width = 60;
+  CHECK(calls_table(calls, narrow).find("indexing") == std::string::npos);
+}
+
+TEST_CASE("what a cancel did") {
+  json ended{{"id", "c9f2"},
+             {"age_ms", 243000},
+             {"code", 499},
+             {"upstream", "github"},
+             {"cancel", {{"told", "notifications/cancelled"}, {"outcome", "stopped"}, {"after_ms", 120}}}};
+  CHECK(cancel_line(ended, 5000) ==
+        "c9f2 cancelled after 4m03s: client got error 499; github was told (notifications/cancelled) and "
+        "stopped in "
+        "120ms\n");
+  ended["cancel"]["told"] = "not_sent";
+  CHECK(cancel_line(ended, 5000).find("github had not been sent it") != std::string::npos);
+  ended["cancel"] = nullptr;
+  CHECK(cancel_line(ended, 5000).find("github has not settled it yet") != std::string::npos);
+  ended["cancel"] = {{"told", "notifications/cancelled"}, {"outcome", "ignored"}, {"after_ms", 5000}};
+  CHECK(cancel_line(ended, 5000).find("nothing more within cancelGrace (5.0s)") != std::string::npos);
+}
+
+TEST_CASE("answers that lack everything do no harm") {
+  CHECK(!call_story(json::object(), {}).empty());
+  CHECK(!status_screen({{"upstreams", json::array()}}, {}).empty());
+  CHECK(!calls_table(json::array({json::object()}), {}).empty());
+}
