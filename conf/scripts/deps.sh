@@ -12,7 +12,8 @@ for kind in "$@"; do
     test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev) ;;
   esac
 done
-case " $* " in *" test "*) command -v npm >/dev/null || packages+=(npm) ;; esac
+case " $* " in *" test "*) command -v npm >/dev/null || packages+=(npm)
+  command -v kubectl >/dev/null || packages+=(kubernetes-client) ;; esac
 
 missing=()
 for package in "${packages[@]}"; do
