@@ -98,6 +98,12 @@ conformance_suite() {
   cells=$(sed -nE 's/.*conformance total: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$log" | tail -1)
   rm -f "$log"
   if [ -z "$cells" ]; then add conformance 0 1; else add conformance ${cells% *} ${cells#* }; fi
+  say "conformance, Lineward as the client"
+  log=$(mktemp)
+  LINEWARD=${1:-$PWD/$asan/lineward} tests/e2e/node.sh tests/e2e/client-suite.mjs 2>&1 | tee "$log"
+  cells=$(sed -nE 's/.*client suite total: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$log" | tail -1)
+  rm -f "$log"
+  if [ -z "$cells" ]; then add "client suite" 0 1; else add "client suite" ${cells% *} ${cells#* }; fi
 }
 
 case $what in
