@@ -221,6 +221,7 @@ ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
   options.minor_version = connection.head().minor_version;
   options.comment_every = config_.keep_alive;
   options.max_backlog_bytes = config_.max_stream_backlog_bytes;
+  options.write_timeout = config_.write_timeout;
   options.resource = paths_.resource ? &*paths_.resource : nullptr;
   return options;
 }

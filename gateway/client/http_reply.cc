@@ -12,8 +12,6 @@ namespace {
 constexpr uint64_t kBurst = 16;
 constexpr size_t kForget = 256;  // so many boundaries behind us before they are moved out
 constexpr std::chrono::milliseconds kStall{1000};
-// A client for which a server is held back has this long to take something.
-constexpr std::chrono::milliseconds kHeldBack{30000};
 // Of the cap, the part at which that begins.
 constexpr uint64_t kClogged = 4;
 
@@ -122,7 +120,7 @@ void HttpReply::when_relieved(std::function<void()> relieved) {
 
 void HttpReply::watch_stall() {
   if (connection_ == nullptr) return;
-  stall_.start(kHeldBack, [this, before = connection_->backlog()] {
+  stall_.start(options_.write_timeout, [this, before = connection_->backlog()] {
     if (connection_ == nullptr || !relieved_) return;
     if (connection_->backlog() >= before) return connection_->cut(mcp::EndReason::client_too_slow);
     watch_stall();

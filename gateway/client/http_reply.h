@@ -30,6 +30,8 @@ struct ReplyOptions {
       prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
   std::chrono::milliseconds comment_every{15000};
   uint64_t max_backlog_bytes = 256 * 1024;
+  // A client for which a server is held back has this long to take something.
+  std::chrono::milliseconds write_timeout{30000};
   const ResourceNames* resource = nullptr;  // of the plain sidecar's server
 };
 

@@ -62,7 +62,7 @@ describe('HTTP servers', { skip: DIRECT }, () => {
     assert.ok(most - before < 32 * MiB, `memory grew by ${((most - before) / MiB).toFixed(1)} MiB`);
   });
 
-  test('a client that takes nothing is cut in the end, and its call with it; others go on', { timeout: 90_000 }, async (t) => {
+  test('a client that takes nothing is cut in the end, and its call with it; others go on', async (t) => {
     const seen = new Inbox();
     const origin = await startOrigin(t, async (_, response, message) => {
       if (message.params.name === 'quick') return json(response, 200, answer(message.id, { content: [] }));
@@ -74,15 +74,15 @@ describe('HTTP servers', { skip: DIRECT }, () => {
       }
       return undefined;
     });
-    const gateway = await startGatewayTo(t, { url: origin.url });
+    const gateway = await startGatewayTo(t, { url: origin.url }, { listen: { writeTimeout: '4s' } });
     const socket = await rawCall(t, gateway.url, 1, 'tools/call', { name: 'flood' });
     socket.pause();
     const begun = Date.now();
     await sleep(2000);
     assert.equal(seen.items.length, 0, 'slow is not yet too slow');
     assert.equal((await call(gateway.url, 'tools/call', { name: 'quick' })).status, 200);
-    await seen.until((one) => one === 'closed', 'the end of the flood', 60_000);
-    assert.ok(Date.now() - begun > 25_000);
+    await seen.until((one) => one === 'closed', 'the end of the flood', 20_000);
+    assert.ok(Date.now() - begun > 3_900);
     assert.match(gateway.stderr(), /client_too_slow/);
   });
 
