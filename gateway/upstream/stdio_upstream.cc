@@ -83,7 +83,10 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   probe_not_before_ = verdict.known ? milliseconds(0)
                                     : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
   verdict_until_ = verdict.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
-  log::write(verdict.known ? log::Level::info : log::Level::warn, "upstream.era",
+  // A probe that was ended because everything ends is no news.
+  bool expected = verdict.known || stopping_;
+  if (stopping_) on_ready_ = nullptr;
+  log::write(expected ? log::Level::info : log::Level::warn, "upstream.era",
              {{"upstream", server_.name},
               {"era", verdict.known ? mcp::name(verdict.era) : std::string_view("unknown")},
               {"server", verdict.server},

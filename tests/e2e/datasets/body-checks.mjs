@@ -32,7 +32,12 @@ function expectedAnswer(body) {
   return echoed(id, JSON.parse(raw(line, 'params', 'name')), argumentsOf(line));
 }
 
-function checkAccepted(body, answer, reached) {
+// Before the first call of a tool Lineward asks a modern server for its tools: their annotations say which headers to
+// check.
+const isOwn = (body, line) => raw(line, 'method') === '"tools/list"' && raw(oneLine(body), 'method') === '"tools/call"';
+
+function checkAccepted(body, answer, all) {
+  const reached = all.filter((line) => !isOwn(body, line));
   const message = answer.messages.items.at(-1) ?? '';
   const wrong = differ('id', raw(message, 'id'), raw(oneLine(body), 'id'));
   if (raw(message, 'result') === undefined) wrong.push(`no result: ${shown(message)}`);
