@@ -25,9 +25,8 @@ constexpr size_t kMostInBatch = 256;
 // Beyond this many times the cap the client is too slow at once; and a client whose requests make more than
 // that waits for us to read on.
 constexpr uint64_t kBurst = 16;
-// A client that has taken nothing for so long, while more than the cap waits, is too slow. All of its calls
-// share this pipe, so it gets more time than one HTTP stream.
-constexpr std::chrono::milliseconds kStall{10000};
+// From this part of the cap on, servers that can be are held back.
+constexpr uint64_t kClogged = 4;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -303,7 +302,7 @@ void StdioFront::line(std::string message, bool awaited) {
   streams_->flush_now();
   settle();
   if (unasked_for_ > kBurst * cap) return leave_soon(EndReason::client_too_slow);
-  if (backlog() > cap && !stall_.running()) watch_reader();
+  if (backlog() > cap) watch_reader();
 }
 
 // Forgets what the kernel has. The message being written may be of any size and is not counted.
@@ -317,16 +316,33 @@ void StdioFront::settle() {
   unasked_for_ -= std::exchange(pieces_.front().unasked_for, 0);
 }
 
+// All calls share this pipe, so a client that takes nothing gets more time than one HTTP stream.
 void StdioFront::watch_reader() {
+  if (stall_.running()) return;
   sent_ = written_ - backlog();
-  stall_.start(kStall, [this] {
-    if (gone_ || backlog() <= config_.max_stream_backlog_bytes) return;
+  stall_.start(config_.write_timeout, [this] {
+    if (gone_ || (backlog() <= config_.max_stream_backlog_bytes && relieved_.empty())) return;
     if (written_ - backlog() == sent_) return leave_soon(EndReason::client_too_slow);
     watch_reader();
   });
 }
 
+bool StdioFront::clogged() {
+  const uint64_t mark = config_.max_stream_backlog_bytes / kClogged;
+  if (backlog() <= mark) return false;
+  streams_->flush_now();
+  return backlog() > mark;
+}
+
+void StdioFront::when_relieved(uint64_t serial, std::function<void()> relieved) {
+  relieved_[serial] = std::move(relieved);
+  watch_reader();
+}
+
 void StdioFront::on_drained() {
+  auto relieved = std::exchange(relieved_, {});
+  for (auto& [serial, call_back] : relieved)
+    call_back();
   if (!gone_ && !input_ended_) streams_->start_reading();
 }
 
@@ -336,6 +352,7 @@ void StdioFront::on_drained() {
 void StdioFront::reply_over(uint64_t serial) {
   auto found = running_.find(serial);
   if (found == running_.end()) return;
+  relieved_.erase(serial);
   auto named = by_id_.find(found->second.canonical_id);
   if (named != by_id_.end() && named->second == serial) by_id_.erase(named);
   running_.erase(found);

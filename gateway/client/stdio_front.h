@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void line(std::string message, bool awaited) override;
   bool gone() const override { return gone_; }
   void reply_over(uint64_t serial) override;
+  bool clogged() override;
+  void when_relieved(uint64_t serial, std::function<void()> relieved) override;
 
   void take_line(std::string text);
   void too_long(std::string_view beginning);
@@ -95,7 +98,8 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   size_t held_bytes_ = 0;
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
-  std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
+  std::unordered_map<std::string, uint64_t> by_id_;     // the newest request with this id
+  std::map<uint64_t, std::function<void()>> relieved_;  // by serial: who holds back until nothing waits
   net::Timer stall_;
   std::deque<Piece> pieces_;
   uint64_t written_ = 0;

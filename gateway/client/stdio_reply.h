@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/reply_stream.h"
@@ -15,6 +16,10 @@ class StdioLines {
   // `awaited`: an answer, as many of which may wait as there were requests. Else it may come without end.
   virtual void line(std::string message, bool awaited) = 0;
   virtual bool gone() const = 0;
+  // So much waits that who can should hold back; and once nothing waits, `relieved` is called for that
+  // request.
+  virtual bool clogged() = 0;
+  virtual void when_relieved(uint64_t serial, std::function<void()> relieved) = 0;
   // The request with this serial number has its end.
   virtual void reply_over(uint64_t serial) = 0;
 
@@ -37,6 +42,10 @@ class StdioReply final : public core::ReplyStream {
   void cut() override { over(); }
   bool can_send() const override { return !over_ && !lines_.gone(); }
   uint64_t bytes_out() const override { return bytes_out_; }
+  bool clogged() override { return can_send() && lines_.clogged(); }
+  void when_relieved(std::function<void()> relieved) override {
+    if (can_send()) lines_.when_relieved(serial_, std::move(relieved));
+  }
 
  private:
   void over();
