@@ -45,7 +45,7 @@ bool read_process(pid_t pid, ProcessInfo& out) {
   size_t at = stat.rfind(')');
   if (at == std::string::npos) return false;
   std::vector<double> fields;
-  const char* text = stat.c_str() + std::min(at + 3, stat.size());
+  const char* text = stat.c_str() + std::min(at + 2, stat.size());
   while (*text != '\0' && fields.size() < 22) {
     char* end = nullptr;
     double value = std::strtod(text, &end);
