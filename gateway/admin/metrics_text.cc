@@ -99,7 +99,8 @@ void operations(Families& out, const UpstreamStats& stats, std::string_view clie
             histogram);
   };
   stats.server_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
-    add(M::server_operation, operation, histogram, client_transport, "http", "", "");
+    add(M::server_operation, operation, histogram, client_transport, client_transport == "pipe" ? "" : "http",
+        "", "");
   });
   stats.client_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
     add(M::client_operation, operation, histogram, stats.transport, stats.transport == "pipe" ? "" : "http",
