@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -37,10 +38,18 @@ void configure_log(const Invocation& invocation) {
   lineward::log::configure(format, level, invocation.colour && format == lineward::log::Format::text);
 }
 
+// What is opened first must not become stdin, stdout or stderr where those are closed.
+void fill_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  fill_standard_descriptors();
   // First of all, while this process is small, has one thread and has read no secret.
   auto spawner = lineward::net::fork_spawner(nullptr);
   auto parsed =

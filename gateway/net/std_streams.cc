@@ -37,21 +37,23 @@ StdStreams::~StdStreams() {
 }
 
 Status<> StdStreams::open(int in, int out) {
-  if (auto opened = open(in_, in, "stdin"); !opened) return opened;
-  return open(out_, out, "stdout");
+  // Both before either changes: they may be one and the same.
+  int in_flags = fcntl(in, F_GETFL), out_flags = fcntl(out, F_GETFL);
+  if (in_flags < 0 || out_flags < 0)
+    return fail(fmt::format("{} is not open", in_flags < 0 ? "stdin" : "stdout"));
+  if (auto opened = open(in_, in, in_flags); !opened) return opened;
+  return open(out_, out, out_flags);
 }
 
-Status<> StdStreams::open(Side& side, int fd, const char* name) {
+Status<> StdStreams::open(Side& side, int fd, int flags) {
   side.fd = fd;
-  int flags = fcntl(fd, F_GETFL);
-  if (flags < 0) return fail(fmt::format("{} is not open", name));
   if (!can_wait(fd)) return Done{};
   // A descriptor of its own for libuv, which closes it.
   int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  if (own < 0) return fail(fmt::format("{}: {}", name, std::strerror(errno)));
+  if (own < 0) return fail(fmt::format("stdin or stdout: {}", std::strerror(errno)));
   side.flags = flags;
   auto stream = ByteStream::from_pipe(loop_, own);
-  if (!stream) return fail(fmt::format("{}: {}", name, stream.error().text));
+  if (!stream) return fail(stream.error().text);
   side.stream = std::move(*stream);
   side.stream->set_owner(&side);
   return Done{};

@@ -44,7 +44,7 @@ class StdStreams {
       if (this == &streams->out_) streams->owner_.on_drained();
     }
   };
-  Status<> open(Side& side, int fd, const char* name);
+  Status<> open(Side& side, int fd, int flags);
   void read_file();
   void end_later(int error);
   void ended(int error);
