@@ -113,7 +113,7 @@ void ClientConnection::pump() {
     timer_.stop();
     timed_ = Phase::complete;
     busy_ = true;
-    request_at_ = net::Loop::nanoseconds();
+    request_at_ = loop_.now();
     counted_method_ = parser_.head().method;
     ++core::stats().http_active;
     auto alive = alive_;
@@ -182,7 +182,7 @@ void ClientConnection::count_request(int status) {
   if (!busy_) return;
   --core::stats().http_active;
   core::stats().http_requests.observe(counted_method_, status,
-                                      static_cast<double>(net::Loop::nanoseconds() - request_at_) / 1e9);
+                                      std::chrono::duration<double>(loop_.now() - request_at_).count());
 }
 
 void ClientConnection::reply_finished(bool keep_alive, int status) {

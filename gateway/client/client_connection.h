@@ -80,11 +80,11 @@ class ClientConnection final : private net::StreamOwner {
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
   HttpReply* reply_ = nullptr;
-  std::string counted_method_;  // of the request being answered, for metrics
-  uint64_t request_at_ = 0;     // when it was complete, in nanoseconds
-  bool busy_ = false;           // a request is being answered
-  bool lingering_ = false;      // the last answer is on its way; what still comes is thrown away
-  size_t last_backlog_ = 0;     // for the timer that watches a slow reader
+  std::string counted_method_;               // of the request being answered, for metrics
+  std::chrono::milliseconds request_at_{0};  // when it was complete
+  bool busy_ = false;                        // a request is being answered
+  bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
+  size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
   net::Deferred pump_later_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

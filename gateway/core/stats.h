@@ -181,6 +181,7 @@ struct GatewayStats {
   Histogram loop_lag{Buckets::precise};
   HttpSeries http_requests;
   int64_t http_active = 0;
+  uint64_t started_calls = 0;
   uint64_t refused = 0;                        // requests that never became a call
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;

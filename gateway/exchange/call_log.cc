@@ -24,27 +24,38 @@ void CallLog::cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::
   }
 }
 
+// In place: a call is moved into the ring, not through it.
+EndedCall& CallLog::next(uint64_t tag) {
+  bool grows = ring_.size() < kMost;
+  if (grows) {
+    ring_.emplace_back();
+  } else {
+    auto waiting = waiting_.empty() ? waiting_.end() : waiting_.find(ring_[next_].tag);
+    if (waiting != waiting_.end()) {
+      auto all = std::move(waiting->second);
+      waiting_.erase(waiting);
+      for (auto& settled : all)
+        settled(nullptr);
+    }
+  }
+  EndedCall& slot = grows ? ring_.back() : ring_[next_];
+  if (!grows) next_ = (next_ + 1) % kMost;
+  slot.tag = tag;
+  slot.cancelled = false;
+  slot.cancel.reset();
+  auto cancel = cancels_.empty() ? cancels_.end() : cancels_.find(tag);
+  if (cancel == cancels_.end()) return slot;
+  slot.cancelled = true;
+  slot.cancel = cancel->second.report;
+  cancel->second.ended = true;
+  if (slot.cancel) cancels_.erase(cancel);
+  return slot;
+}
+
 void CallLog::add(EndedCall call) {
-  auto cancel = cancels_.find(call.tag);
-  if (cancel != cancels_.end()) {
-    call.cancelled = true;
-    call.cancel = cancel->second.report;
-    cancel->second.ended = true;
-    if (call.cancel) cancels_.erase(cancel);
-  }
-  if (ring_.size() < kMost) {
-    ring_.push_back(std::move(call));
-    return;
-  }
-  EndedCall& slot = ring_[next_];
-  next_ = (next_ + 1) % kMost;
-  auto waiting = waiting_.find(slot.tag);
-  if (waiting != waiting_.end()) {
-    auto all = std::move(waiting->second);
-    waiting_.erase(waiting);
-    for (auto& settled : all)
-      settled(nullptr);
-  }
+  EndedCall& slot = next(call.tag);
+  call.cancelled = slot.cancelled;
+  call.cancel = slot.cancel;
   slot = std::move(call);
 }
 

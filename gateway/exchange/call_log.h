@@ -61,6 +61,9 @@ class CallLog final : public core::CancelWatcher {
   void cancelling(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
   // The same for a parked one: its exchange has ended already.
   void cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
+  // The place of a call that has ended, with what is known of its cancel; the rest is of the call that was
+  // there.
+  EndedCall& next(uint64_t tag);
   void add(EndedCall call);
   const EndedCall* find(const std::string& id) const;
   // The newest last.

@@ -66,7 +66,8 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       started_(loop.now()),
       phase_since_(loop.now()),
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
-      read_at_(loop.read_at()) {
+      read_at_(loop.read_at()),
+      measured_((core::stats().started_calls++ & 7) == 0) {
   note_people();
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
   if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
@@ -432,7 +433,7 @@ void Exchange::end(EndReason reason, int code) {
                 {"bytes_out", reply_->bytes_out()},
                 {"era", mcp::name(arrival_.era)},
                 {"remote", arrival_.peer}});
-  home_.ended(story(reason, code));
+  home_.ended(*this, reason, code);
   home_.retire(*this);
 }
 

@@ -206,9 +206,10 @@ void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator i
   log_.cancelling(exchange.tag(), core::upstream_stats(exchange.arrival().upstream), initiator);
 }
 
-void ExchangeTable::ended(EndedCall call) {
-  if (!call.call.session.empty()) call.call.client_info = client_of(call.call);
-  log_.add(std::move(call));
+void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {
+  EndedCall& ended = log_.next(exchange.tag());
+  exchange.tell_story(ended, reason, code);
+  if (!ended.call.session.empty()) ended.call.client_info = client_of(ended.call);
 }
 
 // A legacy client says who it is when it opens its session.

@@ -63,7 +63,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
   void cancelling(const Exchange& exchange, core::CancelInitiator initiator) override;
-  void ended(EndedCall call) override;
+  void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;
 
   // ExchangeFinder

@@ -83,7 +83,7 @@ void Exchange::count_written() {
   stats_->queue_wait.observe(queued_for_);
   // What else a call waits for (a place, a process, a connection) takes other turns of the loop: it is not
   // ours.
-  if (loop_.now() != started_) return;
+  if (loop_.now() != started_ || !measured_) return;
   core::stats().overhead_request.observe(std::chrono::nanoseconds(net::Loop::nanoseconds() - read_at_));
 }
 
@@ -103,7 +103,7 @@ void Exchange::count_end(EndReason reason, int code) {
   stats_->server_operations.observe(operation, seconds(elapsed()));
   if (phase_ == CallPhase::written)
     stats_->client_operations.observe(operation, seconds(loop_.now() - written_at_));
-  if (answered_by_server_) {
+  if (answered_by_server_ && measured_) {
     core::stats().overhead_response.observe(
         std::chrono::nanoseconds(net::Loop::nanoseconds() - loop_.read_at()));
   }
@@ -167,10 +167,8 @@ CallView Exchange::view() const {
   return view;
 }
 
-// Moves what nobody needs any more: this is on the path of every call.
-EndedCall Exchange::story(EndReason reason, int code) {
-  EndedCall ended;
-  ended.tag = tag();
+// Sets every member that is ever shown: the place holds another call's.
+void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
   CallView& call = ended.call;
   call.id = call_id_;
   call.upstream = arrival_.upstream;
@@ -186,17 +184,21 @@ EndedCall Exchange::story(EndReason reason, int code) {
   call.state = CallState::ended;
   call.age = elapsed();
   call.queued_for = queued_for_;
+  call.left.reset();
+  call.sent_after.reset();
+  call.progress_ago.reset();
   if (phase_ == CallPhase::written) call.sent_after = written_at_ - started_;
   call.progress = std::move(progress_);
   call.listens = std::move(listens_);
   call.events = events_;
+  call.questions = 0;
+  call.ahead = 0;
   call.bytes_in = arrival_.bytes_in;
   ended.reason = reason;
   ended.code = code;
   ended.text = std::move(error_text_);
   ended.bytes_out = reply_->bytes_out();
   ended.ended_at = loop_.now();
-  return ended;
 }
 
 }  // namespace lineward::exchange

@@ -67,6 +67,25 @@ TEST_CASE("a cancel is settled before its call ends, or after, and counted once"
   CHECK(told == 12);
 }
 
+TEST_CASE("a place in the ring keeps nothing of the call before") {
+  core::UpstreamStats stats("s");
+  CallLog log;
+  for (uint64_t i = 1; i <= 256; ++i) {
+    log.cancelling(i, stats, CancelInitiator::client);
+    log.on_cancel_settled(i, {});
+    log.add(ended(i));
+  }
+  CHECK(log.find("c256")->cancelled);
+  EndedCall& place = log.next(257);
+  CHECK(place.tag == 257);
+  CHECK(!place.cancelled);
+  CHECK(!place.cancel);
+  place.call.id = "c257";
+  CHECK(log.find("c1") == nullptr);
+  CHECK(log.all().size() == 256);
+  CHECK(log.all().back() == log.find("c257"));
+}
+
 TEST_CASE("who waits for a call that is forgotten is told") {
   core::UpstreamStats stats("s");
   CallLog log;
