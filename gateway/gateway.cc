@@ -53,6 +53,7 @@ client::PathTable paths(const config::Config& config) {
   for (const auto* server : served) {
     std::string path = config.listen.path + "/" + server->name;
     table.servers[path] = server->name;
+    if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
     table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
     list += (list.empty() ? "" : ", ") + path;
   }

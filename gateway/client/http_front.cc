@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/random_id.h"
+#include "client/affinity.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
@@ -183,6 +185,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     if (auto refusal = check_modern_request(message, headers, supported))
       return refuse(connection, *refusal, raw_id);
     arrival.revision = std::string(headers.get("MCP-Protocol-Version"));
+    if (paths_.keep_state.count(server) > 0)
+      return start_with_state(connection, std::move(arrival), std::move(message));
   } else if (arrival.method == mcp::Method::initialize) {
     if (!message.is_object(Field::params) || !message.is_string(Field::params_protocol_version)) {
       return refuse(connection, {400, mcp::kInvalidParams, "initialize needs params.protocolVersion", {}, {}},
@@ -213,6 +217,17 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   start(connection, std::move(arrival));
 }
 
+// The server keeps state for each client: one that comes without a name for it is given one.
+void HttpFront::start_with_state(ClientConnection& connection, core::Arrival arrival, mcp::Message message) {
+  auto name = affinity_of(connection.head().headers);
+  if (!name) return refuse(connection, name.error(), message.raw(Field::id));
+  std::vector<http::OutHeader> headers;
+  if (name->empty()) headers = affinity_headers(*name = random_id(), config_.path);
+  arrival.affinity = std::move(*name);
+  arrival.message = std::move(message);
+  start(connection, std::move(arrival), std::move(headers));
+}
+
 ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
   Accepts takes = accepts(connection.head().headers);
   ReplyOptions options;
@@ -226,8 +241,10 @@ ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
   return options;
 }
 
-void HttpFront::start(ClientConnection& connection, core::Arrival arrival) {
+void HttpFront::start(ClientConnection& connection, core::Arrival arrival,
+                      std::vector<http::OutHeader> headers) {
   ReplyOptions options = reply_options(connection);
+  options.headers = std::move(headers);
   if (arrival.method == mcp::Method::initialize && arrival.era == mcp::Era::legacy) {
     options.session_header = arrival.session;
   }
@@ -285,6 +302,9 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
     arrival.session = session->id;
   } else if (!era) {
     arrival.upstream.clear();  // nothing says where it belongs: accepted, counted, not passed on
+  }
+  if (arrival.era == mcp::Era::modern && paths_.keep_state.count(server) > 0) {
+    if (auto name = affinity_of(headers)) arrival.affinity = std::move(*name);
   }
   connection.respond(202, {}, {});
   if (arrival.upstream.empty()) return;

@@ -7,12 +7,13 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "client/admission.h"
 #include "client/client_connection.h"
-#include "client/front.h"
 #include "client/forwarding.h"
+#include "client/front.h"
 #include "client/resource_names.h"
 #include "client/session.h"
 #include "core/document_source.h"
@@ -28,6 +29,7 @@ struct PathTable {
   std::unordered_map<std::string, std::string> sse_posts;
   std::string hint;
   std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
+  std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
   std::optional<ResourceNames> resource;                          // of the plain sidecar's server
 };
 
@@ -72,7 +74,8 @@ class HttpFront final : public Front, public RequestHandler {
   core::HeaderFields forwarded(const ClientConnection& connection, const std::string& server,
                                bool mirrored) const;
   void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {});
-  void start(ClientConnection& connection, core::Arrival arrival);
+  void start(ClientConnection& connection, core::Arrival arrival, std::vector<http::OutHeader> headers = {});
+  void start_with_state(ClientConnection& connection, core::Arrival arrival, mcp::Message message);
   void start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival);
   std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
                                        std::string session_header, bool primes = true);

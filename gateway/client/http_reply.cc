@@ -4,7 +4,6 @@
 
 #include "client/client_connection.h"
 #include "client/resource_names.h"
-#include "http/writer.h"
 
 namespace lineward::client {
 namespace {
@@ -59,6 +58,7 @@ void HttpReply::start_events() {
   head.keep_alive = keep_alive_;
   head.minor_version = options_.minor_version;
   head.content_type = "text/event-stream";
+  head.headers = std::move(options_.headers);
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
   if (!options_.session_header.empty()) head.headers.push_back({"Mcp-Session-Id", options_.session_header});
@@ -162,6 +162,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     head.keep_alive = keep_alive_;
     head.minor_version = options_.minor_version;
     head.content_type = "application/json";
+    head.headers = std::move(options_.headers);
     for (auto& [name, value] : extra_)
       head.headers.push_back({name, std::move(value)});
     if (!options_.session_header.empty() && status == 200) {

@@ -13,6 +13,7 @@
 
 #include "core/exchange_door.h"
 #include "core/reply_stream.h"
+#include "http/writer.h"
 #include "mcp/end_reason.h"
 #include "net/loop.h"
 
@@ -25,7 +26,8 @@ struct ReplyOptions {
   bool takes_json = true;
   bool takes_events = true;
   int minor_version = 1;
-  std::string session_header;  // Mcp-Session-Id of the response, where it has one
+  std::string session_header;            // Mcp-Session-Id of the response, where it has one
+  std::vector<http::OutHeader> headers;  // on every head, whatever the answer is
   std::string
       prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
   std::chrono::milliseconds comment_every{15000};

@@ -1,11 +1,9 @@
 #include "client/session.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <charconv>
 
-#include "base/check.h"
+#include "base/random_id.h"
 
 namespace lineward::client {
 namespace {
@@ -15,18 +13,6 @@ constexpr size_t kMostWaitingBytes = 1 << 20;
 constexpr size_t kMostStreams = 128;  // of one session, those that ended a moment ago included
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
-
-std::string random_id() {
-  unsigned char bytes[16];
-  LW_CHECK(getrandom(bytes, sizeof bytes, 0) == sizeof bytes);
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string id;
-  for (unsigned char b : bytes) {
-    id += kHex[b >> 4];
-    id += kHex[b & 15];
-  }
-  return id;
-}
 
 }  // namespace
 

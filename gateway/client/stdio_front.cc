@@ -172,6 +172,7 @@ core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
   arrival.on_stdio = true;
   arrival.bytes_in = message.bytes().size() + 1;
   if (era == Era::legacy) arrival.session = session_id_;
+  if (era == Era::modern) arrival.affinity = kPrincipal;  // one client, for as long as it is there
   return arrival;
 }
 

@@ -30,10 +30,11 @@ struct Arrival {
   std::string upstream;  // name of the server it goes to
   std::string session;   // legacy
   std::string principal;
+  std::string affinity;                           // as in Scope
   std::string peer;                               // "127.0.0.1:51234"
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
-  bool on_stdio = false;  // the client is at the other end of a pipe: it may speak 2024-11-05
+  bool on_stdio = false;        // the client is at the other end of a pipe: it may speak 2024-11-05
   HeaderFields headers;         // as in CallRequest
   bool mirrors_itself = false;  // as in CallRequest
 };

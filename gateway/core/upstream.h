@@ -82,6 +82,7 @@ class Call {
 struct Scope {
   std::string session;  // a legacy session's id; empty for modern clients
   std::string principal;
+  std::string affinity;  // what a modern client calls its state, where the server keeps it by that
 };
 
 struct CallRequest {

@@ -96,7 +96,7 @@ void Exchange::advance() {
         request.message = std::move(arrival_.message);
         request.method = arrival_.method;
         request.client_era = arrival_.era;
-        request.scope = {arrival_.session, arrival_.principal};
+        request.scope = {arrival_.session, arrival_.principal, arrival_.affinity};
         request.client_on_stdio = arrival_.on_stdio;
         request.headers = std::move(arrival_.headers);
         request.mirrors_itself = arrival_.mirrors_itself;
@@ -215,6 +215,8 @@ void Exchange::final_message(mcp::Message message) {
     reason = EndReason::input_required;
   }
   if (arrival_.method == Method::tools_list || arrival_.method == Method::prompts_list) learn_names(message);
+  if (arrival_.era == mcp::Era::legacy && message.has(Field::result_task) && !raw_token_.empty())
+    home_.task_started(*this, message.raw(Field::id), raw_token_);
   if (arrival_.method == Method::initialize) {
     bool opened = message.kind() == mcp::MessageKind::result;
     if (!opened) reply_->refuse_session();

@@ -31,6 +31,8 @@ class ExchangeHome {
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
   virtual void session_opening(Exchange& exchange) = 0;
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
+  // A call of a legacy session has become a task: its progress goes on after its answer. The token is ours.
+  virtual void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) = 0;
   // For people and metrics: its call is about to be cancelled; it has ended.
   virtual void cancelling(const Exchange&, core::CancelInitiator) {}
   virtual void ended(Exchange&, mcp::EndReason, int) {}

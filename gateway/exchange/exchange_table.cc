@@ -117,7 +117,8 @@ void ExchangeTable::notified(core::Arrival arrival) {
   }
   auto found = servers_.find(arrival.upstream);
   if (found == servers_.end()) return;
-  found->second.upstream->forward({arrival.session, arrival.principal}, arrival.era, arrival.message);
+  found->second.upstream->forward({arrival.session, arrival.principal, arrival.affinity}, arrival.era,
+                                  arrival.message);
 }
 
 // A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed
@@ -148,7 +149,7 @@ void ExchangeTable::session_opening(Exchange& exchange) {
   core::Upstream* target = upstream(arrival.upstream);
   if (target == nullptr || arrival.session.empty()) return;
   if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
-  core::Scope scope{arrival.session, arrival.principal};
+  core::Scope scope{arrival.session, arrival.principal, {}};
   auto& link = links_[arrival.session];
   link = std::make_unique<SessionLink>(*this, *target, scope);
   target->open_scope(scope, *link);
@@ -167,6 +168,12 @@ void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* resul
   }
   // It never came to be. Not from here: the failed exchange is on the stack.
   loop_.defer([this, id] { session_ended(id); });
+}
+
+void ExchangeTable::task_started(Exchange& exchange, std::string_view token,
+                                 const std::string& client_token) {
+  auto link = links_.find(exchange.arrival().session);
+  if (link != links_.end()) link->second->task_started(token, client_token);
 }
 
 void ExchangeTable::session_ended(const std::string& id) {

@@ -62,6 +62,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   ParkTable& park_table() override { return park_; }
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
+  void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override;
   void cancelling(const Exchange& exchange, core::CancelInitiator initiator) override;
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;

@@ -15,6 +15,7 @@ using mcp::Field;
 using mcp::Method;
 
 constexpr size_t kMostQuestions = 256;
+constexpr size_t kMostTasks = 256;  // whose progress is still told
 
 }  // namespace
 
@@ -37,6 +38,7 @@ Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
 }
 
 void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) {
+  if (mcp::method_of(message.method()) == Method::progress) return task_progress(message);
   Exchange* exchange = stream_for(only_call);
   if (message.kind() == mcp::MessageKind::request) return question(std::move(message), exchange);
   if (mcp::method_of(message.method()) == Method::cancelled) return withdrawn(message);
@@ -47,11 +49,28 @@ void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t>
   if (session == nullptr) return;
   if (about_session && session->to_stream(message.bytes())) return;
   if (exchange != nullptr && exchange->send(message.bytes())) return;
-  if (session->to_stream(message.bytes())) return;
-  if (!session->keep_for_stream(message.bytes())) {
-    log::write(log::Level::info, "session.dropped",
-               {{"upstream", scope_.session.substr(0, 8)}, {"kind", "backlog"}});
+  to_session(message.bytes());
+}
+
+void SessionLink::to_session(const std::string& message) {
+  client::Session* session = finder_.session(scope_.session);
+  if (session == nullptr || session->to_stream(message) || session->keep_for_stream(message)) return;
+  log::write(log::Level::info, "session.dropped",
+             {{"session", scope_.session.substr(0, 8)}, {"kind", "backlog"}});
+}
+
+void SessionLink::task_started(std::string_view token, const std::string& client_token) {
+  if (task_tokens_.size() >= kMostTasks) task_tokens_.pop_front();
+  task_tokens_.emplace_back(token, client_token);
+}
+
+void SessionLink::task_progress(const mcp::Message& progress) {
+  std::string token = mcp::canonical_id(progress.raw(Field::params_progress_token));
+  for (const auto& [ours, clients] : task_tokens_) {
+    if (mcp::canonical_id(ours) == token) return to_session(mcp::progress_for_client(progress, clients));
   }
+  log::write(log::Level::info, "session.dropped",
+             {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_token"}});
 }
 
 void SessionLink::question(mcp::Message message, Exchange* on) {
@@ -169,6 +188,7 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
 }
 
 void SessionLink::on_scope_reset() {
+  task_tokens_.clear();  // another process gives them to other calls
   auto lost = std::move(questions_);
   questions_.clear();
   for (const auto& [id, question] : lost) {

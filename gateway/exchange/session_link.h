@@ -6,8 +6,10 @@
 // close_scope.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "client/session.h"
 #include "core/upstream.h"
@@ -36,6 +38,8 @@ class SessionLink final : public core::ScopeOwner {
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
   void on_scope_reset() override;
   void on_scope_ended() override { finder_.session_lost(scope_.session); }
+  // 2025-11-25 tasks: progress under this token of ours goes on, to the client under its own.
+  void task_started(std::string_view token, const std::string& client_token);
   // The client answers a question; unknown ones are dropped.
   void answer(const mcp::Message& answer);
   // An exchange ends: the questions on its stream can no longer be answered there.
@@ -50,6 +54,8 @@ class SessionLink final : public core::ScopeOwner {
     core::ExchangeId on;                    // the exchange whose stream carries it; none: a GET stream
     std::vector<core::ExchangeId> waiting;  // whose clocks stand still for it
   };
+  void task_progress(const mcp::Message& progress);
+  void to_session(const std::string& message);
   void question(mcp::Message message, Exchange* on);
   void withdrawn(const mcp::Message& cancelled);
   Exchange* stream_for(std::optional<uint64_t> only_call);
@@ -61,8 +67,9 @@ class SessionLink final : public core::ScopeOwner {
   ExchangeFinder& finder_;
   core::Upstream& upstream_;
   core::Scope scope_;
-  std::map<int64_t, Question> questions_;  // by the id the client sees
-  int64_t next_id_ = 1;                    // not 0: SDK 1.x clients overlook a cancel of request 0
+  std::map<int64_t, Question> questions_;                        // by the id the client sees
+  std::deque<std::pair<std::string, std::string>> task_tokens_;  // ours → the client's; the oldest goes first
+  int64_t next_id_ = 1;  // not 0: SDK 1.x clients overlook a cancel of request 0
 };
 
 }  // namespace lineward::exchange

@@ -124,6 +124,18 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
   return splice.apply();
 }
 
+std::string answer_in_its_place(Method method, const LegacyServer& server) {
+  switch (method) {
+    case Method::server_discover: return discover_answer(server);
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+      return error_message("0", kMethodNotFound,
+                           "Method not found: the server behind does not know the tasks extension");
+    default: return {};
+  }
+}
+
 std::string discover_answer(const LegacyServer& server) {
   std::string instructions =
       server.instructions.empty() ? "" : fmt::format(R"(,"instructions":{})", server.instructions);

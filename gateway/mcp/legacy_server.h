@@ -35,6 +35,11 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
 // The answer to server/discover, made from `initialize`.
 std::string discover_answer(const LegacyServer& server);
 
+// What a modern request gets that the server is not asked, under id 0: server/discover, and the refusal of
+// the tasks extension, which is not the core tasks of 2025-11-25 though its methods have their names. Empty
+// for all others.
+std::string answer_in_its_place(Method method, const LegacyServer& server);
+
 // The client capability that a server's question needs; nothing for methods that are no questions.
 struct NeededCapability {
   std::string name;    // "elicitation"

@@ -137,6 +137,13 @@ std::string cancel_notification(int64_t id, std::string_view reason, Era upstrea
       id, json::quote(reason), meta);
 }
 
+std::string cancel_of_task(const Message& answer) {
+  if (answer.kind() != MessageKind::result || !answer.has(Field::result_task)) return {};
+  auto id = json::member(answer.raw(Field::result_task), "taskId");
+  if (!id || id->front() != '"') return {};
+  return fmt::format(R"({{"taskId":{}}})", *id);
+}
+
 std::string discover_request(int64_t id) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{{}}}}}}})",
                      id, own_envelope());

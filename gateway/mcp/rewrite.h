@@ -50,6 +50,10 @@ std::string with_envelope(const Message& notification);
 // notifications/cancelled for the id the server knows.
 std::string cancel_notification(int64_t id, std::string_view reason, Era upstream_era);
 
+// 2025-11-25 tasks: the parameters of `tasks/cancel` for the task that this answer has made; empty when it
+// made none.
+std::string cancel_of_task(const Message& answer);
+
 // Lineward's own requests.
 std::string discover_request(int64_t id);
 std::string initialize_request(int64_t id, std::string_view params);

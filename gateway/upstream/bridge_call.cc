@@ -112,7 +112,7 @@ std::optional<core::Failure> BridgeCall::start_discover() {
   step_ = Step::discover;
   auto message = mcp::Message::parse(mcp::discover_for_client(session_.client()));
   if (!message) return core::Failure{EndReason::internal, "this request could not be translated"};
-  return send(std::move(*message), Method::server_discover, {{}, request_.scope.principal}, mcp::Era::modern);
+  return send(std::move(*message), Method::server_discover, session_.modern_scope(), mcp::Era::modern);
 }
 
 std::optional<core::Failure> BridgeCall::start_translated() {
@@ -127,7 +127,7 @@ std::optional<core::Failure> BridgeCall::start_translated() {
     return core::Failure{EndReason::internal,
                          "this request could not be translated: " + message.error().text};
   }
-  return send(std::move(*message), request_.method, {{}, request_.scope.principal}, mcp::Era::modern);
+  return send(std::move(*message), request_.method, session_.modern_scope(), mcp::Era::modern);
 }
 
 void BridgeCall::start_local() {

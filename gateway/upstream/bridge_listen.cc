@@ -32,12 +32,12 @@ std::string plain_notification(std::string_view method, std::string_view params)
 }  // namespace
 
 BridgeListen::BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server,
-                           std::string principal, std::function<std::string(const std::string&)> make,
+                           core::Scope scope, std::function<std::string(const std::string&)> make,
                            std::function<void(mcp::Message)> deliver)
     : loop_(loop),
       inner_(inner),
       server_(server),
-      principal_(std::move(principal)),
+      scope_(std::move(scope)),
       make_(std::move(make)),
       deliver_(std::move(deliver)),
       again_(loop) {}
@@ -126,7 +126,7 @@ void BridgeListen::refresh() {
   request.message = std::move(*message);
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
-  request.scope.principal = principal_;
+  request.scope = scope_;
   request.headers = headers_;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error().text, false);

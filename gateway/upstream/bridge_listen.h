@@ -27,7 +27,7 @@ class BridgeListen {
   // Nothing: done; else why not.
   using Settled = std::function<void(std::optional<std::string> refusal)>;
   // `make` gives the request for a filter (raw JSON); `deliver` takes what the session's client is to see.
-  BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server, std::string principal,
+  BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server, core::Scope scope,
                std::function<std::string(const std::string& filter)> make,
                std::function<void(mcp::Message)> deliver);
   ~BridgeListen();
@@ -85,7 +85,7 @@ class BridgeListen {
   net::Loop& loop_;
   core::Upstream& inner_;
   const config::Server& server_;
-  std::string principal_;
+  core::Scope scope_;
   core::HeaderFields headers_;
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;

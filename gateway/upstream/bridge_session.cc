@@ -1,10 +1,9 @@
 #include "upstream/bridge_session.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
-#include "base/check.h"
 #include "base/log.h"
+#include "base/random_id.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
 #include "upstream/own_id.h"
@@ -18,15 +17,6 @@ using mcp::Method;
 
 constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}})";
 
-std::string random_name() {
-  unsigned char bytes[16];
-  LW_CHECK(getrandom(bytes, sizeof bytes, 0) == sizeof bytes);
-  std::string out;
-  for (unsigned char b : bytes)
-    out += fmt::format("{:02x}", b);
-  return out;
-}
-
 }  // namespace
 
 BridgeSession::BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial)
@@ -35,7 +25,7 @@ BridgeSession::BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwn
       owner_(&owner),
       trial_(trial),
       listen_(
-          home.loop(), home.inner(), home.server(), scope_.principal,
+          home.loop(), home.inner(), home.server(), modern_scope(),
           [this](const std::string& filter) { return mcp::listen_for_client(client_, filter); },
           [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {}
 
@@ -176,7 +166,7 @@ int64_t BridgeSession::new_question(BridgeCall& call) {
 }
 
 std::string BridgeSession::new_elicitation_id(const mcp::InputRequest& request) {
-  return mcp::is_url_elicitation(request) ? random_name() : std::string();
+  return mcp::is_url_elicitation(request) ? random_id() : std::string();
 }
 
 void BridgeSession::to_client(mcp::Message message, std::optional<uint64_t> tag) {
@@ -221,7 +211,7 @@ void BridgeSession::forward(const mcp::Message& message) {
     default: break;
   }
   auto modern = mcp::Message::parse(mcp::legacy_message_for_modern(message, client_));
-  if (modern && server_) inner().forward({{}, scope_.principal}, mcp::Era::modern, *modern);
+  if (modern && server_) inner().forward(modern_scope(), mcp::Era::modern, *modern);
 }
 
 }  // namespace lineward::upstream

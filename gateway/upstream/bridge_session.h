@@ -51,6 +51,8 @@ class BridgeSession {
   net::Loop& loop() { return home_.loop(); }
   core::Upstream& inner() { return home_.inner(); }
   const mcp::LegacyClient& client() const { return client_; }
+  // As whom it asks the modern server: what a process keeps for it is told by its session.
+  core::Scope modern_scope() const { return {{}, scope_.principal, scope_.session}; }
   uint64_t joined(BridgeCall& call) {
     calls_[next_call_] = &call;
     return next_call_++;

@@ -17,6 +17,10 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   }
   if (message.kind() == mcp::MessageKind::request) return question(instance, std::move(message));
   Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
+    return;
+  }
   if (method == Method::cancelled) {
     // A server takes a question back.
     if (StdioCall* owner = plan_.exclusive ? instance.asking_call() : nullptr)

@@ -294,13 +294,12 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
     group.listens.open(call, *group.session);
     return true;
   }
-  if (modern && call.request.method == Method::server_discover) {
-    text = mcp::discover_answer(group.session->legacy_server());
-  } else if (!modern && call.request.method == Method::initialize) {
+  if (modern) {
+    text = mcp::answer_in_its_place(call.request.method, group.session->legacy_server());
+  } else if (call.request.method == Method::initialize) {
     text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.session->initialize_result());
-  } else {
-    return false;
   }
+  if (text.empty()) return false;
   group.queue.pop_front();
   auto answer = mcp::Message::parse(std::move(text));
   if (answer) {

@@ -99,7 +99,10 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
     std::unique_ptr<HttpMessages> messages;
     net::Timer timer;
     std::function<void()> over;
-    void on_message(HttpMessages&, mcp::Message) override {}
+    std::function<bool(const mcp::Message&)> heard;  // true: nothing more is of interest
+    void on_message(HttpMessages&, mcp::Message message) override {
+      if (heard(message)) timer.start(std::chrono::milliseconds(0), over);
+    }
     void on_messages_end(HttpMessages&, const MessagesEnd&) override { over(); }
   };
 
@@ -129,6 +132,8 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   };
   GroupPlan plan_for(const core::Scope& scope);  // of a legacy client
   Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
+  bool room_for_group(const GroupPlan& plan);
+  static bool busy(const Group& group);
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
   // Into its group's queue; or why it goes nowhere.

@@ -320,6 +320,14 @@ void HttpUpstream::say_goodbye(HttpCall& call, Group& group, std::string_view wh
     return group.session->post(std::move(message));
   }
   farewell->messages->set_owner(*one);
+  // A call that becomes a task after all: only its answer says under which name.
+  farewell->heard = [this, group = group.key](const mcp::Message& answer) {
+    std::string params = mcp::cancel_of_task(answer);
+    Group* its = params.empty() ? nullptr : find_group(group);
+    if (its != nullptr && its->session) its->session->send_own("tasks/cancel", params, nullptr);
+    return !params.empty();
+  };
+  bool may_be_task = call.request.message.has(Field::params_task);
   farewell->over = [this, one, settle] {
     auto found =
         std::find_if(farewells_.begin(), farewells_.end(), [&](const auto& f) { return f.get() == one; });
@@ -330,10 +338,10 @@ void HttpUpstream::say_goodbye(HttpCall& call, Group& group, std::string_view wh
     retire(loop_, std::move(*found));
     farewells_.erase(found);
   };
-  farewell->timer.start(kFarewell, [one] { std::function<void()>(one->over)(); });
+  farewell->timer.start(may_be_task ? server_.timeouts.cancel_grace : kFarewell, farewell->over);
   farewells_.push_back(std::move(farewell));
-  group.session->post(std::move(message), [alive = alive_, over = one->over] {
-    if (*alive) over();
+  group.session->post(std::move(message), [alive = alive_, over = one->over, may_be_task] {
+    if (*alive && !may_be_task) over();
   });
 }
 
@@ -343,8 +351,13 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
   auto found = id ? calls_.find(*id) : calls_.end();
-  if (found == calls_.end() || found->second->group != session.group())
+  if (found == calls_.end() || found->second->group != session.group()) {
+    Group* group = find_group(session.group());
+    // It may be that of a task, whose call was answered long ago.
+    if (progress && id && group != nullptr && group->scope != nullptr)
+      return group->scope->on_scope_message(std::move(message), std::nullopt);
     return drop(progress ? "unknown_token" : "unknown_id");
+  }
   HttpCall& call = *found->second;
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();

@@ -68,9 +68,7 @@ void HttpUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> idle;
   for (auto& [key, group] : groups_) {
-    bool busy =
-        group->calls > 0 || !group->queue.empty() || !group->listens.empty() || group->scope != nullptr;
-    if (!busy && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
+    if (!busy(*group) && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
   }
   for (const auto& key : idle) {
     if (Group* group = find_group(key)) close_group(*group, "was idle");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "mcp/rewrite.h"
 #include "upstream/http_upstream.h"
 #include "upstream/translated_plan.h"
@@ -11,6 +12,10 @@
 namespace lineward::upstream {
 
 using config::Isolation;
+
+namespace {
+constexpr size_t kMostSessions = 1000;
+}  // namespace
 
 HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
   GroupPlan plan;
@@ -53,6 +58,11 @@ Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   auto plan = plan_for(call.request);
   if (!plan) return plan.error();
+  if (!room_for_group(*plan)) {
+    return core::Failure{mcp::EndReason::queue_full,
+                         fmt::format("all {} sessions that Lineward may have with {} are in use",
+                                     kMostSessions, server_.name)};
+  }
   bool asks = mcp::may_ask(call.request.method);
   bool behind_others = plan->slots > 0 && asks && !slotless_.empty();
   Group* group = behind_others ? nullptr : free_slot(std::move(*plan), asks);
@@ -63,6 +73,30 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   }
   schedule_pump();
   return std::nullopt;
+}
+
+// Sessions of Lineward's own are bounded; the idle one that was used longest ago makes room. Those of clients
+// are bounded by `listen.maxSessions`.
+bool HttpUpstream::room_for_group(const GroupPlan& plan) {
+  if (plan.initialize_params.empty()) return true;
+  if (find_group(plan.slots == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
+  size_t sessions = 0;
+  Group* oldest = nullptr;
+  for (auto& [key, group] : groups_) {
+    if (!group->own_handshake) continue;
+    ++sessions;
+    if (!busy(*group) && (oldest == nullptr || group->last_used < oldest->last_used)) oldest = group.get();
+  }
+  if (sessions < kMostSessions) return true;
+  if (oldest == nullptr) return false;
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});
+  close_group(*oldest, "made room for another");
+  return true;
+}
+
+bool HttpUpstream::busy(const Group& group) {
+  return group.calls > 0 || !group.queue.empty() || !group.listens.empty() || group.scope != nullptr;
 }
 
 void HttpUpstream::join(Group& group, HttpCall& call) {

@@ -172,13 +172,12 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
     listens_.open(call, instance);
     return true;
   }
-  if (modern && call.request.method == Method::server_discover) {
-    text = mcp::discover_answer(instance.legacy_server());
-  } else if (!modern && call.request.method == Method::initialize) {
+  if (modern) {
+    text = mcp::answer_in_its_place(call.request.method, instance.legacy_server());
+  } else if (call.request.method == Method::initialize) {
     text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", instance.initialize_result());
-  } else {
-    return false;
   }
+  if (text.empty()) return false;
   auto answer = mcp::Message::parse(std::move(text));
   if (answer) {
     call.answer(std::move(*answer));

@@ -162,6 +162,8 @@ void StdioInstance::late_answer(const Pending& pending, const mcp::Message& mess
                  message.raw(Field::result_is_error) == "true";
   ++stats_.late_responses;
   settle(pending, stopped ? core::CancelOutcome::stopped : core::CancelOutcome::raced);
+  if (auto params = mcp::cancel_of_task(message); !params.empty() && plan_.era == mcp::Era::legacy)
+    send_own("tasks/cancel", params);
   log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
 }
 
@@ -200,8 +202,11 @@ void StdioInstance::on_notification(mcp::Message message) {
     return true;
   };
   if (method == Method::progress) {
-    if (!deliver(message.raw(Field::params_progress_token), false, own_id)) drop("unknown_token");
-    return;
+    if (deliver(message.raw(Field::params_progress_token), false, own_id)) return;
+    // In a session it may be that of a task, whose call was answered long ago.
+    if (plan_.era == mcp::Era::modern || message.raw(Field::params_progress_token).empty())
+      return drop("unknown_token");
+    return owner_.on_instance_message(*this, std::move(message), nullptr);
   }
   if (message.has(Field::meta_subscription_id)) {
     if (!deliver(message.raw(Field::meta_subscription_id), true, own_subscription_id))

@@ -174,6 +174,12 @@ GroupPlan StdioUpstream::plan_for(const core::Scope& scope) {
   return plan;
 }
 
+std::string StdioUpstream::modern_key(const core::Scope& scope) const {
+  if (server_.isolation == Isolation::principal) return "modern:" + scope.principal;
+  if (server_.isolation == Isolation::session) return "modern:" + scope.principal + "/" + scope.affinity;
+  return "modern";
+}
+
 // The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
 Result<GroupPlan, core::Failure> StdioUpstream::plan_for(const core::CallRequest& request) {
   if (request.client_era == mcp::Era::legacy) return plan_for(request.scope);
@@ -182,8 +188,7 @@ Result<GroupPlan, core::Failure> StdioUpstream::plan_for(const core::CallRequest
   plan.per_call = server_.isolation == Isolation::call;
   uint64_t call_number = plan.per_call ? next_group_++ : 0;
   if (plan.era == mcp::Era::modern) {
-    plan.key = "modern";
-    if (server_.isolation == Isolation::principal) plan.key += ":" + request.scope.principal;
+    plan.key = modern_key(request.scope);
     if (plan.per_call) plan.key = fmt::format("call:{}", call_number);
     return plan;
   }
@@ -313,8 +318,7 @@ void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const
   // Of modern clients' notifications a legacy server would understand none.
   bool modern = client_era == mcp::Era::modern;
   if (modern && (!verdict_.known || verdict_.era == mcp::Era::legacy)) return;
-  std::string modern_key = server_.isolation == Isolation::principal ? "modern:" + scope.principal : "modern";
-  auto found = groups_.find(modern ? modern_key : plan_for(scope).key);
+  auto found = groups_.find(modern ? modern_key(scope) : plan_for(scope).key);
   if (found != groups_.end()) found->second->forward(client_era, message);
 }
 

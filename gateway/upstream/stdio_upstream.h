@@ -65,6 +65,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void probe();
   // Of a legacy client.
   GroupPlan plan_for(const core::Scope& scope);
+  std::string modern_key(const core::Scope& scope) const;
   Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
   InstanceGroup& group_for(GroupPlan plan);
   InstanceGroup* session_group(const core::Scope& scope);

@@ -37,8 +37,11 @@ Result<TranslatedPlan, core::Failure> translated_plan(const config::Server& serv
     plan.key = fmt::format("call:{}", call_number);
     return plan;
   }
-  if (plan.exclusive && server.isolation != Isolation::principal) plan.most = server.instances;
+  // State that is kept for somebody is in one place.
+  bool keeps_state = server.isolation == Isolation::principal || server.isolation == Isolation::session;
+  if (plan.exclusive && !keeps_state) plan.most = server.instances;
   if (!request.scope.principal.empty()) plan.key += ":" + request.scope.principal;
+  if (server.isolation == Isolation::session) plan.key += "/" + request.scope.affinity;
   if (declared.object != "{}") plan.key += " " + declared.object;
   return plan;
 }

@@ -22,8 +22,9 @@ void Client::modern(const Command& command) {
                      {"Accept", both_types},
                      {"MCP-Protocol-Version", version},
                      {"Mcp-Method", method}};
-  if (method == "tools/call" || method == "prompts/get" || method == "resources/read") {
-    auto name = find_raw(params, {method == "resources/read" ? "uri" : "name"});
+  bool of_task = method.rfind("tasks/", 0) == 0;
+  if (method == "tools/call" || method == "prompts/get" || method == "resources/read" || of_task) {
+    auto name = find_raw(params, {method == "resources/read" ? "uri" : of_task ? "taskId" : "name"});
     if (name) headers.emplace_back("Mcp-Name", json_string(*name).value_or(""));
   }
   send(build_request("POST", "/mcp", headers, message(id_text(command), method, params), &command));
