@@ -14,7 +14,7 @@ const PANELS = [
   { title: 'CPU of the gateway per call, 64 clients (µs, less is better)', of: (c) => cpuPerCall(run(c, 64)), digits: 1 },
   { title: 'Calls per second, 64 clients (more is better)', of: (c) => callsPerSecond(run(c, 64)), digits: 0 },
   { title: 'p99 latency, 64 clients (ms, less is better)', of: (c) => over1000(run(c, 64)?.p99_us), digits: 2 },
-  { title: 'p50 latency, 1 client (ms, less is better)', of: (c) => over1000(run(c, 1)?.p50_us), digits: 2 },
+  { title: 'p50 latency, 1 client, one CPU (ms, less is better)', of: (c) => over1000(run(c, 1)?.p50_us), digits: 2 },
   { title: 'Memory after the calls of 64 clients (MiB PSS, less is better)', of: (c) => over1024(run(c, 64)?.pss_kib), digits: 1 },
   {
     title: 'Client gone → server has read the cancel, p50 (ms, less is better)',
@@ -58,7 +58,7 @@ function panel({ title, of, digits, none = 'no result' }, groups, left, top, wid
 
 const HOP = [
   { title: 'HTTP hop: CPU per call, 64 clients (µs, less is better)', clients: 64, of: (row) => row.cpu_us, digits: 1 },
-  { title: 'HTTP hop: p50 latency, 1 client (ms, less is better)', clients: 1, of: (row) => row.p50_us / 1000, digits: 3 },
+  { title: 'HTTP hop: p50 latency, 1 client, one CPU (ms, less is better)', clients: 1, of: (row) => row.p50_us / 1000, digits: 3 },
 ];
 
 export function svg({ cells, calls, hop }) {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answers, freePort } from './fronts.mjs';
+import { ALL, ONE, pin } from './pin.mjs';
 
 const ROUNDS = 5;
 const CLIENTS = [1, 64];
@@ -156,7 +157,10 @@ export async function hop({ build, calls, seconds, measure }) {
           const each = Math.ceil((clients > 1 ? calls : calls / 5) / ROUNDS);
           const args = { port: front.port, pid: front.pid, marker: 'bench-hop-origin-only', era: 'modern', clients, calls: each };
           const more = { seconds: Math.max(2, Math.ceil(seconds / ROUNDS)), warmup: Math.min(1000, Math.ceil(each / 5)) };
-          const result = await measure('bench-load', Object.entries({ ...args, ...more }).flatMap(([k, v]) => [`--${k}`, v]));
+          const pinned = clients === 1;
+          for (const pid of [originPid, front.pid]) pin(pid, pinned ? ONE : ALL);
+          const flags = Object.entries({ ...args, ...more }).flatMap(([k, v]) => [`--${k}`, v]);
+          const result = await measure('bench-load', flags, pinned);
           if (result.ok && result.calls) runs.get(front)[i].push(result);
           else out.errors.push(`${front.name}, ${clients} clients: ${result.error}`);
         }
@@ -190,12 +194,12 @@ function verdicts(rows) {
     out.push({ what, ours, theirs, ratio: ours / theirs, bar, passed: ours / theirs <= bar });
   };
   for (const clients of CLIENTS) {
-    const many = `${clients} client${clients > 1 ? 's' : ''}`;
+    const many = clients > 1 ? `${clients} clients` : '1 client, one CPU';
     const nginx = row('nginx', clients)?.cpu_us;
     judge(`CPU per call, ${many}, against nginx`, row('lineward, log level error', clients)?.cpu_us, nginx, 1);
     judge(`CPU per call with log lines, ${many}, against nginx`, row('lineward', clients)?.cpu_us, nginx, 1.1);
   }
-  judge('p50, 1 client, against haproxy', row('lineward', 1)?.p50_us, row('haproxy', 1)?.p50_us, 1);
+  judge('p50, 1 client, one CPU, against haproxy', row('lineward', 1)?.p50_us, row('haproxy', 1)?.p50_us, 1);
   return out;
 }
 
@@ -204,7 +208,7 @@ const number = (value, digits) => (value === undefined ? '–' : value.toFixed(d
 export function hopTable({ rows = [], verdicts: judged = [], skipped = [], errors = [], notes = [] }) {
   const columns = [
     ['front', (r) => r.front],
-    ['clients', (r) => String(r.clients)],
+    ['clients', (r) => (r.clients > 1 ? String(r.clients) : '1, one CPU')],
     ['calls', (r) => String(r.calls)],
     ['calls/s', (r) => number(r.per_second, 0)],
     ['CPU/call us', (r) => (r.front === 'direct' ? '–' : number(r.cpu_us, 1))],

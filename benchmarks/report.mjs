@@ -3,7 +3,8 @@
 /** Lineward's CPU per call over the best peer's, at most. */
 export const BAR = 1 / 20;
 
-export const cpuPerCall = (run) => (run?.calls ? (run.front_cpu / run.calls) * 1e6 : undefined);
+// Processes that end during a run take their time with them: a short run of a front that starts many may show none.
+export const cpuPerCall = (run) => (run?.calls && run.front_cpu > 0 ? (run.front_cpu / run.calls) * 1e6 : undefined);
 export const callsPerSecond = (run) => (run?.calls ? run.calls / run.seconds : undefined);
 
 export const groupsOf = (cells) => {
@@ -15,7 +16,10 @@ export const groupsOf = (cells) => {
   return [...groups];
 };
 
-const runWith = (cell, clients) => cell.runs?.find((run) => run.ok && run.clients === clients);
+// One client is judged where the three that take turns share one processor (see pin.mjs).
+const runWith = (cell, clients, pinned = clients === 1) =>
+  cell.runs?.find((run) => run.ok && run.clients === clients && Boolean(run.pinned) === pinned);
+const clientsOf = (run) => `${run.clients}${run.pinned ? ', one CPU' : ''}`;
 
 /** One for each group and number of clients: Lineward in its best fitting mode (with its log), and the best peer. */
 export function verdicts(cells) {
@@ -41,7 +45,7 @@ const mib = (kib) => (kib === undefined ? '–' : (kib / 1024).toFixed(1));
 
 const COLUMNS = [
   ['front', (r) => r.cell.front],
-  ['clients', (r) => String(r.run.clients)],
+  ['clients', (r) => clientsOf(r.run)],
   ['calls', (r) => String(r.run.calls)],
   ['calls/s', (r) => number(callsPerSecond(r.run))],
   ['CPU/call us', (r) => number(cpuPerCall(r.run), 1)],
@@ -67,9 +71,9 @@ export function table({ cells, verdicts: judged, fronts, calls }) {
     const rows = members.flatMap((cell) =>
       (cell.runs ?? [])
         .filter(({ ok }) => ok)
-        .map((run) => ({ cell, run, base: own && cpuPerCall(runWith(own, run.clients)) })),
+        .map((run) => ({ cell, run, base: own && cpuPerCall(runWith(own, run.clients, Boolean(run.pinned))) })),
     );
-    rows.sort((a, b) => a.run.clients - b.run.clients);
+    rows.sort((a, b) => a.run.clients - b.run.clients || Number(b.run.pinned ?? 0) - Number(a.run.pinned ?? 0));
     const texts = [COLUMNS.map(([name]) => name), ...rows.map((row) => COLUMNS.map(([, text]) => text(row)))];
     const widths = COLUMNS.map((_, i) => Math.max(...texts.map((row) => row[i].length)));
     lines.push('', `== ${group}`);
@@ -81,7 +85,7 @@ export function table({ cells, verdicts: judged, fronts, calls }) {
   lines.push('', `== CPU per call against the best peer (bar: 1/${Math.round(1 / BAR)})`);
   for (const v of judged) {
     lines.push(
-      `${v.passed ? 'reached' : 'MISSED '}  1/${(1 / v.ratio).toFixed(1)}  ${v.group}, ${v.clients} client${v.clients > 1 ? 's' : ''}: ` +
+      `${v.passed ? 'reached' : 'MISSED '}  1/${(1 / v.ratio).toFixed(1)}  ${v.group}, ${v.clients === 1 ? '1 client, one CPU' : `${v.clients} clients`}: ` +
         `${v.ours.front} ${v.ours.us.toFixed(1)} us, ${v.peer.front} ${v.peer.us.toFixed(1)} us`,
     );
   }

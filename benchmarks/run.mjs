@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { FRONTS, start } from './fronts.mjs';
 import { svg } from './chart.mjs';
 import { hop, hopTable } from './hop.mjs';
+import { ALL, ONE, pin } from './pin.mjs';
 import { BAR, table, verdicts } from './report.mjs';
 
 const build = resolve(process.argv[2] ?? 'build/bench');
@@ -21,7 +22,7 @@ const PEER_SECONDS = Math.min(FULL_SECONDS, count('BENCH_PEER_SECONDS', 180));
 const LONG = process.env.BENCH_LONG === '0' ? 0 : count('BENCH_LONG', 1_000_000); // Lineward's memory after so many
 const ONLY = (process.env.BENCH_ONLY ?? '').split(',').filter(Boolean);
 const CANCELS = 50;
-const CLIENTS = [1, 64];
+const RUNS = [{ clients: 1, pinned: true }, { clients: 1 }, { clients: 64 }];
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const program = (name) => join(build, 'benchmarks', name);
@@ -31,9 +32,10 @@ const SERVERS = [
 ];
 
 /** Runs one of our programs, which prints one line of JSON. */
-function measure(name, args) {
+function measure(name, args, pinned = false) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program(name), args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+    const words = [...(pinned ? ['taskset', '--cpu-list', ONE] : []), program(name), ...args.map(String)];
+    const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
     child.once('error', reject);
@@ -51,21 +53,22 @@ function measure(name, args) {
 async function cell(front, server, era) {
   const out = { front: front.name, peer: front.peer === true, server: server.name, era, errors: [] };
   const running = await start(front, { build, server, era });
-  const load = async (options) => {
+  const load = async (options, pinned) => {
     const args = { port: running.port, pid: running.pid, marker: server.marker, era, ...options };
-    const result = await measure('bench-load', Object.entries(args).flatMap(([k, v]) => [`--${k}`, v]));
+    const result = await measure('bench-load', Object.entries(args).flatMap(([k, v]) => [`--${k}`, v]), pinned);
     if (!result.ok) out.errors.push(`${options.clients ?? 0} clients: ${result.error}`);
     return result;
   };
   try {
     out.rest = await load({ calls: 0 });
     out.runs = [];
-    for (const clients of CLIENTS) {
+    for (const { clients, pinned } of RUNS) {
       const full = clients > 1 && server.name === 'echo' && !front.bounded?.includes(era);
       const calls = full ? CALLS : Math.ceil(CALLS / 10);
       const seconds = !full ? SECONDS : front.peer ? PEER_SECONDS : FULL_SECONDS;
-      const result = await load({ clients, calls, seconds, warmup: Math.min(2000, calls / 5) });
-      out.runs.push(result);
+      pin(running.pid, pinned ? ONE : ALL);
+      const result = await load({ clients, calls, seconds, warmup: Math.min(2000, calls / 5) }, pinned);
+      out.runs.push({ ...result, pinned });
       if (!result.ok) break;
     }
     const long = LONG > 0 && front.long && server.name === 'echo' && out.errors.length === 0;
