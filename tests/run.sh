@@ -108,13 +108,13 @@ conformance_suite() {
 
 case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
-  wire) build_asan; ctest_suite wire -L wire ;;
+  wire) build_asan; ctest_suite wire -L 'wire|crosses' ;;
   e2e) build_asan; npm_peers; node_suite e2e tests/e2e/*/*.test.mjs ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)
     build_asan
     npm_peers
-    ctest_suite "unit, wire, lint"
+    ctest_suite "unit, wire, crosses, lint"
     node_suite e2e tests/e2e/*/*.test.mjs
     conformance_suite
     fuzz_suite "${FUZZ_SECONDS:-20}"

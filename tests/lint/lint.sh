@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.."
 build=${1:-build}
 bad=0
 tests/lint/rooms.sh || bad=1
+tests/lint/crosses.sh || bad=1
 for tool in clang-format clang-tidy; do
   command -v $tool >/dev/null || { echo "$tool is missing: apt-get install $tool" >&2; exit 2; }
 done
