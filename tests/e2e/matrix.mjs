@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
 
 const columns = CLIENTS.flatMap((client) =>
   WAYS.flatMap((way) =>
-    SERVERS.map((server) => ({
+    SERVERS.filter((server) => (server.for ?? client.version) === client.version).map((server) => ({
       client,
       way,
       server,

@@ -20,7 +20,7 @@ export const KNOWN = [
     version: MODERN,
     error: /^a log line did not come/,
     reason:
-      'From HTTP servers such a line comes on the GET stream (or HTTP+SSE), which Lineward opens for listens only and ' +
-      'whose log lines it drops, where over stdio they go to the only call in flight.',
+      'From HTTP servers such a line comes on the GET stream (or HTTP+SSE); Lineward drops it there, where over stdio it ' +
+      'goes to the only call in flight.',
   },
 ];

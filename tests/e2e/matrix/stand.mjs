@@ -4,14 +4,22 @@ import { fixtureRecord } from '../lib/events.mjs';
 import { startGateway, startGatewayToUrl, startListener } from '../lib/gateway.mjs';
 import { descendants, describe, leftovers, processOf } from '../lib/processes.mjs';
 import { legacyFixture, modernFixture } from '../lib/servers.mjs';
+import { LEGACY } from '../lib/target.mjs';
 import { connect } from './clients.mjs';
 
+/** `for`: the revision of the clients that it is there for; all, where there is none. */
 export const SERVERS = [
   { sdk: '1.x', over: 'stdio', era: 'legacy', short: '1s', command: legacyFixture('--sdk-questions') },
   { sdk: '1.x', over: 'HTTP', era: 'legacy', short: '1h', command: legacyFixture('--sdk-questions', '--http', '0') },
   { sdk: '1.x', over: 'HTTP+SSE', era: 'legacy', short: '1e', command: legacyFixture('--sdk-questions', '--sse', '0') },
   { sdk: '2.x', over: 'stdio', era: 'modern', short: '2s', command: modernFixture() },
   { sdk: '2.x', over: 'HTTP', era: 'modern', short: '2h', command: modernFixture('--http', '0') },
+  // As SDK 2.x servers are by default: of a session they would serve little over HTTP, so Lineward is told to translate.
+  {
+    ...{ sdk: '2.x', over: 'HTTP, both eras', era: 'modern', short: '2b', for: LEGACY },
+    command: modernFixture('--dual', '--http', '0'),
+    args: ['--protocol-era', 'modern'],
+  },
 ];
 
 export const WAYS = ['HTTP', 'stdio'];
@@ -32,7 +40,7 @@ async function unwind(cleanups) {
   if (errors.length) throw new Error(errors.map(({ message }) => message).join('; '));
 }
 
-async function reach({ command, over }, way, { env }, cleanups) {
+async function reach({ command, over, args: chosen = [] }, way, { env }, cleanups) {
   let url;
   if (over !== 'stdio') {
     const [program, ...args] = command;
@@ -40,10 +48,10 @@ async function reach({ command, over }, way, { env }, cleanups) {
     cleanups.push(() => server.stop());
     url = server.url;
   }
-  if (way === 'stdio') return { command: binary(), args: ['stdio', ...(url ? [url] : ['--', ...command])] };
+  if (way === 'stdio') return { command: binary(), args: ['stdio', ...chosen, ...(url ? [url] : ['--', ...command])] };
   const gateway = url
-    ? await startGatewayToUrl(url, { args: QUIET, env })
-    : await startGateway({ args: QUIET, command, env });
+    ? await startGatewayToUrl(url, { args: [...QUIET, ...chosen], env })
+    : await startGateway({ args: [...QUIET, ...chosen], command, env });
   cleanups.push(() => gateway.stop());
   return { url: gateway.url, said: gateway.stderr };
 }

@@ -31,7 +31,8 @@ export function table(rows, columns, results) {
     '',
     ...lines,
     '',
-    'server: SDK 1.x over 1s stdio, 1h Streamable HTTP, 1e HTTP+SSE; SDK 2.x (2026-07-28 only) over 2s stdio, 2h Streamable HTTP',
+    'server: SDK 1.x over 1s stdio, 1h Streamable HTTP, 1e HTTP+SSE; SDK 2.x (2026-07-28 only) over 2s stdio, 2h Streamable HTTP;',
+    '        2b SDK 2.x as it is by default (both eras) over Streamable HTTP, with protocolEra: modern',
     '✓ works   – cannot work, what happens instead is checked   ! known failure   ✗ failed',
   ].join('\n');
 }
