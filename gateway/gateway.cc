@@ -115,7 +115,7 @@ int Gateway::start() {
     finish(code(cli::ExitCode::internal));
   });
   if (!spawner) {
-    fmt::print(stderr, "lineward: {}\n", spawner.error().text);
+    log::tell(fmt::format("lineward: {}\n", spawner.error().text));
     return code(cli::ExitCode::internal);
   }
   spawner_ = std::move(*spawner);
@@ -161,9 +161,9 @@ void Gateway::client_left(mcp::EndReason why) {
 }
 
 int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option) {
-  fmt::print(stderr, "lineward: {}\n", failure.text);
+  log::tell(fmt::format("lineward: {}\n", failure.text));
   if (failure.in_use) {
-    fmt::print(stderr, "  fix   choose another address ({}) or stop what listens there\n", option);
+    log::tell(fmt::format("  fix   choose another address ({}) or stop what listens there\n", option));
     return code(cli::ExitCode::temporary);
   }
   return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
@@ -200,22 +200,22 @@ std::unique_ptr<core::Upstream> Gateway::in_front_of(std::unique_ptr<core::Upstr
 
 void Gateway::greet() {
   if (options_.quiet) return warm_up();
-  fmt::print(stderr, "lineward {}  config: {}\n", options_.version, options_.source);
+  log::tell(fmt::format("lineward {}  config: {}\n", options_.version, options_.source));
   bool unix_socket = front_->address().rfind("unix:", 0) == 0;
   if (front_->address() == "stdio") {
-    fmt::print(stderr, "  MCP      stdio   {}\n", upstreams_.front()->name());
+    log::tell(fmt::format("  MCP      stdio   {}\n", upstreams_.front()->name()));
     return warm_up();
   }
   std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
   size_t served = upstreams_.size();
   for (const auto& upstream : upstreams_) {
     std::string path = config_.listen.path + (served == 1 ? "" : "/" + upstream->name());
-    fmt::print(stderr, "  MCP      {}{}   {}\n", base, path, upstream->name());
+    log::tell(fmt::format("  MCP      {}{}   {}\n", base, path, upstream->name()));
   }
   if (served == 0)
-    fmt::print(stderr, "  MCP      {}{}   no server is configured yet\n", base, config_.listen.path);
+    log::tell(fmt::format("  MCP      {}{}   no server is configured yet\n", base, config_.listen.path));
   if (!operations_->ops_url().empty())
-    fmt::print(stderr, "  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
+    log::tell(fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url()));
   std::fflush(stderr);
   warm_up();
 }
@@ -229,15 +229,17 @@ void Gateway::warm_up() {
 void Gateway::upstream_ready(const config::Server& server, const upstream::Verdict& verdict) {
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
-    fmt::print(stderr, "  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)),
-               mcp::name(verdict.era), verdict.versions.empty() ? "" : " " + verdict.versions.front(),
-               verdict.server.empty() ? "" : "   " + printable(verdict.server));
+    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)),
+                          mcp::name(verdict.era),
+                          verdict.versions.empty() ? "" : " " + verdict.versions.front(),
+                          verdict.server.empty() ? "" : "   " + printable(verdict.server)));
   } else {
-    fmt::print(stderr, "  failed   {}   {} {}\n", server.name, server.name, printable(verdict.failure.text));
+    log::tell(
+        fmt::format("  failed   {}   {} {}\n", server.name, server.name, printable(verdict.failure.text)));
     if (!verdict.failure.detail.empty())
-      fmt::print(stderr, "           {}\n", printable(verdict.failure.detail));
+      log::tell(fmt::format("           {}\n", printable(verdict.failure.detail)));
     if (!verdict.failure.last_stderr.empty())
-      fmt::print(stderr, "    stderr {}\n", printable(verdict.failure.last_stderr));
+      log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
     // A server that wants to know who calls is there: its clients bring their credentials.
     bool asks_who =
         verdict.failure.reason == mcp::EndReason::unauthorized && config::plain_sidecar(config_) == &server;
@@ -270,8 +272,8 @@ void Gateway::drain() {
   log::write(log::Level::info, "drain",
              {{"calls", exchanges_.size()}, {"limit_ms", config_.shutdown.drain.count()}});
   if (exchanges_.size() > 0 && !options_.quiet) {
-    fmt::print(stderr, "draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", exchanges_.size(),
-               config_.shutdown.drain.count());
+    log::tell(fmt::format("draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", exchanges_.size(),
+                          config_.shutdown.drain.count()));
   }
   auto begin = [this] {
     front_->drain();

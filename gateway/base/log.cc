@@ -13,6 +13,7 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <utility>
 
@@ -55,20 +56,23 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
     if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
       dropped_ += count_;
     } else {
-      if (dropped_ > 0) {
-        lines_ +=
-            fmt::format("(lineward dropped {} log lines that nobody read)\n", std::exchange(dropped_, 0));
-      }
+      // In front: what is told last may find no room.
+      if (dropped_ > 0)
+        lines_.insert(0, fmt::format("(lineward dropped {} log lines that nobody read)\n", dropped_));
       // A pipe with room takes a page without blocking; more goes in pages.
-      for (size_t at = 0; at < lines_.size();) {
+      size_t at = 0;
+      while (at < lines_.size()) {
         size_t piece = std::min<size_t>(lines_.size() - at, PIPE_BUF);
-        if (at > 0 && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)) {
-          ++dropped_;
-          break;
-        }
+        if (at > 0 && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)) break;
         ssize_t written = ::write(STDERR_FILENO, lines_.data() + at, piece);
         if (written <= 0) break;
         at += static_cast<size_t>(written);
+      }
+      if (at > 0) {
+        dropped_ = static_cast<uint64_t>(
+            std::count(lines_.begin() + static_cast<std::ptrdiff_t>(at), lines_.end(), '\n'));
+      } else {
+        dropped_ += count_;
       }
     }
     lines_.clear();
@@ -286,6 +290,11 @@ std::string render(Format format, Level level, std::string_view event, std::init
   std::string line;
   append_line(line, format, level, event, fields, iso_time, colour);
   return line;
+}
+
+void tell(const std::string& text) {
+  // A full disk or a closed stderr is no reason to do anything else.
+  if (std::fputs(text.c_str(), stderr) < 0) std::clearerr(stderr);
 }
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {

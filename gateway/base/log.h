@@ -41,6 +41,9 @@ void flush();
 // `event` is a stable name such as "call.end"; empty values are left out.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
+// Plain text on stderr for the person who started it; what cannot be written is lost (fmt::print throws).
+void tell(const std::string& text);
+
 // Exposed for tests: the line without its newline, at a fixed time.
 std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
                    std::string_view iso_time, bool colour);
