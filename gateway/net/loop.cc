@@ -2,11 +2,18 @@
 
 #include <uv.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "net/byte_stream.h"
 #include "net/handle.h"
 
 namespace lineward::net {
+namespace {
+
+constexpr uint64_t kStoodStill = 50;  // ms
+
+}  // namespace
 
 struct Loop::Handles {
   Handle<uv_timer_t> timer;
@@ -119,19 +126,33 @@ void Deferred::cancel() {
 
 void Loop::arm() {
   if (closed_ || timers_.advancing() || !handles_->timer) return;
-  const uint64_t deadline = timers_.next();
+  const uint64_t now_ms = uv_now(loop_.get());
+  // The wheel may name a moment that is over, after it had nothing to do for a while.
+  const uint64_t deadline = std::max(timers_.next(), now_ms);
   if (deadline >= armed_for_) return;
   armed_for_ = deadline;
-  const uint64_t now_ms = uv_now(loop_.get());
   uv_timer_start(
       handles_->timer.get(),
       [](uv_timer_t* h) {
         if (h->data) static_cast<Loop*>(h->data)->fire();
       },
-      deadline > now_ms ? deadline - now_ms : 0, 0);
+      deadline - now_ms, 0);
 }
 
 void Loop::fire() {
+  // Whoever stood still (a stopped process, a loop held up) reads what came meanwhile before limits are
+  // judged: the poll comes first once, 1 ms from now, since libuv would run a timer of 0 ms at once again.
+  if (!catching_up_ && uv_now(loop_.get()) > armed_for_ + kStoodStill) {
+    catching_up_ = true;
+    uv_timer_start(
+        handles_->timer.get(),
+        [](uv_timer_t* h) {
+          if (h->data) static_cast<Loop*>(h->data)->fire();
+        },
+        1, 0);
+    return;
+  }
+  catching_up_ = false;
   armed_for_ = TimerWheel::kNever;
   timers_.advance(uv_now(loop_.get()), [](TimerWheel::Entry& entry) {
     std::function<void()> due = std::exchange(static_cast<Timer&>(entry).due_, nullptr);

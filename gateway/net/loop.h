@@ -67,6 +67,7 @@ class Loop {
   std::unique_ptr<Handles> handles_;
   TimerWheel timers_;
   uint64_t armed_for_ = TimerWheel::kNever;  // when the libuv timer comes, in ms
+  bool catching_up_ = false;                 // the poll goes first once
   std::vector<Work> deferred_;
   std::vector<Work> working_;  // of those, what is being done
   bool running_deferred_ = false;
