@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build run test unit wire e2e conformance check format lint fuzz bench clean deps test-deps install
+.PHONY: help build run test unit wire e2e conformance check format lint fuzz faults soak bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,12 @@ lint: test-deps  ## clang-format, clang-tidy, rooms and file sizes
 
 fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)
 	@tests/fuzz/run.sh $${FUZZ_SECONDS:-600}
+
+faults: test-deps  ## The fault experiments as a table (QUICK=1, ROWS=1,5-9, SEED=n)
+	@tests/faults/run.sh faults
+
+soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALLS)
+	@tests/faults/run.sh soak
 
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh

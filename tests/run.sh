@@ -105,6 +105,17 @@ fuzz_suite() {  # SECONDS
   if [ -z "$line" ]; then add fuzz 0 1; else add fuzz ${line% *} ${line#* }; fi
 }
 
+faults_suite() {
+  say "fault experiments, quick form"
+  local log line
+  log=$(mktemp)
+  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/faults/run.mjs --quick 2>&1 | tee "$log"
+  line=$(sed -nE 's/^faults total: ([0-9]+) passed, ([0-9]+) failed, ([0-9]+) not run.*/\1 \2 \3/p' "$log" | tail -1)
+  rm -f "$log"
+  # Three numbers.
+  if [ -z "$line" ]; then add faults 0 1; else add faults $line; fi
+}
+
 conformance_suite() {
   say "conformance"
   local log
