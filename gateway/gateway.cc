@@ -88,6 +88,7 @@ Gateway::Gateway(const config::Config& config, RunOptions options, int spawner_s
       stop_limit_(loop_) {}
 
 Gateway::~Gateway() {
+  loop_watch_.reset();
   log::flush();
   log::gather(nullptr);
   // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
@@ -128,9 +129,10 @@ int Gateway::start() {
     upstreams_.push_back(make_upstream(server));
     exchanges_.add_upstream(*upstreams_.back(), server);
   }
+  loop_watch_ = watch_loop();
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop_, config_, upstreams_, exchanges_, *front_, options_.version, options_.revision,
-                     options_.source, draining_, loop_.now()});
+                     options_.source, draining_, loop_.now(), *loop_watch_});
   auto watched = operations_->listen();
   if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGINT, [this] { on_signal(SIGINT); }));
@@ -254,6 +256,7 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
 int Gateway::run() {
   if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
   loop_.run();
+  loop_watch_.reset();
   return exit_code_;
 }
 
@@ -330,6 +333,16 @@ void Gateway::finish(int exit) {
   exit_code_ = exit;
   log::write(log::Level::info, "stop", {{"code", exit}});
   loop_.stop();
+}
+
+std::unique_ptr<net::LoopWatch> Gateway::watch_loop() {
+  net::LoopWatch::Limits limits{config_.watchdog.warn, config_.watchdog.abort};
+  return std::make_unique<net::LoopWatch>(
+      loop_, limits, [](milliseconds held_up, const std::string& stack, bool aborting) {
+        log::write_aside(
+            aborting ? log::Level::error : log::Level::warn, "loop.stall",
+            {{"held_up_ms", held_up.count()}, {"then", aborting ? "abort" : ""}, {"stack", stack}});
+      });
 }
 
 void Gateway::watch_parent() {

@@ -14,6 +14,7 @@
 #include "log_flusher.h"
 #include "net/child_process.h"
 #include "net/loop.h"
+#include "net/loop_watch.h"
 #include "net/signals.h"
 #include "upstream/http_upstream.h"
 #include "upstream/modern_bridge.h"
@@ -53,6 +54,7 @@ class Gateway {
   void stop_upstreams();
   void finish(int exit);
   void watch_parent();
+  std::unique_ptr<net::LoopWatch> watch_loop();
 
   const config::Config& config_;
   RunOptions options_;
@@ -72,6 +74,7 @@ class Gateway {
   std::vector<std::function<void()>> warm_ups_;  // one for each upstream
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;
+  std::unique_ptr<net::LoopWatch> loop_watch_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   net::Timer timer_;

@@ -97,6 +97,8 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "1; what was built.", ""},
     {M::loop_lag, "lineward_event_loop_lag_seconds", T::histogram, B::precise, "",
      "How late a timer that is due every second comes.", ""},
+    {M::loop_stalls, "lineward_event_loop_stalls_total", T::counter, B::mcp, "",
+     "How often the event loop was held up for `watchdog.warn`.", ""},
     {M::process_cpu, "process_cpu_seconds_total", T::counter, B::mcp, "", "CPU time of Lineward itself.", ""},
     {M::process_memory, "process_resident_memory_bytes", T::gauge, B::mcp, "",
      "Resident memory of Lineward itself.", ""},

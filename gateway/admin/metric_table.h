@@ -49,6 +49,7 @@ enum class Metric : uint8_t {
   reloads,
   build_info,
   loop_lag,
+  loop_stalls,
   process_cpu,
   process_memory,
   process_virtual,

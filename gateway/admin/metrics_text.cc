@@ -247,6 +247,7 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   }
   session_durations(out, M::server_session, all.server_sessions, client_transport);
   out.add(M::loop_lag, {}, all.loop_lag);
+  out.add(M::loop_stalls, {}, sources.loop_watch.stalls());
   for (const char* result : {"ok", "failed"})
     out.add(M::reloads, {{"result", result}}, 0.0);
   out.add(M::build_info,

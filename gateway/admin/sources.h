@@ -10,6 +10,7 @@
 #include "core/upstream.h"
 #include "exchange/exchange_table.h"
 #include "net/loop.h"
+#include "net/loop_watch.h"
 
 namespace lineward::admin {
 
@@ -23,6 +24,7 @@ struct Sources {
   std::string config_source;
   const bool& draining;
   std::chrono::milliseconds started;  // Loop::now() at the start
+  const net::LoopWatch& loop_watch;
 
   // Null for one that is disabled.
   core::Upstream* upstream(const std::string& name) const {

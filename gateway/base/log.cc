@@ -292,6 +292,15 @@ std::string render(Format format, Level level, std::string_view event, std::init
   return line;
 }
 
+void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  const auto& s = settings();
+  if (level < s.level || !s.out) return;
+  std::string line = render(s.format, level, event, fields, iso_now(), s.colour) + '\n';
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
 void tell(const std::string& text) {
   // A full disk or a closed stderr is no reason to do anything else.
   if (std::fputs(text.c_str(), stderr) < 0) std::clearerr(stderr);

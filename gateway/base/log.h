@@ -41,6 +41,8 @@ void flush();
 // `event` is a stable name such as "call.end"; empty values are left out.
 void write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
+// From any thread: at once, past what has gathered.
+void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields);
 // Plain text on stderr for the person who started it; what cannot be written is lost (fmt::print throws).
 void tell(const std::string& text);
 

@@ -155,6 +155,12 @@ struct Shutdown {
   milliseconds drain = 25s;
 };
 
+// What happens when the loop does not turn.
+struct Watchdog {
+  milliseconds warn = 100ms;
+  milliseconds abort = 2s;  // 0: never
+};
+
 // Probes and metrics, read-only.
 struct Ops {
   std::string address = "127.0.0.1:9464";  // or off
@@ -177,6 +183,7 @@ struct Log {
 struct Config {
   Listen listen;
   Shutdown shutdown;
+  Watchdog watchdog;
   Ops ops;
   Admin admin;
   Log log;

@@ -163,6 +163,13 @@ void gateway_rows(std::vector<Option>& rows) {
   rows.push_back(row<&Config::shutdown, &Shutdown::drain>("shutdown.drain", Kind::duration, "25s", {0, kDay},
                                                           "How long calls in flight may finish after that."));
   rows.push_back(
+      row<&Config::watchdog, &Watchdog::warn>("watchdog.warn", Kind::duration, "100ms", {50, kHour},
+                                              "Nothing was read or written for this long although there was "
+                                              "something: a warning with a stack."));
+  rows.push_back(row<&Config::watchdog, &Watchdog::abort>(
+      "watchdog.abort", Kind::duration, "2s", {0, kHour},
+      "The same, hopeless: the process ends with a stack, for its supervisor to start it again. 0s: never."));
+  rows.push_back(
       choice<&Config::log, &Log::format>("log.format", "auto|text|logfmt|json", "auto",
                                          "auto is text on a terminal, else logfmt. Always on stderr."));
   rows.push_back(choice<&Config::log, &Log::level>("log.level", "debug|info|warn|error", "info",
@@ -189,9 +196,9 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));
-  rows.push_back(
-      row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
-                       "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced.", headers_fault));
+  rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
+                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced.",
+                                  headers_fault));
   rows.push_back(
       row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
                                "HTTP: client headers that are passed on to it, by name or glob (X-*).",

@@ -1,6 +1,7 @@
 // What a process uses, read from /proc.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { binary } from '../../e2e/lib/binary.mjs';
 import { descendants } from '../../e2e/lib/processes.mjs';
 
 const KIB = 1024;
@@ -13,8 +14,9 @@ export const rssBytes = (pid) => statusField(pid, 'VmRSS') * KIB;
 export const peakBytes = (pid) => statusField(pid, 'VmHWM') * KIB;
 /** The peak counts from now on. */
 export const resetPeak = (pid) => writeFileSync(`/proc/${pid}/clear_refs`, '5');
-/** A sanitizer's shadow memory reserves terabytes. */
-export const isSanitized = (pid) => statusField(pid, 'VmSize') * KIB > 2 ** 40;
+let sanitized;
+/** Whether the gateway was built with AddressSanitizer or ThreadSanitizer. */
+export const isSanitized = () => (sanitized ??= /__[at]san_init/.test(readFileSync(binary()).toString('latin1')));
 export const openFds = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 
 export function cpuSeconds(pid) {

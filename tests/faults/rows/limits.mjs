@@ -97,7 +97,7 @@ async function noMemory(ground) {
   const odd = [];
   for (let i = 0; i < most; ++i) {
     const every = Math.max(1, Math.round(5000 ** (i / (most - 1))));
-    const hook = ground.hook({ malloc: !ground.sanitized && !process.env.LINEWARD_SANITIZED && i % 2 === 1 });
+    const hook = ground.hook({ malloc: !ground.sanitized && i % 2 === 1 });
     const gateway = await Gateway.start(ground.folder, { mcpServers: { up: ground.faulty() } }, { hook, name: `memory-${i}` });
     const client = ground.client(gateway, 'up', { sockets: 8 });
     const first = await client.call('echo');
@@ -124,7 +124,7 @@ async function noMemory(ground) {
     if (left) odd.push(`every ${every}th left ${left}`);
   }
   ground.check(`${most} rates from every to every 5,000th: ${outcomes.served} served on, ${outcomes.aborted} clean aborts with a message${odd.length ? `; ${[...new Set(odd)].slice(0, 4).join(', ')}` : ''}`, odd.length === 0);
-  if (ground.sanitized ?? process.env.LINEWARD_SANITIZED) return ground.missing('RLIMIT_AS: a sanitizer reserves terabytes');
+  if (ground.sanitized) return ground.missing('RLIMIT_AS: a sanitizer reserves terabytes');
   const gateway = await ground.gateway({ up: ground.faulty([], { limits: { maxMessageBytes: '32MiB' } }) }, { prefix: ['prlimit', `--as=${128 << 20}`], loose: true }).catch((error) => error);
   if (gateway instanceof Error) return ground.check(`RLIMIT_AS 128 MB: ${gateway.message.slice(0, 200)}`, false);
   const client = ground.client(gateway, 'up', { sockets: 16 });

@@ -1,0 +1,132 @@
+#include "net/loop_watch.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/check.h"
+#include "net/handle.h"
+#include "net/loop.h"
+
+namespace lineward::net {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{25};
+constexpr milliseconds kForStack{200};
+constexpr int kMostFrames = 48;
+// Ignored unless somebody handles it, and used by nobody here.
+constexpr int kAsk = SIGURG;
+
+// A signal handler has no other place to put them.
+std::array<void*, kMostFrames> frames;
+std::atomic<int> depth{-1};
+
+void on_asked(int) {
+  int before = errno;
+  depth.store(backtrace(frames.data(), kMostFrames), std::memory_order_release);
+  errno = before;
+}
+
+std::string stack_of(pthread_t thread) {
+  depth.store(-1);
+  if (pthread_kill(thread, kAsk) != 0) return {};
+  int found = -1;
+  for (milliseconds waited{0}; waited < kForStack && found < 0; ++waited) {
+    poll(nullptr, 0, 1);
+    found = depth.load(std::memory_order_acquire);
+  }
+  std::string text;
+  // The first is on_asked itself, the second the signal's frame.
+  for (int i = 2; i < found; ++i) {
+    void* frame = frames[static_cast<size_t>(i)];
+    Dl_info info{};
+    if (dladdr(frame, &info) == 0 || info.dli_fname == nullptr) continue;
+    std::string_view object = info.dli_fname;
+    object.remove_prefix(object.rfind('/') + 1);
+    text += fmt::format("{}{}+{:#x}", text.empty() ? "" : " ", object,
+                        static_cast<char*>(frame) - static_cast<char*>(info.dli_fbase));
+  }
+  return text;
+}
+
+}  // namespace
+
+struct LoopWatch::Handles {
+  Handle<uv_prepare_t> turn;
+};
+
+LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
+    : loop_(loop),
+      limits_(limits),
+      report_(std::move(report)),
+      handles_(std::make_unique<Handles>()),
+      watched_(pthread_self()) {
+  // How long the loop has waited for something to do: of no callback's time.
+  uv_loop_configure(loop.raw(), UV_METRICS_IDLE_TIME);
+  LW_CHECK(handles_->turn.open(this, [&](uv_prepare_t* h) { return uv_prepare_init(loop.raw(), h); }) == 0);
+  uv_prepare_start(handles_->turn.get(), [](uv_prepare_t* h) {
+    if (h->data) static_cast<LoopWatch*>(h->data)->turns_.fetch_add(1, std::memory_order_relaxed);
+  });
+  uv_unref(reinterpret_cast<uv_handle_t*>(handles_->turn.get()));
+  backtrace(frames.data(), 1);  // loads what it needs now, not in the handler
+  struct sigaction action {};
+  action.sa_handler = on_asked;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(kAsk, &action, nullptr);
+  LW_CHECK(pipe2(wake_, O_CLOEXEC) == 0);
+  // The loop's thread gets the signals.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { watch(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+LoopWatch::~LoopWatch() {
+  close(wake_[1]);
+  thread_.join();
+  close(wake_[0]);
+  signal(kAsk, SIG_DFL);
+  handles_->turn.close();
+}
+
+void LoopWatch::watch() {
+  uint64_t turns = 0;
+  uint64_t idle = 0;
+  milliseconds held_up{0};
+  bool told = false;
+  pollfd end{wake_[0], POLLIN, 0};
+  while (poll(&end, 1, static_cast<int>(kLook.count())) == 0) {
+    uint64_t turns_now = turns_.load(std::memory_order_relaxed);
+    uint64_t idle_now = uv_metrics_idle_time(loop_.raw());
+    if (turns_now == 0 || turns_now != turns || idle_now != idle) {
+      turns = turns_now;
+      idle = idle_now;
+      held_up = milliseconds(0);
+      told = false;
+      continue;
+    }
+    held_up += kLook;
+    bool aborting = limits_.abort.count() > 0 && held_up >= limits_.abort;
+    if (!aborting && (told || held_up < limits_.warn)) continue;
+    if (!told) stalls_.fetch_add(1, std::memory_order_relaxed);
+    told = true;
+    report_(held_up, stack_of(watched_), aborting);
+    if (aborting) std::abort();
+  }
+}
+
+}  // namespace lineward::net

@@ -1,0 +1,50 @@
+// Looks from a thread of its own whether the loop still turns, and tells with a stack when it does not. Time
+// counts in looks of that thread, so that a stopped or suspended process has not held up anything.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace lineward::net {
+
+class Loop;
+
+class LoopWatch {
+ public:
+  struct Limits {
+    std::chrono::milliseconds warn{100};
+    std::chrono::milliseconds abort{0};  // 0: never
+  };
+  // On the watch's own thread. `stack`: frames as object+0xoffset, innermost first, for addr2line.
+  using Report =
+      std::function<void(std::chrono::milliseconds held_up, const std::string& stack, bool aborting)>;
+
+  // On the thread that will run the loop, before it does; one of them in a process.
+  LoopWatch(Loop& loop, Limits limits, Report report);
+  ~LoopWatch();  // on the same thread, while the loop is still there
+  LoopWatch(const LoopWatch&) = delete;
+  LoopWatch& operator=(const LoopWatch&) = delete;
+
+  uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Handles;
+  void watch();
+
+  Loop& loop_;
+  Limits limits_;
+  Report report_;
+  std::unique_ptr<Handles> handles_;
+  std::atomic<uint64_t> turns_{0};
+  std::atomic<uint64_t> stalls_{0};
+  unsigned long watched_;  // the loop's thread
+  int wake_[2] = {-1, -1};
+  std::thread thread_;
+};
+
+}  // namespace lineward::net
