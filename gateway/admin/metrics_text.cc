@@ -132,6 +132,7 @@ void ends(Families& out, const UpstreamStats& stats) {
   }
   for (size_t i = 0; i < 5; ++i)
     out.add(M::timeouts, {{"upstream", stats.name}, {"kind", kKinds[i].second}}, timeouts[i]);
+  out.add(M::timeouts, {{"upstream", stats.name}, {"kind", "park"}}, stats.park_timeouts);
 }
 
 template <class Enum>

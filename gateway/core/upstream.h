@@ -76,6 +76,9 @@ class Call {
   virtual void retried(mcp::Message request) = 0;
   // A legacy server's Implementation object, JSON text; empty where there is none.
   virtual std::string server_info() const { return {}; }
+  // Of an answered `initialize`: does the server keep a session? Without one it can neither ask nor tell
+  // anything outside of a call.
+  virtual bool has_session() const { return true; }
 };
 
 // Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).

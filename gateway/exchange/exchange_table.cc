@@ -12,7 +12,10 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
-ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&) : loop_(loop), park_(loop) {}
+ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&)
+    : loop_(loop), park_(loop, [this](const ParkedCall& call, core::CancelInitiator initiator) {
+        log_.cancelling_parked(call.tag, core::upstream_stats(call.upstream), initiator);
+      }) {}
 
 ExchangeTable::~ExchangeTable() {
   for (auto& [name, served] : servers_)
@@ -262,10 +265,6 @@ bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
     if (exchange.call_id() == call_id) wanted = &exchange;
   });
   if (wanted == nullptr) {
-    const ParkedCall* parked = park_.find_call(call_id);
-    if (parked == nullptr) return false;
-    log_.cancelling_parked(parked->tag, core::upstream_stats(parked->upstream),
-                           core::CancelInitiator::operator_);
     return park_.cancel(call_id, why);
   }
   if (wanted->ended()) return false;

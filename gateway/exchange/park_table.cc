@@ -94,7 +94,8 @@ class ParkTable::Parked final : public core::CallOwner {
   }
 };
 
-ParkTable::ParkTable(net::Loop& loop) : loop_(loop) {}
+ParkTable::ParkTable(net::Loop& loop, Cancelling cancelling)
+    : loop_(loop), cancelling_(std::move(cancelling)) {}
 
 ParkTable::~ParkTable() = default;
 
@@ -123,7 +124,8 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
   Parked& one = *parked;
   one.call.call->hand_over(one, true);
   one.timer.start(limit, [this, &one, limit] {
-    if (one.call.call->live()) one.call.call->cancel("its client did not come back with an answer");
+    ++core::upstream_stats(one.server.name).park_timeouts;
+    cancel(one, core::CancelInitiator::timeout, "its client did not come back with an answer");
     end(one, EndReason::timeout_park, StateFault::expired,
         fmt::format("the client did not come back within {} ms (lineward timeouts.park)", limit.count()));
   });
@@ -131,6 +133,12 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
   add_bytes(one, one.call.questions.bytes());
   parked_.emplace(state.id, std::move(parked));
   return state.text;
+}
+
+void ParkTable::cancel(Parked& parked, core::CancelInitiator initiator, std::string_view why) {
+  if (!parked.call.call->live()) return;
+  cancelling_(parked.call, initiator);
+  parked.call.call->cancel(why);
 }
 
 void ParkTable::add_bytes(Parked& parked, size_t bytes) {
@@ -196,7 +204,7 @@ void ParkTable::close(std::string_view why) {
   closed_ = true;
   while (!parked_.empty()) {
     Parked& one = *parked_.begin()->second;
-    if (one.call.call->live()) one.call.call->cancel(why);
+    cancel(one, core::CancelInitiator::drain, why);
     end(one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
   }
 }
@@ -220,20 +228,13 @@ std::vector<CallView> ParkTable::views() const {
   return out;
 }
 
-const ParkedCall* ParkTable::find_call(const std::string& call_id) const {
-  for (const auto& [id, parked] : parked_) {
-    if (parked->call.call_id == call_id) return &parked->call;
-  }
-  return nullptr;
-}
-
 bool ParkTable::cancel(const std::string& call_id, std::string_view why) {
   Parked* wanted = nullptr;
   for (const auto& [id, parked] : parked_) {
     if (parked->call.call_id == call_id) wanted = parked.get();
   }
   if (wanted == nullptr) return false;
-  if (wanted->call.call->live()) wanted->call.call->cancel(why);
+  cancel(*wanted, core::CancelInitiator::operator_, why);
   end(*wanted, EndReason::cancelled_operator, StateFault::lost, std::string(why));
   return true;
 }

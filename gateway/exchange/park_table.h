@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,9 @@ struct StateRefusal {
 
 class ParkTable {
  public:
-  explicit ParkTable(net::Loop& loop);
+  // `cancelling` hears of each call that is about to be cancelled here, for people and metrics.
+  using Cancelling = std::function<void(const ParkedCall& call, core::CancelInitiator initiator)>;
+  ParkTable(net::Loop& loop, Cancelling cancelling);
   ~ParkTable();
 
   // Nothing, or why no further call of this server can be parked.
@@ -63,7 +66,6 @@ class ParkTable {
   // For people: what is parked, and the end of one by an operator. Null or false where nothing of that name
   // is.
   std::vector<CallView> views() const;
-  const ParkedCall* find_call(const std::string& call_id) const;
   bool cancel(const std::string& call_id, std::string_view why);
 
  private:
@@ -73,12 +75,14 @@ class ParkTable {
     size_t bytes = 0;
   };
   void add_bytes(Parked& parked, size_t bytes);
+  void cancel(Parked& parked, core::CancelInitiator initiator, std::string_view why);
   std::unique_ptr<Parked> remove(const std::string& id);
   // It ended here; a late retry is told why.
   void end(Parked& parked, mcp::EndReason reason, StateFault fault, std::string why);
   void remember(const std::string& id, StateRefusal why);
 
   net::Loop& loop_;
+  Cancelling cancelling_;
   RequestStates states_;
   std::unordered_map<std::string, std::unique_ptr<Parked>> parked_;  // by the id in their state
   std::unordered_map<std::string, Sum> sums_;                        // by server

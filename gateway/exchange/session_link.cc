@@ -55,8 +55,13 @@ void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t>
 void SessionLink::to_session(const std::string& message) {
   client::Session* session = finder_.session(scope_.session);
   if (session == nullptr || session->to_stream(message) || session->keep_for_stream(message)) return;
+  // A server that talks to nobody may do so often.
+  ++dropped_;
+  if ((dropped_ & (dropped_ - 1)) != 0) return;
   log::write(log::Level::info, "session.dropped",
-             {{"session", scope_.session.substr(0, 8)}, {"kind", "backlog"}});
+             {{"session", scope_.session.substr(0, 8)},
+              {"kind", "backlog"},
+              {"so_far", static_cast<int64_t>(dropped_)}});
 }
 
 void SessionLink::task_started(std::string_view token, const std::string& client_token) {

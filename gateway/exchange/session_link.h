@@ -69,6 +69,7 @@ class SessionLink final : public core::ScopeOwner {
   core::Scope scope_;
   std::map<int64_t, Question> questions_;                        // by the id the client sees
   std::deque<std::pair<std::string, std::string>> task_tokens_;  // ours → the client's; the oldest goes first
+  uint64_t dropped_ = 0;
   int64_t next_id_ = 1;  // not 0: SDK 1.x clients overlook a cancel of request 0
 };
 

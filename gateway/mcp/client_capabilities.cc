@@ -28,6 +28,16 @@ std::string only(std::string_view object, std::initializer_list<std::string_view
   return "{" + out + "}";
 }
 
+// The extensions that a legacy server may hear of: the tasks of 2026-07-28 are not those it could know.
+std::string crossing(std::string_view extensions) {
+  std::string out;
+  json::for_each_member(extensions, [&](const std::string& name, std::string_view value) {
+    if (name == "io.modelcontextprotocol/tasks") return;
+    out += (out.empty() ? "" : ",") + json::quote(name) + ":" + json::compact(value);
+  });
+  return "{" + out + "}";
+}
+
 }  // namespace
 
 LegacyCapabilities legacy_capabilities(std::string_view declared) {
@@ -52,7 +62,9 @@ LegacyCapabilities legacy_capabilities(std::string_view declared) {
       object = only(*value, {"context", "tools"});
     } else {
       // A modern client has no way to tell that its roots changed.
-      object = row.name == "roots" ? "{}" : json::compact(*value);
+      object = row.name == "roots"        ? "{}"
+               : row.name == "extensions" ? crossing(*value)
+                                          : json::compact(*value);
     }
     members += members.empty() ? "\"" : ",\"";
     members += row.name;

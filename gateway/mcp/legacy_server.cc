@@ -91,7 +91,8 @@ std::string modern_request_for_legacy(const Message& request, int64_t id) {
         splice.replace(request.at(Field::meta_progress_token), ours);
     }
   }
-  for (Field field : {Field::params_input_responses, Field::params_request_state}) {
+  // `task` would make a task of 2025-11-25, whose end its client could not ask for.
+  for (Field field : {Field::params_input_responses, Field::params_request_state, Field::params_task}) {
     if (request.has(field))
       splice.remove_member(request.at(Field::params), request.key_at(field), request.at(field));
   }
@@ -108,7 +109,15 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
   }
   if (!answer.is_object(Field::result)) return answer.bytes();
   json::Span result = answer.at(Field::result);
-  if (!answer.has(Field::result_type)) splice.add_member(result, "resultType", R"("complete")");
+  // What an old server calls by one of these names means something else.
+  auto put = [&](Field field, std::string_view name, std::string_view value) {
+    if (!answer.has(field)) {
+      splice.add_member(result, name, value);
+    } else if (answer.raw(field) != value) {
+      splice.replace(answer.at(field), std::string(value));
+    }
+  };
+  put(Field::result_type, "resultType", R"("complete")");
   if (answer.is_object(Field::result_meta)) {
     if (!answer.has(Field::result_meta_server_info)) {
       splice.add_member(answer.at(Field::result_meta), "io.modelcontextprotocol/serverInfo", server.info);
@@ -118,8 +127,8 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
                       fmt::format(R"({{"io.modelcontextprotocol/serverInfo":{}}})", server.info));
   }
   if (has_cache_hints(method)) {
-    if (!answer.has(Field::result_ttl_ms)) splice.add_member(result, "ttlMs", "0");
-    if (!answer.has(Field::result_cache_scope)) splice.add_member(result, "cacheScope", R"("private")");
+    put(Field::result_ttl_ms, "ttlMs", "0");
+    put(Field::result_cache_scope, "cacheScope", R"("private")");
   }
   return splice.apply();
 }
@@ -130,6 +139,8 @@ std::string answer_in_its_place(Method method, const LegacyServer& server) {
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_cancel:
+    case Method::tasks_list:
+    case Method::tasks_result:
       return error_message("0", kMethodNotFound,
                            "Method not found: the server behind does not know the tasks extension");
     default: return {};

@@ -28,6 +28,8 @@ enum class Method : uint8_t {
   tasks_get,
   tasks_update,
   tasks_cancel,
+  tasks_list,  // 2025-11-25 only
+  tasks_result,
   initialized,  // notifications from here on
   cancelled,
   progress,
@@ -72,6 +74,8 @@ inline constexpr std::array<MethodRow, static_cast<size_t>(Method::other)> kMeth
     {Method::tasks_get, "tasks/get", true, Field::params_task_id, false},
     {Method::tasks_update, "tasks/update", true, Field::params_task_id, false},
     {Method::tasks_cancel, "tasks/cancel", true, Field::params_task_id, false},
+    {Method::tasks_list, "tasks/list", false, Field::count_, false},
+    {Method::tasks_result, "tasks/result", false, Field::count_, false},
     {Method::initialized, "notifications/initialized", false, Field::count_, false},
     {Method::cancelled, "notifications/cancelled", true, Field::count_, false},
     {Method::progress, "notifications/progress", true, Field::count_, false},

@@ -18,8 +18,6 @@
 namespace lineward::net {
 namespace {
 
-constexpr milliseconds kYoung{30000};
-
 Address make_address(const sockaddr* from, socklen_t size) {
   Address address;
   std::memcpy(&address.bytes, from, std::min<size_t>(size, sizeof address.bytes));
@@ -67,8 +65,9 @@ struct Resolver::Mailbox {
   Handle<uv_async_t> handle;  // of the loop's thread only
 };
 
-Resolver::Resolver(Loop& loop, std::string host, uint16_t port)
-    : loop_(loop), host_(std::move(host)), port_(port) {
+Resolver::Resolver(Loop& loop, std::string host, uint16_t port, ResolverOptions options)
+    : loop_(loop), host_(std::move(host)), port_(port), options_(std::move(options)) {
+  if (!options_.look_up) options_.look_up = system_lookup;
   sockaddr_in v4{};
   sockaddr_in6 v6{};
   if (uv_ip4_addr(host_.c_str(), port, &v4) == 0) {
@@ -125,8 +124,9 @@ void Resolver::look_up() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      std::thread([mailbox, host = host_, port = port_, literal = literal_, known = known_] {
-        Result<Addresses> answer = literal ? Result<Addresses>(known) : system_lookup(host, port);
+      std::thread([mailbox, host = host_, port = port_, literal = literal_, known = known_,
+                   look = options_.look_up] {
+        Result<Addresses> answer = literal ? Result<Addresses>(known) : look(host, port);
         std::lock_guard<std::mutex> lock(mailbox->mutex);
         mailbox->answer = std::move(answer);
         if (mailbox->wake != nullptr) uv_async_send(mailbox->wake);
@@ -150,7 +150,7 @@ void Resolver::look_up() {
 void Resolver::answered(const Result<Addresses>& answer) {
   if (answer) {
     known_ = *answer;
-    known_until_ = loop_.now() + kYoung;
+    known_until_ = loop_.now() + options_.young;
   }
   std::vector<Answer> waiting;
   waiting.swap(waiting_);

@@ -27,12 +27,18 @@ struct Address {
 };
 using Addresses = std::vector<Address>;
 
+struct ResolverOptions {
+  std::chrono::milliseconds young{30000};  // how long an answer counts
+  // Blocks, on a thread of its own; empty: the system's.
+  std::function<Result<Addresses>(const std::string& host, uint16_t port)> look_up;
+};
+
 class Resolver {
  public:
   using Answer = std::function<void(const Result<Addresses>& answer)>;
 
   // `host` is a name or a literal address without brackets; a literal one is never looked up.
-  Resolver(Loop& loop, std::string host, uint16_t port);
+  Resolver(Loop& loop, std::string host, uint16_t port, ResolverOptions options = {});
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -53,6 +59,7 @@ class Resolver {
   Loop& loop_;
   std::string host_;
   uint16_t port_;
+  ResolverOptions options_;
   bool literal_ = false;
   Addresses known_;
   milliseconds known_until_{0};

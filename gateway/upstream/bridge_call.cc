@@ -151,10 +151,12 @@ void BridgeCall::on_call_message(mcp::Message message) {
     case mcp::MessageKind::result:
     case mcp::MessageKind::error: break;
   }
+  bool has_session = !inner_ || inner_->has_session();
   retire_inner();
   switch (step_) {
-    case Step::trial: return trial_over(std::move(message));
+    case Step::trial: return trial_over(std::move(message), has_session);
     case Step::discover: {
+      if (served_) return compared(std::move(message));
       if (refused_after_all()) return;
       if (message.kind() == mcp::MessageKind::error) break;
       auto answer = session_.discovered(message);
@@ -178,6 +180,7 @@ void BridgeCall::on_call_message(mcp::Message message) {
 void BridgeCall::on_call_failed(const core::Failure& failure) {
   if (!live()) return;
   retire_inner();
+  if (step_ == Step::discover && served_) return served_as_it_is();
   if (step_ == Step::discover && refused_after_all()) return;
   bool says_something =
       failure.reason == EndReason::upstream_exited || failure.reason == EndReason::upstream_protocol;
@@ -190,8 +193,9 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
 
 // The server was given the client's own `initialize`. One that takes it serves this client as it is; one that
 // is modern and does not gets our translation.
-void BridgeCall::trial_over(mcp::Message answer) {
+void BridgeCall::trial_over(mcp::Message answer, bool has_session) {
   if (answer.kind() == mcp::MessageKind::result) {
+    if (!has_session && session_.inner().era() != mcp::Era::legacy) return look_for_better(std::move(answer));
     session_.serves_itself();
   } else {
     auto era = session_.inner().era();
@@ -204,6 +208,32 @@ void BridgeCall::trial_over(mcp::Message answer) {
     if (!era && unknown) return discover_instead(std::move(answer));
   }
   leave()->on_call_message(std::move(answer));
+}
+
+// It takes old clients one request at a time: no questions, no changes, no log level. Where it is modern too, our
+// translation gives them all of that.
+void BridgeCall::look_for_better(mcp::Message answer) {
+  step_ = Step::local;
+  served_ = std::move(answer);
+  later([this] {
+    if (start_discover()) served_as_it_is();
+  });
+}
+
+void BridgeCall::compared(mcp::Message discovered) {
+  bool modern = session_.inner().era() == mcp::Era::modern && discovered.kind() == mcp::MessageKind::result;
+  auto answer = modern ? session_.discovered(discovered) : std::nullopt;
+  if (!answer) return served_as_it_is();
+  served_.reset();
+  session_.learned_modern_only(true);
+  session_.begin_bridging();
+  finish(std::move(*answer));
+}
+
+void BridgeCall::served_as_it_is() {
+  session_.serves_itself();
+  auto answer = std::exchange(served_, std::nullopt);
+  leave()->on_call_message(std::move(*answer));
 }
 
 // Not from here: what has just answered is on the stack, and the process behind it goes.

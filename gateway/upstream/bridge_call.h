@@ -64,7 +64,10 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,
                                     mcp::Era era);
   void later(std::function<void()> work);
-  void trial_over(mcp::Message answer);
+  void trial_over(mcp::Message answer, bool has_session);
+  void look_for_better(mcp::Message answer);
+  void compared(mcp::Message discovered);
+  void served_as_it_is();
   void discover_instead(std::optional<mcp::Message> refusal);
   bool refused_after_all();
   void ask(const mcp::Message& answer);
@@ -85,6 +88,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   std::vector<Question> questions_;
   std::string state_;                    // raw JSON
   std::string failed_;                   // the client's error that ends the call, raw JSON
+  std::optional<mcp::Message> served_;   // its good answer, while we look whether it can do better
   std::optional<mcp::Message> refusal_;  // of the client's own `initialize`, while the era is not certain
   bool going_on_ = false;
   net::Timer pause_;

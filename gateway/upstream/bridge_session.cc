@@ -87,6 +87,8 @@ bool BridgeSession::handled_here(BridgeCall& call) {
     case Method::tasks_get:
     case Method::tasks_update:
     case Method::tasks_cancel:
+    case Method::tasks_list:
+    case Method::tasks_result:
       refuse_later(call, mcp::kMethodNotFound, "Method not found: not part of " + client_.revision);
       return true;
     default: return false;

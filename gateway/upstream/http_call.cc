@@ -47,6 +47,10 @@ void HttpCall::retried(mcp::Message message) {
   if (live()) upstream_.retried(*this);
 }
 
+bool HttpCall::has_session() const {
+  return upstream_.has_session(*this);
+}
+
 std::string HttpCall::server_info() const {
   return upstream_.server_info(*this);
 }

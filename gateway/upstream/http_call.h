@@ -32,6 +32,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message message) override;
   std::string server_info() const override;
+  bool has_session() const override;
 
   // From here on for the upstream.
   core::CallRequest request;

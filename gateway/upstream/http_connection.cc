@@ -250,6 +250,7 @@ void HttpConnection::note_keep_alive() {
 void HttpConnection::fail(EndReason reason, std::string text, int64_t limit_ms) {
   if (closed_) return;
   HttpFault fault{reason, std::move(text), false, limit_ms};
+  fault.oversize = parser_.too_long();
   fault.nothing_sent = !busy_ || (stream_ != nullptr && stream_->sent() == sent_before_);
   HttpConnectionOwner* owner = owner_;
   auto lost = std::move(lost_);

@@ -36,6 +36,7 @@ struct HttpFault {
   std::string text;
   bool nothing_sent = false;  // not one byte of the request went out: it may be said again
   int64_t limit_ms = -1;      // the limit that was broken, where there was one
+  bool oversize = false;      // more than limits.maxMessageBytes
 };
 
 class HttpConnectionOwner {

@@ -125,6 +125,7 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
                 fmt::format("answered with {}, not with MCP", shown_type(type)));
   }
   if (!sse_ && announced_length(info) > max_message_bytes_) {
+    pool_.count(core::MessageError::oversize);
     return fail(
         EndReason::upstream_protocol,
         fmt::format("announced a body of more than {} bytes (limits.maxMessageBytes)", max_message_bytes_));
@@ -146,6 +147,7 @@ void HttpMessages::read_events() {
     switch (sse_->next()) {
       case http::SseParser::Next::need_more: return;
       case http::SseParser::Next::failed:
+        pool_.count(core::MessageError::oversize);
         return fail(
             EndReason::upstream_protocol,
             fmt::format("sent a message of more than {} bytes (limits.maxMessageBytes)", max_message_bytes_));
@@ -159,6 +161,7 @@ void HttpMessages::read_events() {
     }
     auto message = mcp::Message::parse(std::move(event.data));
     if (!message) {
+      pool_.count(message.error());
       return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
     }
     owner_->on_message(*this, std::move(*message));
@@ -175,7 +178,10 @@ void HttpMessages::on_transfer_complete() {
   if (!is_success(status_)) return refused();
   if (json_ && !body_.empty()) {
     auto message = mcp::Message::parse(std::move(body_));
-    if (!message) return fail(EndReason::upstream_protocol, "sent a broken answer: " + message.error().text);
+    if (!message) {
+      pool_.count(message.error());
+      return fail(EndReason::upstream_protocol, "sent a broken answer: " + message.error().text);
+    }
     owner_->on_message(*this, std::move(*message));
     if (owner_ == nullptr) return;
   }
@@ -202,6 +208,7 @@ void HttpMessages::refused() {
 }
 
 void HttpMessages::on_transfer_failed(const HttpFault& fault) {
+  if (fault.oversize) pool_.count(core::MessageError::oversize);
   // A refusal whose body was cut off is still a refusal.
   if (status_ != 0 && !is_success(status_) && !json_) return refused();
   MessagesEnd broken;

@@ -17,7 +17,6 @@ constexpr size_t kQuietBytes = 64 * 1024;
 constexpr size_t kMostFinishing = 64;
 constexpr uint32_t kMostRefusals = 2;  // of credentials, for one request
 constexpr milliseconds kSweepEvery{1000};
-constexpr milliseconds kRefreshEvery{30000};
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {
   if (name.empty() || !http::all_tchars(name)) return;
@@ -193,10 +192,7 @@ Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& ur
   options.most_connections = server.limits.max_connections;
   options.limits.head_bytes = server.limits.max_head_bytes;
   options.limits.body_bytes = server.limits.max_message_bytes;
-  auto proxy = choose_proxy(url, server.proxy, [](std::string_view name) -> std::optional<std::string> {
-    const char* value = std::getenv(std::string(name).c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  });
+  auto proxy = choose_proxy(url, server.proxy, process_environment());
   if (!proxy) return Unexpected<Error>{proxy.error()};
   options.proxy = *proxy;
   return options;
@@ -209,9 +205,10 @@ HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::Tls
                    PoolOptions options)
     : loop_(loop), url_(url), tls_(std::move(tls)), options_(std::move(options)), sweeper_(loop) {
   if (options_.proxy) {
-    resolver_ = std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port);
+    resolver_ =
+        std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port, options_.resolver);
   } else if (url.unix_path.empty()) {
-    resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port);
+    resolver_ = std::make_unique<net::Resolver>(loop, url.host, url.port, options_.resolver);
   }
   refreshed_ = loop.now();
 }
@@ -306,7 +303,8 @@ void HttpPool::sweep() {
 
 // Connections to an address that its name no longer has are not used again.
 void HttpPool::refresh_addresses() {
-  if (!resolver_ || refreshing_ || loop_.now() - refreshed_ < kRefreshEvery || !resolver_->known().empty())
+  if (!resolver_ || refreshing_ || loop_.now() - refreshed_ < options_.resolver.young ||
+      !resolver_->known().empty())
     return;
   refreshing_ = true;
   resolver_->ask([this](const Result<net::Addresses>& answer) {

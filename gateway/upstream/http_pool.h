@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "core/stats.h"
 #include "http/writer.h"
 #include "net/resolver.h"
 #include "upstream/http_connection.h"
@@ -118,7 +119,9 @@ struct PoolOptions {
   std::chrono::milliseconds idle_timeout{4000};  // where the server does not say
   size_t most_connections = 10000;
   std::optional<HttpProxy> proxy;
+  net::ResolverOptions resolver;  // idle connections are compared with its answers as often as it asks
   http::ResponseLimits limits;
+  core::UpstreamStats* stats = nullptr;  // where broken messages are counted; may be null
 };
 
 // As the configuration and, for the proxy, the environment say.
@@ -134,6 +137,12 @@ class HttpPool {
   net::Loop& loop() { return loop_; }
   const HttpUrl& url() const { return url_; }
   size_t idle() const { return idle_.size(); }
+  void count(core::MessageError error) {
+    if (options_.stats != nullptr) options_.stats->message_error(error);
+  }
+  void count(const mcp::MessageFault& fault) {
+    if (options_.stats != nullptr) options_.stats->message_error(fault);
+  }
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
   // As many connections as there may be, and none of them idle. Only its owner minds; `freed` tells it when

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -160,6 +161,13 @@ bool bypasses_proxy(std::string_view no_proxy, std::string_view host, uint16_t p
     if (!entry.empty() && entry_names(entry, host, port)) return true;
   }
   return false;
+}
+
+Environment process_environment() {
+  return [](std::string_view name) -> std::optional<std::string> {
+    const char* value = std::getenv(std::string(name).c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
 }
 
 Result<std::optional<HttpProxy>> choose_proxy(const HttpUrl& url, std::string_view option,

@@ -20,6 +20,7 @@ struct HttpProxy {
 };
 
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
+Environment process_environment();
 
 // `option`: a URL, "none", or empty: as the environment says. Nothing: no proxy. Errors never hold
 // credentials.

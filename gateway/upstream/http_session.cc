@@ -137,6 +137,10 @@ void HttpSession::send_initialized(std::string message) {
 
 bool HttpSession::takes(const HttpCall& call) const {
   if (state_ != State::ready || settling_) return false;
+  // Its first lines would be lost.
+  if (levels_pending_ > 0 && call.request.message.has(Field::meta_log_level)) return false;
+  // What the server tells before there is a stream for it is lost.
+  if (stream_pending_ && call.is_listen()) return false;
   // SDK servers lose a question that they ask before there is a stream for it.
   return (!stream_pending_ && !pinged_) || !mcp::may_ask(call.request.method);
 }
@@ -190,7 +194,15 @@ void HttpSession::want_level(const mcp::Message& request) {
   auto wanted = mcp::log_level(request.text(Field::meta_log_level));
   if (!wanted || *wanted >= level_ || !legacy_server_.logging) return;
   level_ = *wanted;
-  send_own("logging/setLevel", fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level)), nullptr);
+  ++levels_pending_;
+  int64_t id = owner_.next_id();
+  ask(id,
+      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"logging/setLevel","params":{{"level":{}}}}})", id,
+                  request.raw(Field::meta_log_level)),
+      kPingPatience, [this](std::optional<mcp::Message>, const MessagesEnd& end) {
+        --levels_pending_;
+        if (!check_lost(end)) owner_.on_session_free(*this);
+      });
 }
 
 void HttpSession::post(std::string message, std::function<void()> drained) {

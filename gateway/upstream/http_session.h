@@ -82,6 +82,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void opened(const http::ResponseInfo& info);
   void initialized(const mcp::Message& answer);
 
+  // Is there a stream, or will there be none?
+  bool stream_stands() const { return !settling_ && !stream_pending_; }
   // May this call be sent now?
   bool takes(const HttpCall& call) const;
   // `forwarded`: what the client wants on every request, from its last call.
@@ -152,7 +154,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   std::string own_params_;  // of Lineward's own handshake; empty: the client's own
   bool may_fall_back_ = false;
   bool settles_first_ = false;
-  bool pinged_ = false;  // and has not answered yet
+  uint32_t levels_pending_ = 0;  // set and not confirmed
+  bool pinged_ = false;          // and has not answered yet
   bool sse_;
   std::string endpoint_;                      // HTTP+SSE: the target of POSTs
   std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried

@@ -55,6 +55,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   auto options = pool_options(server, url_);
   if (!options && broken_.empty()) broken_ = options.error().text;
   if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
+  if (options) options->stats = &stats_;
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
   if (oauth_) pool_->use(*oauth_);
   pool_->on_freed([this, alive = alive_] {
@@ -281,6 +282,8 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
     session.opening();
     return true;
   }
+  if (session.state() == HttpSession::State::ready && session.stream_stands() && translates(call, group))
+    session.want_level(call.request.message);
   return session.takes(call);
 }
 
@@ -290,6 +293,7 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
   bool modern = call.request.client_era == mcp::Era::modern;
   std::string text;
   if (modern && call.is_listen()) {
+    if (!group.session->stream_stands()) return false;
     group.queue.pop_front();
     group.listens.open(call, *group.session);
     return true;
@@ -340,7 +344,6 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
     session.remember(lasting_headers(forwarded));
     if (session.over_sse()) remember(group, call);
     if (translates(call, group)) {
-      session.want_level(call.request.message);
       request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {
       request = session.request(legacy_request(session, call));

@@ -61,6 +61,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void set_parked(HttpCall& call, bool parked);
   void retried(HttpCall& call);
   std::string server_info(const HttpCall& call);
+  bool has_session(const HttpCall& call);
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message message);
   void call_ended(HttpCall& call, const MessagesEnd& end);
@@ -76,7 +77,8 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
     // for a while after a cancelled one.
     bool exclusive = false;
     std::chrono::milliseconds apart_until{0};
-    core::ScopeOwner* scope = nullptr;  // of a legacy session
+    std::chrono::milliseconds doubt_until{0};  // a call was cancelled: so long it may be at work
+    core::ScopeOwner* scope = nullptr;         // of a legacy session
     std::unique_ptr<HttpSession> session;
     LegacyListens listens;  // of modern clients on a legacy server
     Headers lasting;        // its callers' own headers that go on everything
@@ -136,6 +138,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   static bool busy(const Group& group);
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
+  HttpCall* only_call(const Group& group) const;
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
   void join(Group& group, HttpCall& call);

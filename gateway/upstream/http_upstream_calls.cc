@@ -274,6 +274,11 @@ std::string HttpUpstream::server_info(const HttpCall& call) {
   return group != nullptr && group->session ? group->session->legacy_server().info : std::string();
 }
 
+bool HttpUpstream::has_session(const HttpCall& call) {
+  Group* group = find_group(call.group);
+  return group == nullptr || !group->session || group->session->has_id();
+}
+
 // ---- cancelling
 // -----------------------------------------------------------------------------------------------------
 
@@ -288,6 +293,7 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
+  if (group != nullptr && call.sent) group->doubt_until = loop_.now() + server_.timeouts.cancel_grace;
   if (group != nullptr && call.sent && mcp::may_ask(call.request.method)) keep_apart(*group);
   bool tell = group != nullptr && group->era == mcp::Era::legacy && group->session && call.sent &&
               group->session->state() == HttpSession::State::ready &&

@@ -149,6 +149,18 @@ HttpCall* HttpUpstream::asking_call(const Group& group) const {
   return only;
 }
 
+// The one call that an unscoped message can belong to; a cancelled one may still be at work.
+HttpCall* HttpUpstream::only_call(const Group& group) const {
+  if (loop_.now() < group.doubt_until) return nullptr;
+  HttpCall* only = nullptr;
+  for (const auto& [id, call] : calls_) {
+    if (call->group != group.key || call->is_listen()) continue;
+    if (only != nullptr) return nullptr;
+    only = call;
+  }
+  return only;
+}
+
 // A server's question where no client's session stands behind ours: it belongs to the call on whose stream it
 // came; one on the GET stream to the only call that can have caused it.
 void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call) {
@@ -189,6 +201,7 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
     return;
   }
   if (group->listens.notify(message)) return;
+  if (call == nullptr) call = only_call(*group);
   if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
     // A modern call gets the log lines it asked for, at its level.
     auto wanted = mcp::log_level(call->request.message.text(Field::meta_log_level));

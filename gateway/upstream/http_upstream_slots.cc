@@ -14,7 +14,7 @@ namespace lineward::upstream {
 using config::Isolation;
 
 namespace {
-constexpr size_t kMostSessions = 1000;
+constexpr size_t kMostOwnSessions = 1000;
 }  // namespace
 
 HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
@@ -61,7 +61,7 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   if (!room_for_group(*plan)) {
     return core::Failure{mcp::EndReason::queue_full,
                          fmt::format("all {} sessions that Lineward may have with {} are in use",
-                                     kMostSessions, server_.name)};
+                                     kMostOwnSessions, server_.name)};
   }
   bool asks = mcp::may_ask(call.request.method);
   bool behind_others = plan->slots > 0 && asks && !slotless_.empty();
@@ -87,7 +87,7 @@ bool HttpUpstream::room_for_group(const GroupPlan& plan) {
     ++sessions;
     if (!busy(*group) && (oldest == nullptr || group->last_used < oldest->last_used)) oldest = group.get();
   }
-  if (sessions < kMostSessions) return true;
+  if (sessions < kMostOwnSessions) return true;
   if (oldest == nullptr) return false;
   log::write(log::Level::info, "upstream.evict",
              {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});

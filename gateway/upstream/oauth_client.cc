@@ -189,6 +189,7 @@ void OauthClient::request(WebRequest what, std::function<void(WebAnswer)> done) 
   // The one before may be on the stack: its callback has led here.
   retire(loop_, std::move(fetch_));
   what.headers.push_back({"User-Agent", "lineward"});
+  what.proxy = server_.proxy;
   fetch_ = std::make_unique<WebFetch>(loop_, tls_, std::move(what), std::move(done));
 }
 

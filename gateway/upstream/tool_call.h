@@ -39,6 +39,7 @@ class ToolCall final : public core::Call, public core::CallOwner {
   void retried(mcp::Message request) override {
     if (inner_) inner_->retried(std::move(request));
   }
+  bool has_session() const override { return !inner_ || inner_->has_session(); }
   std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).

@@ -28,6 +28,9 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
   auto url = parse_http_url(request.url);
   std::string fault = url ? secure_url_fault(request.url) : url.error().text;
   if (fault.empty() && url->tls && !tls) fault = "cannot be verified: no authorities were found";
+  auto proxy = url ? choose_proxy(*url, request.proxy, process_environment())
+                   : Result<std::optional<HttpProxy>>(std::optional<HttpProxy>());
+  if (fault.empty() && !proxy) fault = proxy.error().text;
   if (!fault.empty()) {
     answer_.fault = std::move(fault);
     loop_.defer([this, weak = std::weak_ptr<bool>(alive_)] {
@@ -39,6 +42,7 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
   PoolOptions options;
   options.idle_connections = 0;
   options.limits.body_bytes = kMostBody;
+  options.proxy = *proxy;
   pool_ = std::make_unique<HttpPool>(loop, url_, url_.tls ? std::move(tls) : nullptr, options);
   limit_.start(request.limit,
                [this, ms = request.limit.count()] { fail(fmt::format("did not answer within {} ms", ms)); });

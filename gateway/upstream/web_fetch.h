@@ -26,6 +26,7 @@ struct WebRequest {
   std::vector<http::OutHeader> headers;
   std::string body;
   std::chrono::milliseconds limit{10000};
+  std::string proxy;  // as a server's option; empty: as the environment says. A secret
 };
 
 // Credentials and what leads to them go over https only; over http to this machine alone (RFC 9700 2.6, and

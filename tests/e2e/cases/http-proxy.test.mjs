@@ -83,6 +83,17 @@ describe('forward proxies', { skip: DIRECT }, () => {
     assert.equal(proxy.seen.length, 1, 'the tunnel is used again');
   });
 
+  test('the authorization server is asked through the proxy too', async (t) => {
+    const auth = await startOrigin(t, (_, response) => json(response, 200, { access_token: 'fresh', token_type: 'Bearer', expires_in: 60 }));
+    const origin = await startOrigin(t, ok, { name: 'origin.test' });
+    const proxy = await startProxy(t);
+    const clientCredentials = { clientId: 'me', clientSecret: 'tell-nobody', tokenUrl: auth.url, issuer: new URL(auth.url).origin };
+    const gateway = await startGatewayTo(t, { url: origin.url, proxy: `http://${proxy.address}`, clientCredentials }, { env: clean });
+    assert.deepEqual((await call(gateway.url, 'tools/call', { name: 'x' })).message.result?.content, []);
+    assert.ok(proxy.seen.some(({ method, url }) => method === 'POST' && url === auth.url), JSON.stringify(proxy.seen.map(({ url }) => url)));
+    assert.equal(origin.requests.at(-1).headers.authorization, 'Bearer fresh');
+  });
+
   test('the environment: http_proxy in small letters only, NO_PROXY, and proxy: none', async (t) => {
     const origin = await startOrigin(t, ok); // on 127.0.0.1: never through a proxy of the environment
     const proxy = await startProxy(t);

@@ -1,5 +1,8 @@
 #include "upstream/http_pool.h"
 
+#include <uv.h>
+
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
@@ -160,6 +163,90 @@ TEST_CASE("the pool of connections") {
       CHECK(pool.idle() == 1);
       CHECK_FALSE(owner.over);
     }
+    server.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}
+
+TEST_CASE("the name of a server is resolved anew while its connections are in use") {
+  net::Loop loop;
+  {
+    Server first(loop), second(loop);
+    first.script = {kOk, kOk, kOk, kOk};
+    second.script = first.script;
+    auto url = parse_http_url("http://moves.example:80/mcp");
+    REQUIRE(url);
+    auto at = [](const Server& server) {
+      std::string text = server.listener->address();
+      net::Address address;
+      address.text = text;
+      uint16_t port = static_cast<uint16_t>(std::stoi(text.substr(text.find(':') + 1)));
+      uv_ip4_addr("127.0.0.1", port, reinterpret_cast<sockaddr_in*>(&address.bytes));
+      return address;
+    };
+    std::atomic<bool> moved = false;
+    std::atomic<int> lookups = 0;
+    PoolOptions options;
+    options.resolver.young = milliseconds(50);
+    options.resolver.look_up = [&, from = at(first), to = at(second)](const std::string& host,
+                                                                      uint16_t port) {
+      CHECK((host == "moves.example" && port == 80));
+      ++lookups;
+      return Result<net::Addresses>(net::Addresses{moved ? to : from});
+    };
+    HttpPool pool(loop, *url, nullptr, options);
+    auto ask = [&] {
+      Owner owner(loop);
+      owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+      loop.run();
+      return owner.fault.empty() ? owner.body : "fault: " + owner.fault;
+    };
+    CHECK(ask() == "ok");
+    CHECK(ask() == "ok");
+    CHECK(lookups == 1);
+    moved = true;
+    run_for(loop, milliseconds(60));
+    CHECK(ask() == "ok");  // on the connection there is; meanwhile the name is asked
+    while (lookups < 2 || pool.idle() > 0)
+      run_for(loop, milliseconds(5));
+    CHECK(second.peers.empty());
+    CHECK(ask() == "ok");
+    CHECK(first.peers.size() == 1);
+    CHECK(second.peers.size() == 1);
+    first.listener->close();
+    second.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}
+
+TEST_CASE("how many idle connections are kept, and for how long") {
+  net::Loop loop;
+  {
+    Server server(loop);
+    server.script = {kOk, kOk, kOk};
+    auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
+    REQUIRE(url);
+    PoolOptions options;
+    options.idle_connections = 1;
+    options.idle_timeout = milliseconds(30);
+    HttpPool pool(loop, *url, nullptr, options);
+    Owner one(loop), other(loop);
+    one.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, one);
+    other.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, other);
+    while (!one.over || !other.over)
+      loop.run();
+    CHECK(server.peers.size() == 2);
+    CHECK(pool.idle() == 1);
+    run_for(loop, milliseconds(40));
+    Owner third(loop);
+    third.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, third);
+    loop.run();
+    CHECK(third.body == "ok");
+    CHECK(server.peers.size() == 3);  // the idle one was too old
     server.listener->close();
     pool.close_idle();
     loop.close_deferred();
