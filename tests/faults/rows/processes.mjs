@@ -39,7 +39,7 @@ async function killedMidResponse(ground) {
     }),
   );
   await control.stop();
-  const bar = ground.sanitized ? 1000 : 100;
+  const bar = ground.allow(100);
   const dead = ends.filter((got) => got.reason === 'upstream_exited');
   ground.check(`${rounds * names.length} deaths, ${dead.length} of ${ends.length} calls ended 502 upstream_exited${others(ends, 502, 'upstream_exited')}`, dead.length === ends.length);
   const slow = quantile(dead.map((got) => got.ms), 0.99);
@@ -47,7 +47,7 @@ async function killedMidResponse(ground) {
   ground.check(`${journal.repeated} repeated`, journal.repeated === 0);
   const served = next.filter((got) => got.end === 'ok');
   ground.check(`next call by a new process: ${served.length} of ${next.length}${others(next.filter((got) => got.end !== 'ok'), 0)}, most ${ms(max(next.map((got) => got.ms)))} (restart.maxBackoff 100ms)`,
-    served.length === next.length && max(next.map((got) => got.ms)) <= (ground.sanitized ? 3000 : 600));
+    served.length === next.length && max(next.map((got) => got.ms)) <= ground.allow(600, 3000));
 }
 
 async function exitsBeforeFirstAnswer(ground) {
@@ -59,7 +59,7 @@ async function exitsBeforeFirstAnswer(ground) {
   const control = ground.control(gateway);
   const first = await client.call('echo');
   ground.check(`first call ${first.code} ${first.reason} after ${ms(first.ms)}`,
-    first.end === 'error' && [502, 503].includes(first.code) && first.ms <= (ground.sanitized ? 1000 : 100));
+    first.end === 'error' && [502, 503].includes(first.code) && first.ms <= ground.allow(100));
   ground.check(`names exit code and last line: ${/\b3\b/.test(first.why) && /ERR_MODULE_NOT_FOUND/.test(first.why)}`,
     /\b3\b/.test(first.why) && /ERR_MODULE_NOT_FOUND/.test(first.why));
   // 1,000 calls a second (or as many as the load side makes), longer than the pauses take to grow.
@@ -130,7 +130,7 @@ async function floodsStderr(ground) {
   // A budget for each second; the flood touches one second more than it is long.
   ground.check(`logged ${mib((lines * 201) / seconds)}/s of it (${mib(logged / seconds)}/s of log)`, lines * 201 <= (seconds + 1) * 2 ** 20);
   ground.check(`drops told in the log: ${/drop|suppress/.test(tail)}`, /drop|suppress/.test(tail) || logged === 0);
-  ground.check(`stdout beside it: p99 ${ms(quantile(times, 0.99))}`, quantile(times, 0.99) <= (ground.sanitized ? 1000 : 200));
+  ground.check(`stdout beside it: p99 ${ms(quantile(times, 0.99))}`, quantile(times, 0.99) <= ground.allow(200, 1000));
   await control.stop();
 }
 
@@ -153,7 +153,7 @@ async function stopsReading(ground) {
     full.length + queued.length + written.length === calls && full.every(({ code }) => code === 503));
   // By the gateway's own clock: here a call may also wait for a connection.
   const late = max(queued.map((one) => one.message.error.data['io.lineward/gateway'].elapsedMs - 2000));
-  ground.check(`queued ones end ${ms(late)} after their limit`, late <= (ground.sanitized ? 1500 : 250));
+  ground.check(`queued ones end ${ms(late)} after their limit`, late <= ground.allow(250, 1500));
   const probe = ground.client(gateway, 'deaf', { sockets: 320 });
   const filling = Array.from({ length: 320 }, () => probe.call('echo'));
   await within(2000, async () => (await gateway.metrics()).sum('lineward_requests_queued', 'upstream="deaf"') >= 256);
@@ -231,7 +231,7 @@ async function leavesGrandchild(ground) {
   }
   const slow = max(ends.map((got) => got.ms));
   ground.check(`${rounds} exits: ${ends.filter((got) => got.reason === 'upstream_exited').length} upstream_exited${others(ends, 502, 'upstream_exited')}, most ${ms(slow)}`,
-    all(ends, 502, 'upstream_exited') && slow <= (ground.sanitized ? 1000 : 100));
+    all(ends, 502, 'upstream_exited') && slow <= ground.allow(100));
   const gone = await within(5000, () => gateway.children().length <= gateway.base.children);
   ground.check(`groups ${gone ? '' : 'not '}killed`, gone);
   await control.stop();
