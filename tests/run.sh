@@ -145,6 +145,7 @@ case $what in
     node_suite e2e tests/e2e/*/*.test.mjs
     matrix_suite
     conformance_suite
+    faults_suite
     fuzz_suite "${FUZZ_SECONDS:-20}"
     ;;
   *) echo "usage: tests/run.sh all | unit | wire | e2e | conformance" >&2; exit 2 ;;

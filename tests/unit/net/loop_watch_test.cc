@@ -47,7 +47,9 @@ TEST_CASE("a loop that is held up is told once, with a stack") {
     CHECK(watch.stalls() == 1);
   }
   CHECK(reports.count == 1);
+#ifndef __SANITIZE_THREAD__
   CHECK(reports.stack.find("+0x") != std::string::npos);
+#endif
   loop.close_all();
 }
 
