@@ -1,5 +1,6 @@
 #include "gateway.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include "client/http_front.h"
 #include "client/stdio_front.h"
 #include "config/forward_rules.h"
+#include "routes.h"
 
 namespace lineward {
 namespace {
@@ -36,6 +38,17 @@ constexpr int code(cli::ExitCode exit) {
   return static_cast<int>(exit);
 }
 
+bool has_terminal() {
+  int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (terminal >= 0) close(terminal);
+  return terminal >= 0;
+}
+
+bool is_plain_sidecar(const config::Config& config, const config::Server& server) {
+  const config::Server* plain = config::plain_sidecar(config);
+  return plain != nullptr && plain->name == server.name;
+}
+
 std::string command_line(const config::Server& server) {
   std::string out = server.url.empty() ? server.command : server.url.substr(0, server.url.find('?'));
   for (const auto& arg : server.args)
@@ -43,49 +56,17 @@ std::string command_line(const config::Server& server) {
   return out.size() > 100 ? out.substr(0, 97) + "..." : out;
 }
 
-client::PathTable paths(const config::Config& config) {
-  client::PathTable table;
-  std::vector<const config::Server*> served;
-  for (const auto& server : config.servers) {
-    if (!server.disabled) served.push_back(&server);
-  }
-  std::string list;
-  for (const auto* server : served) {
-    std::string path = config.listen.path + "/" + server->name;
-    table.servers[path] = server->name;
-    if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
-    table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
-    list += (list.empty() ? "" : ", ") + path;
-  }
-  if (served.size() == 1) {
-    table.servers[config.listen.path] = served.front()->name;
-    list = config.listen.path;
-  }
-  if (config.listen.legacy_sse) {
-    for (const auto* server : served) {
-      std::string end = served.size() == 1 ? "" : "/" + server->name;
-      table.sse_streams["/sse" + end] = server->name;
-      table.sse_posts["/messages" + end] = server->name;
-    }
-  }
-  if (const config::Server* only = config::plain_sidecar(config)) {
-    if (auto url = upstream::parse_http_url(only->url))
-      table.resource.emplace((url->tls ? "https://" : "http://") + url->host_header, url->target);
-  }
-  table.hint = list.empty() ? "no server is configured" : "there is " + list;
-  return table;
-}
-
 }  // namespace
 
-Gateway::Gateway(const config::Config& config, RunOptions options, int spawner_socket)
-    : config_(config),
+Gateway::Gateway(config::Config config, RunOptions options, int spawner_socket)
+    : config_(std::move(config)),
       options_(std::move(options)),
       spawner_socket_(spawner_socket),
-      exchanges_(loop_, config),
+      exchanges_(loop_, config_),
       timer_(loop_),
       parent_timer_(loop_),
-      stop_limit_(loop_) {}
+      stop_limit_(loop_),
+      last_requests_(loop_) {}
 
 Gateway::~Gateway() {
   loop_watch_.reset();
@@ -96,14 +77,16 @@ Gateway::~Gateway() {
   timer_.stop();
   parent_timer_.stop();
   stop_limit_.stop();
+  last_requests_.stop();
   signals_.clear();
   operations_.reset();
+  reloader_.reset();
   if (front_) front_->close_all();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
   loop_.close_deferred();
   front_.reset();
   loop_.close_deferred();
-  upstreams_.clear();
+  upstreams_.reset();
   loop_.close_deferred();
   spawner_.reset();
   loop_.close_all();
@@ -120,23 +103,41 @@ int Gateway::start() {
     return code(cli::ExitCode::internal);
   }
   spawner_ = std::move(*spawner);
+  UpstreamSet::Events events;
+  events.ready = [this](const config::Server& server, const upstream::Verdict& verdict) {
+    upstream_ready(server, verdict);
+  };
+  events.left = [this] {
+    if (reloader_) reloader_->server_left();
+  };
+  if (options_.exit_with_upstream) {
+    events.lost = [this] {
+      exit_code_ = code(cli::ExitCode::unavailable);
+      drain();
+    };
+  }
+  upstreams_ = std::make_unique<UpstreamSet>(loop_, exchanges_, std::move(events));
+  upstreams_->use(*spawner_);
   front_ = make_front();
   exchanges_.use_sessions(front_->sessions());
   auto listening = front_->listen();
   if (!listening) return cannot_listen(listening.error(), "--listen :8010");
   for (const auto& server : config_.servers) {
-    if (server.disabled) continue;
-    upstreams_.push_back(make_upstream(server));
-    exchanges_.add_upstream(*upstreams_.back(), server);
+    if (!server.disabled) upstreams_->add(server);
   }
   loop_watch_ = watch_loop();
+  const config::Server* plain = config::plain_sidecar(config_);
+  upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
+  make_reloader();
   operations_ = std::make_unique<admin::Operations>(
-      admin::Sources{loop_, config_, upstreams_, exchanges_, *front_, options_.version, options_.revision,
-                     options_.source, draining_, loop_.now(), *loop_watch_});
+      admin::Sources{loop_, config_, *upstreams_, exchanges_, *front_, options_.version, options_.revision,
+                     options_.source, draining_, *reloader_, loop_.now(), *loop_watch_});
   auto watched = operations_->listen();
   if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGINT, [this] { on_signal(SIGINT); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGHUP, [this] { hung_up(); }));
+  had_terminal_ = has_terminal();
   if (options_.exit_with_parent) watch_parent();
   greet();
   return code(cli::ExitCode::ok);
@@ -144,7 +145,7 @@ int Gateway::start() {
 
 std::unique_ptr<client::Front> Gateway::make_front() {
   if (config_.listen.address != "stdio")
-    return std::make_unique<client::HttpFront>(loop_, config_.listen, paths(config_), exchanges_);
+    return std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_), exchanges_);
   std::string server;
   for (const auto& one : config_.servers) {
     if (!one.disabled && server.empty()) server = one.name;
@@ -171,33 +172,18 @@ int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option
   return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
 }
 
-std::unique_ptr<core::Upstream> Gateway::make_upstream(const config::Server& server) {
-  auto ready = [this, &server](const upstream::Verdict& verdict) { upstream_ready(server, verdict); };
-  if (!server.url.empty()) {
-    auto http = std::make_unique<upstream::HttpUpstream>(loop_, server);
-    if (config::plain_sidecar(config_) == &server) {
-      http->be_plain_sidecar();
-      front_->use_documents(*http);
-    }
-    warm_ups_.push_back([upstream = http.get(), ready] { upstream->warm_up(ready); });
-    return in_front_of(std::move(http), server);
-  }
-  auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, server);
-  warm_ups_.push_back([upstream = stdio.get(), ready] { upstream->warm_up(ready); });
-  if (options_.exit_with_upstream) {
-    stdio->on_lost([this] {
-      exit_code_ = code(cli::ExitCode::unavailable);
-      drain();
-    });
-  }
-  return in_front_of(std::move(stdio), server);
+void Gateway::make_reloader() {
+  auto* http = dynamic_cast<client::HttpFront*>(front_.get());
+  reloader_ = std::make_unique<Reloader>(
+      Reloader::Parts{loop_, config_, *upstreams_, exchanges_, *front_, http, draining_},
+      std::move(options_.load), options_.source);
+  reloader_->follow_watch();
 }
 
-// From the server to its callers: what it says of its tools, then the eras.
-std::unique_ptr<core::Upstream> Gateway::in_front_of(std::unique_ptr<core::Upstream> upstream,
-                                                     const config::Server& server) {
-  auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(upstream), server);
-  return std::make_unique<upstream::ModernBridge>(loop_, std::move(tools), server);
+// SIGHUP is also what a process gets whose terminal has gone: then nobody is there to want a reload.
+void Gateway::hung_up() {
+  if (had_terminal_ && !has_terminal()) return on_signal(SIGHUP);
+  reloader_->reload(false, "SIGHUP");
 }
 
 void Gateway::greet() {
@@ -205,14 +191,15 @@ void Gateway::greet() {
   log::tell(fmt::format("lineward {}  config: {}\n", options_.version, options_.source));
   bool unix_socket = front_->address().rfind("unix:", 0) == 0;
   if (front_->address() == "stdio") {
-    log::tell(fmt::format("  MCP      stdio   {}\n", upstreams_.front()->name()));
+    log::tell(fmt::format("  MCP      stdio   {}\n", config_.servers.front().name));
     return warm_up();
   }
   std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
-  size_t served = upstreams_.size();
-  for (const auto& upstream : upstreams_) {
-    std::string path = config_.listen.path + (served == 1 ? "" : "/" + upstream->name());
-    log::tell(fmt::format("  MCP      {}{}   {}\n", base, path, upstream->name()));
+  size_t served = upstreams_->size();
+  for (const auto& server : config_.servers) {
+    if (server.disabled) continue;
+    std::string path = config_.listen.path + (served == 1 ? "" : "/" + server.name);
+    log::tell(fmt::format("  MCP      {}{}   {}\n", base, path, server.name));
   }
   if (served == 0)
     log::tell(fmt::format("  MCP      {}{}   no server is configured yet\n", base, config_.listen.path));
@@ -224,8 +211,7 @@ void Gateway::greet() {
 
 void Gateway::warm_up() {
   log::write(log::Level::info, "listen", {{"address", front_->address()}});
-  for (const auto& warm_up : warm_ups_)
-    warm_up();
+  upstreams_->warm_up();
 }
 
 void Gateway::upstream_ready(const config::Server& server, const upstream::Verdict& verdict) {
@@ -244,7 +230,7 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
       log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
     // A server that wants to know who calls is there: its clients bring their credentials.
     bool asks_who =
-        verdict.failure.reason == mcp::EndReason::unauthorized && config::plain_sidecar(config_) == &server;
+        verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(config_, server);
     if (options_.exit_with_upstream && !asks_who) {
       exit_code_ = code(cli::ExitCode::unavailable);
       drain();
@@ -288,7 +274,7 @@ void Gateway::drain() {
     timer_.start(config_.shutdown.drain, [this] {
       exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping and its grace is over");
     });
-    exchanges_.when_empty([this] { stop_upstreams(); });
+    exchanges_.when_empty([this] { calls_over(); });
   };
   if (config_.shutdown.delay.count() > 0 && front_->address() != "stdio") {
     timer_.start(config_.shutdown.delay, begin);
@@ -297,14 +283,20 @@ void Gateway::drain() {
   }
 }
 
+// A request may be on its way on a connection that is open: it is answered like the others.
+void Gateway::calls_over() {
+  if (stopping_ > 0) return;
+  if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return stop_upstreams();
+  last_requests_.start(kFarewellStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
+}
+
 void Gateway::stop_upstreams() {
   if (stopping_ > 0) return;
-  stopping_ = upstreams_.size() + 1;
+  stopping_ = 2;
   auto one_less = [this] {
     if (--stopping_ == 0) finish(exit_code_);
   };
-  for (auto& upstream : upstreams_)
-    upstream->stop(one_less);
+  upstreams_->stop(one_less);
   // A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
   milliseconds longest{0};
   for (const auto& server : config_.servers) {

@@ -16,17 +16,16 @@
 #include "net/loop.h"
 #include "net/loop_watch.h"
 #include "net/signals.h"
-#include "upstream/http_upstream.h"
-#include "upstream/modern_bridge.h"
-#include "upstream/stdio_upstream.h"
-#include "upstream/tool_upstream.h"
+#include "reloader.h"
+#include "upstream_set.h"
 
 namespace lineward {
 
 struct RunOptions {
   std::string version;
-  std::string revision;  // of the source
-  std::string source;    // where the configuration came from, for the first line
+  std::string revision;                      // of the source
+  std::string source;                        // where the configuration came from, for the first line
+  std::function<config::LoadResult()> load;  // reads it again; empty where there is no file
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool quiet = false;
@@ -35,7 +34,7 @@ struct RunOptions {
 class Gateway {
  public:
   // `spawner_socket` is the descriptor of net::fork_spawner().
-  Gateway(const config::Config& config, RunOptions options, int spawner_socket);
+  Gateway(config::Config config, RunOptions options, int spawner_socket);
   ~Gateway();
 
   // Serves until it is told to stop; the process's exit code (cli/exit_codes.h).
@@ -44,6 +43,9 @@ class Gateway {
  private:
   int start();
   std::unique_ptr<client::Front> make_front();
+  void make_reloader();
+  void hung_up();
+  void calls_over();
   void client_left(mcp::EndReason why);
   int cannot_listen(const net::ListenFailure& failure, const char* option);
   void greet();
@@ -56,30 +58,28 @@ class Gateway {
   void watch_parent();
   std::unique_ptr<net::LoopWatch> watch_loop();
 
-  const config::Config& config_;
+  config::Config config_;  // what is in effect; the reloader changes it
   RunOptions options_;
   int exit_code_ = 0;
   bool draining_ = false;
   bool signalled_ = false;
+  bool had_terminal_ = false;
   size_t stopping_ = 0;
   int spawner_socket_;
   net::Loop loop_;
   LogFlusher log_lines_{loop_};
   std::unique_ptr<net::Spawner> spawner_;
-  std::unique_ptr<core::Upstream> make_upstream(const config::Server& server);
-  std::unique_ptr<core::Upstream> in_front_of(std::unique_ptr<core::Upstream> upstream,
-                                              const config::Server& server);
-
-  std::vector<std::unique_ptr<core::Upstream>> upstreams_;
-  std::vector<std::function<void()>> warm_ups_;  // one for each upstream
+  std::unique_ptr<UpstreamSet> upstreams_;
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;
   std::unique_ptr<net::LoopWatch> loop_watch_;
+  std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   net::Timer timer_;
   net::Timer parent_timer_;
   net::Timer stop_limit_;
+  net::Timer last_requests_;
   std::chrono::milliseconds drain_until_{0};
 };
 

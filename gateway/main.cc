@@ -65,12 +65,13 @@ int main(int argc, char** argv) {
   options.version = LINEWARD_VERSION;
   options.revision = LINEWARD_REVISION;
   options.source = invocation.config_file.empty() ? "command line" : invocation.config_file;
+  options.load = invocation.load;
   options.exit_with_upstream = invocation.exit_with_upstream;
   options.exit_with_parent = invocation.exit_with_parent;
   options.quiet = invocation.quiet;
   int code = 0;
   {
-    lineward::Gateway gateway(invocation.config, std::move(options), *spawner);
+    lineward::Gateway gateway(std::move(invocation.config), std::move(options), *spawner);
     code = gateway.run();
   }
   return code;

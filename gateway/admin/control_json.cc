@@ -137,11 +137,30 @@ json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now) 
   return out;
 }
 
+json reload_json(const ReloadReport& report) {
+  json out{{"dryRun", report.dry_run}};
+  if (!report.report.empty()) out["report"] = report.report;
+  if (!report.error.empty()) out["error"] = report.error;
+  if (report.outcome != ReloadReport::Outcome::done) return out;
+  out["changes"] = json::array();
+  for (const PlanRow& row : report.rows) {
+    out["changes"].push_back({{"mark", std::string(1, row.mark)},
+                              {"name", printable(row.name, 100)},
+                              {"what", printable(row.what, 500)},
+                              {"effect", row.effect}});
+  }
+  out["unchanged"] = report.unchanged;
+  out["in_flight"] = report.in_flight;
+  out["took_ms"] = report.took_ms;
+  return out;
+}
+
 json status_json(const Sources& sources, std::string_view ops_url) {
   json upstreams = json::array();
   size_t listens = 0, calls = 0, waiting = 0;
   auto sessions = sources.front.sessions().by_upstream();
-  for (const auto& server : sources.config.servers) {
+  for (const config::Server* shown : sources.servers()) {
+    const config::Server& server = *shown;
     auto status = sources.status(server);
     auto load = sources.exchanges.load(server.name);
     listens += load.listening;

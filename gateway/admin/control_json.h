@@ -11,6 +11,7 @@
 namespace lineward::admin {
 
 nlohmann::json status_json(const Sources& sources, std::string_view ops_url);
+nlohmann::json reload_json(const ReloadReport& report);
 nlohmann::json call_json(const exchange::CallView& call);
 nlohmann::json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now);
 

@@ -67,17 +67,23 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
   };
   if (path == "/api/v1/status")
     return answer(get ? reply(200, status_json(sources_, ops_url_())) : only("GET"));
+  bool json_body =
+      http::trim_white_space(request.head.headers.get("Content-Type")).substr(0, 16) == "application/json";
+  if (path == "/api/v1/reload") {
+    if (request.head.method != "POST") return answer(only("POST"));
+    if (!json_body) return answer(refusal(415, "Content-Type must be application/json"));
+    return answer(reload(request));
+  }
   if (path == kCalls) return answer(get ? calls(request.parameter("all").has_value()) : only("GET"));
   if (path.substr(0, kCalls.size() + 1) != std::string(kCalls) + "/")
-    return answer(refusal(404, "there is /api/v1/status and /api/v1/calls"));
+    return answer(refusal(404, "there is /api/v1/status, /api/v1/calls and /api/v1/reload"));
   std::string_view rest = path.substr(kCalls.size() + 1);
   std::string id(rest.substr(0, rest.find('/')));
   rest.remove_prefix(id.size());
   if (rest.empty()) return get ? call(id, answer) : answer(only("GET"));
   if (rest != "/cancel") return answer(refusal(404, "a call can be asked for, and cancelled"));
   if (request.head.method != "POST") return answer(only("POST"));
-  if (http::trim_white_space(request.head.headers.get("Content-Type")).substr(0, 16) != "application/json")
-    return answer(refusal(415, "Content-Type must be application/json"));
+  if (!json_body) return answer(refusal(415, "Content-Type must be application/json"));
   cancel(id, request, std::move(answer));
 }
 
@@ -91,6 +97,20 @@ PlainResponse ControlServer::calls(bool all) {
       out["ended"].push_back(ended_json(*ended, sources_.loop.now()));
   }
   return reply(200, out);
+}
+
+PlainResponse ControlServer::reload(const PlainRequest& request) {
+  json body = request.body.empty() ? json::object() : json::parse(request.body, nullptr, false);
+  if (!body.is_object()) return refusal(400, "the body must be a JSON object");
+  auto wanted = body.find("dryRun");
+  bool dry_run = wanted != body.end() && wanted->is_boolean() && wanted->get<bool>();
+  if (!dry_run)
+    log::write(log::Level::info, "admin.action", {{"action", "reload"}, {"uid", int64_t{*request.uid}}});
+  ReloadReport report = sources_.reload.reload(dry_run, "control socket");
+  int status = report.outcome == ReloadReport::Outcome::done       ? 200
+               : report.outcome == ReloadReport::Outcome::rejected ? 422
+                                                                   : 409;
+  return reply(status, reload_json(report));
 }
 
 PlainResponse ControlServer::unknown_call(const std::string& id) {

@@ -4,6 +4,7 @@
 //   GET  /api/v1/status
 //   GET  /api/v1/calls[?all]        in flight; all: with the last that ended
 //   GET  /api/v1/calls/{id}
+//   POST /api/v1/reload             {"dryRun": false}
 //   POST /api/v1/calls/{id}/cancel  {"reason": "…", "wait": true}; wait: answered when it is known what
 //   became of it
 #pragma once
@@ -34,6 +35,7 @@ class ControlServer {
   void call(const std::string& id, const PlainServer::Answer& answer);
   void cancel(const std::string& id, const PlainRequest& request, PlainServer::Answer answer);
   PlainResponse calls(bool all);
+  PlainResponse reload(const PlainRequest& request);
   PlainResponse unknown_call(const std::string& id);
   void when_settled(const std::string& id, PlainServer::Answer answer);
 

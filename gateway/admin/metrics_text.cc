@@ -222,8 +222,9 @@ void process_now(Families& out, const Sources& sources) {
   out.add(M::process_open_fds, {}, info.open_fds);
   out.add(M::process_max_fds, {}, static_cast<double>(files.rlim_cur));
   out.add(M::process_start, {}, started);
-  out.add(M::reload_successful, {}, 1.0);
-  out.add(M::reload_timestamp, {}, started);
+  const ReloadCounts& reloads = sources.reload.counts();
+  out.add(M::reload_successful, {}, reloads.last_ok ? 1.0 : 0.0);
+  out.add(M::reload_timestamp, {}, reloads.last_ok_at > 0 ? reloads.last_ok_at : started);
 }
 
 void gateway_now(Families& out, const Sources& sources, std::string_view client_transport) {
@@ -249,8 +250,8 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   session_durations(out, M::server_session, all.server_sessions, client_transport);
   out.add(M::loop_lag, {}, all.loop_lag);
   out.add(M::loop_stalls, {}, sources.loop_watch.stalls());
-  for (const char* result : {"ok", "failed"})
-    out.add(M::reloads, {{"result", result}}, 0.0);
+  out.add(M::reloads, {{"result", "ok"}}, sources.reload.counts().ok);
+  out.add(M::reloads, {{"result", "failed"}}, sources.reload.counts().failed);
   out.add(M::build_info,
           {{"version", sources.version}, {"revision", sources.revision}, {"compiler", __VERSION__}}, 1.0);
 }
@@ -264,7 +265,8 @@ std::string metrics_text(const Sources& sources) {
   std::string_view client_transport = pipe ? "pipe" : unix_socket ? "unix" : "tcp";
   std::map<std::string, size_t> sessions = sources.front.sessions().by_upstream();
   std::map<std::string, std::array<Histogram, 8>> client_sessions;
-  for (const auto& server : sources.config.servers) {
+  for (const config::Server* shown : sources.servers()) {
+    const config::Server& server = *shown;
     const UpstreamStats& stats = core::upstream_stats(server.name);
     operations(out, stats, client_transport);
     ends(out, stats);

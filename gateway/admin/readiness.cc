@@ -23,10 +23,19 @@ double seconds(milliseconds time) {
 }  // namespace
 
 Readiness::Readiness(const Sources& sources) : sources_(sources), heart_(sources.loop) {
-  for (const auto& server : sources.config.servers) {
-    if (server.required && !server.disabled) required_.push_back({&server, sources.loop.now(), {}, 0, false});
-  }
+  follow();
   beat();
+}
+
+// A reload may have changed who is required.
+void Readiness::follow() {
+  std::map<std::string, Required> wanted;
+  for (const auto& server : sources_.config.servers) {
+    if (!server.required || server.disabled) continue;
+    auto known = required_.find(server.name);
+    wanted[server.name] = known != required_.end() ? known->second : Required{sources_.loop.now()};
+  }
+  required_ = std::move(wanted);
 }
 
 void Readiness::beat() {
@@ -41,16 +50,18 @@ void Readiness::beat() {
 }
 
 void Readiness::look() {
+  follow();
   auto now = sources_.loop.now();
-  for (Required& one : required_) {
-    auto status = sources_.status(*one.server);
+  for (auto& [name, one] : required_) {
+    const core::Upstream* running = sources_.upstream(name);
+    auto status = running != nullptr ? running->status() : core::UpstreamStatus{};
     bool ready = status.state == State::ready;
     if (one.ready && !ready) one.since = now;
     one.ready = ready;
     if (ready) one.tries = 0;
     if (ready || sources_.draining || now < one.next) continue;
     one.next = now + kBeat * (1u << std::min(one.tries++, kMostDoublings));
-    if (core::Upstream* upstream = sources_.upstream(one.server->name)) upstream->wake();
+    if (core::Upstream* upstream = sources_.upstream(name)) upstream->wake();
   }
 }
 
@@ -62,14 +73,17 @@ std::vector<Check> Readiness::checks() const {
   std::vector<Check> out;
   out.push_back({"listener", true, "ok"});
   out.push_back({"serving", !sources_.draining, sources_.draining ? "the gateway is stopping" : "ok"});
-  for (const Required& one : required_) {
-    auto status = sources_.status(*one.server);
-    Check check{"upstream " + one.server->name, status.state == State::ready, "ok"};
+  for (const auto& server : sources_.config.servers) {
+    if (!server.required || server.disabled) continue;
+    auto known = required_.find(server.name);
+    auto since = known != required_.end() ? known->second.since : sources_.loop.now();
+    auto status = sources_.status(server);
+    Check check{"upstream " + server.name, status.state == State::ready, "ok"};
     if (!check.ok) {
       check.text = core::name(status.state);
       if (status.state == State::starting)
-        check.text += fmt::format(" ({:.1f}s of {:g}s)", seconds(sources_.loop.now() - one.since),
-                                  seconds(status.limit));
+        check.text +=
+            fmt::format(" ({:.1f}s of {:g}s)", seconds(sources_.loop.now() - since), seconds(status.limit));
       if (!status.why.empty()) check.text += ": " + status.why;
     }
     out.push_back(std::move(check));

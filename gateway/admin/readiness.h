@@ -27,7 +27,6 @@ class Readiness {
 
  private:
   struct Required {
-    const config::Server* server;
     std::chrono::milliseconds since{0};  // when it was last seen not to be ready, after it had been
     std::chrono::milliseconds next{0};
     uint32_t tries = 0;
@@ -37,7 +36,8 @@ class Readiness {
   void look();
 
   const Sources& sources_;
-  std::vector<Required> required_;
+  void follow();
+  std::map<std::string, Required> required_;  // by name
   net::Timer heart_;
   uint64_t beat_at_ = 0;  // nanoseconds
 };

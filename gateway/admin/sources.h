@@ -1,10 +1,12 @@
 // What the servers of this room look at. All of it outlives them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "admin/reload_door.h"
 #include "client/front.h"
 #include "config/config.h"
 #include "core/upstream.h"
@@ -14,28 +16,46 @@
 
 namespace lineward::admin {
 
+class UpstreamFinder {
+ public:
+  // Null for one that is disabled, or gone.
+  virtual core::Upstream* find(const std::string& name) const = 0;
+  // Those that a reload replaced or removed and that still have calls.
+  virtual std::vector<const config::Server*> leaving() const = 0;
+
+ protected:
+  ~UpstreamFinder() = default;
+};
+
 struct Sources {
   net::Loop& loop;
   const config::Config& config;
-  const std::vector<std::unique_ptr<core::Upstream>>& upstreams;
+  const UpstreamFinder& upstreams;
   exchange::ExchangeTable& exchanges;
   client::Front& front;
   std::string version, revision;
   std::string config_source;
   const bool& draining;
+  ReloadDoor& reload;
   std::chrono::milliseconds started;  // Loop::now() at the start
   const net::LoopWatch& loop_watch;
 
-  // Null for one that is disabled.
-  core::Upstream* upstream(const std::string& name) const {
-    for (const auto& one : upstreams) {
-      if (one->name() == name) return one.get();
+  core::Upstream* upstream(const std::string& name) const { return upstreams.find(name); }
+  // Those of the configuration, then those that were removed from it and still have calls.
+  std::vector<const config::Server*> servers() const {
+    std::vector<const config::Server*> out;
+    for (const auto& server : config.servers)
+      out.push_back(&server);
+    for (const config::Server* old : upstreams.leaving()) {
+      bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
+      if (!shown) out.push_back(old);
     }
-    return nullptr;
+    return out;
   }
   core::UpstreamStatus status(const config::Server& server) const {
     core::UpstreamStatus status;
-    status.state = core::UpstreamStatus::State::disabled;
+    status.state =
+        server.disabled ? core::UpstreamStatus::State::disabled : core::UpstreamStatus::State::draining;
     if (const core::Upstream* running = upstream(server.name)) status = running->status();
     return status;
   }

@@ -285,6 +285,10 @@ bool enabled(Level level) {
   return level >= settings().level;
 }
 
+void set_level(Level level) {
+  settings().level = level;
+}
+
 std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
                    std::string_view iso_time, bool colour) {
   std::string line;

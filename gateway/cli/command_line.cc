@@ -35,6 +35,7 @@ constexpr std::string_view kOverview =
     "  status     one screen about the running gateway\n"
     "  ps         its calls in flight                 lineward ps --help\n"
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
+    "  reload     read its configuration again        lineward reload --dry-run\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  version    what this is\n";
 
@@ -68,8 +69,8 @@ constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward
 constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
-const std::vector<std::string_view> kCommands = {"run",     "stdio", "validate", "help",   "version",
-                                                 "options", "ps",    "cancel",   "status", "metrics"};
+const std::vector<std::string_view> kCommands = {"run", "stdio",  "validate", "help",    "version", "options",
+                                                 "ps",  "cancel", "status",   "metrics", "reload"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -124,6 +125,7 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   run->add_flag("--exit-with-upstream", flags.exit_with_upstream, "End when the server ends");
   run->add_flag("--exit-with-parent", flags.exit_with_parent,
                 "End when the process that started this one ends");
+  run->add_flag("--watch", flags.watch, "Read FILE again when it changes; else SIGHUP or lineward reload");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error", "WORD");
   text("--ops", flags.ops, "Probes and metrics: 127.0.0.1:9464, :9464, unix:/path, off", "ADDR|off");
@@ -278,7 +280,7 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
   }
   return bad_usage(around.err,
                    fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-                               "status, version, options, {}",
+                               "status, reload, version, options, {}",
                                config::clip(topic), fmt::join(config::help_topics(), ", ")),
                    "");
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "cli/exit_codes.h"
 #include "config/config.h"
+#include "config/load.h"
 #include "config/variables.h"
 
 namespace lineward::cli {
@@ -17,8 +19,9 @@ namespace lineward::cli {
 struct Invocation {
   enum class Command : uint8_t { none, run, validate, version };
   Command command = Command::none;
-  std::string config_file;  // empty: the server came on the command line
-  config::Config config;    // flags, environment, file and defaults merged
+  std::string config_file;                   // empty: the server came on the command line
+  config::Config config;                     // flags, environment, file and defaults merged
+  std::function<config::LoadResult()> load;  // reads the file again; empty where there is none
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool colour = false;  // on stderr

@@ -35,6 +35,14 @@ constexpr const char* kCancelFooter =
     "Examples\n"
     "  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  lineward cancel --upstream github --older 5m --yes";
+constexpr const char* kReloadFooter =
+    "Prints what differs and what that does. What did not change keeps its processes, connections, sessions "
+    "and\n"
+    "streams. A bad file changes nothing: its errors are printed, and the exit code is 78.\n"
+    "\n"
+    "Examples\n"
+    "  lineward reload\n"
+    "  lineward reload --dry-run";
 constexpr const char* kStatusFooter = "Examples\n  lineward status\n  lineward status --format json";
 
 std::string variable(const Surroundings& around, std::string_view name) {
@@ -221,6 +229,24 @@ ExitCode status(const std::string& socket, const ControlFlags& flags, const Surr
   return ExitCode::ok;
 }
 
+ExitCode reload(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
+  auto reply = ask(socket, "/api/v1/reload", json{{"dryRun", flags.dry_run}}.dump());
+  if (!reply) return failed(around, socket, reply.error().text);
+  std::string report = text_of(reply->body, "report");
+  if (flags.format == "json") around.out << reply->body.dump(2) << "\n";
+  if (reply->status == 200) {
+    around.err << report;
+    if (flags.format != "json") around.out << reload_text(reply->body);
+    return ExitCode::ok;
+  }
+  if (reply->status != 422 && reply->status != 409)
+    return failed(around, socket, text_of(reply->body, "error"));
+  around.err << (report.empty() ? "error: " + text_of(reply->body, "error") + "\n" : report);
+  if (reply->status == 409) return ExitCode::failure;
+  around.err << "nothing was changed: the configuration before stays in effect\n";
+  return ExitCode::bad_config;
+}
+
 bool is_plain_id(const std::string& id) {
   return !id.empty() && id.size() <= 20 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -257,10 +283,12 @@ void add_control(CLI::App& app, ControlFlags& flags) {
       ->type_name("TEXT");
   cancel->add_flag("--yes", flags.yes, "Cancel all that --upstream, --older and --method select");
   command("status", "One screen about the running gateway.", kStatusFooter);
+  CLI::App* again = command("reload", "Reads the configuration file again.", kReloadFooter);
+  again->add_flag("--dry-run", flags.dry_run, "Only print what would happen");
 }
 
 bool is_control(std::string_view command) {
-  return command == "ps" || command == "cancel" || command == "status";
+  return command == "ps" || command == "cancel" || command == "status" || command == "reload";
 }
 
 ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around) {
@@ -285,6 +313,7 @@ ExitCode run_control(std::string_view command, const ControlFlags& flags, const 
   const std::string& socket = std::get<std::string>(chosen);
   if (command == "ps") return ps(socket, flags, filter, around);
   if (command == "cancel") return cancel(socket, flags, filter, around);
+  if (command == "reload") return reload(socket, flags, around);
   return status(socket, flags, around);
 }
 

@@ -1,4 +1,4 @@
-// `lineward ps`, `cancel` and `status`: their flags and what they do.
+// `lineward ps`, `cancel`, `status` and `reload`: their flags and what they do.
 #pragma once
 
 #include <string>
@@ -19,9 +19,10 @@ struct ControlFlags {
   bool all = false;
   bool wide = false;
   bool yes = false;
+  bool dry_run = false;
 };
 
-// Adds the three commands to the command line.
+// Adds the commands to the command line.
 void add_control(CLI::App& app, ControlFlags& flags);
 bool is_control(std::string_view command);
 ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around);

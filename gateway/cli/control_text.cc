@@ -101,6 +101,37 @@ std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string&
 
 }  // namespace
 
+std::string reload_text(const json& report) {
+  constexpr size_t kMostColumn = 48;
+  json none = json::array();
+  auto found = report.find("changes");
+  const json& rows = found != report.end() && found->is_array() ? *found : none;
+  size_t names = 0, whats = 0;
+  for (const json& row : rows) {
+    names = std::max(names, width_of(text_of(row, "name")));
+    whats = std::max(whats, std::min(width_of(text_of(row, "what")), kMostColumn));
+  }
+  auto pad = [](const std::string& text, size_t columns) {
+    size_t width = width_of(text);
+    return width < columns ? text + std::string(columns - width, ' ') : text;
+  };
+  std::string out;
+  for (const json& row : rows) {
+    std::string line =
+        fmt::format("  {} {}   {}   {}", text_of(row, "mark"), pad(text_of(row, "name"), names),
+                    pad(text_of(row, "what"), whats), text_of(row, "effect"));
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  if (number_of(report, "unchanged") > 0)
+    out += fmt::format("  = {} unchanged\n", number_of(report, "unchanged"));
+  auto dry = report.find("dryRun");
+  if (dry != report.end() && dry->is_boolean() && dry->get<bool>())
+    return out + "nothing was changed (--dry-run)\n";
+  int64_t calls = number_of(report, "in_flight");
+  return out + fmt::format("reloaded in {}ms; {} call{} in flight untouched\n", number_of(report, "took_ms"),
+                           calls, calls == 1 ? "" : "s");
+}
+
 std::string short_time(int64_t ms) {
   int64_t seconds = ms / 1000;
   if (ms < 10000) return fmt::format("{}.{}s", seconds, ms % 1000 / 100);

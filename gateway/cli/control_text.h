@@ -24,6 +24,8 @@ std::string call_story(const nlohmann::json& call, const Style& style);
 std::string cancel_line(const nlohmann::json& ended, int64_t grace_ms);
 // "it ended 12s ago: timeout_request after 60s"
 std::string end_line(const nlohmann::json& ended);
+// The plan of a reload, and what came of it.
+std::string reload_text(const nlohmann::json& report);
 std::string status_screen(const nlohmann::json& status, const Style& style);
 
 }  // namespace lineward::cli

@@ -20,6 +20,7 @@ struct Flags {
   std::vector<std::string> env;
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
+  bool watch = false;
 
   // Words of supergateway and mcp-proxy.
   std::string stdio, port, http_path, output_transport, their_log_level, mcp_config, named_config;

@@ -106,6 +106,7 @@ std::vector<config::Setting> settings_of(const Flags& flags) {
       {"admin.address", flags.admin, "--admin"},
       {"log.format", flags.log_format, "--log-format"},
       {"log.level", log_level, "--log-level"},
+      {"reload.watch", flags.watch ? "true" : "", "--watch"},
   };
   settings.erase(std::remove_if(settings.begin(), settings.end(),
                                 [](const config::Setting& setting) { return setting.text.empty(); }),
@@ -172,6 +173,20 @@ void print_findings(const config::LoadResult& result, const Flags& flags, const 
     around.err << config::render_diagnostic(diagnostic, {result.name, result.text, &result.secrets},
                                             wants_colour(flags, around));
   }
+}
+
+// For a reload: what prepare_run made of the file, once more.
+config::LoadResult load_again(const std::string& file, const config::LoadOptions& options,
+                              const std::string& server) {
+  config::LoadResult result = config::load_file(file, options);
+  if (!result.ok() || result.config.listen.address != kStdio) return result;
+  std::string fault = choose_server(server, result.config.servers);
+  if (fault.empty()) return result;
+  config::Diagnostic diagnostic;
+  diagnostic.code = "no-server";
+  diagnostic.message = fault;
+  result.diagnostics.push_back(std::move(diagnostic));
+  return result;
 }
 
 }  // namespace
@@ -246,7 +261,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
 
   config::LoadResult result = invocation.config_file.empty()
                                   ? config::load_text("", "command line", load)
-                                  : config::load_file(invocation.config_file, std::move(load));
+                                  : config::load_file(invocation.config_file, load);
   if (!result.ok()) {
     around.err << result.report(wants_colour(flags, around));
     return exit_code_of(result);
@@ -256,6 +271,11 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   if (invocation.config.listen.address == kStdio) {
     fault = choose_server(flags.server, invocation.config.servers);
     if (!fault.empty()) return bad_usage(around.err, fault, help);
+  }
+  if (!invocation.config_file.empty() && invocation.config_file != "-") {
+    invocation.load = [file = invocation.config_file, load, server = flags.server] {
+      return load_again(file, load, server);
+    };
   }
   invocation.exit_with_upstream = flags.exit_with_upstream;
   invocation.exit_with_parent = flags.exit_with_parent;

@@ -39,6 +39,8 @@ class ClientConnection final : private net::StreamOwner {
   const std::string& peer() const { return peer_; }
   const http::RequestHead& head() const { return parser_.head(); }  // of the request being answered
   bool busy() const { return busy_; }
+  // No request is being answered, and one more may come.
+  bool may_ask() const { return stream_ && !busy_ && !lingering_; }
   bool may_keep_alive() const;
 
   // Answers the current request in one piece.

@@ -18,10 +18,12 @@ class Front {
   virtual Status<net::ListenFailure> listen() = 0;
   virtual std::string address() const = 0;
   virtual SessionTable& sessions() = 0;
-  // The plain sidecar's server; must outlive the front.
-  virtual void use_documents(core::DocumentSource&) {}
+  // The plain sidecar's server, or null; must outlive the front, or be taken back.
+  virtual void use_documents(core::DocumentSource*) {}
   // No new requests; those under way go on.
   virtual void drain() = 0;
+  // While draining: connections that may still bring a request, for which servers must be there.
+  virtual size_t unanswered() const { return 0; }
   // Those that may still take an answer.
   virtual size_t connections() const = 0;
   // Bytes of answers that clients have not taken yet.

@@ -23,7 +23,8 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       config_(config),
       paths_(std::move(paths)),
       door_(door),
-      sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }) {}
+      sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
+      last_chance_(loop) {}
 
 HttpFront::~HttpFront() {
   *alive_ = false;
@@ -55,16 +56,6 @@ void HttpFront::on_closed(ClientConnection& connection) {
   connections_.erase(found);
 }
 
-void HttpFront::drain() {
-  draining_ = true;
-  if (listener_) listener_->close();
-  std::vector<ClientConnection*> all;
-  for (auto& entry : connections_)
-    all.push_back(entry.second.get());
-  for (auto* connection : all)
-    connection->close_when_idle();
-}
-
 void HttpFront::close_all() {
   if (listener_) listener_->close();
   std::vector<ClientConnection*> all;
@@ -76,7 +67,9 @@ void HttpFront::close_all() {
 
 bool HttpFront::wants_body(const http::RequestHead& head) const {
   std::string path(head.path);
-  return head.method == "POST" && (paths_.servers.count(path) > 0 || paths_.sse_posts.count(path) > 0) &&
+  bool known = paths_.servers.count(path) > 0 || paths_.sse_posts.count(path) > 0 ||
+               (paths_.leaving.count(path) > 0 && head.headers.count("Mcp-Session-Id") > 0);
+  return head.method == "POST" && known &&
          !check_addresses(head.headers, config_, listener_ && listener_->is_loopback());
 }
 
@@ -117,7 +110,8 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
     if (paths_.resource && documents_ != nullptr &&
         head.path.substr(0, kResourceMetadata.size()) == kResourceMetadata)
       return resource_metadata(connection);
-    return refuse(connection, {404, 404, "nothing is served at this path; " + paths_.hint, {}, {}});
+    if (leaving_request(connection, body)) return;
+    return nothing_here(connection);
   }
   if (head.method == "POST") return post(connection, route->second, std::move(body));
   if (head.method == "GET") return get(connection);
@@ -237,7 +231,7 @@ ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
   options.comment_every = config_.keep_alive;
   options.max_backlog_bytes = config_.max_stream_backlog_bytes;
   options.write_timeout = config_.write_timeout;
-  options.resource = paths_.resource ? &*paths_.resource : nullptr;
+  options.resource = paths_.resource;
   return options;
 }
 

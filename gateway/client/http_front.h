@@ -27,10 +27,13 @@ struct PathTable {
   std::unordered_map<std::string, std::string> servers;      // path → server name
   std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
   std::unordered_map<std::string, std::string> sse_posts;
+  // Of servers that a reload took away and that still have sessions: only answers, notifications, and what
+  // ends a session are taken there.
+  std::unordered_map<std::string, std::string> leaving;
   std::string hint;
   std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
   std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
-  std::optional<ResourceNames> resource;                          // of the plain sidecar's server
+  std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
 };
 
 class HttpFront final : public Front, public RequestHandler {
@@ -41,10 +44,20 @@ class HttpFront final : public Front, public RequestHandler {
   Status<net::ListenFailure> listen() override;
   std::string address() const override { return listener_->address(); }
   SessionTable& sessions() override { return sessions_; }
-  void use_documents(core::DocumentSource& source) override { documents_ = &source; }
+  void use_documents(core::DocumentSource* source) override { documents_ = source; }
 
-  // No new connections; idle ones are closed, the others after their answer.
+  // A reload. Connections, sessions and what is being answered stay.
+  const PathTable& paths() const { return paths_; }
+  void use_paths(PathTable paths) { paths_ = std::move(paths); }
+  // Another address for new connections: opens it, and move() closes the old one. Nothing changes on failure.
+  Status<net::ListenFailure> open_next(const std::string& address);
+  void move();
+  void forget_next() { next_listener_.reset(); }
+
+  // No new connections; each that is open is closed after its answer, idle ones after one more answer or a
+  // second.
   void drain() override;
+  size_t unanswered() const override;
   size_t connections() const override { return connections_.size(); }
   size_t backlog() const override;
   void close_all() override;
@@ -69,6 +82,8 @@ class HttpFront final : public Front, public RequestHandler {
                    std::vector<mcp::Message> requests, const std::vector<std::string>& errors);
   void post_answer(ClientConnection& connection, mcp::Message message);
   void get(ClientConnection& connection);
+  bool leaving_request(ClientConnection& connection, std::string& body);
+  void nothing_here(ClientConnection& connection, std::string_view raw_id = {});
   void remove_session(ClientConnection& connection);
   void resource_metadata(ClientConnection& connection);
   core::HeaderFields forwarded(const ClientConnection& connection, const std::string& server,
@@ -90,6 +105,8 @@ class HttpFront final : public Front, public RequestHandler {
   core::ExchangeDoor& door_;
   SessionTable sessions_;
   std::unique_ptr<net::Listener> listener_;
+  std::unique_ptr<net::Listener> next_listener_;
+  net::Timer last_chance_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
   bool draining_ = false;
   core::DocumentSource* documents_ = nullptr;

@@ -31,14 +31,14 @@ void HttpFront::resource_metadata(ClientConnection& connection) {
   side.endpoint = endpoint.empty() ? config_.path : endpoint;
   uint64_t number = next_document_++;
   awaiting_document_[&connection] = number;
-  auto done = [this, alive = alive_, asker = &connection, number,
-               side](Result<std::string, core::NoDocument> json) {
+  auto done = [this, alive = alive_, asker = &connection, number, side,
+               resource = paths_.resource](Result<std::string, core::NoDocument> json) {
     if (!*alive) return;
     auto found = awaiting_document_.find(asker);
     if (found == awaiting_document_.end() || found->second != number) return;  // the client went away
     awaiting_document_.erase(found);
     if (!json) return refuse(*asker, {json.error().status, json.error().status, json.error().text, {}, {}});
-    auto document = paths_.resource->document(*json, side);
+    auto document = resource->document(*json, side);
     if (!document) return refuse(*asker, {502, 502, "the server's metadata names no resource", {}, {}});
     log::write(log::Level::debug, "metadata.served", {{"remote", asker->peer()}});
     asker->respond(200, "application/json", *document, {{"Cache-Control", "no-store"}});

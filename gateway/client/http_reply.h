@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct ReplyOptions {
   uint64_t max_backlog_bytes = 256 * 1024;
   // A client for which a server is held back has this long to take something.
   std::chrono::milliseconds write_timeout{30000};
-  const ResourceNames* resource = nullptr;  // of the plain sidecar's server
+  std::shared_ptr<const ResourceNames> resource;  // of the plain sidecar's server
 };
 
 class HttpReply final : public core::ReplyStream {

@@ -1,6 +1,7 @@
 // The configuration as plain structs with their defaults; config/load.h fills them from YAML or JSON and
-// reports every error at once. Immutable once the gateway runs. Option names, units, ranges and help:
-// config/options.h.
+// reports every error at once. A running gateway changes it between turns of its loop only, at a reload
+// (gateway/reloader.h): keep references to the structs, never into their strings and vectors. Option names,
+// units, ranges and help: config/options.h.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,7 @@ struct TimeoutOverride {
   std::optional<milliseconds> request;
   std::optional<milliseconds> max_duration;
   std::optional<bool> progress_resets;
+  bool operator==(const TimeoutOverride&) const = default;
 };
 
 struct Limits {
@@ -126,6 +128,7 @@ struct Server {
   std::vector<std::string> roots;  // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;
+  std::string files_seen;  // digests of caFile, clientCert and clientKey (config/changes.h)
 };
 
 struct Listen {
@@ -172,6 +175,11 @@ struct Admin {
   std::string address = "auto";  // auto, off or unix:/path
 };
 
+// When the file is read again without being asked (docs/reload.md).
+struct Reload {
+  bool watch = false;
+};
+
 enum class LogFormat : uint8_t { automatic, text, logfmt, json };
 enum class LogLevel : uint8_t { debug, info, warn, error };
 
@@ -186,6 +194,7 @@ struct Config {
   Watchdog watchdog;
   Ops ops;
   Admin admin;
+  Reload reload;
   Log log;
   std::vector<Server> servers;  // in the order of the file
 };

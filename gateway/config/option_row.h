@@ -97,6 +97,10 @@ struct Field {
   static std::string show(const Config& config, const Server& server, Kind kind, std::string_view choices) {
     return spell(in(config, server), kind, choices);
   }
+  static bool same(const Config& config, const Server& server, const Config& other_config,
+                   const Server& other_server) {
+    return in(config, server) == in(other_config, other_server);
+  }
 };
 
 struct Range {
@@ -108,15 +112,15 @@ using Check = std::string_view (*)(const Value&);
 template <auto... Path>
 Option row(std::string_view path, Kind kind, std::string_view fallback, Range range, std::string_view help,
            Check check = nullptr) {
-  return {path, kind, fallback, range.least,         range.most,
-          {},   help, check,    Field<Path...>::set, Field<Path...>::show};
+  using F = Field<Path...>;
+  return {path, kind, fallback, range.least, range.most, {}, help, check, F::set, F::show, F::same};
 }
 
 template <auto... Path>
 Option choice(std::string_view path, std::string_view choices, std::string_view fallback,
               std::string_view help) {
-  return {
-      path, Kind::choice, fallback, 0, 0, choices, help, nullptr, Field<Path...>::set, Field<Path...>::show};
+  using F = Field<Path...>;
+  return {path, Kind::choice, fallback, 0, 0, choices, help, nullptr, F::set, F::show, F::same};
 }
 
 }  // namespace lineward::config::rows

@@ -37,6 +37,7 @@ struct Option {
   std::string_view (*check)(const Value&);  // what is wrong with it, or empty; may be null
   void (*set)(Config&, Server&, const Value&);
   std::string (*show)(const Config&, const Server&, Kind, std::string_view choices);
+  bool (*same)(const Config&, const Server&, const Config&, const Server&);
 
   bool per_server() const;
   bool inherited() const;  // may stand under `defaults:`

@@ -158,6 +158,8 @@ class Upstream {
   // Asks again whether it is there, when that is not known: for those that must be ready without being
   // called.
   virtual void wake() {}
+  // The configuration it was made from has changed, in what config::is_adjustable() names.
+  virtual void reconfigured() {}
   // Ends everything; `done` is called once no process is left.
   virtual void stop(std::function<void()> done) = 0;
 };

@@ -80,17 +80,23 @@ void Exchange::advance() {
   for (;;) {
     switch (step_) {
       case Step::admitted:
-        server_ = home_.server(arrival_.upstream);
+        lease_ = home_.served(arrival_);
+        server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) set_limits();
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
         step_ = Step::route;
         break;
       case Step::route: {
-        core::Upstream* upstream = home_.upstream(arrival_.upstream);
-        if (upstream == nullptr || server_ == nullptr) {
+        if (!lease_) {
           return fail(EndReason::upstream_unreachable,
                       fmt::format("there is no server '{}'", arrival_.upstream));
         }
+        if (lease_->retiring) {  // only reached through a session
+          return fail(EndReason::cancelled_drain,
+                      fmt::format("this session ended with a reload of {}; initialize again", server_->name),
+                      -1, 404);
+        }
+        core::Upstream* upstream = &lease_.upstream();
         if (is_retry(*upstream)) return resume();
         core::CallRequest request;
         request.message = std::move(arrival_.message);

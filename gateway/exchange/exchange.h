@@ -14,6 +14,7 @@
 #include "core/stats.h"
 #include "core/upstream.h"
 #include "exchange/call_log.h"
+#include "exchange/served.h"
 #include "net/loop.h"
 
 namespace lineward::exchange {
@@ -25,8 +26,8 @@ struct Asking;
 // What an exchange needs from the table it lives in.
 class ExchangeHome {
  public:
-  virtual core::Upstream* upstream(const std::string& name) = 0;
-  virtual const config::Server* server(const std::string& name) = 0;
+  // The server that it goes to, empty when there is none; in a session the form that the session is with.
+  virtual Lease served(const core::Arrival& arrival) = 0;
   virtual ParkTable& park_table() = 0;
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
   virtual void session_opening(Exchange& exchange) = 0;
@@ -72,6 +73,7 @@ class Exchange final : public core::CallOwner {
   bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
   bool ended() const { return step_ == Step::ended; }
+  const Lease& lease() const { return lease_; }
   bool answered_by_server() const { return answered_by_server_; }
 
   // For people and metrics (exchange/exchange_view.cc).
@@ -129,6 +131,7 @@ class Exchange final : public core::CallOwner {
   std::string capabilities_;  // of a modern client, during whose call a server may ask
   std::string target_;        // tool, prompt or URI, for people
   std::unique_ptr<core::ReplyStream> reply_;
+  Lease lease_;  // outlives the call
   std::unique_ptr<core::Call> call_;
   std::unique_ptr<Asking> asking_;  // once a question came
   const config::Server* server_ = nullptr;

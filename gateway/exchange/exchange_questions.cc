@@ -69,6 +69,7 @@ void Exchange::park() {
   parked.call_id = call_id_;
   parked.upstream = arrival_.upstream;
   parked.tag = tag_;
+  parked.lease = lease_;
   ParkTable& table = home_.park_table();
   if (auto refusal = table.refuses(*server_, parked)) {
     call_ = std::move(parked.call);
@@ -84,8 +85,13 @@ void Exchange::park() {
 // A client's retry. A modern server has made its own state; while the era is not known, the upstream refuses
 // what turns out to be a retry.
 bool Exchange::is_retry(const core::Upstream& upstream) const {
-  return arrival_.era == mcp::Era::modern && may_be_asked() && upstream.era() == mcp::Era::legacy &&
-         arrival_.message.has(Field::params_request_state);
+  const mcp::Message& message = arrival_.message;
+  if (arrival_.era != mcp::Era::modern || !may_be_asked() || !message.has(Field::params_request_state))
+    return false;
+  // A new form of the server, after a reload, need not be of the same era, nor of a known one yet.
+  return upstream.era() == mcp::Era::legacy ||
+         home_.park_table().made(message.text(Field::params_request_state), arrival_.principal,
+                                 arrival_.upstream, message);
 }
 
 void Exchange::resume() {
@@ -98,6 +104,9 @@ void Exchange::resume() {
   if (!taken) return refuse_retry(name(taken.error().fault), taken.error().text);
   step_ = Step::await_upstream;
   if (taken->answer) return final_message(std::move(*taken->answer));
+  lease_ =
+      std::move(taken->lease);  // a reload may have brought a new form meanwhile: the call is with the old
+  server_ = &lease_->config;
   call_ = std::move(taken->call);
   tag_ = taken->tag;
   call_->hand_over(*this, false);
@@ -126,9 +135,8 @@ void Exchange::refuse_retry(std::string_view reason, std::string_view text) {
 
 // An old server's error −32042 lists what the user must do first; the client does it and calls again.
 bool Exchange::url_elicitation(const mcp::Message& error) {
-  core::Upstream* upstream = home_.upstream(arrival_.upstream);
-  bool translated = arrival_.era == mcp::Era::modern && may_be_asked() && upstream != nullptr &&
-                    upstream->era() == mcp::Era::legacy;
+  bool translated =
+      arrival_.era == mcp::Era::modern && may_be_asked() && lease_.upstream().era() == mcp::Era::legacy;
   auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputQuestion>();
   if (requests.empty()) return false;
   auto elicitation = json::member(capabilities_, "elicitation");

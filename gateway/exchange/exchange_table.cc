@@ -18,28 +18,24 @@ ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&)
       }) {}
 
 ExchangeTable::~ExchangeTable() {
-  for (auto& [name, served] : servers_)
+  for (auto& served : retiring_)
+    served->left = nullptr;
+  for (const std::string& name : watched_)
     core::upstream_stats(name).cancel_watcher = nullptr;
 }
 
-void ExchangeTable::add_upstream(core::Upstream& upstream, const config::Server& server) {
-  servers_[upstream.name()] = {&upstream, &server};
-  core::upstream_stats(upstream.name()).cancel_watcher = &log_;
-}
-
-core::Upstream* ExchangeTable::upstream(const std::string& name) {
-  auto found = servers_.find(name);
-  return found == servers_.end() ? nullptr : found->second.upstream;
-}
-
-const config::Server* ExchangeTable::server(const std::string& name) {
-  auto found = servers_.find(name);
-  return found == servers_.end() ? nullptr : found->second.server;
+Lease ExchangeTable::served(const core::Arrival& arrival) {
+  if (!arrival.session.empty()) {
+    auto link = links_.find(arrival.session);
+    if (link != links_.end()) return link->second->lease();
+  }
+  auto found = servers_.find(arrival.upstream);
+  return found == servers_.end() ? Lease() : Lease(found->second);
 }
 
 std::optional<std::vector<std::string>> ExchangeTable::versions(const std::string& name) const {
   auto found = servers_.find(name);
-  return found == servers_.end() ? std::nullopt : found->second.upstream->versions();
+  return found == servers_.end() ? std::nullopt : found->second->upstream.versions();
 }
 
 client::Session* ExchangeTable::session(const std::string& id) {
@@ -58,6 +54,8 @@ core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<cor
     if (client::Session* owner = session(session_id)) ++owner->exchanges;
   }
   started.begin();
+  if (listens_ended_ && started.is_listen())
+    started.tell(EndReason::cancelled_drain, "the gateway is stopping");
   return id;
 }
 
@@ -77,6 +75,9 @@ void ExchangeTable::retire(Exchange& exchange) {
     if (owner != nullptr) {
       --owner->exchanges;
       sessions_->touch(*owner);
+      // A session of a server that a reload took away goes with its last call.
+      if (owner->exchanges == 0 && link != links_.end() && link->second->lease()->retiring)
+        session_lost(session_id);
     }
   }
   loop_.retire(exchanges_.take(id));
@@ -118,10 +119,9 @@ void ExchangeTable::notified(core::Arrival arrival) {
                {{"kind", "request_without_id"}, {"remote", arrival.peer}});
     return;
   }
-  auto found = servers_.find(arrival.upstream);
-  if (found == servers_.end()) return;
-  found->second.upstream->forward({arrival.session, arrival.principal, arrival.affinity}, arrival.era,
-                                  arrival.message);
+  if (Lease to = served(arrival))
+    to.upstream().forward({arrival.session, arrival.principal, arrival.affinity}, arrival.era,
+                          arrival.message);
 }
 
 // A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed
@@ -149,13 +149,12 @@ void ExchangeTable::answered(const std::string& session_id, mcp::Message answer)
 
 void ExchangeTable::session_opening(Exchange& exchange) {
   const core::Arrival& arrival = exchange.arrival();
-  core::Upstream* target = upstream(arrival.upstream);
-  if (target == nullptr || arrival.session.empty()) return;
+  if (!exchange.lease() || arrival.session.empty()) return;
   if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
   core::Scope scope{arrival.session, arrival.principal, {}};
   auto& link = links_[arrival.session];
-  link = std::make_unique<SessionLink>(*this, *target, scope);
-  target->open_scope(scope, *link);
+  link = std::make_unique<SessionLink>(*this, exchange.lease(), scope);
+  link->upstream().open_scope(scope, *link);
 }
 
 void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* result) {
@@ -276,6 +275,7 @@ bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
 // --------------------------------------------------------------------------------------------------------
 
 void ExchangeTable::end_listens() {
+  listens_ended_ = true;
   park_.close("the gateway is stopping");
   std::vector<Exchange*> listens;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,8 +25,17 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
 
-  // Before the first request. The upstreams and the session table must outlive this.
+  // New calls of this name go to it from here on. It must outlive this, or leave by retire_upstream().
   void add_upstream(core::Upstream& upstream, const config::Server& server);
+  // It takes no new calls. Those that it has go on; its listens end in order, its sessions when their last
+  // call does; `replaced`: another form of it is about to be added, so parked calls wait on for their
+  // clients. `left` is called, not from here, when nothing refers to it any more.
+  void retire_upstream(core::Upstream& upstream, bool replaced, std::function<void()> left);
+  // What it has to do: calls, parked ones too, without listens; and sessions.
+  struct Work {
+    size_t calls = 0, sessions = 0;
+  };
+  Work work_of(const core::Upstream& upstream);
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
 
   size_t size() const { return exchanges_.size(); }
@@ -57,8 +67,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::optional<std::vector<std::string>> versions(const std::string& upstream) const override;
 
   // ExchangeHome
-  core::Upstream* upstream(const std::string& name) override;
-  const config::Server* server(const std::string& name) override;
+  Lease served(const core::Arrival& arrival) override;
   ParkTable& park_table() override { return park_; }
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
@@ -74,21 +83,20 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void session_lost(const std::string& id) override;
 
  private:
-  struct Served {
-    core::Upstream* upstream;
-    const config::Server* server;
-  };
   std::string client_of(const CallView& view);
   void cancelled_by_message(const core::Arrival& arrival);
 
   net::Loop& loop_;
-  std::unordered_map<std::string, Served> servers_;
+  std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // that take calls, by name
+  std::vector<std::shared_ptr<Served>> retiring_;
+  std::set<std::string> watched_;  // servers whose cancels are told to log_
   client::SessionTable* sessions_ = nullptr;
   ParkTable park_;
   SlotMap<Exchange, core::ExchangeTag> exchanges_;
   std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;
   std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
   std::function<void()> empty_;
+  bool listens_ended_ = false;  // the gateway is stopping
   CallLog log_;
   uint64_t calls_ = 0;
 };

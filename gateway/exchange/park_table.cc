@@ -176,6 +176,13 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
   return Result<ParkedCall, StateRefusal>(std::move(call));
 }
 
+bool ParkTable::made(std::string_view state, std::string_view principal, const std::string& upstream,
+                     const mcp::Message& retry) const {
+  std::string params = mcp::salient_params(retry);
+  auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
+  return read.fault != StateFault::tampered && read.fault != StateFault::lost;
+}
+
 void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::string why) {
   auto ended = remove(parked.id);
   if (!ended) return;
@@ -206,6 +213,24 @@ void ParkTable::close(std::string_view why) {
     Parked& one = *parked_.begin()->second;
     cancel(one, core::CancelInitiator::drain, why);
     end(one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
+  }
+}
+
+size_t ParkTable::count_of(const core::Upstream& upstream) const {
+  size_t count = 0;
+  for (const auto& [id, parked] : parked_)
+    count += parked->call.lease && &parked->call.lease.upstream() == &upstream ? 1 : 0;
+  return count;
+}
+
+void ParkTable::end_of(const Served& served, std::string_view why) {
+  std::vector<Parked*> all;
+  for (auto& [id, parked] : parked_) {
+    if (parked->call.lease.get() == &served) all.push_back(parked.get());
+  }
+  for (Parked* one : all) {
+    if (one->call.call->live()) one->call.call->cancel(why);
+    end(*one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
   }
 }
 

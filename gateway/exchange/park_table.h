@@ -19,12 +19,14 @@
 #include "exchange/call_log.h"
 #include "exchange/question_round.h"
 #include "exchange/request_state.h"
+#include "exchange/served.h"
 #include "net/loop.h"
 
 namespace lineward::exchange {
 
 // A call between two of its requests.
 struct ParkedCall {
+  Lease lease;  // outlives the call
   std::unique_ptr<core::Call> call;
   QuestionRound questions;             // open, or asked while nobody was there
   std::optional<mcp::Message> answer;  // it ended meanwhile: what its client gets
@@ -60,9 +62,15 @@ class ParkTable {
   // A retry goes on with its call: once. The caller becomes the call's owner (Call::hand_over).
   Result<ParkedCall, StateRefusal> take(std::string_view state, std::string_view principal,
                                         const std::string& upstream, const mcp::Message& retry);
+  // Was this state made here, whatever it is good for?
+  bool made(std::string_view state, std::string_view principal, const std::string& upstream,
+            const mcp::Message& retry) const;
   // Ends all; from here on none is parked.
   void close(std::string_view why);
+  // Ends those of a server that is no longer served.
+  void end_of(const Served& served, std::string_view why);
   size_t size() const { return parked_.size(); }
+  size_t count_of(const core::Upstream& upstream) const;
   // For people: what is parked, and the end of one by an operator. Null or false where nothing of that name
   // is.
   std::vector<CallView> views() const;

@@ -14,6 +14,7 @@
 #include "client/session.h"
 #include "core/upstream.h"
 #include "exchange/exchange.h"
+#include "exchange/served.h"
 
 namespace lineward::exchange {
 
@@ -32,8 +33,8 @@ class ExchangeFinder {
 
 class SessionLink final : public core::ScopeOwner {
  public:
-  SessionLink(ExchangeFinder& finder, core::Upstream& upstream, core::Scope scope)
-      : finder_(finder), upstream_(upstream), scope_(std::move(scope)) {}
+  SessionLink(ExchangeFinder& finder, Lease lease, core::Scope scope)
+      : finder_(finder), lease_(std::move(lease)), upstream_(lease_.upstream()), scope_(std::move(scope)) {}
 
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
   void on_scope_reset() override;
@@ -47,6 +48,7 @@ class SessionLink final : public core::ScopeOwner {
   void exchange_ended(core::ExchangeId id, bool server_finished);
   const core::Scope& scope() const { return scope_; }
   core::Upstream& upstream() const { return upstream_; }
+  const Lease& lease() const { return lease_; }
 
  private:
   struct Question {
@@ -65,6 +67,7 @@ class SessionLink final : public core::ScopeOwner {
   void tell_cancelled(int64_t id, const Question& question, std::string_view reason);
 
   ExchangeFinder& finder_;
+  const Lease lease_;
   core::Upstream& upstream_;
   core::Scope scope_;
   std::map<int64_t, Question> questions_;                        // by the id the client sees

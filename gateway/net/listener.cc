@@ -135,21 +135,51 @@ void Listener::close() {
 
 void Listener::on_connection() {
   std::unique_ptr<ByteStream> stream(new ByteStream(loop_));
-  std::string peer = "unix";
   if (tcp_) {
     if (stream->tcp_.open(stream.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop_.raw(), h); }) != 0)
       return;
     if (uv_accept(tcp_.stream(), stream->tcp_.stream()) != 0) return;
+  } else {
+    if (stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop_.raw(), h, 0); }) != 0)
+      return;
+    if (uv_accept(pipe_.stream(), stream->pipe_.stream()) != 0) return;
+  }
+  hand_on(std::move(stream));
+}
+
+void Listener::take_waiting() {
+  uv_os_fd_t listening = -1;
+  auto* handle = reinterpret_cast<const uv_handle_t*>(tcp_ ? tcp_.stream() : pipe_.stream());
+  if (handle == nullptr || uv_fileno(handle, &listening) != 0) return;
+  for (int taken = 0; taken <= kBacklog; ++taken) {
+    int fd = accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return;
+    std::unique_ptr<ByteStream> stream(new ByteStream(loop_));
+    int error = 0;
+    if (tcp_) {
+      error = stream->tcp_.open(stream.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop_.raw(), h); });
+      if (error == 0) error = uv_tcp_open(stream->tcp_.get(), fd);
+    } else {
+      error = stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop_.raw(), h, 0); });
+      if (error == 0) error = uv_pipe_open(stream->pipe_.get(), fd);
+    }
+    if (error != 0) {
+      ::close(fd);
+      return;
+    }
+    hand_on(std::move(stream));
+  }
+}
+
+void Listener::hand_on(std::unique_ptr<ByteStream> stream) {
+  std::string peer = "unix";
+  if (tcp_) {
     uv_tcp_nodelay(stream->tcp_.get(), 1);
     sockaddr_storage address{};
     int length = sizeof address;
     if (uv_tcp_getpeername(stream->tcp_.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0) {
       peer = describe(address);
     }
-  } else {
-    if (stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop_.raw(), h, 0); }) != 0)
-      return;
-    if (uv_accept(pipe_.stream(), stream->pipe_.stream()) != 0) return;
   }
   accepted_(std::move(stream), std::move(peer));
 }

@@ -32,11 +32,14 @@ class Listener {
   // What was bound, with the real port.
   const std::string& address() const { return address_; }
   bool is_loopback() const { return loopback_; }
+  // Accepts every connection that waits in the kernel: closing would reset them.
+  void take_waiting();
   void close();
 
  private:
   Listener(Loop& loop, Accepted accepted) : loop_(loop), accepted_(std::move(accepted)) {}
   void on_connection();
+  void hand_on(std::unique_ptr<ByteStream> stream);
 
   Loop& loop_;
   Accepted accepted_;

@@ -60,6 +60,7 @@ class HttpErrands {
   // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
   void run(ErrandPlan plan);
   void drop_all();
+  void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
   size_t size() const { return errands_.size(); }
   // Called once, when none is left.
   void when_empty(std::function<void()> empty);

@@ -184,14 +184,18 @@ void HttpTransfer::end_quietly() {
   pool_.finished(*this);
 }
 
+void PoolOptions::take_limits(const config::Server& server) {
+  connect_timeout = server.timeouts.connect;
+  idle_connections = server.limits.idle_connections;
+  idle_timeout = server.limits.idle_timeout;
+  most_connections = server.limits.max_connections;
+  limits.head_bytes = server.limits.max_head_bytes;
+  limits.body_bytes = server.limits.max_message_bytes;
+}
+
 Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& url) {
   PoolOptions options;
-  options.connect_timeout = server.timeouts.connect;
-  options.idle_connections = server.limits.idle_connections;
-  options.idle_timeout = server.limits.idle_timeout;
-  options.most_connections = server.limits.max_connections;
-  options.limits.head_bytes = server.limits.max_head_bytes;
-  options.limits.body_bytes = server.limits.max_message_bytes;
+  options.take_limits(server);
   auto proxy = choose_proxy(url, server.proxy, process_environment());
   if (!proxy) return Unexpected<Error>{proxy.error()};
   options.proxy = *proxy;

@@ -122,6 +122,7 @@ struct PoolOptions {
   net::ResolverOptions resolver;  // idle connections are compared with its answers as often as it asks
   http::ResponseLimits limits;
   core::UpstreamStats* stats = nullptr;  // where broken messages are counted; may be null
+  void take_limits(const config::Server& server);  // all but the proxy
 };
 
 // As the configuration and, for the proxy, the environment say.
@@ -145,6 +146,8 @@ class HttpPool {
   }
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
+  // Limits for what begins from here on; the proxy stays.
+  void set_limits(const config::Server& server) { options_.take_limits(server); }
   // As many connections as there may be, and none of them idle. Only its owner minds; `freed` tells it when
   // that is over.
   bool full() const { return *open_ >= options_.most_connections && idle_.empty(); }

@@ -39,7 +39,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void warm_up(std::function<void(const Verdict&)> ready);
 
   // Its clients' own credentials go up, and what it says of them comes down (config::plain_sidecar).
-  void be_plain_sidecar() { plain_sidecar_ = true; }
+  void be_plain_sidecar(bool plain = true) { plain_sidecar_ = plain; }
   void fetch_document(const std::string& path, core::DocumentDone done) override;
 
   const std::string& name() const override { return server_.name; }
@@ -52,6 +52,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   std::optional<mcp::Era> era() const override;
   core::UpstreamStatus status() const override;
   void wake() override;
+  void reconfigured() override;
   void stop(std::function<void()> done) override;
 
   // For HttpCall.

@@ -254,4 +254,10 @@ size_t HttpUpstream::sessions() const {
       groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->session != nullptr; }));
 }
 
+void HttpUpstream::reconfigured() {
+  pool_->set_limits(server_);
+  errands_->set_max_message_bytes(server_.limits.max_message_bytes);
+  schedule_pump();
+}
+
 }  // namespace lineward::upstream

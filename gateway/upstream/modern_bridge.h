@@ -33,6 +33,7 @@ class ModernBridge final : public core::Upstream, public BridgeHome {
   std::optional<mcp::Era> era() const override { return inner_->era(); }
   core::UpstreamStatus status() const override { return inner_->status(); }
   void wake() override { inner_->wake(); }
+  void reconfigured() override { inner_->reconfigured(); }
   void stop(std::function<void()> done) override;
 
   // BridgeHome

@@ -39,6 +39,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::optional<mcp::Era> era() const override;
   core::UpstreamStatus status() const override;
   void wake() override;
+  void reconfigured() override { schedule_pump(); }
   void stop(std::function<void()> done) override;
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.

@@ -84,6 +84,11 @@ bool ToolUpstream::may_repeat() {
   return true;
 }
 
+void ToolUpstream::reconfigured() {
+  repeats_per_call_ = server_.retry.budget / 100.0;
+  inner_->reconfigured();
+}
+
 void ToolUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   inner_->stop(std::move(done));

@@ -36,6 +36,7 @@ class ToolUpstream final : public core::Upstream {
   std::optional<mcp::Era> era() const override { return inner_->era(); }
   core::UpstreamStatus status() const override { return inner_->status(); }
   void wake() override { inner_->wake(); }
+  void reconfigured() override;
   void stop(std::function<void()> done) override;
 
   // For ToolCall.

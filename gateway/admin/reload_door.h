@@ -1,0 +1,51 @@
+// How people and monitoring ask for a reload and learn what became of it. Implemented by the gateway.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lineward::admin {
+
+// One line of what a reload does.
+struct PlanRow {
+  char mark = '~';     // + added, - removed, ~ changed, ! cannot be changed in a running process
+  std::string name;    // of a server, or of a setting
+  std::string what;    // "timeouts.request 30s → 2m"
+  std::string effect;  // "restarts when its 1 call ends"
+};
+
+struct ReloadReport {
+  enum class Outcome : uint8_t {
+    done,
+    rejected,  // the file is bad: nothing has changed
+    refused    // there is nothing to read, or no time for it
+  };
+  Outcome outcome = Outcome::done;
+  bool dry_run = false;
+  std::string error;   // one sentence
+  std::string report;  // the diagnostics as at the start: of a bad file, or its warnings
+  std::vector<PlanRow> rows;
+  size_t unchanged = 0;  // servers
+  size_t in_flight = 0;  // calls and listens that it did not touch
+  int64_t took_ms = 0;
+};
+
+struct ReloadCounts {
+  bool last_ok = true;
+  double last_ok_at = 0;  // Unix time; the start counts
+  uint64_t ok = 0, failed = 0;
+};
+
+class ReloadDoor {
+ public:
+  // Reads the configuration again. `by`: who wanted it, for the log.
+  virtual ReloadReport reload(bool dry_run, std::string_view by) = 0;
+  virtual const ReloadCounts& counts() const = 0;
+
+ protected:
+  ~ReloadDoor() = default;
+};
+
+}  // namespace lineward::admin

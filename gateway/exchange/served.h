@@ -1,0 +1,53 @@
+// A server as calls find it: its upstream, and the configuration that this was made from. A reload may put a
+// new form of it in the place of the old one; whoever has a call, a parked call or a session with a form
+// holds a lease on it, and the form is not freed before the last lease is gone.
+//
+// Made by the ExchangeTable; shared by the leases.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "config/config.h"
+#include "core/upstream.h"
+
+namespace lineward::exchange {
+
+struct Served {
+  Served(core::Upstream& its_upstream, const config::Server& its_config)
+      : upstream(its_upstream), config(its_config) {}
+
+  core::Upstream& upstream;
+  const config::Server& config;
+  bool retiring = false;  // takes no new calls
+  size_t leases = 0;
+  std::function<void()> left;  // retiring: the last lease is gone; may be called from anywhere
+};
+
+class Lease {
+ public:
+  Lease() = default;
+  explicit Lease(std::shared_ptr<Served> served) : served_(std::move(served)) {
+    if (served_) ++served_->leases;
+  }
+  Lease(const Lease& other) : Lease(other.served_) {}
+  Lease(Lease&& other) noexcept : served_(std::move(other.served_)) {}
+  Lease& operator=(Lease other) noexcept {
+    std::swap(served_, other.served_);
+    return *this;
+  }
+  ~Lease() {
+    if (served_ && --served_->leases == 0 && served_->left) std::exchange(served_->left, nullptr)();
+  }
+
+  explicit operator bool() const { return served_ != nullptr; }
+  const Served* operator->() const { return served_.get(); }
+  core::Upstream& upstream() const { return served_->upstream; }
+  const Served* get() const { return served_.get(); }
+
+ private:
+  std::shared_ptr<Served> served_;
+};
+
+}  // namespace lineward::exchange

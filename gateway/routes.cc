@@ -1,0 +1,58 @@
+#include "routes.h"
+
+#include <vector>
+
+#include "config/forward_rules.h"
+#include "upstream/http_url.h"
+
+namespace lineward {
+
+client::PathTable routes(const config::Config& config) {
+  client::PathTable table;
+  std::vector<const config::Server*> served;
+  for (const auto& server : config.servers) {
+    if (!server.disabled) served.push_back(&server);
+  }
+  std::string list;
+  for (const auto* server : served) {
+    std::string path = config.listen.path + "/" + server->name;
+    table.servers[path] = server->name;
+    if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
+    table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
+    list += (list.empty() ? "" : ", ") + path;
+  }
+  if (served.size() == 1) {
+    table.servers[config.listen.path] = served.front()->name;
+    list = config.listen.path;
+  }
+  if (config.listen.legacy_sse) {
+    for (const auto* server : served) {
+      std::string end = served.size() == 1 ? "" : "/" + server->name;
+      table.sse_streams["/sse" + end] = server->name;
+      table.sse_posts["/messages" + end] = server->name;
+    }
+  }
+  if (const config::Server* only = config::plain_sidecar(config)) {
+    if (auto url = upstream::parse_http_url(only->url))
+      table.resource = std::make_shared<const client::ResourceNames>(
+          (url->tls ? "https://" : "http://") + url->host_header, url->target);
+  }
+  table.hint = list.empty() ? "no server is configured" : "there is " + list;
+  return table;
+}
+
+client::PathTable routes(const config::Config& config, const client::PathTable& before,
+                         const std::set<std::string>& leaving) {
+  client::PathTable table = routes(config);
+  for (const auto* paths : {&before.servers, &before.leaving}) {
+    for (const auto& [path, server] : *paths) {
+      if (leaving.count(server) > 0 && table.servers.count(path) == 0) table.leaving[path] = server;
+    }
+  }
+  for (const auto& [path, server] : before.sse_posts) {
+    if (leaving.count(server) > 0) table.sse_posts.emplace(path, server);
+  }
+  return table;
+}
+
+}  // namespace lineward

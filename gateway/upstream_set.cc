@@ -1,0 +1,143 @@
+#include "upstream_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "upstream/http_upstream.h"
+#include "upstream/modern_bridge.h"
+#include "upstream/stdio_upstream.h"
+#include "upstream/tool_upstream.h"
+
+namespace lineward {
+
+UpstreamSet::UpstreamSet(net::Loop& loop, exchange::ExchangeTable& exchanges, Events events)
+    : loop_(loop), exchanges_(exchanges), events_(std::move(events)) {}
+
+UpstreamSet::~UpstreamSet() {
+  *alive_ = false;
+}
+
+void UpstreamSet::add(const config::Server& server) {
+  auto made = std::make_unique<Running>();
+  Running& one = *made;
+  one.server = server;
+  std::unique_ptr<core::Upstream> transport;
+  auto ready = [this, &one](const upstream::Verdict& verdict) { events_.ready(one.server, verdict); };
+  if (!server.url.empty()) {
+    auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server);
+    one.http = http.get();
+    one.warm_up = [http = http.get(), ready] { http->warm_up(ready); };
+    transport = std::move(http);
+  } else {
+    auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, one.server);
+    one.warm_up = [stdio = stdio.get(), ready] { stdio->warm_up(ready); };
+    if (events_.lost) {
+      stdio->on_lost([this, &one] {
+        if (find_running(one.server.name) == &one) events_.lost();
+      });
+    }
+    transport = std::move(stdio);
+  }
+  // From the server to its callers: what it says of its tools, then the eras.
+  auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
+  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(tools), one.server);
+  exchanges_.add_upstream(*one.upstream, one.server);
+  running_.push_back(std::move(made));
+}
+
+void UpstreamSet::adjust(const config::Server& server) {
+  Running* one = find_running(server.name);
+  if (one == nullptr) return;
+  one->server = server;
+  one->upstream->reconfigured();
+}
+
+void UpstreamSet::retire(const std::string& name, bool replaced) {
+  auto found = std::find_if(running_.begin(), running_.end(),
+                            [&](const auto& one) { return one->server.name == name; });
+  if (found == running_.end()) return;
+  Running& one = **found;
+  leaving_.push_back(std::move(*found));
+  running_.erase(found);
+  exchanges_.retire_upstream(*one.upstream, replaced, [this, &one, alive = alive_] {
+    if (*alive) stop_one(one);
+  });
+}
+
+void UpstreamSet::stop_one(Running& one) {
+  if (std::exchange(one.stopping, true)) return;
+  // It is on the stack.
+  one.upstream->stop([this, &one, alive = alive_] {
+    loop_.defer([this, &one, alive] {
+      if (*alive) left(one);
+    });
+  });
+}
+
+void UpstreamSet::left(Running& one) {
+  if (stopped_) {  // everything stops; calls may still point to it
+    if (--stopping_ == 0) std::exchange(stopped_, nullptr)();
+    return;
+  }
+  auto found =
+      std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& each) { return each.get() == &one; });
+  if (found == leaving_.end()) return;
+  loop_.retire(std::move(*found));
+  leaving_.erase(found);
+  events_.left();
+}
+
+void UpstreamSet::warm_up() {
+  for (auto& one : running_) {
+    if (one->warm_up) std::exchange(one->warm_up, nullptr)();
+  }
+}
+
+void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
+  upstream::HttpUpstream* plain = nullptr;
+  for (auto& one : running_) {
+    if (one->http == nullptr) continue;
+    one->http->be_plain_sidecar(one->server.name == name);
+    if (one->server.name == name) plain = one->http;
+  }
+  front.use_documents(plain);
+}
+
+core::Upstream* UpstreamSet::find(const std::string& name) const {
+  Running* one = find_running(name);
+  return one != nullptr ? one->upstream.get() : nullptr;
+}
+
+UpstreamSet::Running* UpstreamSet::find_running(const std::string& name) const {
+  for (const auto& one : running_) {
+    if (one->server.name == name) return one.get();
+  }
+  return nullptr;
+}
+
+std::vector<const config::Server*> UpstreamSet::leaving() const {
+  std::vector<const config::Server*> out;
+  for (const auto& one : leaving_)
+    out.push_back(&one->server);
+  return out;
+}
+
+exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) const {
+  const Running* one = find_running(name);
+  return one != nullptr ? exchanges_.work_of(*one->upstream) : exchange::ExchangeTable::Work{};
+}
+
+void UpstreamSet::stop(std::function<void()> done) {
+  stopped_ = std::move(done);
+  std::vector<Running*> all;
+  for (auto* list : {&running_, &leaving_}) {
+    for (auto& one : *list)
+      all.push_back(one.get());
+  }
+  stopping_ = all.size();
+  if (all.empty()) return loop_.defer(std::exchange(stopped_, nullptr));
+  for (Running* one : all)
+    stop_one(*one);
+}
+
+}  // namespace lineward

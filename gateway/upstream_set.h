@@ -1,0 +1,83 @@
+// The servers of a running gateway: each with the configuration it was made from, those that a reload
+// replaced or removed until their calls have ended, and their life from start to stop.
+//
+// Owned by the Gateway; outlived by the exchanges that call into it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "admin/sources.h"
+#include "client/front.h"
+#include "config/config.h"
+#include "exchange/exchange_table.h"
+#include "net/loop.h"
+#include "net/spawner.h"
+#include "upstream/era_probe.h"
+
+namespace lineward::upstream {
+class HttpUpstream;
+}
+
+namespace lineward {
+
+class UpstreamSet final : public admin::UpstreamFinder {
+ public:
+  struct Events {
+    std::function<void(const config::Server&, const upstream::Verdict&)> ready;  // or not
+    std::function<void()> lost;  // a stdio server's process ended that was not told to; may be empty
+    std::function<void()> left;  // one that was on its way out is gone
+  };
+  UpstreamSet(net::Loop& loop, exchange::ExchangeTable& exchanges, Events events);
+  ~UpstreamSet();
+  UpstreamSet(const UpstreamSet&) = delete;
+  UpstreamSet& operator=(const UpstreamSet&) = delete;
+
+  // Before the first add().
+  void use(net::Spawner& spawner) { spawner_ = &spawner; }
+
+  void add(const config::Server& server);
+  // The same server with other limits, in place.
+  void adjust(const config::Server& server);
+  // Its calls go on, new ones go to the form that is added next, or nowhere.
+  void retire(const std::string& name, bool replaced);
+  // Starts what was added and did not start yet.
+  void warm_up();
+  // Which of them is the plain sidecar's (config::plain_sidecar), or empty.
+  void set_sidecar(client::Front& front, const std::string& name);
+  // Ends all; `done` is called once, when no process is left.
+  void stop(std::function<void()> done);
+
+  size_t size() const { return running_.size(); }
+  core::Upstream* find(const std::string& name) const override;
+  std::vector<const config::Server*> leaving() const override;
+  // Of a server that is served: what a reload would have to wait for.
+  exchange::ExchangeTable::Work work_of(const std::string& name) const;
+
+ private:
+  struct Running {
+    config::Server server;
+    upstream::HttpUpstream* http = nullptr;
+    std::unique_ptr<core::Upstream> upstream;  // dies before `server`
+    std::function<void()> warm_up;
+    bool stopping = false;
+  };
+  Running* find_running(const std::string& name) const;
+  void stop_one(Running& one);
+  void left(Running& one);
+
+  net::Loop& loop_;
+  exchange::ExchangeTable& exchanges_;
+  Events events_;
+  net::Spawner* spawner_ = nullptr;
+  std::vector<std::unique_ptr<Running>> running_;
+  std::vector<std::unique_ptr<Running>> leaving_;
+  std::function<void()> stopped_;
+  size_t stopping_ = 0;  // those that stop() waits for
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward
