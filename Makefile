@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build run test unit wire e2e conformance check format lint fuzz faults soak bench clean deps test-deps install
+.PHONY: help build run test unit wire e2e reload-loss conformance check format lint fuzz faults soak bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,6 +33,9 @@ wire: test-deps  ## The scripted tests against the real binary alone
 
 e2e: test-deps  ## The tests with official SDK clients and servers alone
 	@tests/run.sh e2e
+
+reload-loss: test-deps  ## 100,000 calls over 50 reloads, and 20 times SIGTERM under load (LINEWARD=, else build/lineward)
+	@LINEWARD_RELOAD_CALLS=100000 LINEWARD_RELOADS=50 LINEWARD_TERMS=20 tests/e2e/node.sh --test --test-name-pattern='under load' tests/e2e/cases/reload.test.mjs
 
 conformance: test-deps build  ## The official conformance suite in front of the fixture servers
 	@tests/run.sh conformance
