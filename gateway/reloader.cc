@@ -117,6 +117,8 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
     return refused(dry_run,
                    "this gateway was started without a configuration file: there is none to read again");
   config::LoadResult loaded = load_();
+  // Saved half-way: what follows brings another event.
+  if (by == kWatch && loaded.ok() && loaded.text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);

@@ -92,7 +92,7 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::reload_timestamp, "lineward_config_last_reload_success_timestamp_seconds", T::gauge, B::mcp, "",
      "When the configuration in force was read.", ""},
     {M::reloads, "lineward_config_reloads_total", T::counter, B::mcp, "result",
-     "Reloads of the configuration while running; they come with `lineward reload`.", ""},
+     "Reloads of the configuration while running (docs/reload.md), ok or failed.", ""},
     {M::build_info, "lineward_build_info", T::gauge, B::mcp, "version revision compiler",
      "1; what was built.", ""},
     {M::loop_lag, "lineward_event_loop_lag_seconds", T::histogram, B::precise, "",

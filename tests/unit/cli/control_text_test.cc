@@ -79,3 +79,19 @@ TEST_CASE("answers that lack everything do no harm") {
   CHECK(!status_screen({{"upstreams", json::array()}}, {}).empty());
   CHECK(!calls_table(json::array({json::object()}), {}).empty());
 }
+
+TEST_CASE("the plan of a reload") {
+  json report = {{"changes", json::array()}, {"unchanged", 3}, {"in_flight", 5}, {"took_ms", 42}};
+  report["changes"].push_back({{"mark", "+"}, {"name", "time"}, {"what", "new"}, {"effect", ""}});
+  report["changes"].push_back({{"mark", "~"},
+                               {"name", "github"},
+                               {"what", "timeouts.request 30s → 2m"},
+                               {"effect", "no restart needed"}});
+  CHECK(reload_text(report) ==
+        "  + time     new\n"
+        "  ~ github   timeouts.request 30s → 2m   no restart needed\n"
+        "  = 3 unchanged\n"
+        "reloaded in 42ms; 5 calls in flight untouched\n");
+  report["dryRun"] = true;
+  CHECK(reload_text(report).find("nothing was changed (--dry-run)\n") != std::string::npos);
+}

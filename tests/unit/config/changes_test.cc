@@ -51,8 +51,9 @@ TEST_CASE("servers come, go and change") {
 TEST_CASE("limits change in place") {
   CHECK(servers("a: {command: x}", "a: {command: x, timeouts: {request: 2m}, limits: {maxQueue: 1}}") ==
         "~a: timeouts.request 1m → 2m limits.maxQueue 256 → 1");
-  CHECK(servers("a: {command: x}", "a: {command: x, tools: {overrides: {'b*': {timeouts: {request: 1s}}}}}") ==
-        "~a: tools.overrides changed");
+  CHECK(
+      servers("a: {command: x}", "a: {command: x, tools: {overrides: {'b*': {timeouts: {request: 1s}}}}}") ==
+      "~a: tools.overrides changed");
   CHECK(servers("a: {command: x}", "a: {command: x, timeouts: {request: 2m}, args: [s3cret]}") ==
         "*a: args changed timeouts.request 1m → 2m");
 }
@@ -63,7 +64,8 @@ TEST_CASE("what may be a secret is not shown") {
   CHECK(text == "*a: env.T changed, env.W added, env.V removed");
   CHECK(servers("a: {url: 'http://h/?k=s3cret'}", "a: {url: 'http://h/?k=0ther'}") == "*a: url changed");
   CHECK(servers("a: {url: 'http://h/', headers: {Authorization: s3cret}}",
-                "a: {url: 'http://h/', headers: {Authorization: 0ther}}") == "*a: headers.Authorization changed");
+                "a: {url: 'http://h/', headers: {Authorization: 0ther}}") ==
+        "*a: headers.Authorization changed");
 }
 
 TEST_CASE("settings of the gateway; what cannot be swapped says so and stays") {
@@ -71,7 +73,7 @@ TEST_CASE("settings of the gateway; what cannot be swapped says so and stays") {
   Config next = parsed("listen: {idleTimeout: 10s, address: ':9000'}\nops: {address: ':9999'}\n");
   Changes changes = compare(now, next);
   CHECK(shown(changes) ==
-        "listen.address 127.0.0.1:8000 → :9000; listen.idleTimeout 75s → 10s; "
+        "listen.address 127.0.0.1:8000 → :9000; listen.idleTimeout 1m15s → 10s; "
         "!ops.address 127.0.0.1:9464 → :9999");
   keep_fixed_settings(now, next);
   CHECK(next.ops.address == now.ops.address);
