@@ -35,14 +35,17 @@ TEST_CASE("a loop that is held up is told once, with a stack") {
   Reports reports;
   {
     LoopWatch watch(loop, {milliseconds(100), milliseconds(0)}, reports.put());
-    Timer held(loop), end(loop);
-    held.start(milliseconds(5), [&] {
-      // Until it was told, however busy the machine is.
-      while (watch.stalls() == 0)
-        std::this_thread::sleep_for(milliseconds(1));
-      std::this_thread::sleep_for(milliseconds(300));
+    Timer begin(loop), held(loop), end(loop);
+    // Before its first poll the loop does not run yet.
+    begin.start(milliseconds(0), [&] {
+      held.start(milliseconds(5), [&] {
+        // Until it was told, however busy the machine is.
+        while (watch.stalls() == 0)
+          std::this_thread::sleep_for(milliseconds(1));
+        std::this_thread::sleep_for(milliseconds(300));
+      });
+      end.start(milliseconds(6), [&] { loop.stop(); });
     });
-    end.start(milliseconds(6), [&] { loop.stop(); });
     loop.run();
     CHECK(watch.stalls() == 1);
   }
