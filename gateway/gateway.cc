@@ -138,6 +138,11 @@ int Gateway::start() {
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGHUP, [this] { hung_up(); }));
   had_terminal_ = has_terminal();
+  // The first process of a container inherits what others left behind, and has to bury it.
+  if (getpid() == 1) {
+    signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGCHLD, net::bury_children));
+    net::bury_children();
+  }
   if (options_.exit_with_parent) watch_parent();
   greet();
   return code(cli::ExitCode::ok);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -45,6 +47,16 @@ void fill_standard_descriptors() {
   }
 }
 
+// Most systems allow more open files than they give at first; connections and processes need them. Servers
+// keep what there was before: the spawner has been forked by then.
+void raise_descriptor_limit() {
+  constexpr rlim_t kPlenty = 65536;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kPlenty) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kPlenty);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,6 +73,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(ExitCode::internal);
   }
   configure_log(invocation);
+  raise_descriptor_limit();
   lineward::RunOptions options;
   options.version = LINEWARD_VERSION;
   options.revision = LINEWARD_REVISION;

@@ -31,6 +31,8 @@ enum class Metric : uint8_t {
   subscription_events,
   sessions,
   client_connections,
+  held_bytes,
+  overload,
   upstream_state,
   upstream_starts,
   upstream_exits,

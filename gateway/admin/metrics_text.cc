@@ -9,6 +9,7 @@
 
 #include "admin/metric_table.h"
 #include "admin/process_info.h"
+#include "base/held_bytes.h"
 #include "core/stats.h"
 
 namespace lineward::admin {
@@ -242,6 +243,9 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
   out.add(M::client_connections, {}, uint64_t{sources.front.connections()});
+  out.add(M::held_bytes, {}, static_cast<double>(HeldBytes::total()));
+  for (size_t i = 0; i < all.overload.size(); ++i)
+    out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
   for (auto [side, label] :
        {std::pair(core::Side::client, "client"), std::pair(core::Side::upstream, "upstream")}) {
     out.add(M::bytes, {{"side", label}, {"direction", "in"}}, all.bytes_in[static_cast<size_t>(side)]);

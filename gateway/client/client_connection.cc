@@ -1,5 +1,6 @@
 #include "client/client_connection.h"
 
+#include "config/load_levels.h"
 #include "core/stats.h"
 #include "http/writer.h"
 #include "mcp/errors.h"
@@ -57,11 +58,22 @@ void ClientConnection::on_data(std::string_view bytes) {
   core::stats().bytes(core::Side::client, bytes.size(), 0);
   if (lingering_) return;
   parser_.append(bytes);
+  auto alive = alive_;
   if (!busy_) {
     pump();
   } else if (parser_.buffered() > kMostPipelined) {
-    cut(mcp::EndReason::cancelled_client);
+    return cut(mcp::EndReason::cancelled_client);
   }
+  if (*alive) note_held();
+}
+
+// Bodies that are on their way count like all that is held; none may grow where there is no room left.
+void ClientConnection::note_held() {
+  held_.set(parser_.held());
+  if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
+  if (config::load_of(HeldBytes::total(), limits_) < config::Load::full) return;
+  ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
+  refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
 }
 
 void ClientConnection::on_end(int error) {
@@ -117,7 +129,9 @@ void ClientConnection::pump() {
     counted_method_ = parser_.head().method;
     ++core::stats().http_active;
     auto alive = alive_;
-    handler_.on_request(*this, parser_.take_body());
+    std::string body = parser_.take_body();
+    held_.set(parser_.held());  // the body counts for the exchange from here on
+    handler_.on_request(*this, std::move(body));
     if (!*alive) return;
   }
 }

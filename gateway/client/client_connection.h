@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "client/http_reply.h"
 #include "config/config.h"
 #include "http/request_parser.h"
@@ -68,6 +69,7 @@ class ClientConnection final : private net::StreamOwner {
   void arm();
   void too_late();
   void refuse(const http::RequestFault& fault);
+  void note_held();
   void linger();
   void watch_writes();
   void count_request(int status);
@@ -86,6 +88,7 @@ class ClientConnection final : private net::StreamOwner {
   std::chrono::milliseconds request_at_{0};  // when it was complete
   bool busy_ = false;                        // a request is being answered
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
+  HeldBytes held_;                           // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
   net::Deferred pump_later_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/random_id.h"
 #include "client/affinity.h"
+#include "config/load_levels.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
@@ -37,21 +38,15 @@ Status<net::ListenFailure> HttpFront::listen() {
   });
   if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
   listener_ = std::move(*listener);
+  listener_->when_out_of_descriptors([this] { turned_away(core::Overload::descriptors); });
   return Done{};
-}
-
-void HttpFront::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
-  if (connections_.size() >= config_.max_connections) return;  // closed at once: nothing is owed to it yet
-  auto connection =
-      std::make_unique<ClientConnection>(loop_, config_, *this, std::move(stream), std::move(peer));
-  const ClientConnection* key = connection.get();
-  connections_.emplace(key, std::move(connection));
 }
 
 void HttpFront::on_closed(ClientConnection& connection) {
   awaiting_document_.erase(&connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
+  caps_.leave(connection.peer());
   loop_.retire(std::move(found->second));
   connections_.erase(found);
 }
@@ -346,6 +341,10 @@ void HttpFront::get(ClientConnection& connection) {
     return refuse(connection, {406, 406, "Accept must allow text/event-stream", {}, {}});
   }
   sessions_.touch(*session);
+  if (config::load_of(HeldBytes::total(), config_) >= config::Load::no_streams) {
+    ++core::stats().overload[static_cast<size_t>(core::Overload::streams)];
+    return refuse(connection, {503, 503, "no new streams for now (listen.maxBufferedBytes)", {}, {}});
+  }
   if (headers.count("Last-Event-ID") == 0) {
     return session->open_get_stream(
         [&](SessionStream& stream) { return transport(connection, *session, stream, session->id); });

@@ -12,12 +12,14 @@
 
 #include "client/admission.h"
 #include "client/client_connection.h"
+#include "client/connection_caps.h"
 #include "client/forwarding.h"
 #include "client/front.h"
 #include "client/resource_names.h"
 #include "client/session.h"
 #include "core/document_source.h"
 #include "core/exchange_door.h"
+#include "core/stats.h"
 #include "net/listener.h"
 
 namespace lineward::client {
@@ -69,6 +71,7 @@ class HttpFront final : public Front, public RequestHandler {
   bool draining() const override { return draining_; }
 
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
+  void turned_away(core::Overload why);
   void post(ClientConnection& connection, const std::string& server, std::string body);
   void post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
                     uint64_t bytes);
@@ -104,6 +107,7 @@ class HttpFront final : public Front, public RequestHandler {
   PathTable paths_;
   core::ExchangeDoor& door_;
   SessionTable sessions_;
+  ConnectionCaps caps_{config_.max_connections_per_address};
   std::unique_ptr<net::Listener> listener_;
   std::unique_ptr<net::Listener> next_listener_;
   net::Timer last_chance_;

@@ -57,6 +57,28 @@ struct Restart {
   milliseconds max_backoff = 30s;
 };
 
+// After so many failures in a row the server is left alone for a while (docs/limits.md).
+struct CircuitBreaker {
+  uint32_t consecutive_failures = 5;  // 0: never
+  milliseconds open_for = 30s;        // then one call tries
+};
+
+// Processes that are kept ready, and how long one is used.
+struct Pool {
+  uint32_t prewarm = 0;          // started ahead, for whoever needs a process next
+  milliseconds max_lifetime{0};  // 0: for ever
+  uint64_t max_requests = 0;     // 0: any number
+};
+
+// Limits of the kernel on each process of a server (setrlimit); 0: as Lineward's own.
+struct Rlimit {
+  uint64_t memory = 0;      // bytes of address space
+  uint64_t open_files = 0;  // descriptors
+  milliseconds cpu{0};      // CPU time; whole seconds
+  uint64_t processes = 0;   // of the user that it runs as
+  bool core = true;         // false: no core files
+};
+
 // What is sent again when it came to nothing. Never without `attempts`, never what may have had an effect.
 struct Retry {
   uint32_t attempts = 1;         // in all; 1: nothing is repeated
@@ -111,6 +133,10 @@ struct Server {
   std::vector<TimeoutOverride> tool_timeouts;
   Limits limits;
   Restart restart;
+  CircuitBreaker circuit_breaker;
+  Pool pool;
+  Rlimit rlimit;
+  bool tell_stderr = true;  // a start that failed is answered with its last line on stderr
   Retry retry;
   Stop stop;
   CancelMode cancel = CancelMode::send;
@@ -151,6 +177,11 @@ struct Listen {
   milliseconds session_idle = 1h;    // a legacy session with no stream and no call
   milliseconds resume_window = 10s;  // a legacy stream on which an event id was sent may be resumed this long
   uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
+  // Over all (docs/limits.md); 0: no limit.
+  uint64_t max_buffered_bytes = 512ull << 20;
+  uint32_t max_in_flight = 10000;  // calls of all clients to all servers, listens included
+  uint32_t max_in_flight_per_principal = 0;
+  uint32_t max_connections_per_address = 0;
 };
 
 struct Shutdown {

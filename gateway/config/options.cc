@@ -5,6 +5,7 @@
 #include "config/forward_rules.h"
 #include "config/names.h"
 #include "config/option_row.h"
+#include "config/options_limits.h"
 
 namespace lineward::config {
 namespace {
@@ -132,6 +133,7 @@ void listen_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::max_stream_backlog_bytes>(
       "listen.maxStreamBacklogBytes", Kind::size, "256KiB", {4 * kKiB, kGiB},
       "What may wait behind the message being written to a slow reader."));
+  add_listen_limits(rows);
 }
 
 std::string_view check_ops(const Value& value) {
@@ -317,6 +319,7 @@ void inherited_rows(std::vector<Option>& rows) {
                                                           "The first pause after it died; doubles."));
   rows.push_back(row<&Server::restart, &Restart::max_backoff>(
       "mcpServers.*.restart.maxBackoff", Kind::duration, "30s", {1, kDay}, "The longest pause."));
+  add_server_limits(rows);
   constexpr auto r = &Server::retry;
   rows.push_back(row<r, &Retry::attempts>("mcpServers.*.retry.attempts", Kind::count, "1", {1, 5},
                                           "How often a call is tried in all; 1 repeats nothing."));

@@ -23,7 +23,6 @@ constexpr Later kLater[] = {
     {"auth", "authentication"},
     {"rateLimit", "rate limiting"},
     {"aggregate", "one merged endpoint for all servers"},
-    {"circuitBreaker", "the circuit breaker"},
     {"health", "health checks of servers"},
     {"retry", "retries"},
     {"tools", "tool filters"},
@@ -34,7 +33,6 @@ constexpr Later kLater[] = {
     {"mcpServers.*.includeTools", "the tool filter (tools.allow)"},
     {"mcpServers.*.excludeTools", "the tool filter (tools.deny)"},
     {"mcpServers.*.rateLimit", "rate limiting"},
-    {"mcpServers.*.circuitBreaker", "the circuit breaker"},
     {"mcpServers.*.health", "health checks of servers"},
     {"mcpServers.*.restart.policy", "a restart policy other than always"},
 };

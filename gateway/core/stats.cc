@@ -206,6 +206,12 @@ std::string_view label(ExitCause cause) {
   constexpr std::array<std::string_view, size_of<ExitCause>> kNames{"exit", "signal", "killed", "spawn"};
   return kNames[static_cast<size_t>(cause)];
 }
+std::string_view label(Overload what) {
+  constexpr std::array<std::string_view, size_of<Overload>> kLabels{
+      "requests", "streams", "in_flight", "principal", "connections", "address", "descriptors"};
+  return kLabels[static_cast<size_t>(what)];
+}
+
 std::string_view label(RetryOn on) {
   constexpr std::array<std::string_view, size_of<RetryOn>> kNames{"connect", "reset", "unavailable",
                                                                   "session_lost"};

@@ -38,6 +38,17 @@ enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
 enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, count_ };
 enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
 enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, count_ };
+// What was refused because there was too much of it: requests by a limit over all, connections before any.
+enum class Overload : uint8_t {
+  requests,
+  streams,
+  in_flight,
+  principal,
+  connections,
+  address,
+  descriptors,
+  count_
+};
 enum class Side : uint8_t { client, upstream, count_ };
 
 // Names of tools or prompts, for labels: those that the server listed, the first 200 of them.
@@ -183,7 +194,8 @@ struct GatewayStats {
   HttpSeries http_requests;
   int64_t http_active = 0;
   uint64_t started_calls = 0;
-  uint64_t refused = 0;                        // requests that never became a call
+  uint64_t refused = 0;  // requests that never became a call
+  std::array<uint64_t, size_of<Overload>> overload{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
@@ -203,6 +215,7 @@ std::string_view label(ListenType type);
 std::string_view label(MessageError kind);
 std::string_view label(ExitCause cause);
 std::string_view label(RetryOn on);
+std::string_view label(Overload what);
 
 // Which initiator an end reason means.
 CancelInitiator initiator_of(mcp::EndReason reason);

@@ -31,7 +31,8 @@ struct Failure {
   HeaderFields headers =
       {};                 // of the server's refusal that its client must see: WWW-Authenticate, Retry-After
   int server_status = 0;  // the HTTP status that the server refused it with
-  bool session_over = false;  // the client's session ended with the server's: it is told 404
+  bool session_over = false;    // the client's session ended with the server's: it is told 404
+  int64_t retry_after_ms = -1;  // when another try makes sense, where that is known
 };
 
 enum class CallPhase : uint8_t {

@@ -69,6 +69,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       read_at_(loop.read_at()),
       measured_((core::stats().started_calls++ & 7) == 0) {
   note_people();
+  request_bytes_.set(arrival_.bytes_in);
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
   if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
 }
@@ -84,6 +85,7 @@ void Exchange::advance() {
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) set_limits();
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
+        if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
         step_ = Step::route;
         break;
       case Step::route: {
@@ -250,6 +252,7 @@ void Exchange::on_call_failed(const core::Failure& failure) {
     return end(failure.reason);
   }
   reply_->add_headers(failure.headers);
+  retry_after_ms_ = failure.retry_after_ms;
   fail(failure.reason, failure.text, failure.limit_ms,
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
@@ -402,6 +405,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   error.call_id = call_id_;
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
+  error.retry_after_ms = retry_after_ms_;
   error_text_ = error.text.substr(0, 300);
   if (arrival_.method == Method::initialize) {
     reply_->refuse_session();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "core/stats.h"
@@ -29,6 +30,8 @@ class ExchangeHome {
   // The server that it goes to, empty when there is none; in a session the form that the session is with.
   virtual Lease served(const core::Arrival& arrival) = 0;
   virtual ParkTable& park_table() = 0;
+  // Why this request goes nowhere while there is so much to do.
+  virtual std::optional<core::Failure> overloaded(const Exchange&) { return std::nullopt; }
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
   virtual void session_opening(Exchange& exchange) = 0;
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
@@ -162,7 +165,9 @@ class Exchange final : public core::CallOwner {
   std::string progress_;     // params of the last progress notification, likewise
   std::string listens_;      // of a listen: its filter, likewise
   std::string error_text_;   // of our own error
-  uint64_t events_ = 0;      // that went to the client before the answer
+  int64_t retry_after_ms_ = -1;
+  HeldBytes request_bytes_;
+  uint64_t events_ = 0;                  // that went to the client before the answer
   std::chrono::milliseconds due_at_{0};  // when the clock ends it; 0: never
   bool acknowledged_ = false;            // a listen
   bool answered_by_server_ = false;

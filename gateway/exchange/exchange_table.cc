@@ -12,8 +12,10 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
-ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config&)
-    : loop_(loop), park_(loop, [this](const ParkedCall& call, core::CancelInitiator initiator) {
+ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
+    : loop_(loop),
+      load_limits_(config.listen),
+      park_(loop, [this](const ParkedCall& call, core::CancelInitiator initiator) {
         log_.cancelling_parked(call.tag, core::upstream_stats(call.upstream), initiator);
       }) {}
 
@@ -53,6 +55,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<cor
     by_session_[session_id].push_back(id);
     if (client::Session* owner = session(session_id)) ++owner->exchanges;
   }
+  load_limits_.came(started.arrival().principal);
   started.begin();
   if (listens_ended_ && started.is_listen())
     started.tell(EndReason::cancelled_drain, "the gateway is stopping");
@@ -61,6 +64,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<cor
 
 void ExchangeTable::retire(Exchange& exchange) {
   core::ExchangeId id = exchange.id();
+  load_limits_.went(exchange.arrival().principal);
   const std::string& session_id = exchange.arrival().session;
   if (!session_id.empty()) {
     auto link = links_.find(session_id);

@@ -15,6 +15,7 @@
 #include "core/upstream.h"
 #include "exchange/call_log.h"
 #include "exchange/exchange.h"
+#include "exchange/load_limits.h"
 #include "exchange/park_table.h"
 #include "exchange/session_link.h"
 
@@ -69,6 +70,10 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // ExchangeHome
   Lease served(const core::Arrival& arrival) override;
   ParkTable& park_table() override { return park_; }
+  std::optional<core::Failure> overloaded(const Exchange& exchange) override {
+    return load_limits_.refusal(exchanges_.size(), exchange.arrival().principal, exchange.is_listen(),
+                                exchange.arrival().bytes_in);
+  }
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
   void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override;
@@ -91,6 +96,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::vector<std::shared_ptr<Served>> retiring_;
   std::set<std::string> watched_;  // servers whose cancels are told to log_
   client::SessionTable* sessions_ = nullptr;
+  LoadLimits load_limits_;
   ParkTable park_;
   SlotMap<Exchange, core::ExchangeTag> exchanges_;
   std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;

@@ -163,6 +163,10 @@ size_t RequestParser::buffered() const {
   return state_->waiting().size();
 }
 
+size_t RequestParser::held() const {
+  return state_->waiting().size() + state_->body.size();
+}
+
 RequestParser::Next RequestParser::next() {
   switch (state_->stage) {
     case State::Stage::head: return state_->next_in_head();

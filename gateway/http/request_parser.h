@@ -51,6 +51,7 @@ class RequestParser {
   // Takes bytes from the wire; never calls back. buffered() tells how much is waiting unparsed.
   void append(std::string_view bytes);
   size_t buffered() const;
+  size_t held() const;  // that, and the body as far as it is there
 
   // Goes on as far as it can. `head`: head() is valid (reported once per request, before its body is read; a
   // body that announces more than the limit fails with 413 right here). `complete`: the whole request is

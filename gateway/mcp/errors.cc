@@ -22,6 +22,7 @@ std::string gateway_data(const GatewayError& error) {
   if (!error.call_id.empty()) data += fmt::format(R"(,"callId":{})", json::quote(error.call_id));
   if (error.limit_ms >= 0) data += fmt::format(R"(,"limitMs":{})", error.limit_ms);
   if (error.elapsed_ms >= 0) data += fmt::format(R"(,"elapsedMs":{})", error.elapsed_ms);
+  if (error.retry_after_ms >= 0) data += fmt::format(R"(,"retryAfterMs":{})", error.retry_after_ms);
   data += fmt::format(R"(,"retryable":{}}}}})", r.retryable);
   return data;
 }

@@ -36,6 +36,7 @@ struct GatewayError {
   std::string call_id;
   int64_t limit_ms = -1;
   int64_t elapsed_ms = -1;
+  int64_t retry_after_ms = -1;
 };
 // Its `data`, for errors with a code of the specification.
 std::string gateway_data(const GatewayError& error);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/held_bytes.h"
 #include "base/result.h"
 #include "net/handle.h"
 #include "net/loop.h"
@@ -86,7 +87,7 @@ class ByteStream {
   Handle<uv_tcp_t> tcp_;
   StreamOwner* owner_ = nullptr;
   std::deque<std::string> queue_;
-  size_t backlog_ = 0;
+  HeldCount backlog_;
   size_t writing_bytes_ = 0;  // of these, what libuv has
   uint64_t sent_ = 0;
   bool reading_ = false;

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "net/loop.h"
+#include "net/resource_limits.h"
 
 namespace lineward::net {
 
@@ -20,12 +21,13 @@ struct SpawnRequest {
   std::vector<std::string> argv;         // argv[0] is looked up in PATH of `environment` when it has no slash
   std::vector<std::string> environment;  // complete: "NAME=value"
   std::string cwd;                       // empty: the gateway's
+  std::vector<ResourceLimit> limits;     // of the command and what it starts
 };
 
 // Why a command could not be started: which step failed, and errno. `searched` is the PATH that was looked
 // through.
 struct SpawnFailure {
-  std::string step;  // "find", "chdir", "exec", "fork", "pipe", "spawner"
+  std::string step;  // "find", "chdir", "exec", "fork", "pipe", "spawner", "rlimit.memory" and the like
   int error = 0;     // errno
   std::string searched;
 };

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +27,8 @@ constexpr int kMaxPauseMs = 200;   // between two rounds of KILL; an end of any 
 
 // ---- in the command's process, before exec ----
 
-enum class Step : uint8_t { find = 1, chdir = 2, exec = 3, pipe = 4 };
+// From `limit` on: the resource whose limit could not be set.
+enum class Step : uint8_t { find = 1, chdir = 2, exec = 3, pipe = 4, limit = 16 };
 
 const char* name_of(Step step) {
   switch (step) {
@@ -34,8 +36,11 @@ const char* name_of(Step step) {
     case Step::chdir: return "chdir";
     case Step::exec: return "exec";
     case Step::pipe: return "pipe";
+    case Step::limit: break;
   }
-  return "exec";
+  const auto beyond = static_cast<uint8_t>(static_cast<uint8_t>(step) - static_cast<uint8_t>(Step::limit));
+  const bool limit = step >= Step::limit && beyond < static_cast<uint8_t>(Resource::count_);
+  return limit ? step_name(static_cast<Resource>(beyond)) : "exec";
 }
 
 struct ExecError {
@@ -104,6 +109,31 @@ std::vector<char*> pointers_to(std::vector<std::string>& list) {
   return pointers;
 }
 
+int kernel_name(Resource resource) {
+  switch (resource) {
+    case Resource::memory: return RLIMIT_AS;
+    case Resource::open_files: return RLIMIT_NOFILE;
+    case Resource::cpu: return RLIMIT_CPU;
+    case Resource::processes: return RLIMIT_NPROC;
+    case Resource::core:
+    case Resource::count_: break;
+  }
+  return RLIMIT_CORE;
+}
+
+void set_limits(const SpawnRequest& command, int errors) {
+  for (const ResourceLimit& one : command.limits) {
+    rlimit limit{one.value, one.value};
+    // The kernel ends a process at the soft limit of CPU time with a signal that says so, at the hard one
+    // with KILL.
+    if (one.resource == Resource::cpu) ++limit.rlim_max;
+    const auto step =
+        static_cast<uint8_t>(static_cast<uint8_t>(Step::limit) + static_cast<uint8_t>(one.resource));
+    if (::setrlimit(static_cast<__rlimit_resource>(kernel_name(one.resource)), &limit) != 0)
+      give_up(errors, static_cast<Step>(step), errno);
+  }
+}
+
 [[noreturn]] void become_command(KeeperOrder& order, pid_t keeper, int errors) {
   // Last line of defence, should the keeper be killed: the command at least goes with it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -127,7 +157,10 @@ std::vector<char*> pointers_to(std::vector<std::string>& list) {
   if (has_nul(command)) give_up(errors, Step::exec, EINVAL);
   if (!command.cwd.empty() && ::chdir(command.cwd.c_str()) != 0) give_up(errors, Step::chdir, errno);
   const std::string program = find_program(command, errors);
-  ::execve(program.c_str(), pointers_to(command.argv).data(), pointers_to(command.environment).data());
+  const std::vector<char*> argv = pointers_to(command.argv);
+  const std::vector<char*> environment = pointers_to(command.environment);
+  set_limits(command, errors);  // last: what we need for ourselves must not fail because of them
+  ::execve(program.c_str(), argv.data(), environment.data());
   give_up(errors, Step::exec, errno);
 }
 

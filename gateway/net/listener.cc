@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -15,6 +17,14 @@ namespace lineward::net {
 namespace {
 
 constexpr int kBacklog = 511;
+
+// Descriptors that connections of clients leave to everything else: an eighth of what there is.
+int highest_descriptor() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1'000'000'000) return 1'000'000'000;
+  const auto most = static_cast<int>(limit.rlim_cur);
+  return most - std::clamp(most / 8, 16, 256);
+}
 
 std::string describe(const sockaddr_storage& address) {
   char host[INET6_ADDRSTRLEN] = "";
@@ -85,9 +95,12 @@ int clear_stale_socket(const std::string& path) {
 Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
                                                                 Accepted accepted) {
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
+  self->highest_ = highest_descriptor();
   auto on_connection = [](uv_stream_t* h, int status) {
     auto* listener = static_cast<Listener*>(h->data);
-    if (listener && status == 0) listener->on_connection();
+    if (listener && status == 0) return listener->on_connection();
+    // libuv has closed what waited, with a descriptor that it keeps for this.
+    if (listener && listener->out_of_descriptors_) listener->out_of_descriptors_();
   };
   if (address.rfind("unix:", 0) == 0) {
     std::string path = address.substr(5);
@@ -133,6 +146,16 @@ void Listener::close() {
   unlink_.clear();
 }
 
+// The kernel gives the lowest number that is free: a high one says that few are left. Refused here, accept
+// never comes to the end of them.
+bool Listener::leaves_enough(const ByteStream& stream) const {
+  if (!out_of_descriptors_) return true;  // probes and operators come last
+  uv_os_fd_t fd = -1;
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(stream.raw()), &fd) != 0 || fd < highest_) return true;
+  out_of_descriptors_();
+  return false;
+}
+
 void Listener::on_connection() {
   std::unique_ptr<ByteStream> stream(new ByteStream(loop_));
   if (tcp_) {
@@ -172,6 +195,7 @@ void Listener::take_waiting() {
 }
 
 void Listener::hand_on(std::unique_ptr<ByteStream> stream) {
+  if (!leaves_enough(*stream)) return;
   std::string peer = "unix";
   if (tcp_) {
     uv_tcp_nodelay(stream->tcp_.get(), 1);

@@ -35,14 +35,20 @@ class Listener {
   // Accepts every connection that waits in the kernel: closing would reset them.
   void take_waiting();
   void close();
+  // From here on connections are closed at once when few descriptors are left, and this is called for each:
+  // what is under way needs them, to reach servers and to start them.
+  void when_out_of_descriptors(std::function<void()> told) { out_of_descriptors_ = std::move(told); }
 
  private:
   Listener(Loop& loop, Accepted accepted) : loop_(loop), accepted_(std::move(accepted)) {}
   void on_connection();
   void hand_on(std::unique_ptr<ByteStream> stream);
+  bool leaves_enough(const ByteStream& stream) const;
 
   Loop& loop_;
   Accepted accepted_;
+  std::function<void()> out_of_descriptors_;
+  int highest_ = 0;  // a descriptor from here on leaves too few
   Handle<uv_tcp_t> tcp_;
   Handle<uv_pipe_t> pipe_;
   std::string address_;

@@ -1,5 +1,7 @@
 #include "net/signals.h"
 
+#include <sys/wait.h>
+
 namespace lineward::net {
 
 SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
@@ -11,6 +13,11 @@ SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
         if (auto* self = static_cast<SignalWatch*>(h->data)) self->arrived_();
       },
       signal);
+}
+
+void bury_children() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
 }
 
 }  // namespace lineward::net

@@ -17,4 +17,7 @@ class SignalWatch {
   std::function<void()> arrived_;
 };
 
+// Takes the exit of every child that has ended. For a process that waits for none of its children by itself.
+void bury_children();
+
 }  // namespace lineward::net

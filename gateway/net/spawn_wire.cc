@@ -146,6 +146,11 @@ std::string encode(const SpawnRequest& command) {
   write_list(out, command.argv);
   write_list(out, command.environment);
   out.text(command.cwd);
+  out.number(static_cast<uint32_t>(command.limits.size()));
+  for (const ResourceLimit& limit : command.limits) {
+    out.number(limit.resource);
+    out.number(limit.value);
+  }
   return out.take();
 }
 
@@ -154,6 +159,15 @@ bool decode(std::string_view bytes, SpawnRequest* command) {
   read_list(in, &command->argv);
   read_list(in, &command->environment);
   command->cwd = in.text();
+  const auto count = in.number<uint32_t>();
+  command->limits.clear();
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    ResourceLimit limit;
+    limit.resource = in.number<Resource>();
+    limit.value = in.number<uint64_t>();
+    if (limit.resource >= Resource::count_) return false;
+    command->limits.push_back(limit);
+  }
   return in.complete();
 }
 

@@ -19,6 +19,7 @@ HttpCall::~HttpCall() {
 void HttpCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
+  if (trial) upstream_.trial_withdrawn();
   timer.stop();
   upstream_.withdraw(*this, why);
 }
@@ -71,11 +72,13 @@ void HttpCall::message(mcp::Message message) {
 
 void HttpCall::answer(mcp::Message message) {
   timer.stop();
+  if (live()) upstream_.note_answer();
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
 }
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
+  if (live()) upstream_.note_failure(*this, failure);
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
 }
 

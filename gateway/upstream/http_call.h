@@ -48,6 +48,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   std::optional<mcp::Message> refusal;
   bool parked = false;  // takes no place in flight
   OpenQuestions open_questions;
+  bool trial = false;         // whether the server is back (circuit_breaker.h)
   uint32_t failures = 0;      // in a row: of resuming, or of listening again
   std::string last_event_id;  // of a legacy stream
   std::chrono::milliseconds retry{1000};

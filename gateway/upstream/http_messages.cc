@@ -139,7 +139,9 @@ void HttpMessages::on_transfer_body(std::string_view bytes) {
     return read_events();
   }
   // Of what is no JSON nothing is kept.
-  if (json_) body_.append(bytes);
+  if (!json_) return;
+  body_.append(bytes);
+  held_.set(body_.size());
 }
 
 void HttpMessages::read_events() {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "core/headers.h"
 #include "http/sse_parser.h"
 #include "mcp/message.h"
@@ -91,6 +92,7 @@ class HttpMessages final : public HttpTransferOwner {
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
   std::string body_;
+  HeldBytes held_;
   std::string location_;  // of a redirect
   int status_ = 0;
   core::HeaderFields challenge_;

@@ -154,6 +154,7 @@ void HttpUpstream::decide(Verdict verdict, const core::Failure& failure) {
               {"era", verdict_.known ? mcp::name(verdict_.era) : std::string_view("unknown")},
               {"server", verdict_.server},
               {"why", verdict_.failure.text}});
+  if (verdict_.known && !breaker_.closed()) circuit_closed();
   // What is told from here on may come back: work on copies.
   Verdict told = verdict_;
   if (on_ready_) std::exchange(on_ready_, nullptr)(told);
@@ -195,7 +196,10 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
+  bool trial = !breaker_.closed();
+  if (trial && !breaker_.try_now(loop_.now())) return Refusal{breaker_.refusal(server_.name, loop_.now())};
   auto call = std::make_unique<HttpCall>(*this, std::move(request), owner);
+  call->trial = trial;
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
     undecided_.push_back(call.get());

@@ -18,6 +18,7 @@
 #include "core/document_source.h"
 #include "core/stats.h"
 #include "core/upstream.h"
+#include "upstream/circuit_breaker.h"
 #include "upstream/era_probe.h"
 #include "upstream/http_call.h"
 #include "upstream/http_documents.h"
@@ -66,6 +67,10 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message message);
   void call_ended(HttpCall& call, const MessagesEnd& end);
+  // Health: every call ends in one of these (http_upstream_health.cc).
+  void note_answer() { breaker_.closed() ? breaker_.succeeded() : circuit_closed(); }
+  void note_failure(const HttpCall& call, const core::Failure& failure);
+  void trial_withdrawn() { breaker_.withdrawn(); }
 
  private:
   struct Group {
@@ -121,6 +126,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void on_session_stray(HttpSession& session, mcp::Message message) override;
 
   void note_hop();
+  void circuit_closed();
   void probe();
   void on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void decide(Verdict verdict, const core::Failure& failure = {});
@@ -199,6 +205,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   std::unique_ptr<HttpDocuments> documents_;
   bool plain_sidecar_ = false;
   std::string probed_as_;  // the identity of the probe under way
+  CircuitBreaker breaker_{server_.circuit_breaker};
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
   bool probing_ = false;

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/process_end.h"
+#include "upstream/spawn_budget.h"
 
 namespace lineward::upstream {
 namespace {
@@ -16,20 +17,10 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A process that lived this long did start properly: the next start counts as the first again.
-constexpr milliseconds kStable{10000};
 // So many starts in a row may come to nothing before those who listen are told that it is over.
 constexpr uint32_t kListenRestarts = 6;
 // Subscriptions of a session that its next process is told.
 constexpr size_t kMostRemembered = 1000;
-
-milliseconds backoff_after(const config::Restart& restart, uint32_t failures) {
-  if (failures == 0) return milliseconds(0);
-  auto wait = restart.backoff * (1ll << std::min(failures - 1, 20u));
-  wait = std::min<milliseconds>(wait, restart.max_backoff);
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return wait * std::uniform_int_distribution<int>(80, 120)(random) / 100;
-}
 
 }  // namespace
 
@@ -63,7 +54,7 @@ void InstanceGroup::withdraw(StdioCall& call) {
 }
 
 bool InstanceGroup::wants_pump() const {
-  return !queue_.empty() || (!listens_.empty() && instances_.empty());
+  return !queue_.empty() || replacing_ || ((revive_ || !listens_.empty()) && instances_.empty());
 }
 
 size_t InstanceGroup::in_flight() const {
@@ -74,8 +65,11 @@ size_t InstanceGroup::in_flight() const {
 }
 
 void InstanceGroup::pump() {
+  if (replacing_) replace_worn();
   // Somebody listens: a process is needed even while nobody calls.
-  if (queue_.empty() && instances_.empty() && !listens_.empty()) start_instance();
+  if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
+    if (start_instance() != nullptr) revive_ = false;
+  }
   bool full = false;
   size_t claimed = 0;
   std::vector<StdioCall*> without_place;
@@ -114,9 +108,10 @@ void InstanceGroup::pump() {
   }
 }
 
+// The newest: an older one may be about to be replaced.
 StdioInstance* InstanceGroup::ready_instance() const {
-  for (const auto& instance : instances_) {
-    if (instance->state() == StdioInstance::State::ready) return instance.get();
+  for (auto instance = instances_.rbegin(); instance != instances_.rend(); ++instance) {
+    if ((*instance)->state() == StdioInstance::State::ready) return instance->get();
   }
   return nullptr;
 }
@@ -124,6 +119,7 @@ StdioInstance* InstanceGroup::ready_instance() const {
 StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
+    if (instance->retiring()) continue;
     if (asks(call) && instance->asking() > 0) {
       full = true;
       continue;
@@ -137,7 +133,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   }
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
-  if (more) more = instances_.size() < plan_.most_instances && start_instance() != nullptr;
+  if (more) more = active() < plan_.most_instances && start_instance() != nullptr;
   if (more) ++coming_up;
   if (asks(call) && coming_up > claimed) {
     ++claimed;
@@ -216,8 +212,20 @@ StdioInstance* InstanceGroup::start_instance() {
                 fmt::format("this session was never initialised by {}", server_.name)});
     return nullptr;
   }
-  if (loop_.now() < not_before_) {
-    if (!backoff_.running()) backoff_.start(not_before_ - loop_.now(), [this] { home_.schedule_pump(); });
+  InstancePlan plan;
+  plan.era = plan_.era;
+  // A new session's own `initialize` is the handshake; later processes of the session get the same one from
+  // us.
+  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
+  plan.settles = plan_.exclusive;
+  if (auto spare = home_.take_spare()) {
+    instances_.push_back(std::move(spare));
+    instances_.back()->adopt(*this, plan_.key, std::move(plan));
+    return instances_.back().get();
+  }
+  milliseconds pause = home_.start_pause(not_before_);
+  if (pause.count() > 0) {
+    if (!backoff_.running()) backoff_.start(pause, [this] { home_.schedule_pump(); });
     return nullptr;
   }
   if (!home_.room_for_instance(*this)) {
@@ -227,14 +235,9 @@ StdioInstance* InstanceGroup::start_instance() {
     }
     return nullptr;
   }
-  InstancePlan plan;
-  plan.era = plan_.era;
-  // A new session's own `initialize` is the handshake; later processes of the session get the same one from
-  // us.
-  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
-  plan.settles = plan_.exclusive;
   instances_.push_back(
       std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  home_.start_begun();
   instances_.back()->start();
   return instances_.back().get();
 }
@@ -301,6 +304,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   bool lost = false;
   bool was_ready = instance.was_ready();
   milliseconds lived = loop_.now() - instance.started_at();
+  bool may_revive = instance.worn() || end.reason != mcp::EndReason::cancelled_drain;
   home_.take_leaving(std::move(*found));
   instances_.erase(found);
   listens_.lost(&instance);
@@ -308,7 +312,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   if (end.reason != mcp::EndReason::cancelled_drain) {
     last_end_ = end.text;
     // Several that fail together failed once.
-    if (loop_.now() >= not_before_) failures_ = lived > kStable && was_ready ? 1 : failures_ + 1;
+    if (loop_.now() >= not_before_) failures_ = lived > SpawnBudget::kStable && was_ready ? 1 : failures_ + 1;
     not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
     log::write(log::Level::warn, "upstream.down",
                {{"upstream", server_.name},
@@ -319,9 +323,10 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
                 {"next_start_ms", (not_before_ - loop_.now()).count()}});
     // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens
     // stay: they are opened again, until the budget for that is used up.
-    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
+    std::string text = instance.has_answered() ? end.text : start_failure_text(end, server_);
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
     if (!was_ready) home_.start_failed(end);
-    if (!was_ready && instances_.empty()) fail_queue(failure);
+    if ((!was_ready || !instance.has_answered()) && instances_.empty()) refuse_waiting(failure);
     if (failures_ > kListenRestarts) {
       listens_.fail_all(failure);
       for (StdioCall* call : listens)
@@ -329,7 +334,9 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
       listens.clear();
     }
     lost = true;
+    home_.instance_died(instance, end);
   }
+  revive_ = session_ && may_revive && !subscriptions_.empty() && failures_ <= kListenRestarts;
   for (StdioCall* call : listens) {
     if (!call->live()) continue;
     if (home_.stopping()) {
@@ -356,7 +363,18 @@ void InstanceGroup::fail_queue(const core::Failure& failure) {
     call->fail(failure);
 }
 
+void InstanceGroup::refuse_waiting(const core::Failure& failure) {
+  if (has_ready()) return;
+  auto ends = [](const StdioCall* call) { return !call->is_listen() || !call->acknowledged; };
+  std::vector<StdioCall*> calls;
+  std::copy_if(queue_.begin(), queue_.end(), std::back_inserter(calls), ends);
+  std::erase_if(queue_, ends);
+  for (StdioCall* call : calls)
+    call->fail(failure);
+}
+
 void InstanceGroup::close(std::string_view why) {
+  subscriptions_.clear();
   scope_ = nullptr;
   core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
   fail_queue(failure);

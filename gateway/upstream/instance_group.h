@@ -25,6 +25,16 @@ class GroupHome {
   virtual bool room_for_instance(const InstanceGroup& asking) = 0;
   // A process is ending and makes room.
   virtual bool room_soon() const = 0;
+  // One that was started ahead, or null.
+  virtual std::unique_ptr<StdioInstance> take_spare() = 0;
+  // How long no process may be started (spawn_budget.h, circuit_breaker.h) by who wants none before this
+  // time; 0: now.
+  virtual std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before) = 0;
+  virtual void start_begun() = 0;
+  // One answered for the first time.
+  virtual void instance_answered() = 0;
+  // One ended that was not told to.
+  virtual void instance_died(const StdioInstance& instance, const ProcessEnd& end) = 0;
   // A process ended before it was ready: perhaps the era is not what it was taken for.
   virtual void start_failed(const ProcessEnd& end) = 0;
   virtual bool room_in_flight() const = 0;
@@ -68,6 +78,9 @@ class InstanceGroup final : public InstanceOwner {
   void pump();
   bool wants_pump() const;
   void forward(mcp::Era client_era, const mcp::Message& message);
+  // Ends the calls that wait, where no process is there for them. Listens that are open for their clients
+  // stay.
+  void refuse_waiting(const core::Failure& failure);
   // Ends everything: calls, listens, processes.
   void close(std::string_view why);
 
@@ -97,6 +110,8 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
+  void on_instance_worn(StdioInstance& instance, std::string_view why) override;
+  void on_instance_answered(StdioInstance&) override { home_.instance_answered(); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
@@ -109,6 +124,8 @@ class InstanceGroup final : public InstanceOwner {
   // `claimed` counts the processes that come up for calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
   StdioInstance* start_instance();
+  void replace_worn();
+  size_t active() const;  // processes that take calls, or will
   StdioInstance* ready_instance() const;
   bool handled_here(StdioInstance& instance, StdioCall& call);
   void remember(const StdioCall& call);
@@ -132,7 +149,9 @@ class InstanceGroup final : public InstanceOwner {
   std::string level_params_;
   std::unordered_map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
   std::string last_end_;
-  uint32_t failures_ = 0;  // starts in a row that came to nothing
+  bool replacing_ = false;  // some process is worn
+  bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
+  uint32_t failures_ = 0;   // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
   net::Timer backoff_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

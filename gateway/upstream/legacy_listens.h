@@ -60,6 +60,7 @@ class LegacyListens {
   bool empty() const { return listens_.empty(); }
   // Does a server stand behind the listens?
   bool served() const { return server_ != nullptr; }
+  bool served_by(const ListenServer* server) const { return server_ == server && !listens_.empty(); }
   // A listen, on a ready server: subscribes what is not subscribed yet, acknowledges what was granted. All
   // listens use the first server they were opened on.
   void open(ListenCall& call, ListenServer& server);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/held_bytes.h"
+
 namespace lineward::upstream {
 
 class LineSplitter {
@@ -22,13 +24,16 @@ class LineSplitter {
       if (partial_.size() + take > max_bytes_) {
         partial_.clear();
         partial_.shrink_to_fit();
+        held_.set(0);
         return false;
       }
       partial_.append(bytes.substr(0, take));
+      held_.set(partial_.size());
       if (end == nullptr) return true;
       bytes.remove_prefix(take + 1);
       std::string line;
       line.swap(partial_);
+      held_.set(0);
       if (!line.empty() && line.back() == '\r') line.pop_back();
       on_line(std::move(line));
     }
@@ -36,11 +41,15 @@ class LineSplitter {
   }
   bool has_partial() const { return !partial_.empty(); }
   // What is there of an unfinished line; it is forgotten.
-  std::string take_partial() { return std::exchange(partial_, {}); }
+  std::string take_partial() {
+    held_.set(0);
+    return std::exchange(partial_, {});
+  }
 
  private:
   size_t max_bytes_;
   std::string partial_;
+  HeldBytes held_;
 };
 
 }  // namespace lineward::upstream

@@ -21,6 +21,7 @@ StdioCall::~StdioCall() {
 void StdioCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
+  if (trial) upstream_.trial_withdrawn();
   if (instance != nullptr) {
     std::exchange(instance, nullptr)->cancel(*this, why);
   } else {
@@ -61,15 +62,19 @@ void StdioCall::phase(core::CallPhase phase) {
 void StdioCall::message(mcp::Message message) {
   if (!live()) return;
   if (message.kind() == mcp::MessageKind::request) open_questions.asked(message);
-  if (mcp::method_of(message.method()) == mcp::Method::cancelled) open_questions.withdrawn(message);
+  mcp::Method method = mcp::method_of(message.method());
+  if (method == mcp::Method::cancelled) open_questions.withdrawn(message);
+  if (method == mcp::Method::subscriptions_acknowledged) acknowledged = true;
   owner_->on_call_message(std::move(message));
 }
 
 void StdioCall::answer(mcp::Message message) {
+  upstream_.call_answered(std::exchange(trial, false));
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
 }
 
 void StdioCall::fail(const core::Failure& failure) {
+  if (std::exchange(trial, false)) upstream_.trial_withdrawn();  // what it failed of was counted
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
 }
 

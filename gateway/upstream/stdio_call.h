@@ -34,6 +34,8 @@ class StdioCall final : public core::Call, public ListenCall {
   int64_t id = 0;                     // the id the server knows
   mcp::Era instance_era = mcp::Era::modern;
   OpenQuestions open_questions;
+  bool acknowledged = false;  // a listen: its client knows that it is open
+  bool trial = false;         // whether the server is back (circuit_breaker.h)
   // A modern client's call on a legacy server.
   bool crosses_eras() const {
     return request.client_era == mcp::Era::modern && instance_era == mcp::Era::legacy;

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <random>
+
 #include "base/json_splice.h"
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/process_end.h"
 
 namespace lineward::upstream {
 namespace {
@@ -29,7 +33,7 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
                              InstanceOwner& owner, std::string group, InstancePlan plan)
     : loop_(loop),
       server_(server),
-      owner_(owner),
+      owner_(&owner),
       stats_(core::upstream_stats(server.name)),
       number_(stats_.take_instance()),
       group_(std::move(group)),
@@ -39,9 +43,32 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
       started_at_(loop.now()),
       cancel_timer_(loop),
       startup_timer_(loop),
+      lifetime_timer_(loop),
       settle_timer_(loop) {}
 
 void StdioInstance::start() {
+  if (server_.pool.max_lifetime.count() > 0) {
+    // Those that were started together are not to end together.
+    thread_local std::minstd_rand random{std::random_device{}()};
+    auto limit = server_.pool.max_lifetime * std::uniform_int_distribution<int>(90, 100)(random) / 100;
+    lifetime_timer_.start(limit, [this] { owner_->on_instance_worn(*this, "reached pool.maxLifetime"); });
+  }
+  if (!plan_.spare) limit_startup();
+  process_.start();
+}
+
+void StdioInstance::adopt(InstanceOwner& owner, std::string group, InstancePlan plan) {
+  owner_ = &owner;
+  group_ = std::move(group);
+  plan_ = std::move(plan);
+  last_used_ = started_at_ = loop_.now();
+  limit_startup();
+  if (!process_up_) return;
+  // Not from here: whoever takes it has not put it into its list yet.
+  settle_timer_.start(std::chrono::milliseconds(0), [this] { on_process_started(); });
+}
+
+void StdioInstance::limit_startup() {
   // However its callers' clocks run: a process that never gets ready must make room for another.
   startup_timer_.start(server_.timeouts.startup, [this] {
     stop({mcp::EndReason::timeout_startup,
@@ -49,11 +76,20 @@ void StdioInstance::start() {
                       server_.timeouts.startup.count()),
           {}});
   });
-  process_.start();
+}
+
+bool StdioInstance::has_listens() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto& one) { return one.second.listen && one.second.call != nullptr; });
+}
+
+bool StdioInstance::has_calls() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto& one) { return !one.second.listen && !one.second.own; });
 }
 
 bool StdioInstance::takes(const StdioCall& call) const {
-  if (process_.backlog() > kPipeBacklog) return false;
+  if (retiring_ || process_.backlog() > kPipeBacklog) return false;
   if (state_ == State::handshake)
     return plan_.initialize_params.empty() && call.request.method == Method::initialize;
   return state_ == State::ready;
@@ -72,6 +108,7 @@ void StdioInstance::send(StdioCall& call) {
   call.instance_era = plan_.era;
   call.id = id;
   last_used_ = loop_.now();
+  ++served_;
   if (call.crosses_eras()) {
     want_level(call);
     write(mcp::modern_request_for_legacy(call.request.message, id));
@@ -79,6 +116,8 @@ void StdioInstance::send(StdioCall& call) {
     write(mcp::request_for_upstream(call.request.message, id));
   }
   call.phase(core::CallPhase::written);
+  const uint64_t most = server_.pool.max_requests;
+  if (most > 0 && served_ >= most) owner_->on_instance_worn(*this, "reached pool.maxRequests");
 }
 
 // A legacy server has one level for all: the lowest that any modern call wanted. Each call's own is applied
@@ -149,14 +188,16 @@ void StdioInstance::sweep_cancelled() {
     settle(entry->second, core::CancelOutcome::ignored);
     entry->second.cancelled = false;
     if (server_.cancel == config::CancelMode::kill) {
-      return stop({mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}});
+      ProcessEnd why{mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}};
+      why.counts = false;
+      return stop(why);
     }
     forget(entry);
   }
   if (!cancelled_.empty()) {
     cancel_timer_.start(cancelled_.front().first - loop_.now(), [this] { sweep_cancelled(); });
   }
-  owner_.on_instance_free(*this);
+  owner_->on_instance_free(*this);
 }
 
 void StdioInstance::settle(const Pending& entry, core::CancelOutcome outcome) {
@@ -179,10 +220,11 @@ void StdioInstance::forget(Table::iterator entry) {
 // ----------------------------------------------------------------------------------------------------
 
 void StdioInstance::on_process_started() {
-  if (state_ == State::down) return;
+  process_up_ = true;
+  if (state_ == State::down || plan_.spare) return;
   if (plan_.era == mcp::Era::modern) return became_ready();
   state_ = State::handshake;
-  if (plan_.initialize_params.empty()) return owner_.on_instance_free(*this);  // the client's own is waiting
+  if (plan_.initialize_params.empty()) return owner_->on_instance_free(*this);  // the client's own is waiting
   int64_t id = next_id_++;
   Pending entry;
   entry.own = true;
@@ -196,7 +238,7 @@ void StdioInstance::became_ready() {
   was_ready_ = true;
   count_start();
   startup_timer_.stop();
-  owner_.on_instance_ready(*this);
+  owner_->on_instance_ready(*this);
 }
 
 void StdioInstance::handshake_answer(const mcp::Message& message) {
@@ -222,11 +264,13 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
   cancel_timer_.stop();
   startup_timer_.stop();
   settle_timer_.stop();
+  lifetime_timer_.stop();
   cancelled_.clear();
   Table lost;
   lost.swap(pending_);
   count(-static_cast<int64_t>(in_flight_));
   std::vector<StdioCall*> listens;
+  std::string failure_text = has_answered_ ? end.text : start_failure_text(end, server_);
   if (!was_ready_ && end.reason != mcp::EndReason::cancelled_drain) ++stats_.starts_failed;
   for (auto& [id, entry] : lost) {
     entry.told = entry.told == core::CancelTold::nothing ? core::CancelTold::process_ended : entry.told;
@@ -237,18 +281,18 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
       listens.push_back(entry.call);
       continue;
     }
-    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, end.text)};
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, failure_text)};
     entry.call->instance = nullptr;
     entry.call->fail(failure);
   }
-  owner_.on_instance_down(*this, end, std::move(listens));
+  owner_->on_instance_down(*this, end, std::move(listens));
 }
 
 void StdioInstance::on_process_gone() {
   ++stats_.exits[static_cast<size_t>(process_.exit_cause())];
   if (plan_.era == mcp::Era::legacy && was_ready_)
     stats_.client_sessions[core::revision_slot(revision_)].observe(loop_.now() - started_at_);
-  owner_.on_instance_gone(*this);
+  owner_->on_instance_gone(*this);
 }
 
 }  // namespace lineward::upstream

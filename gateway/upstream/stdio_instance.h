@@ -30,6 +30,10 @@ class InstanceOwner {
   virtual void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) = 0;
   // The answer to the client's own `initialize`, about to be passed on.
   virtual void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) = 0;
+  // It answered something for the first time.
+  virtual void on_instance_answered(StdioInstance& instance) = 0;
+  // It is old, or has had all the calls it may have.
+  virtual void on_instance_worn(StdioInstance& instance, std::string_view why) = 0;
   // Its calls have failed; `listens` have not, and may be sent to another process.
   virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                                 std::vector<StdioCall*> listens) = 0;
@@ -50,6 +54,8 @@ struct InstancePlan {
   // What the server asks as soon as it is initialised belongs to no call: it gets none before it has answered
   // a ping.
   bool settles = false;
+  // Nobody wants it yet: it is started, and adopted later.
+  bool spare = false;
 };
 
 class StdioInstance final : public ProcessOwner, public ListenServer {
@@ -66,7 +72,9 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   State state() const { return state_; }
   bool is_ready() const override { return state_ == State::ready; }
   const std::string& group() const { return group_; }
-  const InstanceOwner& owner() const { return owner_; }
+  const InstanceOwner& owner() const { return *owner_; }
+  // A spare gets its purpose.
+  void adopt(InstanceOwner& owner, std::string group, InstancePlan plan);
   mcp::Era era() const { return plan_.era; }
   pid_t pid() const { return process_.pid(); }
   uint32_t number() const { return number_; }  // small, used again when it is free
@@ -81,10 +89,22 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   // A parked call takes no place.
   void set_parked(const StdioCall& call, bool parked);
   bool idle() const { return pending_.empty(); }
+  // It is to be replaced; one that retires gets no more calls.
+  bool worn() const { return !worn_text_.empty(); }
+  bool retiring() const { return retiring_; }
+  const std::string& worn_text() const { return worn_text_; }
+  void set_worn(std::string_view why, bool retires) {
+    worn_text_ = why;
+    retiring_ = retires;
+  }
+  bool has_listens() const;
+  bool has_calls() const;  // parked and cancelled ones too
   std::chrono::milliseconds last_used() const { return last_used_; }
   std::chrono::milliseconds started_at() const { return started_at_; }
   // Whether it was ever ready, for the one who learns that it is down.
   bool was_ready() const { return was_ready_; }
+  // Whether it ever answered anything: of a modern one being ready says nothing.
+  bool has_answered() const { return has_answered_; }
   // The result of Lineward's own `initialize`, as JSON text; empty before.
   const std::string& initialize_result() const { return initialize_result_; }
 
@@ -125,7 +145,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void on_process_line(std::string line) override;
   void on_process_down(const ProcessEnd& end) override;
   void on_process_gone() override;
-  void on_process_writable() override { owner_.on_instance_free(*this); }
+  void on_process_writable() override { owner_->on_instance_free(*this); }
 
   void broken_line(const mcp::MessageFault& fault);
   void fail_broken(int64_t id, const std::string& why);
@@ -135,13 +155,15 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void handshake_answer(const mcp::Message& message);
   void became_ready();
   void drop(std::string_view kind);
+  void note_answer();
+  void limit_startup();
   Table::iterator find(std::string_view raw_id);
   StdioCall* only_call() const;
   void forget(Table::iterator entry);
   void refuse_open(StdioCall& call);
   void count(int64_t change) {
     in_flight_ += static_cast<size_t>(change);
-    owner_.on_in_flight(change);
+    owner_->on_in_flight(change);
   }
   void sweep_cancelled();
   void settle(const Pending& entry, core::CancelOutcome outcome);
@@ -150,7 +172,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
 
   net::Loop& loop_;
   const config::Server& server_;
-  InstanceOwner& owner_;
+  InstanceOwner* owner_;
   core::UpstreamStats& stats_;
   const uint32_t number_;
   std::string group_;
@@ -166,11 +188,17 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds started_at_{0};
   bool was_ready_ = false;
+  bool has_answered_ = false;
   std::string revision_;  // of a legacy one, once it is ready
   // Cancelled calls that may still be answered: until when we remember them.
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
   net::Timer cancel_timer_;
   net::Timer startup_timer_;
+  net::Timer lifetime_timer_;
+  uint64_t served_ = 0;
+  std::string worn_text_;
+  bool retiring_ = false;
+  bool process_up_ = false;
   net::Timer settle_timer_;
 };
 

@@ -58,7 +58,7 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
   if (meant.empty()) return drop("not_json");
   for (int64_t id : meant)
     fail_broken(id, fault.text);
-  if (state_ != State::down) owner_.on_instance_free(*this);
+  if (state_ != State::down) owner_->on_instance_free(*this);
 }
 
 void StdioInstance::fail_broken(int64_t id, const std::string& why) {
@@ -127,6 +127,7 @@ void StdioInstance::on_response(mcp::Message message) {
   }
   Pending pending = std::move(entry->second);
   forget(entry);
+  note_answer();
   if (pending.own_initialize) return handshake_answer(message);
   if (pending.call != nullptr) {
     StdioCall* call = pending.call;
@@ -140,7 +141,7 @@ void StdioInstance::on_response(mcp::Message message) {
         count_start();
         startup_timer_.stop();
       }
-      owner_.on_instance_initialized(*this, message);
+      owner_->on_instance_initialized(*this, message);
     }
     if (call->crosses_eras()) {
       auto modern =
@@ -153,7 +154,11 @@ void StdioInstance::on_response(mcp::Message message) {
   } else {
     late_answer(pending, message);
   }
-  owner_.on_instance_free(*this);
+  owner_->on_instance_free(*this);
+}
+
+void StdioInstance::note_answer() {
+  if (!std::exchange(has_answered_, true)) owner_->on_instance_answered(*this);
 }
 
 // An error, a result that says so, and the result of a listen are how servers say that they stopped.
@@ -188,7 +193,7 @@ void StdioInstance::on_request(mcp::Message message) {
                                             "servers of this revision do not send requests"));
   }
   StdioCall* only = only_call();
-  owner_.on_instance_message(*this, std::move(message), only);
+  owner_->on_instance_message(*this, std::move(message), only);
 }
 
 void StdioInstance::on_notification(mcp::Message message) {
@@ -198,6 +203,7 @@ void StdioInstance::on_notification(mcp::Message message) {
     auto entry = id ? pending_.find(*id) : pending_.end();
     if (entry == pending_.end() || entry->second.call == nullptr || entry->second.listen != listens)
       return false;
+    if (listens) note_answer();
     entry->second.call->message(std::move(message));
     return true;
   };
@@ -206,7 +212,7 @@ void StdioInstance::on_notification(mcp::Message message) {
     // In a session it may be that of a task, whose call was answered long ago.
     if (plan_.era == mcp::Era::modern || message.raw(Field::params_progress_token).empty())
       return drop("unknown_token");
-    return owner_.on_instance_message(*this, std::move(message), nullptr);
+    return owner_->on_instance_message(*this, std::move(message), nullptr);
   }
   if (message.has(Field::meta_subscription_id)) {
     if (!deliver(message.raw(Field::meta_subscription_id), true, own_subscription_id))
@@ -233,7 +239,7 @@ void StdioInstance::on_notification(mcp::Message message) {
     }
     return drop("unscoped");
   }
-  owner_.on_instance_message(*this, std::move(message), only);
+  owner_->on_instance_message(*this, std::move(message), only);
 }
 
 }  // namespace lineward::upstream

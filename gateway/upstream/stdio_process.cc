@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "upstream/process_end.h"
 
 extern char** environ;
 
@@ -18,6 +19,8 @@ constexpr size_t kLongestStderrLine = 4096;
 constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
 // After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
 constexpr milliseconds kLastWords{100};
+// The same where its stdout has ended and only its stderr has not.
+constexpr milliseconds kLastStderr{20};
 // After its stdout has ended the exit status usually follows at once.
 constexpr milliseconds kExitFollows{50};
 
@@ -76,6 +79,20 @@ std::vector<std::string> StdioProcess::environment() const {
   return out;
 }
 
+std::vector<net::ResourceLimit> StdioProcess::resource_limits() const {
+  const config::Rlimit& wanted = server_.rlimit;
+  std::vector<net::ResourceLimit> limits;
+  auto add = [&](net::Resource resource, uint64_t value) {
+    if (value > 0) limits.push_back({resource, value});
+  };
+  add(net::Resource::memory, wanted.memory);
+  add(net::Resource::open_files, wanted.open_files);
+  add(net::Resource::cpu, static_cast<uint64_t>(wanted.cpu.count()) / 1000);
+  add(net::Resource::processes, wanted.processes);
+  if (!wanted.core) limits.push_back({net::Resource::core, 0});
+  return limits;
+}
+
 Status<> StdioProcess::open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
                             void (StdioProcess::*end)()) {
   auto stream = net::ByteStream::from_pipe(loop_, fd);
@@ -93,6 +110,7 @@ void StdioProcess::start() {
   request.argv.insert(request.argv.end(), server_.args.begin(), server_.args.end());
   request.environment = environment();
   request.cwd = server_.cwd;
+  request.limits = resource_limits();
   net::ChildProcess::Events events;
   events.started = [this](pid_t pid) {
     log::write(log::Level::debug, "upstream.spawn",
@@ -160,7 +178,7 @@ void StdioProcess::stdout_end() {
   if (out_ended_) return;
   out_ended_ = true;
   out_.close();
-  if (exited_) return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
+  if (exited_) return last_words_said();
   if (down_) return;
   timer_.start(kExitFollows, [this] {
     ProcessEnd end{mcp::EndReason::upstream_exited, "closed its output", {}};
@@ -197,20 +215,26 @@ void StdioProcess::stderr_line(std::string line) {
   last_stderr_ = line.substr(0, 500);
 }
 
-void StdioProcess::failed(const net::SpawnFailure& failure) {
-  ProcessEnd end;
-  end.reason = mcp::EndReason::upstream_unreachable;
-  end.text = fmt::format("'{}' could not be started: {}", server_.command, std::strerror(failure.error));
-  if (failure.step == "find") {
-    end.text = fmt::format("'{}' was not found", server_.command);
-    end.detail = "PATH searched: " + failure.searched;
-  } else if (failure.step == "chdir") {
-    end.text = "could not be started in its directory";
-    end.detail = fmt::format("cannot change to '{}': {}", server_.cwd, std::strerror(failure.error));
+void StdioProcess::stderr_end() {
+  err_ended_ = true;
+  if (stderr_lines_.has_partial()) stderr_line(stderr_lines_.take_partial());
+  if (exited_ && out_ended_) last_words_said();
+}
+
+// It has exited, and its stdout has ended: what it wrote to stderr at the end is worth a moment.
+void StdioProcess::last_words_said() {
+  if (down_) return check_gone();
+  if (err_ended_) {
+    timer_.stop();
+    return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
   }
+  timer_.start(kLastStderr, [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+}
+
+void StdioProcess::failed(const net::SpawnFailure& failure) {
   exited_ = true;
   exit_cause_ = core::ExitCause::spawn;
-  go_down(std::move(end));
+  go_down(describe_failure(failure, server_));
 }
 
 void StdioProcess::exited(net::ExitStatus status) {
@@ -226,7 +250,7 @@ void StdioProcess::exited(net::ExitStatus status) {
               {"stderr", last_stderr_}});
   timer_.stop();
   if (down_) return check_gone();
-  if (out_ended_) return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
+  if (out_ended_) return last_words_said();
   // Twice, so that the loop has read what was there even when it was held up for longer than this.
   timer_.start(kLastWords, [this] {
     timer_.start(milliseconds(1), [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });

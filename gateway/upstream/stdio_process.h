@@ -22,6 +22,7 @@ struct ProcessEnd {
   std::string last_stderr;  // for the log only
   std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
   int64_t limit_ms = -1;    // the limit that was broken, where there was one; HTTP servers only
+  bool counts = true;       // says something about the server's health
 };
 
 class ProcessOwner {
@@ -78,13 +79,15 @@ class StdioProcess {
   void stdout_end();
   void stderr_data(std::string_view bytes);
   void stderr_line(std::string line);
-  void stderr_end() {}
+  void stderr_end();
+  void last_words_said();
   void failed(const net::SpawnFailure& failure);
   void exited(net::ExitStatus status);
   void go_down(ProcessEnd end);
   void begin_stop();
   void check_gone();
   std::vector<std::string> environment() const;
+  std::vector<net::ResourceLimit> resource_limits() const;
 
   net::Loop& loop_;
   net::Spawner& spawner_;
@@ -104,6 +107,7 @@ class StdioProcess {
   uint64_t stderr_dropped_ = 0;
   bool exited_ = false;
   bool out_ended_ = false;
+  bool err_ended_ = false;
   bool stopping_ = false;
   bool down_ = false;
   bool gone_ = false;

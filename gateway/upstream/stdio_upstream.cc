@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "mcp/rewrite.h"
+#include "upstream/process_end.h"
 #include "upstream/translated_plan.h"
 
 namespace lineward::upstream {
@@ -47,6 +48,7 @@ StdioUpstream::~StdioUpstream() {
 
 void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
+  schedule_pump();  // for what is to be started ahead
   if (!verdict_.known) return probe();
   loop_.defer([this, alive = alive_] {
     if (*alive && on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
@@ -55,10 +57,12 @@ void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
 
 void StdioUpstream::probe() {
   if (probe_ || stopping_) return;
-  if (loop_.now() < probe_not_before_) {
-    if (!probe_timer_.running()) probe_timer_.start(probe_not_before_ - loop_.now(), [this] { probe(); });
+  milliseconds pause = start_pause(probe_not_before_);
+  if (pause.count() > 0) {
+    if (!probe_timer_.running()) probe_timer_.start(pause, [this] { probe(); });
     return;
   }
+  start_begun();
   probe_ = std::make_unique<EraProbe>(
       loop_, spawner_, server_, [this](const Verdict& verdict) { on_verdict(verdict); },
       [this] {
@@ -85,6 +89,7 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   verdict_until_ = verdict.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
   // A probe that was ended because everything ends is no news.
   bool expected = verdict.known || stopping_;
+  note_verdict();
   if (stopping_) on_ready_ = nullptr;
   log::write(expected ? log::Level::info : log::Level::warn, "upstream.era",
              {{"upstream", server_.name},
@@ -98,7 +103,8 @@ void StdioUpstream::on_verdict(const Verdict& verdict) {
   waiting.swap(undecided_);
   for (StdioCall* call : waiting) {
     if (!verdict.known) {
-      call->fail({verdict.failure.reason, fmt::format("{} {}", server_.name, verdict.failure.text)});
+      call->fail({verdict.failure.reason,
+                  fmt::format("{} {}", server_.name, start_failure_text(verdict.failure, server_))});
       continue;
     }
     auto plan = plan_for(call->request);
@@ -138,7 +144,11 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
         {mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                  server_.limits.max_queue, server_.name)}};
   }
+  bool trial = false;
+  if (!breaker_.closed() && refused_by_circuit(request, trial))
+    return Unexpected<core::Failure>{breaker_.refusal(server_.name, loop_.now())};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
+  call->trial = trial;
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
     undecided_.push_back(call.get());
@@ -222,13 +232,14 @@ void StdioUpstream::pump() {
   }
   for (InstanceGroup* group : waiting)
     group->pump();
+  fill_spares();
 }
 
 // ---- processes
 // ------------------------------------------------------------------------------------------------------
 
 bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
-  size_t running = leaving_.size();
+  size_t running = leaving_.size() + spares_.size();
   StdioInstance* oldest = nullptr;
   for (auto& [key, group] : groups_) {
     running += group->instances();
@@ -326,6 +337,7 @@ void StdioUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   reaper_.stop();
+  spares_.stop_all();
   std::deque<StdioCall*> waiting;
   waiting.swap(undecided_);
   for (StdioCall* call : waiting)

@@ -14,8 +14,11 @@
 #include <vector>
 
 #include "core/upstream.h"
+#include "upstream/circuit_breaker.h"
 #include "upstream/era_probe.h"
 #include "upstream/instance_group.h"
+#include "upstream/spare_pool.h"
+#include "upstream/spawn_budget.h"
 
 namespace lineward::upstream {
 
@@ -45,10 +48,17 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
+  void call_answered(bool trial) { trial ? instance_answered() : breaker_.succeeded(); }
+  void trial_withdrawn() { breaker_.withdrawn(); }
 
   // GroupHome
   bool room_for_instance(const InstanceGroup& asking) override;
   bool room_soon() const override { return !leaving_.empty(); }
+  std::unique_ptr<StdioInstance> take_spare() override { return spares_.take(); }
+  std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before) override;
+  void start_begun() override { budget_.started(loop_.now()); }
+  void instance_answered() override;
+  void instance_died(const StdioInstance& instance, const ProcessEnd& end) override;
   void start_failed(const ProcessEnd& end) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
@@ -76,10 +86,17 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void free_closed_groups();
   void reap();
   void check_stopped();
+  // Health (stdio_health.cc).
+  bool refused_by_circuit(const core::CallRequest& request, bool& trial);
+  void failed(std::string why);
+  void note_verdict();
+  void fill_spares();
 
   net::Loop& loop_;
   net::Spawner& spawner_;
   const config::Server& server_;
+  CircuitBreaker breaker_{server_.circuit_breaker};
+  SpawnBudget budget_{server_.restart};
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
   bool verdict_from_exit_ = false;  // weak: the sibling exited without a word
@@ -92,6 +109,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<InstanceGroup>> groups_;
   std::deque<StdioCall*> undecided_;  // modern calls that wait for the verdict
+  SparePool spares_{loop_, spawner_, server_, *this};
   std::vector<std::unique_ptr<StdioInstance>> leaving_;
   std::vector<std::unique_ptr<InstanceGroup>> closed_groups_;  // until the last of their processes is gone
   net::Timer reaper_;

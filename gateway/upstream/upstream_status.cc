@@ -24,11 +24,17 @@ core::UpstreamStatus StdioUpstream::status() const {
     pause = group->pause();
     status.why = group->last_end();
   }
+  spares_.list(status.processes);
   for (const auto& instance : leaving_) {
     if (instance->pid() > 0) status.processes.push_back({instance->pid(), instance->number()});
   }
   if (stopping_) {
     status.state = State::draining;
+  } else if (!breaker_.closed() && !ready) {
+    status.state = State::open;
+    status.limit = breaker_.wait(loop_.now());
+    status.why = breaker_.why();
+    return status;
   } else if (ready) {
     status.state = State::ready;
   } else if (pause.count() > 0) {
@@ -49,8 +55,10 @@ core::UpstreamStatus StdioUpstream::status() const {
   return status;
 }
 
+// Where nobody calls, the probe is the trial of an open circuit.
 void StdioUpstream::wake() {
-  if (!verdict_.known) probe();
+  bool back = !breaker_.closed() && breaker_.wait(loop_.now()).count() == 0;
+  if (!verdict_.known || back) probe();
 }
 
 core::UpstreamStatus HttpUpstream::status() const {
@@ -58,6 +66,10 @@ core::UpstreamStatus HttpUpstream::status() const {
   status.server = verdict_.server;
   if (stopping_) {
     status.state = State::draining;
+  } else if (!breaker_.closed()) {
+    status.state = State::open;
+    status.limit = breaker_.wait(loop_.now());
+    status.why = breaker_.why();
   } else if (verdict_.known) {
     status.state = State::ready;
   } else if (!probing_ && !verdict_.failure.text.empty()) {
@@ -72,7 +84,8 @@ core::UpstreamStatus HttpUpstream::status() const {
 }
 
 void HttpUpstream::wake() {
-  if (!verdict_.known) probe();
+  bool back = !breaker_.closed() && breaker_.wait(loop_.now()).count() == 0;
+  if (!verdict_.known || back) probe();
 }
 
 // Where it is, for labels; the path and what may be secret in it stay out.

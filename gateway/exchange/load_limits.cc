@@ -1,0 +1,64 @@
+#include "exchange/load_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/held_bytes.h"
+#include "config/load_levels.h"
+#include "core/stats.h"
+
+namespace lineward::exchange {
+namespace {
+
+using core::Overload;
+
+// Overload passes quickly or not at all: a second is when to look again.
+constexpr int64_t kLookAgainMs = 1000;
+
+core::Failure refused(Overload what, std::string text) {
+  ++core::stats().overload[static_cast<size_t>(what)];
+  core::Failure failure{mcp::EndReason::queue_full, std::move(text)};
+  failure.retry_after_ms = kLookAgainMs;
+  failure.headers = {{"Retry-After", "1"}};
+  return failure;
+}
+
+}  // namespace
+
+void LoadLimits::came(const std::string& principal) {
+  if (limits_.max_in_flight_per_principal > 0) ++by_principal_[principal];
+}
+
+void LoadLimits::went(const std::string& principal) {
+  if (by_principal_.empty()) return;
+  auto found = by_principal_.find(principal);
+  if (found != by_principal_.end() && --found->second == 0) by_principal_.erase(found);
+}
+
+std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::string& principal, bool stream,
+                                                 uint64_t held) const {
+  const uint64_t others = HeldBytes::total() - std::min(held, HeldBytes::total());
+  const config::Load load = config::load_of(others, limits_);
+  if (load >= config::Load::no_requests || (stream && load >= config::Load::no_streams)) {
+    return refused(stream ? Overload::streams : Overload::requests,
+                   fmt::format("the gateway holds {} bytes of at most {}, and takes no more {} for now "
+                               "(listen.maxBufferedBytes)",
+                               others, limits_.max_buffered_bytes, stream ? "streams" : "requests"));
+  }
+  if (limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
+    return refused(Overload::in_flight, fmt::format("{} requests are under way already (listen.maxInFlight)",
+                                                    limits_.max_in_flight));
+  }
+  if (limits_.max_in_flight_per_principal > 0) {
+    auto found = by_principal_.find(principal);
+    if (found != by_principal_.end() && found->second > limits_.max_in_flight_per_principal) {
+      return refused(Overload::principal, fmt::format("{} requests of this principal are under way already "
+                                                      "(listen.maxInFlightPerPrincipal)",
+                                                      limits_.max_in_flight_per_principal));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lineward::exchange

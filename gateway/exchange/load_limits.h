@@ -1,0 +1,34 @@
+// What all callers together may ask for at once: requests, requests of one principal, bytes held. Refuses
+// before a server hears of the request (docs/limits.md).
+//
+// Owned by the exchange table; one thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "config/config.h"
+#include "core/upstream.h"
+
+namespace lineward::exchange {
+
+class LoadLimits {
+ public:
+  explicit LoadLimits(const config::Listen& limits) : limits_(limits) {}
+
+  // Every request, refused or not, comes in and goes out.
+  void came(const std::string& principal);
+  void went(const std::string& principal);
+
+  // Why this one, which came already, goes nowhere. `in_flight` counts it; `held` are its own bytes.
+  std::optional<core::Failure> refusal(size_t in_flight, const std::string& principal, bool stream,
+                                       uint64_t held) const;
+
+ private:
+  const config::Listen& limits_;
+  std::unordered_map<std::string, size_t> by_principal_;  // where there is a limit for it
+};
+
+}  // namespace lineward::exchange
