@@ -26,6 +26,7 @@ void HttpFront::move() {
   if (!next_listener_) return;
   listener_->take_waiting();
   listener_ = std::move(next_listener_);
+  listener_->when_out_of_descriptors([this] { turned_away(core::Overload::descriptors); });
 }
 
 void HttpFront::drain() {
