@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build run test unit wire e2e reload-loss conformance check format lint fuzz faults soak bench clean deps test-deps install
+.PHONY: help build run test unit wire threads e2e reload-loss conformance check format lint fuzz faults soak bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,9 @@ unit: test-deps  ## The unit tests alone
 
 wire: test-deps  ## The scripted tests against the real binary alone
 	@tests/run.sh wire
+
+threads: test-deps  ## Unit and wire tests under ThreadSanitizer, and the lines they reach
+	@tests/run.sh threads
 
 e2e: test-deps  ## The tests with official SDK clients and servers alone
 	@tests/run.sh e2e

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh all | unit | wire | e2e | conformance: builds with sanitizers, runs the suites, and closes with one line.
+# run.sh all | unit | wire | threads | e2e | conformance: builds with sanitizers, runs the suites, and closes with one line.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-all}
@@ -95,6 +95,21 @@ matrix_suite() {
   fi
 }
 
+# ThreadSanitizer for the few threads there are (name lookups, the watchdog), and in the same run the lines that unit and
+# wire tests reach.
+threads_suite() {
+  local asan=build/tsan
+  say "build with ThreadSanitizer"
+  conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread -DLINEWARD_COVERAGE=ON &&
+    cmake --build $asan -j "$jobs" || {
+    add "build with ThreadSanitizer" 0 1
+    return
+  }
+  find $asan -name '*.gcda' -delete
+  ctest_suite "unit, wire under ThreadSanitizer" -L 'unit|wire'
+  tests/coverage.sh $asan
+}
+
 fuzz_suite() {  # SECONDS
   say "fuzz, $1 s a target"
   local log line
@@ -136,6 +151,7 @@ conformance_suite() {
 case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
   wire) build_asan; ctest_suite wire -L 'wire|crosses' ;;
+  threads) threads_suite ;;
   e2e) build_asan; npm_peers; node_suite e2e tests/e2e/*/*.test.mjs; matrix_suite ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)
@@ -146,8 +162,9 @@ case $what in
     matrix_suite
     conformance_suite
     faults_suite
+    threads_suite
     fuzz_suite "${FUZZ_SECONDS:-20}"
     ;;
-  *) echo "usage: tests/run.sh all | unit | wire | e2e | conformance" >&2; exit 2 ;;
+  *) echo "usage: tests/run.sh all | unit | wire | threads | e2e | conformance" >&2; exit 2 ;;
 esac
 finish
