@@ -21,7 +21,8 @@ function load(url, agent, reasons) {
       let text = '';
       response.on('data', (bytes) => (text += bytes));
       response.on('end', () => {
-        const reason = JSON.parse(text).error?.data?.['io.lineward/gateway']?.reason ?? 'none';
+        const last = text.includes('data:') ? text.split('data:').at(-1) : text; // one that waited long is a stream
+        const reason = JSON.parse(last).error?.data?.['io.lineward/gateway']?.reason ?? 'none';
         reasons[reason] = (reasons[reason] ?? 0) + 1;
         resolve(performance.now() - sent);
       });
