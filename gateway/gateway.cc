@@ -74,6 +74,7 @@ Gateway::~Gateway() {
   log::gather(nullptr);
   // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
   exchanges_.when_empty(nullptr);
+  memory_return_.reset();
   timer_.stop();
   parent_timer_.stop();
   stop_limit_.stop();
@@ -126,6 +127,7 @@ int Gateway::start() {
     if (!server.disabled) upstreams_->add(server);
   }
   loop_watch_ = watch_loop();
+  memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] { return front_->connections(); });
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
   make_reloader();

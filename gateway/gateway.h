@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "exchange/exchange_table.h"
 #include "log_flusher.h"
+#include "memory_return.h"
 #include "net/child_process.h"
 #include "net/loop.h"
 #include "net/loop_watch.h"
@@ -73,6 +74,7 @@ class Gateway {
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;
   std::unique_ptr<net::LoopWatch> loop_watch_;
+  std::unique_ptr<MemoryReturn> memory_return_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;

@@ -1,0 +1,51 @@
+// Gives memory back after a flood: what many connections or large messages took is kept by the C library for
+// the next time, and most of it is never needed again. Looks now and then, and acts only after a large fall,
+// since it walks the whole heap.
+//
+// One for the process; dies before its loop.
+#pragma once
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/held_bytes.h"
+#include "net/loop.h"
+
+namespace lineward {
+
+class MemoryReturn {
+ public:
+  // `connections`: how many there are now.
+  MemoryReturn(net::Loop& loop, std::function<size_t()> connections)
+      : connections_(std::move(connections)), timer_(loop) {
+    watch();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kEvery{5000};
+  static constexpr size_t kConnections = 1000;
+  static constexpr uint64_t kBytes = 16 << 20;
+
+  void watch() {
+    timer_.start(kEvery, [this] {
+      watch();
+      size_t connections = connections_();
+      uint64_t bytes = HeldBytes::total();
+      bool fell = most_connections_ >= connections + kConnections || most_bytes_ >= bytes + kBytes;
+      most_connections_ = fell ? connections : std::max(most_connections_, connections);
+      most_bytes_ = fell ? bytes : std::max(most_bytes_, bytes);
+#ifdef __GLIBC__
+      if (fell) malloc_trim(0);
+#endif
+    });
+  }
+
+  std::function<size_t()> connections_;
+  net::Timer timer_;
+  size_t most_connections_ = 0;
+  uint64_t most_bytes_ = 0;
+};
+
+}  // namespace lineward
