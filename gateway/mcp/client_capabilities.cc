@@ -33,7 +33,10 @@ std::string crossing(std::string_view extensions) {
   std::string out;
   json::for_each_member(extensions, [&](const std::string& name, std::string_view value) {
     if (name == "io.modelcontextprotocol/tasks") return;
-    out += (out.empty() ? "" : ",") + json::quote(name) + ":" + json::compact(value);
+    if (!out.empty()) out += ',';
+    out += json::quote(name);
+    out += ':';
+    out += json::compact(value);
   });
   return "{" + out + "}";
 }

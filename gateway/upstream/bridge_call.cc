@@ -210,8 +210,8 @@ void BridgeCall::trial_over(mcp::Message answer, bool has_session) {
   leave()->on_call_message(std::move(answer));
 }
 
-// It takes old clients one request at a time: no questions, no changes, no log level. Where it is modern too, our
-// translation gives them all of that.
+// It takes old clients one request at a time: no questions, no changes, no log level. Where it is modern too,
+// our translation gives them all of that.
 void BridgeCall::look_for_better(mcp::Message answer) {
   step_ = Step::local;
   served_ = std::move(answer);

@@ -121,7 +121,7 @@ struct PoolOptions {
   std::optional<HttpProxy> proxy;
   net::ResolverOptions resolver;  // idle connections are compared with its answers as often as it asks
   http::ResponseLimits limits;
-  core::UpstreamStats* stats = nullptr;  // where broken messages are counted; may be null
+  core::UpstreamStats* stats = nullptr;            // where broken messages are counted; may be null
   void take_limits(const config::Server& server);  // all but the proxy
 };
 
