@@ -24,8 +24,9 @@ class MemoryReturn {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kEvery{5000};
+  static constexpr std::chrono::milliseconds kEvery{1000};
   static constexpr size_t kConnections = 1000;
+  static constexpr uint32_t kAgain = 10;  // looks
   static constexpr uint64_t kBytes = 16 << 20;
 
   void watch() {
@@ -36,8 +37,10 @@ class MemoryReturn {
       bool fell = most_connections_ >= connections + kConnections || most_bytes_ >= bytes + kBytes;
       most_connections_ = fell ? connections : std::max(most_connections_, connections);
       most_bytes_ = fell ? bytes : std::max(most_bytes_, bytes);
+      // What was cancelled is remembered for a while: once more when that is over.
+      if (fell) again_ = kAgain;
 #ifdef __GLIBC__
-      if (fell) malloc_trim(0);
+      if (fell || (again_ > 0 && --again_ == 0)) malloc_trim(0);
 #endif
     });
   }
@@ -46,6 +49,7 @@ class MemoryReturn {
   net::Timer timer_;
   size_t most_connections_ = 0;
   uint64_t most_bytes_ = 0;
+  uint32_t again_ = 0;
 };
 
 }  // namespace lineward

@@ -179,7 +179,7 @@ struct Listen {
   uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
   // Over all (docs/limits.md); 0: no limit.
   uint64_t max_buffered_bytes = 512ull << 20;
-  uint32_t max_in_flight = 10000;  // calls of all clients to all servers, listens included
+  uint32_t max_in_flight = 10000;  // calls of all clients to all servers; listens are not counted
   uint32_t max_in_flight_per_principal = 0;
   uint32_t max_connections_per_address = 0;
 };

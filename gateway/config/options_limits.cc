@@ -44,7 +44,7 @@ void add_listen_limits(std::vector<Option>& rows) {
                                                 check_buffered));
   rows.push_back(
       row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
-                                "Requests of all clients at once, listens included. 0: no limit."));
+                                "Requests of all clients at once, without listens. 0: no limit."));
   rows.push_back(row<k, &L::max_in_flight_per_principal>(
       "listen.maxInFlightPerPrincipal", Kind::count, "0", {0, kMillion},
       "The same for one principal; without authentication all clients are one. 0: no limit."));

@@ -71,8 +71,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   Lease served(const core::Arrival& arrival) override;
   ParkTable& park_table() override { return park_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override {
-    return load_limits_.refusal(exchanges_.size(), exchange.arrival().principal, exchange.is_listen(),
-                                exchange.arrival().bytes_in);
+    return load_limits_.refusal(exchanges_.size() - open_listens_, exchange.arrival().principal,
+                                exchange.is_listen(), exchange.arrival().bytes_in);
   }
   void session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
@@ -97,6 +97,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::set<std::string> watched_;  // servers whose cancels are told to log_
   client::SessionTable* sessions_ = nullptr;
   LoadLimits load_limits_;
+  size_t open_listens_ = 0;  // each has a connection of its own, by which it is bounded
   ParkTable park_;
   SlotMap<Exchange, core::ExchangeTag> exchanges_;
   std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;

@@ -46,7 +46,7 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
                                "(listen.maxBufferedBytes)",
                                others, limits_.max_buffered_bytes, stream ? "streams" : "requests"));
   }
-  if (limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
+  if (!stream && limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
     return refused(Overload::in_flight, fmt::format("{} requests are under way already (listen.maxInFlight)",
                                                     limits_.max_in_flight));
   }
