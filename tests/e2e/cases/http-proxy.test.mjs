@@ -84,8 +84,10 @@ describe('forward proxies', { skip: DIRECT }, () => {
   });
 
   test('the authorization server is asked through the proxy too', async (t) => {
-    const auth = await startOrigin(t, (_, response) => json(response, 200, { access_token: 'fresh', token_type: 'Bearer', expires_in: 60 }));
-    const origin = await startOrigin(t, ok, { name: 'origin.test' });
+    const auth = await startOrigin(t, (_, response) => json(response, 200, JSON.stringify({ access_token: 'fresh', token_type: 'Bearer', expires_in: 60 })));
+    const guarded = (request, response, message) =>
+      request.headers.authorization ? ok(request, response, message) : response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+    const origin = await startOrigin(t, guarded, { name: 'origin.test' });
     const proxy = await startProxy(t);
     const clientCredentials = { clientId: 'me', clientSecret: 'tell-nobody', tokenUrl: auth.url, issuer: new URL(auth.url).origin };
     const gateway = await startGatewayTo(t, { url: origin.url, proxy: `http://${proxy.address}`, clientCredentials }, { env: clean });

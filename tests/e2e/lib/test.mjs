@@ -20,6 +20,6 @@ export function test(name, ...rest) {
       if (errors.length === 1) throw errors[0];
       if (errors.length) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));
     });
-    await body({ after: (cleanup) => cleanups.push(cleanup) });
+    await body({ after: (cleanup) => cleanups.push(cleanup), skip: (why) => t.skip(why) });
   });
 }

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
 import { test } from '../lib/test.mjs';
 import { modernHeaders, MODERN_META } from '../datasets/bench.mjs';
+import { isSanitized } from './readers.mjs';
 
 const SECONDS = 16;
 const RATE = 1000;
@@ -32,7 +33,8 @@ function load(url, agent, reasons) {
   });
 }
 
-async function run(t, more) {
+/** `long`: left to release builds, since a sanitized one takes minutes for it. */
+async function run(t, more, { long = false } = {}) {
   const file = join(temporaryFolder(t), 'starts');
   const gateway = await startGatewayFrom(
     t,
@@ -44,6 +46,7 @@ async function run(t, more) {
     },
     { args: ['--ops', 'off', '--admin', 'off'] },
   );
+  if (long && isSanitized(gateway.pid)) return t.skip('release builds only');
   const agent = new Agent({ keepAlive: true, maxSockets: 200 });
   t.after(() => agent.destroy());
   const reasons = {};
@@ -75,8 +78,8 @@ async function run(t, more) {
 describe('a server that exits at once, at 1,000 calls a second', () => {
   const LIMIT = { timeout: 60_000 };
   test('with the circuit breaker', LIMIT, (t) => run(t, { protocolEra: 'modern' }));
-  test('without it', LIMIT, (t) => run(t, { protocolEra: 'modern', circuitBreaker: { consecutiveFailures: 0 }, timeouts: { startup: '5s' } }));
+  test('without it', LIMIT, (t) => run(t, { protocolEra: 'modern', circuitBreaker: { consecutiveFailures: 0 }, timeouts: { startup: '5s' } }, { long: true }));
   test('with a process for each call', LIMIT, (t) =>
-    run(t, { protocolEra: 'modern', isolation: 'call', circuitBreaker: { consecutiveFailures: 0 }, timeouts: { startup: '5s' } }));
+    run(t, { protocolEra: 'modern', isolation: 'call', circuitBreaker: { consecutiveFailures: 0 }, timeouts: { startup: '5s' } }, { long: true }));
   test('with its era to be asked for', LIMIT, (t) => run(t, {}));
 });

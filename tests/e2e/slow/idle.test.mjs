@@ -74,6 +74,7 @@ describe(`${WANTED} connections that do nothing`, () => {
         { args: ['--ops', 'off', '--admin', 'off'] },
       );
       const port = Number(new URL(gateway.url).port);
+      const count = isSanitized(gateway.pid) ? Math.min(1000, WANTED) : WANTED;
       // Twice: what the first round leaves in the allocator is no cost of a connection.
       const tool = () => callTool(gateway.url, 'none').answer;
       await tool();
@@ -83,10 +84,10 @@ describe(`${WANTED} connections that do nothing`, () => {
       await delay(300);
       const base = residentBytes(gateway.pid);
       const began = performance.now();
-      const sockets = await open(port, WANTED, said, wanted);
+      const sockets = await open(port, count, said, wanted);
       const opened = performance.now() - began;
       await delay(500);
-      const each = (residentBytes(gateway.pid) - base) / WANTED / 1000;
+      const each = (residentBytes(gateway.pid) - base) / count / 1000;
       const quick = performance.now();
       await tool();
       const during = performance.now() - quick;
