@@ -106,11 +106,11 @@ void check_request(const Message& request) {
   const bool kept = legacy.is_object(Field::params_meta);
   LW_CHECK(!legacy.has(Field::params_input_responses) && !legacy.has(Field::params_request_state));
   if (kept || !request.is_object(Field::params_meta)) {
-    check_members(request.raw(Field::params), legacy.raw(Field::params), {"inputResponses", "requestState"},
-                  {}, {"_meta"});
+    check_members(request.raw(Field::params), legacy.raw(Field::params),
+                  {"inputResponses", "requestState", "task"}, {}, {"_meta"});
   } else {
     check_members(request.raw(Field::params), legacy.raw(Field::params),
-                  {"inputResponses", "requestState", "_meta"}, {}, {});
+                  {"inputResponses", "requestState", "task", "_meta"}, {}, {});
   }
   if (!kept) return;
   check_members(
@@ -150,7 +150,8 @@ void check_answer(const Message& answer, const std::string& id) {
       continue;
     }
     check_members(answer.raw(Field::result), modern.raw(Field::result), {},
-                  {"resultType", "_meta", "ttlMs", "cacheScope"}, {"_meta"});
+                  {"resultType", "_meta", "ttlMs", "cacheScope"},
+                  {"resultType", "_meta", "ttlMs", "cacheScope"});
     LW_CHECK(modern.has(Field::result_type) && modern.has(Field::result_meta));
     if (answer.is_object(Field::result_meta)) {
       check_members(answer.raw(Field::result_meta), modern.raw(Field::result_meta), {},

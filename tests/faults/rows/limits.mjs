@@ -52,7 +52,7 @@ async function noProcesses(ground) {
     missing: { command: '/nowhere/at-all', protocolEra: 'modern' },
     forbidden: { command: join(ground.folder, 'forbidden'), protocolEra: 'modern' },
     noformat: { command: join(ground.folder, 'noformat'), protocolEra: 'modern' },
-    more: ground.faulty([], { isolation: 'call', instances: 200, timeouts: { startup: '5s' }, restart: { maxBackoff: '200ms' } }),
+    more: ground.faulty([], { isolation: 'call', instances: 200, timeouts: { startup: '5s' }, restart: { maxBackoff: '200ms' }, circuitBreaker: { consecutiveFailures: 0 } }),
   };
   writeFileSync(join(ground.folder, 'forbidden'), '#!/bin/sh\n');
   chmodSync(join(ground.folder, 'forbidden'), 0o644);
