@@ -2,7 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+
 namespace lineward::upstream {
+
+void CircuitBreaker::tell(const std::string& server) const {
+  if (!open_) {
+    return log::write(log::Level::info, "upstream.circuit", {{"upstream", server}, {"state", "closed"}});
+  }
+  log::write(log::Level::warn, "upstream.circuit",
+             {{"upstream", server},
+              {"state", "open"},
+              {"failures", int64_t{failures_}},
+              {"why", why_},
+              {"open_ms", limits_.open_for.count()}});
+}
 
 core::Failure CircuitBreaker::refusal(const std::string& server, milliseconds now) const {
   const int64_t left = std::max<int64_t>(wait(now).count(), 1);

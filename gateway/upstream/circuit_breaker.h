@@ -64,6 +64,8 @@ class CircuitBreaker {
   // The last failure, in words for clients.
   const std::string& why() const { return why_; }
   uint32_t failures() const { return failures_; }
+  // To the log: it has opened, or closed again.
+  void tell(const std::string& server) const;
   // What a call gets that is refused.
   core::Failure refusal(const std::string& server, milliseconds now) const;
 

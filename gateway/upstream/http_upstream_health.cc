@@ -1,5 +1,4 @@
 // What the ends of its calls say about an HTTP server: the part of HttpUpstream around its circuit breaker.
-#include "base/log.h"
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
@@ -16,17 +15,11 @@ void HttpUpstream::note_failure(const HttpCall& call, const core::Failure& failu
   // One that was under way when the circuit opened tells nothing new.
   if (!breaker_.closed() && !call.trial) return;
   if (!breaker_.failed(loop_.now(), failure.text)) return;
-  log::write(log::Level::warn, "upstream.circuit",
-             {{"upstream", server_.name},
-              {"state", "open"},
-              {"failures", int64_t{breaker_.failures()}},
-              {"why", breaker_.why()},
-              {"open_ms", server_.circuit_breaker.open_for.count()}});
+  breaker_.tell(server_.name);
 }
 
 void HttpUpstream::circuit_closed() {
-  if (!breaker_.close()) return;
-  log::write(log::Level::info, "upstream.circuit", {{"upstream", server_.name}, {"state", "closed"}});
+  if (breaker_.close()) breaker_.tell(server_.name);
 }
 
 }  // namespace lineward::upstream

@@ -57,7 +57,9 @@ void OauthClient::fetch(std::function<void(const std::string&)> done) {
 bool OauthClient::refused(const std::string& used, const http::ResponseInfo& info) {
   Challenge challenge = read_challenge(info.headers);
   if (info.status == 403 && challenge.error != "insufficient_scope") return false;
-  if (!used.empty() && used != authorization_) return true;  // it was renewed meanwhile
+  // Got, renewed or given up meanwhile: what went out before that says nothing of what we have now. It may
+  // have gone without any, when the token was given up while its connection was being made.
+  if (used != authorization_) return true;
   std::string wanted = union_of_scopes(scope_, challenge.scope);
   // More scopes than we have are asked for once; a fixed set of them is what its owner wants.
   if (info.status == 403 && (wanted == scope_ || !credentials_.scope.empty())) return false;

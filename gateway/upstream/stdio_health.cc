@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "upstream/process_end.h"
 #include "upstream/stdio_upstream.h"
 
@@ -21,8 +20,7 @@ milliseconds StdioUpstream::start_pause(milliseconds not_before) {
 
 void StdioUpstream::instance_answered() {
   budget_.answered();
-  if (!breaker_.close()) return;
-  log::write(log::Level::info, "upstream.circuit", {{"upstream", server_.name}, {"state", "closed"}});
+  if (breaker_.close()) breaker_.tell(server_.name);
 }
 
 void StdioUpstream::instance_died(const StdioInstance& instance, const ProcessEnd& end) {
@@ -47,12 +45,7 @@ void StdioUpstream::note_verdict() {
 
 void StdioUpstream::failed(std::string why) {
   if (!breaker_.failed(loop_.now(), std::move(why))) return;
-  log::write(log::Level::warn, "upstream.circuit",
-             {{"upstream", server_.name},
-              {"state", "open"},
-              {"failures", int64_t{breaker_.failures()}},
-              {"why", breaker_.why()},
-              {"open_ms", server_.circuit_breaker.open_for.count()}});
+  breaker_.tell(server_.name);
   // Those that wait would wait for nothing. Not from here: a group may be on the stack.
   loop_.defer([this, alive = alive_] {
     if (!*alive || breaker_.closed()) return;

@@ -106,7 +106,7 @@ async function post(target, method, params = {}) {
   return { status: response.status, headers: response.headers, ...(await response.json()) };
 }
 const call = (target) => post(target, 'tools/call', { name: 'who' });
-const tokenOf = (answer) => answer.result?.content[0].text;
+const tokenOf = (answer) => answer.result?.content[0].text ?? JSON.stringify(answer.error);
 
 test('a token is found out, got once, and used by everyone', async (t) => {
   const server = await protectedServer(t);
