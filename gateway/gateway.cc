@@ -14,6 +14,7 @@
 #include "client/http_front.h"
 #include "client/stdio_front.h"
 #include "config/forward_rules.h"
+#include "plugins/registry.h"
 #include "routes.h"
 
 namespace lineward {
@@ -87,8 +88,11 @@ Gateway::~Gateway() {
   loop_.close_deferred();
   front_.reset();
   loop_.close_deferred();
+  exchanges_.use_plugins(nullptr);
+  loop_.close_deferred();
   upstreams_.reset();
   loop_.close_deferred();
+  plugin_host_.reset();
   spawner_.reset();
   loop_.close_all();
 }
@@ -121,6 +125,7 @@ int Gateway::start() {
   upstreams_->use(*spawner_);
   front_ = make_front();
   exchanges_.use_sessions(front_->sessions());
+  if (!make_plugins()) return code(cli::ExitCode::bad_config);
   auto listening = front_->listen();
   if (!listening) return cannot_listen(listening.error(), "--listen :8010");
   for (const auto& server : config_.servers) {
@@ -148,6 +153,18 @@ int Gateway::start() {
   if (options_.exit_with_parent) watch_parent();
   greet();
   return code(cli::ExitCode::ok);
+}
+
+bool Gateway::make_plugins() {
+  plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
+  auto made = plugin::PluginSet::make(config_, plugins::registry(), *plugin_host_);
+  if (!made) {
+    log::tell(fmt::format("lineward: {}\n", made.error().text));
+    return false;
+  }
+  exchanges_.use_plugins(*made);
+  front_->use_gate(*made);
+  return true;
 }
 
 std::unique_ptr<client::Front> Gateway::make_front() {
@@ -182,7 +199,7 @@ int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option
 void Gateway::make_reloader() {
   auto* http = dynamic_cast<client::HttpFront*>(front_.get());
   reloader_ = std::make_unique<Reloader>(
-      Reloader::Parts{loop_, config_, *upstreams_, exchanges_, *front_, http, draining_},
+      Reloader::Parts{loop_, config_, *upstreams_, exchanges_, *front_, http, draining_, *plugin_host_},
       std::move(options_.load), options_.source);
   reloader_->follow_watch();
 }

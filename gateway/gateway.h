@@ -17,6 +17,7 @@
 #include "net/loop.h"
 #include "net/loop_watch.h"
 #include "net/signals.h"
+#include "plugin_host.h"
 #include "reloader.h"
 #include "upstream_set.h"
 
@@ -44,6 +45,8 @@ class Gateway {
  private:
   int start();
   std::unique_ptr<client::Front> make_front();
+  // False: a plugin cannot be made; it was said why.
+  bool make_plugins();
   void make_reloader();
   void hung_up();
   void calls_over();
@@ -70,6 +73,7 @@ class Gateway {
   net::Loop loop_;
   LogFlusher log_lines_{loop_};
   std::unique_ptr<net::Spawner> spawner_;
+  std::unique_ptr<PluginHost> plugin_host_;
   std::unique_ptr<UpstreamSet> upstreams_;
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/forward_rules.h"
 #include "config/options.h"
+#include "plugins/registry.h"
 #include "routes.h"
 
 namespace lineward {
@@ -130,13 +131,19 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
   report.rows = plan(changes, next);
   report.unchanged = changes.unchanged;
   if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
+  std::shared_ptr<plugin::PluginSet> plugins = parts_.exchanges.plugins();
+  if (!dry_run && (next.plugins != parts_.config.plugins || next.auth != parts_.config.auth)) {
+    auto made = plugin::PluginSet::make(next, plugins::registry(), parts_.plugin_host, plugins.get());
+    if (!made) return rejected(dry_run, by, made.error().text, {});
+    plugins = std::move(*made);
+  }
   if (!dry_run) {
     config::keep_fixed_settings(parts_.config, next);
     if (next.listen.address != parts_.config.listen.address) {
       auto opened = parts_.http->open_next(next.listen.address);
       if (!opened) return rejected(dry_run, by, opened.error().text, {});
     }
-    apply(changes, std::move(next));
+    apply(changes, std::move(next), std::move(plugins));
   }
   report.in_flight = parts_.exchanges.size();
   report.took_ms = static_cast<int64_t>((net::Loop::nanoseconds() - begin) / 1'000'000);
@@ -204,8 +211,11 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   return rows;
 }
 
-void Reloader::apply(const Changes& changes, config::Config next) {
+void Reloader::apply(const Changes& changes, config::Config next,
+                     std::shared_ptr<plugin::PluginSet> plugins) {
   parts_.config = std::move(next);
+  parts_.front.use_gate(plugins);
+  parts_.exchanges.use_plugins(std::move(plugins));
   const config::Config& config = parts_.config;
   for (const ServerChange& change : changes.servers) {
     if (change.kind == Change::removed || change.kind == Change::replaced)

@@ -17,6 +17,7 @@
 #include "exchange/exchange_table.h"
 #include "net/file_watch.h"
 #include "net/loop.h"
+#include "plugin/plugin_set.h"
 #include "upstream_set.h"
 
 namespace lineward {
@@ -31,6 +32,7 @@ class Reloader final : public admin::ReloadDoor {
     client::Front& front;
     client::HttpFront* http;  // the same, or null on stdio
     const bool& draining;
+    plugin::Host& plugin_host;
   };
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.
   Reloader(Parts parts, std::function<config::LoadResult()> load, std::string file);
@@ -48,7 +50,7 @@ class Reloader final : public admin::ReloadDoor {
   // What stdio's one client would have to be told, and cannot be.
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
-  void apply(const config::Changes& changes, config::Config next);
+  void apply(const config::Changes& changes, config::Config next, std::shared_ptr<plugin::PluginSet> plugins);
   void watched();
 
   Parts parts_;

@@ -85,10 +85,8 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "What it sent and nobody could use.", ""},
     {M::retries, "lineward_retries_total", T::counter, B::mcp, "upstream on",
      "Requests that were sent again because the upstream had accepted nothing.", ""},
-    {M::rate_limited, "lineward_rate_limited_total", T::counter, B::mcp, "key", "Requests over a rate limit.",
-     "the rate limit"},
-    {M::auth_failures, "lineward_auth_failures_total", T::counter, B::mcp, "reason",
-     "Requests without valid credentials.", "authentication"},
+    {M::plugin_decisions, "lineward_plugin_decisions_total", T::counter, B::mcp, "plugin decision",
+     "What plugins decided: proceeded refused answered dropped waited failed.", ""},
     {M::bytes, "lineward_bytes_total", T::counter, B::mcp, "side direction",
      "Bytes from (in) and to (out) clients and upstreams, HTTP framing included, TLS not.", ""},
     {M::reload_successful, "lineward_config_last_reload_successful", T::gauge, B::mcp, "",
@@ -187,7 +185,7 @@ std::string_view name(MetricType type) {
   return "";
 }
 
-std::string metrics_page() {
+std::string metrics_page(plugin::Registry plugins) {
   std::string out(kPageHead);
   out += "| metric | type | labels | what |\n|---|---|---|---|\n";
   for (const MetricRow& one : kRows) {
@@ -196,6 +194,13 @@ std::string metrics_page() {
     std::string help(one.help);
     if (!one.later.empty()) help += fmt::format(" Comes with {}; not shown until then.", one.later);
     out += fmt::format("| `{}` | {} | {} | {} |\n", one.name, type, spell_labels(one.labels), help);
+  }
+  out += "\nOf plugins, where they are configured; each has the label `plugin` too, its name:\n\n";
+  out += "| metric | plugin | type | label | what |\n|---|---|---|---|---|\n";
+  for (const plugin::Type& type : plugins) {
+    for (const plugin::MetricRow& one : type.metrics)
+      out += fmt::format("| `{}` | {} | {} | {} | {} |\n", one.name, type.spec->name, one.type,
+                         spell_labels(one.label), one.help);
   }
   out += kPageBuckets;
   for (Buckets buckets : {B::mcp, B::http, B::precise})

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/histogram.h"
+#include "plugin/plugin.h"
 
 namespace lineward::admin {
 
@@ -43,8 +44,7 @@ enum class Metric : uint8_t {
   upstream_stderr,
   message_errors,
   retries,
-  rate_limited,
-  auth_failures,
+  plugin_decisions,
   bytes,
   reload_successful,
   reload_timestamp,
@@ -78,6 +78,6 @@ const MetricRow& row(Metric metric);
 std::string_view name(MetricType type);
 
 // docs/metrics.md, whole.
-std::string metrics_page();
+std::string metrics_page(plugin::Registry plugins);
 
 }  // namespace lineward::admin

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "admin/metric_table.h"
@@ -55,6 +56,23 @@ class Families {
     }
     out.sample_count = histogram.count();
     out.sample_sum = histogram.sum();
+  }
+
+  // Of a plugin: its type's row, and one more label where it has one.
+  void add(const plugin::MetricRow& one, std::string_view plugin, std::string_view label, double value) {
+    auto found =
+        std::find_if(all_.begin(), all_.end(), [&](const auto& family) { return family.name == one.name; });
+    if (found == all_.end()) {
+      prometheus::MetricFamily family;
+      family.name = one.name;
+      family.help = one.help;
+      family.type = one.type == "gauge" ? prometheus::MetricType::Gauge : prometheus::MetricType::Counter;
+      found = all_.insert(all_.end(), std::move(family));
+    }
+    ClientMetric& made = found->metric.emplace_back();
+    made.label.push_back({"plugin", std::string(plugin)});
+    if (!one.label.empty()) made.label.push_back({std::string(one.label), std::string(label)});
+    (one.type == "gauge" ? made.gauge.value : made.counter.value) = value;
   }
 
   // A metric of which nothing is known yet is not shown at all.
@@ -260,6 +278,32 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
           {{"version", sources.version}, {"revision", sources.revision}, {"compiler", __VERSION__}}, 1.0);
 }
 
+class PluginNumbers final : public plugin::CounterSink {
+ public:
+  PluginNumbers(Families& out, const plugin::PluginSet::Member& member) : out_(out), member_(member) {}
+  void add(std::string_view metric, std::string_view label_value, double value) override {
+    for (const plugin::MetricRow& one : member_.type->metrics) {
+      if (one.name == metric) out_.add(one, member_.entry.name, label_value, value);
+    }
+  }
+
+ private:
+  Families& out_;
+  const plugin::PluginSet::Member& member_;
+};
+
+void plugin_numbers(Families& out, const plugin::PluginSet& plugins) {
+  for (const auto& member : plugins.members()) {
+    const plugin::Decisions& made = member->decisions;
+    for (auto [decision, count] : {std::pair("proceeded", made.proceeded), std::pair("refused", made.refused),
+                                   std::pair("answered", made.answered), std::pair("dropped", made.dropped),
+                                   std::pair("waited", made.waited), std::pair("failed", made.failed)})
+      out.add(M::plugin_decisions, {{"plugin", member->entry.name}, {"decision", decision}}, count);
+    PluginNumbers numbers(out, *member);
+    member->plugin->count(numbers);
+  }
+}
+
 }  // namespace
 
 std::string metrics_text(const Sources& sources) {
@@ -283,6 +327,7 @@ std::string metrics_text(const Sources& sources) {
     session_durations(out, M::client_session, histograms, transport);
   gateway_now(out, sources, client_transport);
   process_now(out, sources);
+  if (auto plugins = sources.exchanges.plugins()) plugin_numbers(out, *plugins);
   return out.text();
 }
 

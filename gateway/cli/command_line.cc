@@ -17,6 +17,7 @@
 #include "config/names.h"
 #include "config/options.h"
 #include "config/options_text.h"
+#include "plugins/registry.h"
 
 namespace lineward::cli {
 namespace {
@@ -269,6 +270,10 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
     around.out << kOverview;
     return ExitCode::ok;
   }
+  if (topic == "plugins" || topic == "auth") {
+    around.out << config::plugins_help(plugins::specs());
+    return ExitCode::ok;
+  }
   if (topic != "options" && is_command(topic)) {
     around.out << app.get_subcommand(topic)->help();
     return ExitCode::ok;
@@ -280,7 +285,7 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
   }
   return bad_usage(around.err,
                    fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-                               "status, reload, version, options, {}",
+                               "status, reload, version, options, plugins, {}",
                                config::clip(topic), fmt::join(config::help_topics(), ", ")),
                    "");
 }
@@ -345,7 +350,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (command == validate_command) return validate(flags, around);
   if (is_control(first)) return run_control(first, control, around);
   if (first == "metrics") {
-    out << admin::metrics_page();
+    out << admin::metrics_page(plugins::registry());
     return ExitCode::ok;
   }
   if (command == version_command) return print_version(flags, version, around);

@@ -16,6 +16,7 @@
 #include "config/names.h"
 #include "config/options.h"
 #include "config/report.h"
+#include "plugins/registry.h"
 
 namespace lineward::cli {
 namespace {
@@ -238,6 +239,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   }
   config::LoadOptions load;
   load.env = around.env;
+  load.plugins = &plugins::specs();
   if (stdio) load.log_level = config::LogLevel::warn;
   load.settings = settings_of(flags);
   for (const config::Setting& setting : load.settings) {
@@ -292,6 +294,7 @@ ExitCode validate(const Flags& flags, const Surroundings& around) {
   if (file.empty()) return bad_usage(around.err, nothing_found(around), "lineward validate --help");
   config::LoadOptions load;
   load.env = around.env;
+  load.plugins = &plugins::specs();
   config::LoadResult result = config::load_file(file, std::move(load));
   bool failed = !result.ok() || (flags.strict && result.has(config::Severity::warning));
   if (failed) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "config/config.h"
+#include "core/headers.h"
 #include "http/header_list.h"
+#include "mcp/end_reason.h"
 #include "mcp/message.h"
 #include "mcp/revision.h"
 
@@ -23,6 +25,8 @@ struct Refusal {
   std::string text;
   std::string body;   // the whole body where it is not made from code and text
   std::string allow;  // for 405
+  mcp::EndReason reason = mcp::EndReason::invalid_request;
+  core::HeaderFields headers;
 };
 
 // Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to it.

@@ -10,6 +10,7 @@
 #include "base/held_bytes.h"
 #include "client/http_reply.h"
 #include "config/config.h"
+#include "core/gate.h"
 #include "http/request_parser.h"
 #include "http/writer.h"
 #include "net/byte_stream.h"
@@ -38,6 +39,9 @@ class ClientConnection final : private net::StreamOwner {
   ~ClientConnection();
 
   const std::string& peer() const { return peer_; }
+  // Who makes the request being answered; null: nobody asked.
+  const core::CallerPtr& caller() const { return caller_; }
+  void use_caller(core::CallerPtr caller) { caller_ = std::move(caller); }
   const http::RequestHead& head() const { return parser_.head(); }  // of the request being answered
   bool busy() const { return busy_; }
   // No request is being answered, and one more may come.
@@ -80,6 +84,7 @@ class ClientConnection final : private net::StreamOwner {
   RequestHandler& handler_;
   std::unique_ptr<net::ByteStream> stream_;
   std::string peer_;
+  core::CallerPtr caller_;
   http::RequestParser parser_;
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "base/result.h"
 #include "client/session.h"
 #include "core/document_source.h"
+#include "core/gate.h"
 #include "net/listener.h"
 
 namespace lineward::client {
@@ -20,6 +22,8 @@ class Front {
   virtual SessionTable& sessions() = 0;
   // The plain sidecar's server, or null; must outlive the front, or be taken back.
   virtual void use_documents(core::DocumentSource*) {}
+  // Who may come in, and what plugins want to see of requests; null: everybody, nothing.
+  virtual void use_gate(std::shared_ptr<core::Gate>) {}
   // No new requests; those under way go on.
   virtual void drain() = 0;
   // While draining: connections that may still bring a request, for which servers must be there.

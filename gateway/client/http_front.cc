@@ -44,6 +44,7 @@ Status<net::ListenFailure> HttpFront::listen() {
 
 void HttpFront::on_closed(ClientConnection& connection) {
   awaiting_document_.erase(&connection);
+  at_gate_.erase(&connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   caps_.leave(connection.peer());
@@ -75,22 +76,31 @@ size_t HttpFront::backlog() const {
   return sum;
 }
 
-std::string HttpFront::principal_of(const ClientConnection&) const {
-  return "anonymous";
+std::string HttpFront::principal_of(const ClientConnection& connection) const {
+  return connection.caller() ? connection.caller()->principal : std::string(core::kAnonymous);
 }
 
 void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
   ++core::stats().refused;
   std::vector<http::OutHeader> headers;
   if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
+  for (const auto& [name, value] : refusal.headers)
+    headers.push_back({name, value});
   log::write(log::Level::info, "request.refused",
-             {{"reason", mcp::name(mcp::EndReason::invalid_request)},
+             {{"reason", mcp::name(refusal.reason)},
               {"status", refusal.status},
               {"code", refusal.code},
               {"why", refusal.text},
               {"remote", connection.peer()}});
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
+  if (gate_) {
+    const http::RequestHead& head = connection.head();
+    auto route = paths_.servers.find(std::string(head.path));
+    std::string_view server = route == paths_.servers.end() ? std::string_view() : route->second;
+    gate_->on_refused(
+        {connection.peer(), head.method, head.path, server, refusal.status, refusal.reason, refusal.text});
+  }
   connection.respond(refusal.status, kJson, body, std::move(headers));
 }
 
@@ -99,6 +109,13 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
   if (auto refusal = check_addresses(head.headers, config_, listener_ && listener_->is_loopback())) {
     return refuse(connection, *refusal);
   }
+  if (gate_ && !gate_->open()) return ask_gate(connection, std::move(body));
+  connection.use_caller(nullptr);
+  dispatch(connection, std::move(body));
+}
+
+void HttpFront::dispatch(ClientConnection& connection, std::string body) {
+  const http::RequestHead& head = connection.head();
   if (sse_request(connection, body)) return;
   auto route = paths_.servers.find(std::string(head.path));
   if (route == paths_.servers.end()) {
@@ -162,6 +179,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   arrival.peer = connection.peer();
   arrival.wait = preferred_wait(headers);
   arrival.bytes_in = bytes;
+  arrival.caller = connection.caller();
+  arrival.seen = seen_by_plugins(connection);
   arrival.mirrors_itself = *era == mcp::Era::modern;
   arrival.headers = forwarded(connection, server, arrival.mirrors_itself);
   if (*era == mcp::Era::modern) {

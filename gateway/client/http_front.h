@@ -47,6 +47,7 @@ class HttpFront final : public Front, public RequestHandler {
   std::string address() const override { return listener_->address(); }
   SessionTable& sessions() override { return sessions_; }
   void use_documents(core::DocumentSource* source) override { documents_ = source; }
+  void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
 
   // A reload. Connections, sessions and what is being answered stay.
   const PathTable& paths() const { return paths_; }
@@ -70,6 +71,11 @@ class HttpFront final : public Front, public RequestHandler {
   bool wants_body(const http::RequestHead& head) const override;
   bool draining() const override { return draining_; }
 
+  // Who comes in goes on at dispatch() (http_front_gate.cc).
+  void ask_gate(ClientConnection& connection, std::string body);
+  void through_gate(ClientConnection& connection, core::GateAnswer answer, std::string body);
+  void dispatch(ClientConnection& connection, std::string body);
+  core::HeaderFields seen_by_plugins(const ClientConnection& connection) const;
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   void turned_away(core::Overload why);
   void post(ClientConnection& connection, const std::string& server, std::string body);
@@ -116,6 +122,14 @@ class HttpFront final : public Front, public RequestHandler {
   core::DocumentSource* documents_ = nullptr;
   std::unordered_map<const ClientConnection*, uint64_t> awaiting_document_;  // and which of them
   uint64_t next_document_ = 1;
+  std::shared_ptr<core::Gate> gate_;
+  struct AtGate {
+    uint64_t number;
+    std::string body;
+    std::shared_ptr<core::Gate> gate;  // the one that was asked; a reload brings another
+  };
+  std::unordered_map<const ClientConnection*, AtGate> at_gate_;
+  uint64_t next_at_gate_ = 1;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -61,6 +61,8 @@ void HttpFront::post_batch(ClientConnection& connection, const std::string& serv
   pattern.peer = connection.peer();
   pattern.wait = preferred_wait(headers);
   pattern.headers = forwarded(connection, server, false);
+  pattern.caller = connection.caller();
+  pattern.seen = seen_by_plugins(connection);
 
   bool answers = !requests.empty() || !errors.empty();
   if (!answers) {

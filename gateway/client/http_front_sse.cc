@@ -103,6 +103,8 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
   arrival.wait = preferred_wait(headers);
   arrival.bytes_in = bytes;
   arrival.headers = forwarded(connection, server, false);
+  arrival.caller = connection.caller();
+  arrival.seen = seen_by_plugins(connection);
   connection.respond(202, "text/plain", "Accepted");
   switch (parsed->kind()) {
     case mcp::MessageKind::request:

@@ -153,6 +153,8 @@ Changes compare(const Config& now, const Config& next) {
     changes.settings.push_back({std::string(option.path), describe(option, now, unused, next, unused),
                                 is_fixed(option.path, now, next)});
   }
+  if (now.auth != next.auth) changes.settings.push_back({"auth", "changed", false});
+  if (now.plugins != next.plugins) changes.settings.push_back({"plugins", "changed", false});
   for (const Server& server : next.servers) {
     if (server.disabled) continue;
     const Server* before = find_enabled(now, server.name);

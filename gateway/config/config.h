@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "config/plugin_values.h"
+
 namespace lineward::config {
 
 using std::chrono::milliseconds;
@@ -227,6 +229,8 @@ struct Config {
   Admin admin;
   Reload reload;
   Log log;
+  Auth auth;
+  std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
   std::vector<Server> servers;  // in the order of the file
 };
 

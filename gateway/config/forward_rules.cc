@@ -80,6 +80,7 @@ bool is_own_header(std::string_view name) {
 }
 
 const Server* plain_sidecar(const Config& config) {
+  if (config.auth.given) return nullptr;  // its clients' credentials are for Lineward
   const Server* only = nullptr;
   for (const Server& server : config.servers) {
     if (server.disabled) continue;

@@ -108,7 +108,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics,
-                      {options.env, options.directory, options.read_files});
+                      {options.env, options.directory, options.read_files}, options.plugins);
     reader.read(document.root);
     defaults = reader.defaults();
   } else {

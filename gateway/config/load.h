@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "config/diagnostic.h"
+#include "config/plugin_spec.h"
 #include "config/variables.h"
 
 namespace lineward::config {
@@ -26,6 +27,7 @@ struct LoadOptions {
   LogLevel log_level = LogLevel::info;  // where nobody says which
   std::string directory = ".";          // load_text only: what relative paths start from
   bool read_files = true;
+  const PluginSpecs* plugins = nullptr;  // those there are; null: `plugins:` and `auth:` are no options
 };
 
 struct LoadResult {

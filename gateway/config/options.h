@@ -11,20 +11,11 @@
 
 #include "base/result.h"
 #include "config/config.h"
+#include "config/value.h"
 
 namespace lineward::config {
 
 enum class Kind : uint8_t { duration, size, count, flag, text, list, map, choice };
-
-// A typed value on its way into the structs. Which member counts is decided by the option's kind.
-struct Value {
-  milliseconds duration{};
-  uint64_t number = 0;  // size, count, or the index of a choice
-  bool flag = false;
-  std::string text;
-  std::vector<std::string> list;
-  std::vector<std::pair<std::string, std::string>> map;
-};
 
 struct Option {
   std::string_view path;  // "listen.idleTimeout", "mcpServers.*.timeouts.request"

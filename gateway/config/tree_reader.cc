@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/names.h"
+#include "config/plugin_reader.h"
 
 namespace lineward::config {
 namespace {
@@ -20,15 +21,12 @@ struct Later {
 constexpr Later kLater[] = {
     {"listen.tls", "TLS on the listener"},
     {"listen.trustedProxies", "trusted proxies"},
-    {"auth", "authentication"},
-    {"rateLimit", "rate limiting"},
     {"aggregate", "one merged endpoint for all servers"},
     {"health", "health checks of servers"},
     {"retry", "retries"},
     {"tools", "tool filters"},
     {"workers", "more than one worker"},
     {"telemetry", "telemetry export"},
-    {"accessLog", "access log settings"},
     {"mcpServers.*.tools", "the tool filter"},
     {"mcpServers.*.includeTools", "the tool filter (tools.allow)"},
     {"mcpServers.*.excludeTools", "the tool filter (tools.deny)"},
@@ -74,8 +72,14 @@ std::string help_topic(std::string_view target) {
 
 }  // namespace
 
-TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources)
-    : config_(config), diagnostics_(diagnostics), sources_(std::move(sources)) {}
+TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources,
+                       const PluginSpecs* plugins)
+    : config_(config), diagnostics_(diagnostics), sources_(std::move(sources)) {
+  if (plugins != nullptr)
+    plugins_ = std::make_unique<PluginReader>(*this, config_, *plugins, sources_.directory);
+}
+
+TreeReader::~TreeReader() = default;
 
 Diagnostic& TreeReader::add(std::string code, std::string message, const Node& at) {
   Diagnostic diagnostic;
@@ -107,6 +111,7 @@ void TreeReader::read(const Node& root) {
   for (const Member& member : root.members) {
     if (member.key != "defaults") read_top(member);
   }
+  if (plugins_) plugins_->finish();
 }
 
 void TreeReader::read_top(const Member& member) {
@@ -118,6 +123,7 @@ void TreeReader::read_top(const Member& member) {
         .severity = Severity::info;
     return;
   }
+  if (plugins_ && plugins_->read(member)) return;
   Server unused;
   read_member("", member, unused);
 }

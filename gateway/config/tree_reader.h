@@ -2,6 +2,7 @@
 // error: the user sees them all.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,17 +11,31 @@
 #include "config/diagnostic.h"
 #include "config/document.h"
 #include "config/options.h"
+#include "config/plugin_spec.h"
 #include "config/variables.h"
 
 namespace lineward::config {
 
+class PluginReader;
+
 class TreeReader {
  public:
-  TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources);
+  // Without `plugins` there are none, and their sections are not options.
+  TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources,
+             const PluginSpecs* plugins = nullptr);
+  ~TreeReader();
 
   void read(const Node& root);
   // What `defaults:` makes of a server that says nothing itself.
   const Server& defaults() const { return defaults_; }
+
+  // For PluginReader: one value by its row, and what is wrong with the file.
+  bool read_option(const Option& option, const Node& node, Value& value);
+  bool read_scalar(const Option& option, const Node& node, Value& value);
+  bool read_list(const Option& option, const Node& node, Value& value);
+  bool read_map(const Option& option, const Node& node, Value& value);
+  Diagnostic& add(std::string code, std::string message, const Node& at);
+  Diagnostic& add(std::string code, std::string message, const Member& at);
 
  private:
   struct HttpSigns {
@@ -48,21 +63,16 @@ class TreeReader {
   // An option, a group of them, or neither; `group` is "" or "listen" or "mcpServers.*.timeouts".
   void read_member(const std::string& group, const Member& member, Server& server);
   void set_option(const Option& option, const Node& node, Server& server);
-  bool read_scalar(const Option& option, const Node& node, Value& value);
-  bool read_list(const Option& option, const Node& node, Value& value);
-  bool read_map(const Option& option, const Node& node, Value& value);
   bool expand_scalar(const Node& node, bool secret, Expansion& out);
   bool not_built(const std::string& path, const Member& member);
   void unknown(const std::string& group, const Member& member);
   void suggest(const std::string& group, const Member& member, Diagnostic& diagnostic, const Option*& meant);
 
-  Diagnostic& add(std::string code, std::string message, const Node& at);
-  Diagnostic& add(std::string code, std::string message, const Member& at);
-
   Config& config_;
   std::vector<Diagnostic>& diagnostics_;
   VariableSources sources_;
   Server defaults_;
+  std::unique_ptr<PluginReader> plugins_;
 };
 
 }  // namespace lineward::config

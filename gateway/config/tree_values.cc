@@ -8,10 +8,13 @@ namespace lineward::config {
 
 void TreeReader::set_option(const Option& option, const Node& node, Server& server) {
   Value value;
-  bool good = option.kind == Kind::list  ? read_list(option, node, value)
-              : option.kind == Kind::map ? read_map(option, node, value)
-                                         : read_scalar(option, node, value);
-  if (good) option.set(config_, server, value);
+  if (read_option(option, node, value)) option.set(config_, server, value);
+}
+
+bool TreeReader::read_option(const Option& option, const Node& node, Value& value) {
+  return option.kind == Kind::list  ? read_list(option, node, value)
+         : option.kind == Kind::map ? read_map(option, node, value)
+                                    : read_scalar(option, node, value);
 }
 
 bool TreeReader::expand_scalar(const Node& node, bool secret, Expansion& out) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/slot_map.h"
+#include "core/gate.h"
 #include "core/headers.h"
 #include "core/reply_stream.h"
 #include "mcp/end_reason.h"
@@ -37,6 +38,8 @@ struct Arrival {
   bool on_stdio = false;        // the client is at the other end of a pipe: it may speak 2024-11-05
   HeaderFields headers;         // as in CallRequest
   bool mirrors_itself = false;  // as in CallRequest
+  CallerPtr caller;             // null: nobody asked who it is
+  HeaderFields seen;            // what plugins want to see of the request's head, names in lower case
 };
 
 class ExchangeDoor {

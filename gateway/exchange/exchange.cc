@@ -8,6 +8,7 @@
 #include "base/glob.h"
 #include "base/log.h"
 #include "exchange/asking.h"
+#include "exchange/exchange_plugins.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
@@ -22,16 +23,6 @@ using std::chrono::milliseconds;
 
 // A server has this long to acknowledge a listen (BEHAVIOUR 6).
 constexpr milliseconds kAckLimit{5000};
-
-// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (BEHAVIOUR 2).
-int refusal_status(EndReason reason) {
-  switch (reason) {
-    case EndReason::unauthorized:
-    case EndReason::forbidden:
-    case EndReason::rate_limited: return mcp::row(reason).code;
-    default: return 200;
-  }
-}
 
 std::string target_of(const mcp::Message& message) {
   if (message.is_string(Field::params_name)) return message.text(Field::params_name);
@@ -49,6 +40,16 @@ std::optional<milliseconds> wish_in_meta(const mcp::Message& message) {
 }
 
 }  // namespace
+
+// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (BEHAVIOUR 2).
+int refusal_status(EndReason reason) {
+  switch (reason) {
+    case EndReason::unauthorized:
+    case EndReason::forbidden:
+    case EndReason::rate_limited: return mcp::row(reason).code;
+    default: return 200;
+  }
+}
 
 Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
                    core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply)
@@ -86,6 +87,11 @@ void Exchange::advance() {
         if (server_ != nullptr) set_limits();
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
+        plugins_ = lease_ ? ExchangePlugins::attach(*this, home_.plugins()) : nullptr;
+        step_ = plugins_ ? Step::plugins : Step::route;
+        break;
+      case Step::plugins:
+        if (!plugins_->pass_request()) return;
         step_ = Step::route;
         break;
       case Step::route: {
@@ -139,6 +145,11 @@ void Exchange::on_call_phase(CallPhase phase) {
 
 void Exchange::on_call_message(mcp::Message message) {
   if (ended()) return;
+  if (plugins_) return plugins_->from_server(std::move(message));
+  received(std::move(message));
+}
+
+void Exchange::received(mcp::Message message) {
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     return final_message(std::move(message));
   }
@@ -246,7 +257,11 @@ void Exchange::final_message(mcp::Message message) {
 }
 
 void Exchange::on_call_failed(const core::Failure& failure) {
-  if (ended()) return;
+  if (ended() || (plugins_ && plugins_->holds_back(failure))) return;
+  failed(failure);
+}
+
+void Exchange::failed(const core::Failure& failure) {
   if (is_listen() && acknowledged_) {  // over for good: its result says so in order
     reply_->finish(mcp::listen_result(raw_id_), 200);
     return end(failure.reason);
@@ -344,6 +359,10 @@ void Exchange::set_clock() {
     clock_.start(in, [this] { deadline(due_.reason, due_.limit, due_.option); });
   };
   if (acknowledged_) return clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
+  if (step_ == Step::plugins) {
+    return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
+               server_->limits.queue_timeout, "limits.queueTimeout");
+  }
   switch (phase_) {
     case CallPhase::queued:
       return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
@@ -375,6 +394,11 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
   std::string text;
   switch (reason) {
     case EndReason::timeout_queue:
+      if (step_ == Step::plugins) {
+        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})",
+                           plugins_->waits_for(), method, limit.count(), option);
+        break;
+      }
       text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method,
                          limit.count(), option);
       break;
@@ -427,6 +451,7 @@ void Exchange::end(EndReason reason, int code) {
   asking_.reset();
   cancel_call(reason, "the exchange ended");
   count_end(reason, code);
+  if (plugins_) plugins_->ended(reason, code);
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;
   log::Level level = failed ? log::Level::warn : log::Level::info;

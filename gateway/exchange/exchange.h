@@ -18,11 +18,19 @@
 #include "exchange/served.h"
 #include "net/loop.h"
 
+namespace lineward::plugin {
+class PluginSet;
+}
+
 namespace lineward::exchange {
 
 class Exchange;
+class ExchangePlugins;
 class ParkTable;
 struct Asking;
+
+// The HTTP status of an error that Lineward makes.
+int refusal_status(mcp::EndReason reason);
 
 // What an exchange needs from the table it lives in.
 class ExchangeHome {
@@ -30,6 +38,8 @@ class ExchangeHome {
   // The server that it goes to, empty when there is none; in a session the form that the session is with.
   virtual Lease served(const core::Arrival& arrival) = 0;
   virtual ParkTable& park_table() = 0;
+  // Null where none is configured.
+  virtual std::shared_ptr<plugin::PluginSet> plugins() { return nullptr; }
   // Why this request goes nowhere while there is so much to do.
   virtual std::optional<core::Failure> overloaded(const Exchange&) { return std::nullopt; }
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
@@ -92,7 +102,8 @@ class Exchange final : public core::CallOwner {
   void count_listens(std::array<uint64_t, core::size_of<core::ListenType>>& sums) const;
 
  private:
-  enum class Step : uint8_t { admitted, route, await_upstream, ended };
+  friend class ExchangePlugins;
+  enum class Step : uint8_t { admitted, plugins, route, await_upstream, ended };
 
   void advance();
   void cancel_call(mcp::EndReason reason, std::string_view why);
@@ -102,6 +113,9 @@ class Exchange final : public core::CallOwner {
   void count_written();
   void count_end(mcp::EndReason reason, int code);
   void count_listen_event(mcp::Method method);
+  // A server's message that every plugin has let pass.
+  void received(mcp::Message message);
+  void failed(const core::Failure& failure);
   void forward_message(mcp::Message message);
   // A legacy server asks a modern client (exchange_questions.cc).
   void question(const mcp::Message& message);
@@ -136,6 +150,7 @@ class Exchange final : public core::CallOwner {
   std::unique_ptr<core::ReplyStream> reply_;
   Lease lease_;  // outlives the call
   std::unique_ptr<core::Call> call_;
+  std::unique_ptr<ExchangePlugins> plugins_;  // where some plugin wants to see this exchange
   std::unique_ptr<Asking> asking_;  // once a question came
   const config::Server* server_ = nullptr;
   config::Timeouts limits_;  // of this call: the server's, then its method's, then its tool's

@@ -103,7 +103,7 @@ void Exchange::resume() {
                                        arrival_.upstream, retry);
   if (!taken) return refuse_retry(name(taken.error().fault), taken.error().text);
   step_ = Step::await_upstream;
-  if (taken->answer) return final_message(std::move(*taken->answer));
+  if (taken->answer) return on_call_message(std::move(*taken->answer));
   lease_ =
       std::move(taken->lease);  // a reload may have brought a new form meanwhile: the call is with the old
   server_ = &lease_->config;

@@ -18,6 +18,7 @@
 #include "exchange/load_limits.h"
 #include "exchange/park_table.h"
 #include "exchange/session_link.h"
+#include "plugin/plugin_set.h"
 
 namespace lineward::exchange {
 
@@ -38,6 +39,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   };
   Work work_of(const core::Upstream& upstream);
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
+  // For exchanges that begin from here on; null: none.
+  void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
 
   size_t size() const { return exchanges_.size(); }
   // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
@@ -70,6 +73,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // ExchangeHome
   Lease served(const core::Arrival& arrival) override;
   ParkTable& park_table() override { return park_; }
+  std::shared_ptr<plugin::PluginSet> plugins() override { return plugins_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override {
     return load_limits_.refusal(exchanges_.size() - open_listens_, exchange.arrival().principal,
                                 exchange.is_listen(), exchange.arrival().bytes_in);
@@ -96,6 +100,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::vector<std::shared_ptr<Served>> retiring_;
   std::set<std::string> watched_;  // servers whose cancels are told to log_
   client::SessionTable* sessions_ = nullptr;
+  std::shared_ptr<plugin::PluginSet> plugins_;
   LoadLimits load_limits_;
   size_t open_listens_ = 0;  // each has a connection of its own, by which it is bounded
   ParkTable park_;

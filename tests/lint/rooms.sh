@@ -28,11 +28,18 @@ for file in gateway/*/*.{h,cc}; do
   esac
 done
 
+for file in plugins/*.{h,cc}; do
+  while read -r included; do
+    [ -n "${floor[$included]:-}" ] || continue
+    [ "${floor[$included]}" -le 3 ] || fault "$file: plugins/ includes $included/ (floor ${floor[$included]})"
+  done < <(sed -nE 's|^#include "([a-z]+)/.*|\1|p' "$file")
+done
+
 while read -r lines file; do
   limit=400
   case $file in gateway/exchange/exchange.cc) limit=600 ;; esac
   [ "$lines" -le "$limit" ] || fault "$file: $lines lines (limit $limit)"
-done < <(git ls-files 'gateway/*.cc' 'gateway/*.h' 'tests/unit/*.cc' 'tests/wire/*.cc' 'tests/wire/*.h' 'tests/fuzz/*.cc' |
+done < <(git ls-files 'gateway/*.cc' 'gateway/*.h' 'plugins/*.cc' 'plugins/*.h' 'tests/unit/*.cc' 'tests/wire/*.cc' 'tests/wire/*.h' 'tests/fuzz/*.cc' |
   xargs wc -l | grep -v ' total$')
 
 [ "$faults" = 0 ] && echo "rooms and sizes are in order"

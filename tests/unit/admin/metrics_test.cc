@@ -10,6 +10,7 @@
 #include "admin/metric_table.h"
 #include "admin/printable.h"
 #include "admin/process_info.h"
+#include "plugins/registry.h"
 
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ TEST_CASE("docs/metrics.md is what the table says") {
   std::ifstream file(std::string(LINEWARD_SOURCE_DIR) + "/docs/metrics.md");
   std::stringstream text;
   text << file.rdbuf();
-  CHECK(text.str() == metrics_page());  // lineward metrics > docs/metrics.md
+  CHECK(text.str() == metrics_page(plugins::registry()));  // lineward metrics > docs/metrics.md
 }
 
 TEST_CASE("names are valid, unique and say their unit") {

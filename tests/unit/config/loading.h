@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/load.h"
+#include "plugins/registry.h"
 
 namespace lineward::config::testing {
 
@@ -22,6 +23,7 @@ inline EnvLookup lookup_in(Environment environment) {
 inline LoadResult load(std::string text, Environment environment = {}, std::string name = "t.yaml") {
   LoadOptions options;
   options.env = lookup_in(std::move(environment));
+  options.plugins = &plugins::specs();
   return load_text(std::move(text), std::move(name), options);
 }
 

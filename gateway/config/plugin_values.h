@@ -1,0 +1,73 @@
+// What one plugin of a configuration was told.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "config/value.h"
+
+namespace lineward::config {
+
+// Every option of the plugin's table is in it, those that nobody gave with their defaults. Asking for another
+// name is a bug.
+class PluginValues {
+ public:
+  const Value& at(std::string_view name) const;
+  const std::string& text(std::string_view name) const { return at(name).text; }
+  uint64_t number(std::string_view name) const { return at(name).number; }  // of a choice: its index
+  bool flag(std::string_view name) const { return at(name).flag; }
+  std::chrono::milliseconds duration(std::string_view name) const { return at(name).duration; }
+  const std::vector<std::string>& list(std::string_view name) const { return at(name).list; }
+  const std::vector<std::pair<std::string, std::string>>& map(std::string_view name) const {
+    return at(name).map;
+  }
+  void set(std::string_view name, Value value) {
+    values_.insert_or_assign(std::string(name), std::move(value));
+  }
+  bool operator==(const PluginValues&) const = default;
+
+ private:
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+struct PluginEntry {
+  std::string type;                  // of the registry; "sharedObject" where `path` is given
+  std::string name;                  // in logs and metrics: given, else the type, "type-2" when repeated
+  std::string path;                  // of a shared object
+  std::vector<std::string> servers;  // for these only; empty: for all
+  PluginValues values;
+  std::vector<std::pair<std::string, std::string>> raw;  // of a shared object: its options as text
+  std::string directory = ".";  // of the configuration file: where relative paths start
+  int line = 0;
+  bool is_for(std::string_view server) const;
+  // Where it stands in the file does not matter.
+  bool operator==(const PluginEntry& other) const {
+    return type == other.type && name == other.name && path == other.path && servers == other.servers &&
+           values == other.values && raw == other.raw && directory == other.directory;
+  }
+};
+
+// OAuth protected-resource metadata of this gateway (RFC 9728).
+struct ResourceMetadata {
+  std::string resource;  // the URL of listen.path as clients know it; servers below it by name
+  std::vector<std::string> authorization_servers;
+  std::vector<std::string> scopes_supported;
+  std::string name;           // resource_name, for people
+  std::string documentation;  // resource_documentation, a URL
+  bool operator==(const ResourceMetadata&) const = default;
+};
+
+// Who may come in. Not given: everybody, as "anonymous".
+struct Auth {
+  bool given = false;      // there is an `auth:` section
+  bool anonymous = false;  // who brings no credentials comes in as "anonymous"
+  ResourceMetadata resource_metadata;
+  std::vector<PluginEntry> methods;  // the authenticating plugins, in the order of the file
+  bool operator==(const Auth&) const = default;
+};
+
+}  // namespace lineward::config

@@ -1,0 +1,62 @@
+// The plugins of one exchange: what they see of it, and the messages that wait for their verdicts.
+//
+// Owned by the exchange, which it calls into; dies with it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/upstream.h"
+#include "exchange/exchange.h"
+#include "plugin/chain.h"
+
+namespace lineward::exchange {
+
+class ExchangePlugins final : public plugin::ExchangeView {
+ public:
+  // Null where no plugin wants to see it.
+  static std::unique_ptr<ExchangePlugins> attach(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
+
+  // The request before it is routed. False: the exchange ended, or a plugin takes its time; then the
+  // exchange is woken when that is over.
+  bool pass_request();
+  // A message from the server on its way to Exchange::received().
+  void from_server(mcp::Message message);
+  // The server failed: told to the exchange once what came before has passed. False: nothing waits.
+  bool holds_back(const core::Failure& failure);
+  void ended(mcp::EndReason reason, int code);
+  std::string_view waits_for() const { return chain_.waits_for(); }
+
+  // plugin::ExchangeView
+  plugin::Facts facts() const override;
+  std::string_view header(std::string_view name) const override;
+  void set_upstream_header(std::string_view name, std::string value) override;
+  void add_reply_header(std::string_view name, std::string value) override;
+  void refuse(plugin::Refusal refusal) override;
+  void answer(std::string result) override;
+  void resume(plugin::Verdict verdict) override { chain_.resume(verdict); }
+
+ private:
+  ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
+  void moved();
+  void pump();
+  void broke(std::string_view what);
+  // What a plugin said when it answered; false: nothing.
+  bool finish();
+
+  Exchange& exchange_;
+  plugin::Chain chain_;
+  std::deque<mcp::Message> waiting_;  // from the server; the first is with the plugins
+  std::string expected_id_;           // of the first, as it came
+  mcp::MessageKind expected_kind_ = mcp::MessageKind::notification;
+  bool begun_ = false;  // the first has been shown to a plugin
+  size_t waiting_bytes_ = 0;
+  std::optional<core::Failure> failure_;
+  std::optional<plugin::Refusal> refusal_;
+  std::optional<std::string> answer_;
+};
+
+}  // namespace lineward::exchange

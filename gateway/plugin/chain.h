@@ -1,0 +1,58 @@
+// The hooks of one exchange and where its messages stand among them: client messages pass in the configured
+// order, server messages in reverse, one at a time.
+//
+// Owned by the exchange, which asks it to go on; the chain never calls the exchange but through `moved`.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugin/plugin_set.h"
+
+namespace lineward::plugin {
+
+class Chain {
+ public:
+  // `moved` is called, not from inside any method here, when a wait is over: ask again.
+  Chain(std::shared_ptr<PluginSet> set, std::function<void()> moved)
+      : set_(std::move(set)), moved_(std::move(moved)) {}
+  // Which hooks there are; false: none, and the chain costs nothing more.
+  bool attach(ExchangeView& view, std::string_view server);
+
+  // Takes the message on from where it stands; the same message again after a wait.
+  Verdict client_message(ExchangeView& view, mcp::Message& message);
+  Verdict upstream_message(ExchangeView& view, mcp::Message& message);
+  // The plugin's verdict after a wait.
+  void resume(Verdict verdict);
+  // Exactly once.
+  void end(const ExchangeView& view, const Ending& ending);
+
+  bool waiting() const { return waiting_; }
+  // The plugin that is waited for, by name.
+  std::string_view waits_for() const;
+  // The plugin that gave the last verdict.
+  std::string_view last() const;
+  // What that plugin did, for its numbers.
+  enum class Did : uint8_t { refuse, answer, drop, fail };
+  void note(Did did);
+
+ private:
+  template <class Call>
+  Verdict run(size_t count, Call&& call);
+
+  std::shared_ptr<PluginSet> set_;
+  std::function<void()> moved_;
+  std::vector<PluginSet::Attached> hooks_;
+  size_t at_ = 0;  // how many hooks the message has behind it
+  size_t last_ = 0;
+  bool waiting_ = false;
+  bool running_ = false;
+  bool ended_ = false;
+  std::optional<Verdict> resumed_;
+};
+
+}  // namespace lineward::plugin

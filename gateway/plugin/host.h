@@ -1,0 +1,60 @@
+// What plugins get from the worker that they live on, besides the exchanges.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+#include "core/headers.h"
+#include "net/loop.h"
+
+namespace lineward::net {
+class Spawner;
+}
+
+namespace lineward::plugin {
+
+struct WebAnswer {
+  int status = 0;     // 0: there was none, and `fault` says why
+  std::string fault;  // goes on from the address; no secrets
+  std::string body;   // at most 1 MiB
+};
+
+struct WebRequest {
+  std::string url;  // https, or http to this machine
+  std::string method = "GET";
+  core::HeaderFields headers;
+  std::string body;
+  std::string ca_file = {};  // PEM, of authorities to trust; empty: the system's
+  std::chrono::milliseconds limit{10000};
+};
+
+// A request on its way; destroying it gives up.
+class WebTask {
+ public:
+  virtual ~WebTask() = default;
+};
+
+class Host {
+ public:
+  virtual net::Loop& loop() = 0;
+  // What starts the processes of stdio servers (net/child_process.h): for plugins that run a program.
+  virtual net::Spawner& spawner() = 0;
+  // The configuration in effect; may be kept by reference.
+  virtual const config::Config& config() const = 0;
+  // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.
+  virtual std::unique_ptr<WebTask> fetch(WebRequest request, std::function<void(WebAnswer)> done) = 0;
+  // JSON text as it may be shown or logged: every redactor in turn.
+  virtual std::string redacted(std::string_view json) const = 0;
+  using Redactor = std::function<std::string(std::string_view json)>;
+  // It counts as long as what is returned is kept.
+  [[nodiscard]] virtual std::shared_ptr<void> add_redactor(Redactor redactor) = 0;
+
+ protected:
+  ~Host() = default;
+};
+
+}  // namespace lineward::plugin

@@ -1,0 +1,84 @@
+#include "plugin/plugin_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lineward::plugin {
+
+Result<std::shared_ptr<PluginSet>> PluginSet::make(const config::Config& config, Registry registry,
+                                                   Host& host, const PluginSet* before) {
+  auto set = std::make_shared<PluginSet>();
+  set->anonymous_ = config.auth.anonymous;
+  std::string fault;
+  for (const auto* list : {&config.auth.methods, &config.plugins}) {
+    for (const config::PluginEntry& entry : *list) {
+      if (!set->add(entry, registry, host, before, fault)) return fail(fault);
+    }
+  }
+  return set;
+}
+
+bool PluginSet::add(const config::PluginEntry& entry, Registry registry, Host& host, const PluginSet* before,
+                    std::string& fault) {
+  auto type = std::find_if(registry.begin(), registry.end(),
+                           [&](const Type& one) { return one.spec->name == entry.type; });
+  auto say = [&](const std::string& why) {
+    fault = fmt::format("plugin {}{}: {}", entry.name.empty() ? entry.type : entry.name,
+                        entry.line > 0 ? fmt::format(" (line {})", entry.line) : "", why);
+    return false;
+  };
+  if (type == registry.end()) return say("there is no such plugin");
+  std::shared_ptr<Member> member;
+  if (before != nullptr) {
+    auto same = std::find_if(before->members_.begin(), before->members_.end(),
+                             [&](const auto& one) { return one->entry == entry; });
+    if (same != before->members_.end()) member = *same;
+  }
+  if (!member) {
+    auto made = type->make(entry, host);
+    if (!made) return say(made.error().text);
+    member = std::make_shared<Member>(Member{entry, &*type, std::move(*made), {}});
+  }
+  if (Authenticator* authenticator = member->plugin->authenticator())
+    authenticators_.push_back(authenticator);
+  for (const std::string& header : member->plugin->headers()) {
+    if (std::find(headers_.begin(), headers_.end(), header) == headers_.end()) headers_.push_back(header);
+  }
+  members_.push_back(std::move(member));
+  return true;
+}
+
+std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server) {
+  std::vector<Attached> out;
+  for (auto& member : members_) {
+    if (!member->entry.is_for(server)) continue;
+    if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
+  }
+  return out;
+}
+
+std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& request, core::GateDone later) {
+  for (Authenticator* one : authenticators_) {
+    Judgement judgement = one->judge(request, later);
+    if (judgement.kind == Judgement::Kind::later) return std::nullopt;
+    if (judgement.kind == Judgement::Kind::decided) return std::move(judgement.answer);
+  }
+  bool has_credentials = request.headers.count("Authorization") > 0;
+  if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
+  core::Denial denial;
+  denial.text = has_credentials ? "these credentials are of no kind that this gateway takes"
+                                : "this gateway wants to know who calls: send credentials";
+  for (const Authenticator* one : authenticators_) {
+    std::string challenge = one->challenge(request);
+    if (!challenge.empty()) denial.headers.emplace_back("WWW-Authenticate", std::move(challenge));
+  }
+  return core::GateAnswer(std::move(denial));
+}
+
+void PluginSet::on_refused(const core::RefusedRequest& request) {
+  for (auto& member : members_)
+    member->plugin->on_refused(request);
+}
+
+}  // namespace lineward::plugin

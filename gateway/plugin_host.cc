@@ -1,0 +1,79 @@
+#include "plugin_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "upstream/web_fetch.h"
+
+namespace lineward {
+namespace {
+
+// A fault that is known at once is told like any other: later.
+class Task final : public plugin::WebTask {
+ public:
+  using Done = std::function<void(plugin::WebAnswer)>;
+  Task(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, plugin::WebRequest request, Done done)
+      : loop_(loop), method_(std::move(request.method)), done_(std::move(done)) {
+    std::string fault = upstream::secure_url_fault(request.url);
+    if (!fault.empty()) {
+      loop_.defer([this, fault, alive = std::weak_ptr<bool>(alive_)] {
+        if (!alive.expired()) std::exchange(done_, nullptr)({0, fault, {}});
+      });
+      return;
+    }
+    upstream::WebRequest wanted;
+    wanted.url = std::move(request.url);
+    wanted.method = method_;
+    for (auto& [name, value] : request.headers)
+      wanted.headers.push_back({name, value});
+    wanted.body = std::move(request.body);
+    wanted.limit = request.limit;
+    fetch_ = std::make_unique<upstream::WebFetch>(
+        loop_, std::move(tls), std::move(wanted), [this](upstream::WebAnswer answer) {
+          std::exchange(done_, nullptr)({answer.status, std::move(answer.fault), std::move(answer.body)});
+        });
+  }
+  ~Task() override {
+    // It may be what is on the stack.
+    if (fetch_) {
+      fetch_->drop();
+      loop_.retire(std::move(fetch_));
+    }
+  }
+
+ private:
+  net::Loop& loop_;
+  std::string method_;
+  Done done_;
+  std::unique_ptr<upstream::WebFetch> fetch_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace
+
+std::unique_ptr<plugin::WebTask> PluginHost::fetch(plugin::WebRequest request,
+                                                   std::function<void(plugin::WebAnswer)> done) {
+  std::shared_ptr<net::TlsContext>& tls = tls_[request.ca_file];
+  if (!tls && request.url.rfind("https:", 0) == 0) {
+    auto made = net::TlsContext::for_client({request.ca_file, {}, {}});
+    if (made) tls = *made;
+  }
+  return std::make_unique<Task>(loop_, tls, std::move(request), std::move(done));
+}
+
+std::string PluginHost::redacted(std::string_view json) const {
+  std::string out(json);
+  for (const auto& weak : redactors_) {
+    if (auto redactor = weak.lock()) out = (*redactor)(out);
+  }
+  return out;
+}
+
+std::shared_ptr<void> PluginHost::add_redactor(Redactor redactor) {
+  std::erase_if(redactors_, [](const auto& weak) { return weak.expired(); });
+  auto kept = std::make_shared<Redactor>(std::move(redactor));
+  redactors_.push_back(kept);
+  return kept;
+}
+
+}  // namespace lineward

@@ -1,0 +1,10 @@
+// The rows of the plugins that are built in; each is defined in the plugin's own file.
+#pragma once
+
+#include "plugin/plugin.h"
+
+namespace lineward::plugins {
+
+plugin::Type tool_filter();
+
+}  // namespace lineward::plugins
