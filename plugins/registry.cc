@@ -7,7 +7,7 @@
 namespace lineward::plugins {
 
 plugin::Registry registry() {
-  static const std::array kAll{tool_filter()};
+  static const std::array kAll{rate_limit(), tool_filter()};
   return kAll;
 }
 

@@ -59,6 +59,8 @@ void HttpReply::start_events() {
   head.minor_version = options_.minor_version;
   head.content_type = "text/event-stream";
   head.headers = std::move(options_.headers);
+  for (auto& [name, value] : extra_)
+    head.headers.push_back({name, std::move(value)});
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
   if (!options_.session_header.empty()) head.headers.push_back({"Mcp-Session-Id", options_.session_header});

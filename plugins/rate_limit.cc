@@ -1,0 +1,171 @@
+// How often: a token bucket for each caller, address, tool, server or session (docs/rate-limits.md). The
+// buckets are this process's own, or shared through a Redis.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/glob.h"
+#include "plugin/host.h"
+#include "plugins/rate_limit_key.h"
+#include "plugins/rate_limit_table.h"
+#include "plugins/types.h"
+
+namespace lineward::plugins {
+namespace {
+
+using config::Kind;
+using config::plugin_option;
+using plugin::Verdict;
+
+constexpr std::chrono::seconds kSweepEvery{5};
+constexpr size_t kSweepMost = 20000;
+constexpr std::chrono::nanoseconds kLongestBucket = std::chrono::hours(24 * 30);
+
+constexpr plugin::MetricRow kMetrics[] = {
+    {"lineward_rate_limited_total", "counter", "key", "Requests that were refused because of their rate."},
+    {"lineward_rate_limit_keys", "gauge", "key", "Keys whose bucket is not full."},
+    {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take."},
+    {"lineward_rate_limit_evicted_total", "counter", "key",
+     "Keys that were forgotten because of maxKeys before their bucket was full."},
+};
+
+class RateLimit final : public plugin::Plugin {
+ public:
+  RateLimit(const config::PluginEntry& entry, Rate rate, std::vector<KeyPart> key, plugin::Host& host)
+      : name_(entry.name),
+        key_name_(entry.values.text("key")),
+        key_(std::move(key)),
+        methods_(entry.values.list("methods")),
+        tools_(entry.values.list("tools")),
+        table_(rate, entry.values.number("maxKeys")),
+        sweep_(host.loop()) {
+    policy_ = fmt::format("\"{}\";q={};w={}", name_, rate.requests,
+                          std::max<int64_t>(1, (rate.per.count() + 999) / 1000));
+  }
+
+  std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
+
+  void count(plugin::CounterSink& sink) const override {
+    sink.add("lineward_rate_limited_total", key_name_, static_cast<double>(limited_));
+    sink.add("lineward_rate_limit_keys", key_name_, static_cast<double>(table_.size()));
+    sink.add("lineward_rate_limit_bytes", key_name_, static_cast<double>(table_.bytes()));
+    sink.add("lineward_rate_limit_evicted_total", key_name_, static_cast<double>(table_.evicted()));
+  }
+
+  Admittance take_local(const RateKey& key) {
+    Admittance out = table_.take(key, now());
+    if (!sweep_.running()) sweep_soon();
+    return out;
+  }
+
+  // Tells the client where it stands, and refuses where that is nowhere.
+  Verdict judge(plugin::ExchangeView& exchange, const Admittance& admittance) {
+    auto seconds = [](std::chrono::nanoseconds time) {
+      return std::chrono::ceil<std::chrono::seconds>(time).count();
+    };
+    exchange.add_reply_header("RateLimit-Policy", policy_);
+    exchange.add_reply_header("RateLimit", fmt::format("\"{}\";r={};t={}", name_, admittance.remaining,
+                                                       seconds(admittance.full_after)));
+    if (admittance.allowed) return Verdict::proceed;
+    ++limited_;
+    plugin::Refusal refusal;
+    refusal.reason = mcp::EndReason::rate_limited;
+    refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
+    refusal.text = fmt::format("too many requests: {} in {} s are allowed by {}; try again in {} ms",
+                               table_.rate().requests, static_cast<double>(table_.rate().per.count()) / 1000,
+                               key_name_, refusal.retry_after_ms);
+    exchange.refuse(std::move(refusal));
+    return Verdict::answered;
+  }
+
+ private:
+  static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }
+
+  bool counts(const plugin::Facts& facts) const {
+    auto matches = [](const std::vector<std::string>& globs, std::string_view name) {
+      return std::any_of(globs.begin(), globs.end(),
+                         [&](const std::string& glob) { return glob_match(glob, name); });
+    };
+    if (!tools_.empty()) return facts.method == mcp::Method::tools_call && matches(tools_, facts.target);
+    return methods_.empty() ? facts.method != mcp::Method::ping : matches(methods_, facts.method_name);
+  }
+
+  void sweep_soon() {
+    sweep_.start(kSweepEvery, [this] {
+      table_.forget_idle(now(), kSweepMost);
+      if (table_.size() > 0) sweep_soon();
+    });
+  }
+
+  std::string name_, key_name_, policy_;
+  std::vector<KeyPart> key_;
+  std::vector<std::string> methods_, tools_;
+  RateTable table_;
+  net::Timer sweep_;
+  uint64_t limited_ = 0;
+};
+
+class Counting final : public plugin::Hook {
+ public:
+  Counting(RateLimit& limit, RateKey key) : limit_(limit), key_(key) {}
+
+  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message&) override {
+    return limit_.judge(exchange, limit_.take_local(key_));
+  }
+
+ private:
+  RateLimit& limit_;
+  RateKey key_;
+};
+
+std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
+  plugin::Facts facts = exchange.facts();
+  if (!counts(facts)) return nullptr;
+  std::string key = key_of(key_, facts);
+  return key.empty() ? nullptr : std::make_unique<Counting>(*this, rate_key(key));
+}
+
+std::string_view check_key(const config::Value& value) {
+  return parse_key(value.text) ? std::string_view()
+                               : "a key is made of principal, address, tool, server and session, each once, "
+                                 "joined by +";
+}
+
+const config::PluginSpec kSpec{
+    "rateLimit",
+    "How many requests one caller, address, tool, server or session may send.",
+    false,
+    {plugin_option("key", Kind::text, "principal", 0, 0,
+                   "What is counted by: principal, address, tool, server, session, or several as "
+                   "principal+tool. Callers without a name count by their address.",
+                   check_key),
+     plugin_option("requests", Kind::count, "1", 1, 1000000, "So many in each `per`."),
+     plugin_option("per", Kind::duration, "1m", 1, 86400000, "The time for `requests`."),
+     plugin_option("burst", Kind::count, "0", 0, 1000000,
+                   "So many at once, after a pause; 0: as many as `requests`."),
+     plugin_option("methods", Kind::list, "", 0, 0,
+                   "Globs of the methods that count; empty: all requests but ping."),
+     plugin_option("tools", Kind::list, "", 0, 0, "Globs of tools: only calls of these count."),
+     plugin_option("maxKeys", Kind::count, "100000", 1, 10000000,
+                   "Keys that are remembered; the one not used for longest is forgotten first.")},
+    {"requests"}};
+
+Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
+  auto key = parse_key(entry.values.text("key"));
+  if (!key) return fail(key.error().text);
+  Rate rate{entry.values.number("requests"), entry.values.duration("per"), entry.values.number("burst")};
+  if (rate.burst == 0) rate.burst = rate.requests;
+  double whole = static_cast<double>(rate.interval()) * static_cast<double>(rate.burst);
+  if (whole > static_cast<double>(kLongestBucket.count()))
+    return fail("burst is too large: at this rate it would take more than 30 days to fill");
+  return Result<std::unique_ptr<plugin::Plugin>>(
+      std::make_unique<RateLimit>(entry, rate, std::move(*key), host));
+}
+
+}  // namespace
+
+plugin::Type rate_limit() {
+  return {&kSpec, kMetrics, make};
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,80 @@
+// Token buckets by GCRA (ITU-T I.371, the "virtual scheduling" form): of each key one moment is kept, its
+// theoretical arrival time; a bucket that is full again need not be kept at all. Bounded: beyond `most` the
+// key that was used least recently goes, and begins anew. Pure: knows no clock; moments are nanoseconds.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace lineward::plugins {
+
+struct Rate {
+  uint64_t requests = 1;
+  std::chrono::milliseconds per{1000};
+  uint64_t burst = 1;  // the size of the bucket
+
+  int64_t interval() const {  // nanoseconds for one token
+    int64_t whole = std::chrono::nanoseconds(per).count();
+    auto each = static_cast<int64_t>(static_cast<uint64_t>(whole) / requests);
+    return each > 0 ? each : 1;
+  }
+};
+
+struct Admittance {
+  bool allowed = false;
+  uint64_t remaining = 0;
+  std::chrono::nanoseconds retry_after{0};  // of a refusal: when one token is there again
+  std::chrono::nanoseconds full_after{0};
+};
+
+// What a new arrival makes of `arrival_at`, the key's theoretical arrival time (0: none).
+Admittance admit(const Rate& rate, int64_t& arrival_at, int64_t now);
+
+// Who is limited: a digest, so that a key has one size and says nothing about a session or a person.
+using RateKey = std::array<uint8_t, 16>;
+RateKey rate_key(std::string_view text);
+std::string hex(const RateKey& key);
+
+class RateTable {
+ public:
+  RateTable(Rate rate, size_t most) : rate_(rate), most_(most) {}
+
+  Admittance take(const RateKey& key, int64_t now);
+  // Forgets keys whose bucket is full again, those not used for long first.
+  void forget_idle(int64_t now, size_t at_most);
+
+  size_t size() const { return slots_.size(); }
+  size_t bytes() const { return slots_.size() * kBytesEach; }
+  uint64_t evicted() const { return evicted_; }  // keys that went though their buckets were not full
+  const Rate& rate() const { return rate_; }
+
+ private:
+  struct Slot {
+    RateKey key;
+    int64_t arrival_at;
+  };
+  struct Hash {
+    size_t operator()(const RateKey& key) const {
+      size_t out = 0;
+      std::memcpy(&out, key.data(), sizeof out);
+      return out;
+    }
+  };
+  using Order = std::list<Slot>;  // used most recently first
+  // A list node, a hash node and their part of the bucket array, as the allocator rounds them.
+  static constexpr size_t kBytesEach = 48 + 48 + 8;
+
+  Rate rate_;
+  size_t most_;
+  Order order_;
+  std::unordered_map<RateKey, Order::iterator, Hash> slots_;
+  uint64_t evicted_ = 0;
+};
+
+}  // namespace lineward::plugins
