@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/node_slabs.h"
 #include "core/stats.h"
 #include "mcp/end_reason.h"
 #include "mcp/revision.h"
@@ -87,7 +89,9 @@ class CallLog final : public core::CancelWatcher {
 
   std::vector<EndedCall> ring_;
   size_t next_ = 0;
-  std::unordered_map<uint64_t, Cancel> cancels_;  // not settled, or not ended yet
+  using Cancels = std::map<uint64_t, Cancel, std::less<>, SlabAllocator<std::pair<const uint64_t, Cancel>>>;
+  NodeSlabs nodes_;
+  Cancels cancels_{Cancels::allocator_type(nodes_)};  // not settled, or not ended yet
   std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
 };
 

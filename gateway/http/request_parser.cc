@@ -45,7 +45,7 @@ struct RequestParser::State {
   Next next_in_body();
   Next complete();
 
-  const RequestLimits limits;
+  const RequestLimits& limits;
   Stage stage = Stage::head;
   std::string input;  // bytes from the wire; the first `consumed` are done with
   size_t consumed = 0;
@@ -142,10 +142,11 @@ RequestParser::Next RequestParser::State::complete() {
   return Next::complete;
 }
 
-RequestParser::RequestParser(const RequestLimits& limits) : state_(std::make_unique<State>(limits)) {}
+RequestParser::RequestParser(const RequestLimits& limits) : limits_(limits) {}
 RequestParser::~RequestParser() = default;
 
 void RequestParser::append(std::string_view bytes) {
+  if (!state_) state_ = std::make_unique<State>(limits_);
   State& s = *state_;
   if (s.stage == State::Stage::failed || s.stage == State::Stage::closed) return;
   if (s.stage == State::Stage::complete && !s.head.keep_alive) return;
@@ -160,14 +161,15 @@ void RequestParser::append(std::string_view bytes) {
 }
 
 size_t RequestParser::buffered() const {
-  return state_->waiting().size();
+  return state_ ? state_->waiting().size() : 0;
 }
 
 size_t RequestParser::held() const {
-  return state_->waiting().size() + state_->body.size();
+  return state_ ? state_->waiting().size() + state_->body.size() : 0;
 }
 
 RequestParser::Next RequestParser::next() {
+  if (!state_) return Next::need_more;
   switch (state_->stage) {
     case State::Stage::head: return state_->next_in_head();
     case State::Stage::body: return state_->next_in_body();
@@ -179,6 +181,7 @@ RequestParser::Next RequestParser::next() {
 }
 
 RequestParser::Phase RequestParser::phase() const {
+  if (!state_) return Phase::idle;
   switch (state_->stage) {
     case State::Stage::head: return state_->scan.started() ? Phase::in_head : Phase::idle;
     case State::Stage::body: return Phase::in_body;
@@ -190,19 +193,22 @@ RequestParser::Phase RequestParser::phase() const {
 }
 
 const RequestHead& RequestParser::head() const {
-  return state_->head;
+  static const RequestHead nothing;
+  return state_ ? state_->head : nothing;
 }
 
 std::string RequestParser::take_body() {
-  LW_CHECK(state_->stage == State::Stage::complete);
+  LW_CHECK(state_ && state_->stage == State::Stage::complete);
   return std::exchange(state_->body, {});
 }
 
 const RequestFault& RequestParser::fault() const {
+  LW_CHECK(state_);
   return state_->fault;
 }
 
 void RequestParser::next_request() {
+  LW_CHECK(state_);
   State& s = *state_;
   if (s.stage == State::Stage::failed || s.stage == State::Stage::closed) return;
   LW_CHECK(s.stage == State::Stage::complete);

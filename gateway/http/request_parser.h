@@ -68,7 +68,8 @@ class RequestParser {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  const RequestLimits limits_;
+  std::unique_ptr<State> state_;  // from the first byte on: most connections of a flood never send one
 };
 
 }  // namespace lineward::http

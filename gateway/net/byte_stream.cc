@@ -76,7 +76,7 @@ std::optional<uint32_t> ByteStream::peer_uid() const {
 }
 
 ByteStream::~ByteStream() {
-  *alive_ = false;
+  if (alive_) *alive_ = false;
   close();
 }
 
@@ -94,9 +94,8 @@ void ByteStream::start_reading() {
     self->ended(n == UV_EOF ? 0 : static_cast<int>(n));
   });
   if (error != 0) {
-    auto alive = alive_;
-    loop_.defer([this, alive, error] {
-      if (*alive) ended(error);
+    loop_.defer([this, there = alive(), error] {
+      if (*there) ended(error);
     });
   }
 }
@@ -118,7 +117,7 @@ void ByteStream::ended(int error) {
 void ByteStream::write(std::string bytes) {
   if (bytes.empty() || closed() || ending_writes_ || shut_) return;
   backlog_ += bytes.size();
-  queue_.push_back(std::move(bytes));
+  queue_.push(std::move(bytes));
   schedule_flush();
 }
 
@@ -156,7 +155,7 @@ int ByteStream::try_send(size_t& partial) {
     sent_ += left;
     while (left > 0 && left >= queue_.front().size()) {
       left -= queue_.front().size();
-      queue_.pop_front();
+      queue_.pop();
     }
     partial = left;
     if (left > 0) return 0;
@@ -185,11 +184,10 @@ void ByteStream::flush() {
     // The kernel's buffer is full: hand the rest to libuv, which goes on when there is room.
     auto* request = new WriteRequest;
     request->request.data = request;
-    request->alive = alive_;
+    request->alive = alive();
     request->stream = this;
     for (unsigned i = 0; i < kMostPieces && !queue_.empty(); ++i) {
-      request->pieces.push_back(std::move(queue_.front()));
-      queue_.pop_front();
+      request->pieces.push_back(queue_.pop());
     }
     std::array<uv_buf_t, kMostPieces> buffers;
     unsigned count = 0;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "base/result.h"
 #include "net/handle.h"
 #include "net/loop.h"
+#include "net/piece_queue.h"
 
 namespace lineward::net {
 
@@ -86,14 +86,19 @@ class ByteStream {
   Handle<uv_pipe_t> pipe_;
   Handle<uv_tcp_t> tcp_;
   StreamOwner* owner_ = nullptr;
-  std::deque<std::string> queue_;
+  PieceQueue queue_;
   HeldCount backlog_;
   size_t writing_bytes_ = 0;  // of these, what libuv has
   uint64_t sent_ = 0;
   bool reading_ = false;
   bool ended_ = false;
-  bool writing_ = false;                                        // a uv_write is under way
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what libuv calls back
+  bool writing_ = false;  // a uv_write is under way
+  // For what libuv calls back. Made when it is needed.
+  std::shared_ptr<bool> alive_;
+  const std::shared_ptr<bool>& alive() {
+    if (!alive_) alive_ = std::make_shared<bool>(true);
+    return alive_;
+  }
   Deferred flush_later_;
   bool ending_writes_ = false;
   bool shut_ = false;

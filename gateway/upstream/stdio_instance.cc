@@ -266,7 +266,7 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
   settle_timer_.stop();
   lifetime_timer_.stop();
   cancelled_.clear();
-  Table lost;
+  Table lost(pending_.get_allocator());
   lost.swap(pending_);
   count(-static_cast<int64_t>(in_flight_));
   std::vector<StdioCall*> listens;

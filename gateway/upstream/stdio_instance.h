@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/node_slabs.h"
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
 #include "mcp/revision.h"
@@ -139,7 +140,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     core::CancelTold told = core::CancelTold::nothing;
     bool cancelled = false;
   };
-  using Table = std::map<int64_t, Pending>;
+  using Table = std::map<int64_t, Pending, std::less<>, SlabAllocator<std::pair<const int64_t, Pending>>>;
 
   void on_process_started() override;
   void on_process_line(std::string line) override;
@@ -179,7 +180,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   InstancePlan plan_;
   StdioProcess process_;
   State state_ = State::starting;
-  Table pending_;
+  NodeSlabs nodes_;
+  Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
   std::string initialize_result_;

@@ -1,0 +1,47 @@
+// Pieces of bytes in the order in which they are to be sent. A std::deque takes 600 bytes before the first
+// piece comes; most streams of most gateways are idle.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lineward::net {
+
+class PieceQueue {
+ public:
+  bool empty() const { return first_ == pieces_.size(); }
+  std::string& front() { return pieces_[first_]; }
+  void push(std::string piece) { pieces_.push_back(std::move(piece)); }
+  std::string pop() {
+    std::string piece = std::move(pieces_[first_]);
+    if (++first_ == pieces_.size()) {
+      clear();
+    } else if (first_ >= kCompact && first_ > pieces_.size() / 2) {
+      // The rest is the smaller part, so each piece is moved once on average.
+      pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    return piece;
+  }
+  // Keeps room for the few pieces of an ordinary answer.
+  void clear() {
+    if (pieces_.capacity() > kKeep) {
+      std::vector<std::string>().swap(pieces_);
+    } else {
+      pieces_.clear();
+    }
+    first_ = 0;
+  }
+  auto begin() { return pieces_.begin() + static_cast<std::ptrdiff_t>(first_); }
+  auto end() { return pieces_.end(); }
+
+ private:
+  static constexpr size_t kKeep = 4;
+  static constexpr size_t kCompact = 64;
+  std::vector<std::string> pieces_;
+  size_t first_ = 0;
+};
+
+}  // namespace lineward::net
