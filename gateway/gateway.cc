@@ -132,7 +132,9 @@ int Gateway::start() {
     if (!server.disabled) upstreams_->add(server);
   }
   loop_watch_ = watch_loop();
-  memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] { return front_->connections(); });
+  memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] {
+    return MemoryReturn::Connections{front_->connections(), front_->take_most_connections()};
+  });
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
   make_reloader();

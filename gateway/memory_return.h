@@ -17,8 +17,11 @@ namespace lineward {
 
 class MemoryReturn {
  public:
-  // `connections`: how many there are now.
-  MemoryReturn(net::Loop& loop, std::function<size_t()> connections)
+  struct Connections {
+    size_t now = 0;
+    size_t most = 0;  // since this was asked last
+  };
+  MemoryReturn(net::Loop& loop, std::function<Connections()> connections)
       : connections_(std::move(connections)), timer_(loop) {
     watch();
   }
@@ -32,11 +35,15 @@ class MemoryReturn {
   void watch() {
     timer_.start(kEvery, [this] {
       watch();
-      size_t connections = connections_();
-      uint64_t bytes = HeldBytes::total();
-      bool fell = most_connections_ >= connections + kConnections || most_bytes_ >= bytes + kBytes;
-      most_connections_ = fell ? connections : std::max(most_connections_, connections);
-      most_bytes_ = fell ? bytes : std::max(most_bytes_, bytes);
+      const Connections connections = connections_();
+      const uint64_t bytes = HeldBytes::total();
+      most_connections_ = std::max(most_connections_, connections.most);
+      most_bytes_ = std::max(most_bytes_, HeldBytes::take_most());
+      bool fell = most_connections_ >= connections.now + kConnections || most_bytes_ >= bytes + kBytes;
+      if (fell) {
+        most_connections_ = connections.now;
+        most_bytes_ = bytes;
+      }
       // What was cancelled is remembered for a while: once more when that is over.
       if (fell) again_ = kAgain;
 #ifdef __GLIBC__
@@ -45,7 +52,7 @@ class MemoryReturn {
     });
   }
 
-  std::function<size_t()> connections_;
+  std::function<Connections()> connections_;
   net::Timer timer_;
   size_t most_connections_ = 0;
   uint64_t most_bytes_ = 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace lineward {
 
@@ -18,19 +19,30 @@ class HeldBytes {
   HeldBytes& operator=(const HeldBytes&) = delete;
 
   void set(size_t now) {
-    sum() += static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
+    Sum& all = sum();
+    all.now += static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
+    if (all.now > all.most) all.most = all.now;
     mine_ = now;
   }
   void add(size_t more) { set(mine_ + more); }
   size_t mine() const { return mine_; }
 
   // Of all holders.
-  static uint64_t total() { return sum() > 0 ? static_cast<uint64_t>(sum()) : 0; }
+  static uint64_t total() { return sum().now > 0 ? static_cast<uint64_t>(sum().now) : 0; }
+  // The most there was since this was asked last.
+  static uint64_t take_most() {
+    const int64_t most = std::exchange(sum().most, sum().now);
+    return most > 0 ? static_cast<uint64_t>(most) : 0;
+  }
 
  private:
-  static int64_t& sum() {
-    static thread_local int64_t total = 0;
-    return total;
+  struct Sum {
+    int64_t now = 0;
+    int64_t most = 0;
+  };
+  static Sum& sum() {
+    static thread_local Sum sum;
+    return sum;
   }
   size_t mine_ = 0;
 };

@@ -72,6 +72,7 @@ void ClientConnection::note_held() {
   held_.set(parser_.held());
   if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
   if (config::load_of(HeldBytes::total(), limits_) < config::Load::full) return;
+  handler_.on_full();
   ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
   refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
 }
@@ -163,6 +164,7 @@ void ClientConnection::refuse(const http::RequestFault& fault) {
   head.status = fault.status;
   head.keep_alive = false;
   head.content_type = "application/json";
+  if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
   std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
   core::stats().bytes(core::Side::client, 0, response.size());
   core::stats().http_requests.observe("", fault.status, 0);
@@ -189,6 +191,7 @@ void ClientConnection::write(std::string bytes) {
   if (!stream_) return;
   core::stats().bytes(core::Side::client, 0, bytes.size());
   stream_->write(std::move(bytes));
+  if (config::load_of(HeldBytes::total(), limits_) == config::Load::full) handler_.on_full();
 }
 
 // A stream that broke off before its end counts as 499, as nginx has it.

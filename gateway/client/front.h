@@ -30,6 +30,8 @@ class Front {
   virtual size_t unanswered() const { return 0; }
   // Those that may still take an answer.
   virtual size_t connections() const = 0;
+  // The most there were since this was asked last.
+  virtual size_t take_most_connections() { return connections(); }
   // Bytes of answers that clients have not taken yet.
   virtual size_t backlog() const = 0;
   virtual void close_all() = 0;

@@ -83,6 +83,7 @@ std::string HttpFront::principal_of(const ClientConnection& connection) const {
 void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
   ++core::stats().refused;
   std::vector<http::OutHeader> headers;
+  if (refusal.status == 503) headers.push_back({"Retry-After", "1"});
   if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
   for (const auto& [name, value] : refusal.headers)
     headers.push_back({name, value});
@@ -314,6 +315,8 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   if (arrival.era == mcp::Era::modern && paths_.keep_state.count(server) > 0) {
     if (auto name = affinity_of(headers)) arrival.affinity = std::move(*name);
   }
+  // The head is gone with the answer.
+  if (arrival.era == mcp::Era::modern && era) arrival.headers = forwarded(connection, server, true);
   connection.respond(202, {}, {});
   if (arrival.upstream.empty()) return;
   arrival.message = std::move(message);

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "client/admission.h"
@@ -62,6 +63,7 @@ class HttpFront final : public Front, public RequestHandler {
   void drain() override;
   size_t unanswered() const override;
   size_t connections() const override { return connections_.size(); }
+  size_t take_most_connections() override { return std::exchange(most_connections_, connections_.size()); }
   size_t backlog() const override;
   void close_all() override;
 
@@ -70,6 +72,7 @@ class HttpFront final : public Front, public RequestHandler {
   void on_closed(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override;
   bool draining() const override { return draining_; }
+  void on_full() override { make_room_later_.schedule(); }
 
   // Who comes in goes on at dispatch() (http_front_gate.cc).
   void ask_gate(ClientConnection& connection, std::string body);
@@ -78,6 +81,7 @@ class HttpFront final : public Front, public RequestHandler {
   core::HeaderFields seen_by_plugins(const ClientConnection& connection) const;
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   void turned_away(core::Overload why);
+  void make_room();
   void post(ClientConnection& connection, const std::string& server, std::string body);
   void post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
                     uint64_t bytes);
@@ -118,6 +122,8 @@ class HttpFront final : public Front, public RequestHandler {
   std::unique_ptr<net::Listener> next_listener_;
   net::Timer last_chance_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<ClientConnection>> connections_;
+  size_t most_connections_ = 0;
+  net::Deferred make_room_later_{loop_, [](void* self) { static_cast<HttpFront*>(self)->make_room(); }, this};
   bool draining_ = false;
   core::DocumentSource* documents_ = nullptr;
   std::unordered_map<const ClientConnection*, uint64_t> awaiting_document_;  // and which of them

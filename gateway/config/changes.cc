@@ -124,6 +124,8 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("limits.idleConnections"),
                                      std::string_view("limits.idleTimeout"),
                                      std::string_view("limits.maxHeadBytes"),
+                                     std::string_view("limits.maxSessions"),
+                                     std::string_view("limits.maxOwnSessions"),
                                      std::string_view("restart.backoff"),
                                      std::string_view("restart.maxBackoff"),
                                      std::string_view("circuitBreaker.consecutiveFailures"),

@@ -52,6 +52,8 @@ struct Limits {
   uint32_t idle_connections = 64;    // kept open for the next request
   milliseconds idle_timeout = 4s;    // how long, where the server does not say (Keep-Alive)
   uint32_t max_head_bytes = 64 * 1024;
+  uint32_t max_sessions = 10000;     // with it, of clients and of Lineward's own
+  uint32_t max_own_sessions = 1000;  // that Lineward opened for clients without sessions
 };
 
 struct Restart {

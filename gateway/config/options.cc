@@ -314,6 +314,12 @@ void inherited_rows(std::vector<Option>& rows) {
       "HTTP: how long, where the server does not say it itself (Keep-Alive: timeout=)."));
   rows.push_back(row<l, &Limits::max_head_bytes>("mcpServers.*.limits.maxHeadBytes", Kind::size, "64KiB",
                                                  {kKiB, kMiB}, "HTTP: the largest response head."));
+  rows.push_back(
+      row<l, &Limits::max_sessions>("mcpServers.*.limits.maxSessions", Kind::count, "10000", {1, kMillion},
+                                    "HTTP: legacy sessions with the server, whoever opened them."));
+  rows.push_back(row<l, &Limits::max_own_sessions>(
+      "mcpServers.*.limits.maxOwnSessions", Kind::count, "1000", {1, kMillion},
+      "HTTP: of these, those that Lineward opened for clients without sessions; an idle one makes room."));
   rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration,
                                                           "200ms", {1, kHour},
                                                           "The first pause after it died; doubles."));

@@ -208,7 +208,7 @@ std::string_view label(ExitCause cause) {
 }
 std::string_view label(Overload what) {
   constexpr std::array<std::string_view, size_of<Overload>> kLabels{
-      "requests", "streams", "in_flight", "principal", "connections", "address", "descriptors"};
+      "requests", "streams", "in_flight", "principal", "connections", "address", "descriptors", "backlog"};
   return kLabels[static_cast<size_t>(what)];
 }
 

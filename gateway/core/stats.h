@@ -47,6 +47,7 @@ enum class Overload : uint8_t {
   connections,
   address,
   descriptors,
+  backlog,  // cut, not refused: what a client had not taken was needed for others
   count_
 };
 enum class Side : uint8_t { client, upstream, count_ };

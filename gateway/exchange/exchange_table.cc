@@ -125,9 +125,11 @@ void ExchangeTable::notified(core::Arrival arrival) {
                {{"kind", "request_without_id"}, {"remote", arrival.peer}});
     return;
   }
-  if (Lease to = served(arrival))
-    to.upstream().forward({arrival.session, arrival.principal, arrival.affinity}, arrival.era,
-                          arrival.message);
+  Lease to = served(arrival);
+  if (!to) return;
+  const core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
+  if (arrival.era == mcp::Era::modern) return to.upstream().notify(scope, arrival.message, arrival.headers);
+  to.upstream().forward(scope, arrival.era, arrival.message);
 }
 
 // A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed

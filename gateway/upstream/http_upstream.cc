@@ -20,7 +20,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 constexpr milliseconds kReapEvery{5000};
 constexpr milliseconds kStopLimit{3000};
-constexpr size_t kMostSessions = 10000;  // with one server
 
 core::Failure stopping() {
   return {EndReason::cancelled_drain, "the gateway is stopping"};
@@ -264,9 +263,9 @@ void HttpUpstream::pump(Group& group) {
 bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session) {
-    if (sessions() >= kMostSessions) {
-      fail_queue(group, {EndReason::queue_full,
-                         fmt::format("{} has {} sessions already", server_.name, kMostSessions)});
+    if (sessions() >= server_.limits.max_sessions) {
+      fail_queue(group, {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
+                                                            server_.name, server_.limits.max_sessions)});
       return false;
     }
     if (!first && !group.own_handshake && group.replay_params.empty()) {

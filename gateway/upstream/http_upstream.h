@@ -49,6 +49,8 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void notify(const core::Scope& scope, const mcp::Message& message,
+              const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
   core::UpstreamStatus status() const override;

@@ -222,21 +222,26 @@ void HttpUpstream::close_scope(const core::Scope& scope) {
   if (Group* group = find_group("session:" + scope.session)) close_group(*group, "its session ended");
 }
 
-void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+// To a legacy server it would mean nothing.
+void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
+                          const core::HeaderFields& headers) {
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  bool modern = client_era == mcp::Era::modern;
-  if (modern && verdict_.known && verdict_.era == mcp::Era::modern) {
-    ErrandPlan plan;
-    plan.request.body = mcp::with_envelope(message);
-    plan.request.headers = base_headers(server_, HttpVerb::post);
-    if (auto sent = mcp::Message::parse(plan.request.body))
-      add_modern_headers(plan.request.headers, *sent, {});
-    return errands_->run(std::move(plan));
-  }
-  if (modern) return;  // nothing that a legacy server would understand
+  if (!verdict_.known || verdict_.era != mcp::Era::modern) return;
+  ErrandPlan plan;
+  plan.request.body = mcp::with_envelope(message);
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  add_all(plan.request.headers, forwarded_headers(server_, headers));
+  if (auto sent = mcp::Message::parse(plan.request.body))
+    add_modern_headers(plan.request.headers, *sent, headers);
+  errands_->run(std::move(plan));
+}
+
+void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (client_era == mcp::Era::modern) return notify(scope, message, {});
+  if (server_.isolation == config::Isolation::call || stopping_) return;
   Group* group = find_group(plan_for(scope).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
-  if (group->own_handshake && group->scope == nullptr && !modern) return;  // nobody's own session
+  if (group->own_handshake && group->scope == nullptr) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)
     return group->session->send_initialized(message.bytes());
   group->session->post(message.bytes());

@@ -13,10 +13,6 @@ namespace lineward::upstream {
 
 using config::Isolation;
 
-namespace {
-constexpr size_t kMostOwnSessions = 1000;
-}  // namespace
-
 HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
   GroupPlan plan;
   plan.era = mcp::Era::legacy;
@@ -60,8 +56,9 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   if (!plan) return plan.error();
   if (!room_for_group(*plan)) {
     return core::Failure{mcp::EndReason::queue_full,
-                         fmt::format("all {} sessions that Lineward may have with {} are in use",
-                                     kMostOwnSessions, server_.name)};
+                         fmt::format("all {} sessions that Lineward may have with {} are in use "
+                                     "(limits.maxOwnSessions)",
+                                     server_.limits.max_own_sessions, server_.name)};
   }
   bool asks = mcp::may_ask(call.request.method);
   bool behind_others = plan->slots > 0 && asks && !slotless_.empty();
@@ -87,7 +84,7 @@ bool HttpUpstream::room_for_group(const GroupPlan& plan) {
     ++sessions;
     if (!busy(*group) && (oldest == nullptr || group->last_used < oldest->last_used)) oldest = group.get();
   }
-  if (sessions < kMostOwnSessions) return true;
+  if (sessions < server_.limits.max_own_sessions) return true;
   if (oldest == nullptr) return false;
   log::write(log::Level::info, "upstream.evict",
              {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});

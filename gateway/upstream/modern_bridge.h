@@ -29,6 +29,10 @@ class ModernBridge final : public core::Upstream, public BridgeHome {
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void notify(const core::Scope& scope, const mcp::Message& message,
+              const core::HeaderFields& headers) override {
+    inner_->notify(scope, message, headers);
+  }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<mcp::Era> era() const override { return inner_->era(); }
   core::UpstreamStatus status() const override { return inner_->status(); }

@@ -23,3 +23,15 @@ TEST_CASE("the sum follows every holder, also those that go") {
   a.set(0);
   CHECK(HeldBytes::total() == before);
 }
+
+TEST_CASE("the most since somebody asked last is not forgotten in between") {
+  HeldBytes::take_most();
+  const uint64_t before = HeldBytes::total();
+  {
+    HeldBytes a;
+    a.set(1000);
+  }
+  CHECK(HeldBytes::total() == before);
+  CHECK(HeldBytes::take_most() == before + 1000);
+  CHECK(HeldBytes::take_most() == before);
+}

@@ -223,6 +223,18 @@ void Gateway::signal(const std::string& name) {
   throw std::runtime_error("no signal " + name);
 }
 
+void Gateway::reload(const std::string& conf, Clock::time_point deadline) {
+  static const std::string answer = "event=config\\.(loaded|rejected)";
+  int before = 0;
+  {
+    std::lock_guard lock(mutex_);
+    before = count_lines(answer);
+  }
+  std::ofstream(run_.tmp() + "/" + name_ + ".yaml") << conf;
+  signal("HUP");
+  expect_log(answer, before + 1, deadline);
+}
+
 int Gateway::wait_exit(Clock::time_point deadline) {
   while (!poll_exit()) {
     if (run_.stopped()) throw Stopped{};

@@ -39,6 +39,8 @@ class Gateway {
   // Throw std::runtime_error with a sentence when it does not happen in time.
   void start(const Setup& setup);
   void signal(const std::string& name);
+  // Writes the configuration file anew, sends SIGHUP and waits for the gateway's word on it.
+  void reload(const std::string& conf, Clock::time_point deadline);
   int wait_exit(Clock::time_point deadline);  // the exit code, 128 + signal when killed
   void expect_log(const std::string& regex, int count,
                   Clock::time_point deadline);  // count < 0: at least one

@@ -197,6 +197,8 @@ void Interpreter::on_gateway(const Command& command) {
     auto value = expand(option.value);
     if (option.name == "signal") {
       slot->signal(value);
+    } else if (option.name == "reload") {
+      slot->reload(dedent(value), deadline());
     } else if (option.name == "kill") {
       slot->signal("KILL");
     } else if (option.name == "wait-exit") {
