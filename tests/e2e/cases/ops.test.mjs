@@ -59,6 +59,42 @@ describe('probes', { skip }, () => {
     await eventually(async () => (await probe('/readyz')).status === 200, 'ready');
   });
 
+  test('an open circuit is told everywhere, and its end too', async (t) => {
+    const folder = temporaryFolder(t);
+    const [file, socket] = [join(folder, 'go'), join(folder, 'admin.sock')];
+    const [node, ...args] = plainFixture();
+    const command = ['sh', '-c', `test -e ${file} || exit 3; exec "$@"`, 'sh', node, ...args];
+    const circuitBreaker = { consecutiveFailures: 1, openFor: '1s' };
+    const { gateway, probe, metrics } = await start(t, {
+      admin: { address: `unix:${socket}` },
+      mcpServers: { github: server(command, { required: true, protocolEra: 'modern', circuitBreaker, restart: { backoff: '10ms', maxBackoff: '10ms' } }) },
+    });
+    await callTool(gateway.url, 'echo').answer;
+    // While nobody looks a trial may run: each of these is asked until it is seen open.
+    const told = await eventually(async () => {
+      const { out } = await lineward(['status', '--admin', `unix:${socket}`]);
+      return /github.*open/.test(out) && out;
+    }, 'open in lineward status');
+    assert.match(told, /github +open .*\n.*exited with code 3/);
+    const json = await eventually(async () => {
+      const { upstreams } = JSON.parse((await get(socket, '/api/v1/status')).body);
+      return upstreams[0].state === 'open' && upstreams[0];
+    }, 'open in the status document');
+    assert.match(json.why, /exited with code 3/);
+    const ready = await eventually(async () => {
+      const { status, body } = await probe('/readyz?verbose');
+      return status === 503 && /open/.test(body) && body;
+    }, 'open in /readyz');
+    assert.match(ready, /^\[-\]upstream github open: exited with code 3$/m);
+    const state = async (name) => value(await metrics(), 'lineward_upstream_state', { upstream: 'github', state: name });
+    await eventually(async () => (await state('open')) === 1, 'open in the metrics');
+    writeFileSync(file, '');
+    await eventually(async () => (await probe('/readyz')).status === 200, 'ready');
+    assert.equal(await state('open'), 0);
+    assert.equal(await state('ready'), 1);
+    assert.match((await lineward(['status', '--admin', `unix:${socket}`])).out, /github +ready/);
+  });
+
   test('an upstream that is not required does not matter', async (t) => {
     const { probe } = await start(t, {
       mcpServers: { github: server(plainFixture('--until', '/nonexistent')) },

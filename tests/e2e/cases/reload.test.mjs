@@ -12,8 +12,9 @@ import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startListener } from '../lib/gateway.mjs';
-import { callTool, eventually, get, lineward, opsOf } from '../lib/operator.mjs';
-import { legacyFixture, plainFixture } from '../lib/servers.mjs';
+import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
+import { plain, running } from '../lib/reloading.mjs';
+import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -22,48 +23,6 @@ const CALLS = Number(process.env.LINEWARD_RELOAD_CALLS ?? 1500);
 const RELOADS = Number(process.env.LINEWARD_RELOADS ?? 5);
 const TERMS = Number(process.env.LINEWARD_TERMS ?? 3);
 const LONG = Math.max(30_000, CALLS * 10);
-
-const plain = (form = '', more = {}) => {
-  const [command, ...args] = plainFixture();
-  return { command, args, env: { FORM: form }, ...more };
-};
-
-/** A gateway whose file can be written anew: write(servers, more), reload(...flags). */
-async function running(t, servers, { args = [], more = {}, stop = true } = {}) {
-  const folder = temporaryFolder(t);
-  const file = join(folder, 'lineward.json');
-  const socket = join(folder, 'admin.sock');
-  const text = (mcpServers, other = {}) =>
-    JSON.stringify({
-      listen: { address: '127.0.0.1:0' },
-      ops: { address: '127.0.0.1:0' },
-      admin: { address: `unix:${socket}` },
-      ...other,
-      mcpServers,
-    });
-  const write = (mcpServers, other) => {
-    writeFileSync(`${file}.new`, text(mcpServers, other));
-    renameSync(`${file}.new`, file);
-  };
-  write(servers, more);
-  const gateway = await startListener(binary(), ['run', ...args, file]);
-  if (stop) t.after(() => gateway.stop());
-  const origin = new URL(gateway.url).origin;
-  const metric = async (name) =>
-    Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec((await get(opsOf(gateway), '/metrics')).body)?.[1]);
-  return {
-    gateway,
-    folder,
-    file,
-    write,
-    text,
-    metric,
-    at: (name) => `${origin}/mcp/${name}`,
-    reload: (...flags) => lineward(['reload', '--admin', `unix:${socket}`, ...flags]),
-    status: async () => JSON.parse((await get(socket, '/api/v1/status')).body),
-    calls: async () => JSON.parse((await get(socket, '/api/v1/calls')).body).calls,
-  };
-}
 
 const words = ({ result }) => result.content[0].text.split(' ');
 const echo = async (url, nonce = 'n') => words(await callTool(url, 'echo', { nonce }).answer);

@@ -69,7 +69,7 @@ export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0
     server.close();
   });
   const { port } = server.address();
-  return { url: `${tls ? 'https' : 'http'}://${name}:${port}/mcp`, port, requests, connections: () => connections };
+  return { url: `${tls ? 'https' : 'http'}://${name}:${port}/mcp`, port, requests, server, connections: () => connections };
 }
 
 /** The bytes of a modern request. */
