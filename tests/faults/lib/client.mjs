@@ -1,5 +1,6 @@
 // A fast modern client: calls over keep-alive connections, each answer checked for its caller's nonce.
 import http from 'node:http';
+import { watchWaits } from './figures.mjs';
 
 let minted = 0;
 const PREFIX = 'io.modelcontextprotocol/';
@@ -50,12 +51,14 @@ export function lastMessage(text) {
 }
 
 /**
- * How a call ended: {end, status, code, reason, text, ms, nonce}. end is ok | wrong (another's answer) | error (JSON-RPC)
+ * How a call ended: {end, status, code, reason, text, ms, own, nonce}. `ms` is how long it took; `own` is that without what
+ * this process and those in `pids` waited for a processor (figures.mjs). end is ok | wrong (another's answer) | error (JSON-RPC)
  * | http (another status) | closed (no whole answer) | late (nothing within limitMs).
  */
 export class Client {
-  constructor(url, { sockets = 64 } = {}) {
+  constructor(url, { sockets = 64, pids } = {}) {
     this.url = new URL(url);
+    this.pids = pids;
     this.agent = new http.Agent({ keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets });
     this.id = 0;
   }
@@ -76,6 +79,7 @@ export class Client {
   /** {status, text, message, broken, ms} */
   request(method, params, { id = ++this.id, limitMs = 20_000, signal, agent = this.agent, onData } = {}) {
     const body = bodyOf(id, method, params);
+    const waits = this.pids && watchWaits(this.pids);
     const began = performance.now();
     return new Promise((resolve) => {
       let text = '';
@@ -83,7 +87,9 @@ export class Client {
       let timer;
       const end = (more) => {
         clearTimeout(timer);
-        resolve({ status, text, message: lastMessage(text), ms: performance.now() - began, ...more });
+        const ms = performance.now() - began;
+        const own = waits ? Math.max(0, ms - waits()) : ms;
+        resolve({ status, text, message: lastMessage(text), ms, own, ...more });
       };
       const sent = http.request(
         this.url,

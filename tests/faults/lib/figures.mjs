@@ -1,5 +1,5 @@
 // What a process uses, read from /proc.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, readdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { binary } from '../../e2e/lib/binary.mjs';
 import { descendants } from '../../e2e/lib/processes.mjs';
@@ -23,6 +23,36 @@ export function cpuSeconds(pid) {
   const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+const schedules = new Map(); // pid → open /proc/PID/schedstat
+const line = Buffer.alloc(128);
+
+/**
+ * How long the main thread of a process was ready to run and got no processor, in ms since its start; 0 where the kernel
+ * does not tell. A time limit is one of the gateway's own doing: what other programs took from it does not count.
+ */
+export function waitedMs(pid) {
+  try {
+    if (!schedules.has(pid)) schedules.set(pid, openSync(`/proc/${pid}/schedstat`, 'r'));
+    const size = readSync(schedules.get(pid), line, 0, line.length, 0);
+    return Number(line.toString('latin1', 0, size).split(' ')[1]) / 1e6;
+  } catch {
+    forget(pid);
+    return 0;
+  }
+}
+
+function forget(pid) {
+  if (schedules.has(pid)) closeSync(schedules.get(pid));
+  schedules.delete(pid);
+}
+
+/** Begins to measure; the result tells how much of the time since then these processes, or this one, waited for a processor. */
+export function watchWaits(pids) {
+  const all = [process.pid, ...pids];
+  const before = all.map(waitedMs);
+  return () => all.reduce((sum, pid, i) => sum + Math.max(0, waitedMs(pid) - before[i]), 0);
 }
 
 /** Zombies below a process, by pid. */

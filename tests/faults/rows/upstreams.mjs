@@ -53,7 +53,7 @@ async function closesEarly(ground) {
   for (let i = 0; i < rounds; ++i) {
     for (play of Object.keys(FINS)) {
       const got = await client.call('echo', {}, { meta: TOKEN });
-      times.push(got.ms);
+      times.push(got.own);
       if (got.end !== 'error' || got.code !== 502) odd.add(`${play}: ${got.end} ${got.code} ${got.reason} ${got.why ?? got.text}`);
       play = undefined;
       const next = await client.call('echo');
