@@ -44,10 +44,12 @@ class MemoryReturn {
         most_connections_ = connections.now;
         most_bytes_ = bytes;
       }
-      // What was cancelled is remembered for a while: once more when that is over.
+      // Once more when the last of it is closed; and what was cancelled is remembered for a while: when that
+      // is over too.
       if (fell) again_ = kAgain;
+      const bool later = !fell && again_ > 0 && (again_-- == kAgain || again_ == 0);
 #ifdef __GLIBC__
-      if (fell || (again_ > 0 && --again_ == 0)) malloc_trim(0);
+      if (fell || later) malloc_trim(0);
 #endif
     });
   }

@@ -52,7 +52,7 @@ export function lastMessage(text) {
 
 /**
  * How a call ended: {end, status, code, reason, text, ms, own, nonce}. `ms` is how long it took; `own` is that without what
- * this process and those in `pids` waited for a processor (figures.mjs). end is ok | wrong (another's answer) | error (JSON-RPC)
+ * this process or one in `pids` waited for a processor (figures.mjs). end is ok | wrong (another's answer) | error (JSON-RPC)
  * | http (another status) | closed (no whole answer) | late (nothing within limitMs).
  */
 export class Client {

@@ -48,11 +48,14 @@ function forget(pid) {
   schedules.delete(pid);
 }
 
-/** Begins to measure; the result tells how much of the time since then these processes, or this one, waited for a processor. */
+/**
+ * Begins to measure; the result tells how much of the time since then was lost to other programs: what that one of these
+ * processes, this one among them, waited for a processor that waited longest. What they waited at the same time counts once.
+ */
 export function watchWaits(pids) {
   const all = [process.pid, ...pids];
   const before = all.map(waitedMs);
-  return () => all.reduce((sum, pid, i) => sum + Math.max(0, waitedMs(pid) - before[i]), 0);
+  return () => Math.max(0, ...all.map((pid, i) => waitedMs(pid) - before[i]));
 }
 
 /** Zombies below a process, by pid. */

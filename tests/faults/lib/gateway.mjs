@@ -8,7 +8,7 @@ import { bounded } from '../../e2e/lib/events.mjs';
 import { get } from '../../e2e/lib/operator.mjs';
 import { describe, descendants, leftovers, tagged } from '../../e2e/lib/processes.mjs';
 import { parseMetrics } from './metrics.mjs';
-import { openFds, waitedMs, watchWaits, within } from './figures.mjs';
+import { openFds, waitedMs, within } from './figures.mjs';
 
 const TAG = 'LINEWARD_FAULT_TAG';
 const START_MS = 20_000;
@@ -33,7 +33,6 @@ export class Gateway {
     gateway.tag = randomUUID();
     const log = stderr ?? openSync(gateway.logPath, 'w');
     const [command, ...words] = [...prefix, binary(), 'run', ...args, gateway.configPath];
-    const waits = watchWaits([]);
     const began = performance.now();
     gateway.child = spawn(command, words, {
       env: { ...process.env, ...hook?.env, ...env, [TAG]: gateway.tag },
@@ -53,8 +52,7 @@ export class Gateway {
     if (stderr === undefined) await gateway.#listens();
     else await gateway.#answers(gateway.config.listen.address);
     gateway.startMs = performance.now() - began;
-    // Without what it waited for a processor, and this process too.
-    gateway.ownStartMs = Math.max(0, gateway.startMs - waits() - waitedMs(gateway.pid));
+    gateway.ownStartMs = Math.max(0, gateway.startMs - waitedMs(gateway.pid)); // without what it waited for a processor
     return gateway;
   }
 

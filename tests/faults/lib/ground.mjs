@@ -51,9 +51,13 @@ export class Ground {
   get late() {
     return Math.max(0, this.delays.max / 1e6 - 5);
   }
-  /** The bar in ms, or another under a sanitizer, and as much more as the machine was late. */
+  /** The bar in ms for a time that nothing but the gateway has a part in (`own`), or another under a sanitizer. */
+  bar(ms, sanitized = 10 * ms) {
+    return this.sanitized ? sanitized : ms;
+  }
+  /** The bar in ms, and as much more as the machine was late. */
   allow(ms, sanitized = 10 * ms) {
-    return (this.sanitized ? sanitized : ms) + this.late;
+    return this.bar(ms, sanitized) + this.late;
   }
   /** What of the row cannot run yet, and what it waits for. */
   missing(what) {

@@ -196,7 +196,7 @@ async function supervised(ground) {
     if (left) odd.add(`left ${left}`);
   }
   await gateway.stop();
-  ground.check(`${rounds} kills: listening again after most ${ms(max(startTimes))}`, max(startTimes) <= ground.allow(200, 3000));
+  ground.check(`${rounds} kills: listening again after most ${ms(max(startTimes))}`, max(startTimes) <= ground.bar(200, 3000));
   ground.check(`${odd.size ? [...odd].slice(0, 3).join(', ') : 'clients saw resets only, no process left'}; socket file ${existsSync(socket) ? 'left' : 'gone'}`, odd.size === 0 && !existsSync(socket));
   if (/error/i.test(readFileSync(gateway.logPath, 'utf8').replace(/level=\w+/g, ''))) ground.note('the last log speaks of an error');
 }
