@@ -2,20 +2,26 @@
 
 #include <array>
 
+#include "plugin/shared_object.h"
 #include "plugins/types.h"
 
 namespace lineward::plugins {
 
 plugin::Registry registry() {
-  static const std::array kAll{rate_limit(), tool_filter()};
+  static const std::array kAll{
+      rate_limit(),
+      tool_filter(),
+      plugin::shared_object(),
+  };
   return kAll;
 }
 
 const config::PluginSpecs& specs() {
   static const config::PluginSpecs kSpecs = [] {
     config::PluginSpecs out;
-    for (const plugin::Type& type : registry())
-      out.push_back(type.spec);
+    for (const plugin::Type& type : registry()) {
+      if (type.spec->name != plugin::kSharedObject) out.push_back(type.spec);  // named by its path
+    }
     return out;
   }();
   return kSpecs;

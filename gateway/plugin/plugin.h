@@ -30,7 +30,8 @@ enum class Verdict : uint8_t {
   proceed,   // pass the message on, changed or not
   answered,  // it goes no further. Of a request: refuse() or answer() was called. Of a server's
              // notification: it is dropped
-  wait,      // ExchangeView::resume() is called later; until then nothing of this exchange moves
+  wait,      // ExchangeView::resume() is called later; until then nothing of this exchange moves, and the
+             // message may still be changed where it is
 };
 
 // Why a plugin ends an exchange.
