@@ -4,23 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <unordered_map>
 
-#include "base/json_member.h"
 #include "base/log.h"
-#include "net/wakeup.h"
-#include "plugin/header_rules.h"
 #include "plugin/host.h"
+#include "plugin/shared_host.h"
 #include "plugin/shared_library.h"
-
-// What a plugin holds of Lineward. Opaque to it; plain objects here.
-struct lineward_host {
-  std::string name;  // as configured
-  std::thread::id loop_thread;
-};
 
 namespace lineward::plugin {
 namespace {
@@ -28,10 +17,6 @@ namespace {
 using mcp::EndReason;
 
 constexpr size_t kMostNames = 32;  // header fields, counters
-constexpr size_t kLongestLine = 2000;
-constexpr size_t kLongestRefusal = 300;
-constexpr size_t kMostHeaders = 16;
-constexpr size_t kMostMessage = 64 << 20;
 
 constexpr std::array<MetricRow, 2> kMetrics{{
     {"lineward_shared_object_events_total", "counter", "event", "What a shared object counts, by its names."},
@@ -39,87 +24,7 @@ constexpr std::array<MetricRow, 2> kMetrics{{
      "Exchanges that a shared object failed: it threw, said so, or broke the interface."},
 }};
 
-lineward_text to_text(std::string_view text) {
-  return {text.data(), text.size()};
-}
-// Rubbish of a length is no reason to crash: what is too long is not there.
-std::string_view from_text(lineward_text text, size_t most = kMostMessage) {
-  if (text.data == nullptr || text.size == 0 || text.size > most) return {};
-  return {text.data, text.size};
-}
-
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return out;
-}
-
-Refusal refusal_from(const lineward_refusal* plain) {
-  Refusal refusal;
-  if (plain == nullptr || plain->size < sizeof(lineward_refusal)) {
-    refusal.reason = EndReason::internal;
-    refusal.text = "the plugin refused in a way that it has not explained";
-    return refusal;
-  }
-  switch (plain->reason) {
-    case LINEWARD_FORBIDDEN: refusal.reason = EndReason::forbidden; break;
-    case LINEWARD_RATE_LIMITED: refusal.reason = EndReason::rate_limited; break;
-    case LINEWARD_UNAUTHORIZED: refusal.reason = EndReason::unauthorized; break;
-    case LINEWARD_INVALID_REQUEST: refusal.reason = EndReason::invalid_request; break;
-    default: refusal.reason = EndReason::internal; break;
-  }
-  refusal.text = printable(from_text(plain->text).substr(0, kLongestRefusal));
-  refusal.code = plain->code;
-  refusal.retry_after_ms = plain->retry_after_ms;
-  for (size_t i = 0; plain->headers != nullptr && i < std::min(plain->header_count, kMostHeaders); ++i) {
-    std::string_view name = from_text(plain->headers[i].name), value = from_text(plain->headers[i].value);
-    if (may_set_reply_header(name, value)) refusal.headers.emplace_back(name, value);
-  }
-  return refusal;
-}
-
-bool is_object(std::string_view text) {
-  return json::validate(text) == json::Fault::none && json::for_each_member(text, [](const auto&, auto) {});
-}
-
-// How a wait ended, in memory of our own: it crosses threads.
-struct Decided {
-  uint64_t wait = 0;
-  uint32_t verdict = LINEWARD_FAILED;
-  std::optional<Refusal> refusal;
-  std::string answer, message;
-};
-
-// Where any thread leaves decisions. Outlives the plugin as long as tickets do.
-struct Mailbox {
-  std::mutex mutex;
-  net::Wakeup* wakeup = nullptr;  // null: nobody waits any more
-  std::vector<Decided> decided;
-};
-
 class SharedHook;
-
-}  // namespace
-}  // namespace lineward::plugin
-
-struct lineward_ticket {
-  std::shared_ptr<lineward::plugin::Mailbox> mailbox;
-  uint64_t wait = 0;
-};
-
-// One hook's exchange.
-struct lineward_exchange {
-  lineward::plugin::ExchangeView* view = nullptr;
-  lineward::mcp::Message* message = nullptr;  // at hand: in a hook's call, and while it waits
-  lineward::plugin::SharedHook* hook = nullptr;
-  bool in_call = false;
-  uint64_t wait = 0;  // the ticket that was given, or 0
-};
-
-namespace lineward::plugin {
-namespace {
 
 class SharedPlugin final : public Plugin {
  public:
@@ -172,11 +77,11 @@ class SharedPlugin final : public Plugin {
   std::unordered_map<uint64_t, SharedHook*> hooks_;  // that wait
 };
 
-class SharedHook final : public Hook {
+class SharedHook final : public Hook, public TicketOffice {
  public:
   SharedHook(SharedPlugin& plugin, ExchangeView& view) : plugin_(plugin) {
     at_.view = &view;
-    at_.hook = this;
+    at_.office = this;
   }
   ~SharedHook() override {
     plugin_.forget(at_.wait);
@@ -192,7 +97,7 @@ class SharedHook final : public Hook {
   void on_end(const ExchangeView&, const Ending& ending) noexcept override;
   void decided(Decided decision);
   lineward_exchange* exchange() { return &at_; }
-  lineward_ticket* begin_wait() {
+  lineward_ticket* begin_wait() override {
     if (!at_.in_call || at_.wait != 0) return nullptr;
     lineward_ticket* ticket = plugin_.ticket(this);
     at_.wait = ticket->wait;
@@ -208,108 +113,6 @@ class SharedHook final : public Hook {
   SharedPlugin& plugin_;
   lineward_exchange at_;
 };
-
-// ---- what plugins call
-// ------------------------------------------------------------------------------------------------------
-
-void do_log(lineward_host* host, int level, lineward_text line) {
-  static constexpr log::Level kLevels[] = {log::Level::debug, log::Level::info, log::Level::warn,
-                                           log::Level::error};
-  log::Level at = level >= 0 && level <= LINEWARD_LOG_ERROR ? kLevels[level] : log::Level::info;
-  std::string text(from_text(line).substr(0, kLongestLine));
-  if (std::this_thread::get_id() == host->loop_thread) {
-    log::write(at, "plugin.log", {{"plugin", host->name}, {"line", text}});
-  } else {
-    log::write_aside(at, "plugin.log", {{"plugin", host->name}, {"line", text}});
-  }
-}
-
-void do_facts(lineward_exchange* exchange, lineward_facts* out) {
-  Facts facts = exchange->view->facts();
-  lineward_facts full{};
-  full.size = std::min(out->size, sizeof full);
-  full.call_id = to_text(facts.call_id);
-  full.server = to_text(facts.upstream);
-  full.method = to_text(facts.method_name);
-  full.target = to_text(facts.target);
-  full.revision = to_text(facts.revision);
-  full.peer = to_text(facts.peer);
-  full.id = to_text(facts.raw_id);
-  full.principal = to_text(facts.principal);
-  full.session = to_text(facts.session);
-  full.bytes_in = facts.bytes_in;
-  full.legacy = facts.era == mcp::Era::legacy ? 1 : 0;
-  full.on_stdio = facts.on_stdio ? 1 : 0;
-  std::copy_n(reinterpret_cast<const char*>(&full), full.size, reinterpret_cast<char*>(out));
-}
-
-lineward_text do_header(lineward_exchange* exchange, lineward_text name) {
-  return to_text(exchange->view->header(from_text(name)));
-}
-
-int do_set_upstream_header(lineward_exchange* exchange, lineward_text name, lineward_text value) {
-  if (!may_set_upstream_header(from_text(name), from_text(value))) return 0;
-  exchange->view->set_upstream_header(from_text(name), std::string(from_text(value)));
-  return 1;
-}
-
-int do_add_reply_header(lineward_exchange* exchange, lineward_text name, lineward_text value) {
-  if (!may_set_reply_header(from_text(name), from_text(value))) return 0;
-  exchange->view->add_reply_header(from_text(name), std::string(from_text(value)));
-  return 1;
-}
-
-void do_refuse(lineward_exchange* exchange, const lineward_refusal* refusal) {
-  if (exchange->in_call) exchange->view->refuse(refusal_from(refusal));
-}
-
-int do_answer(lineward_exchange* exchange, lineward_text result) {
-  if (!exchange->in_call || !is_object(from_text(result))) return 0;
-  exchange->view->answer(std::string(from_text(result)));
-  return 1;
-}
-
-int do_set_message(lineward_exchange* exchange, lineward_text bytes) {
-  if (!exchange->in_call || exchange->message == nullptr) return 0;
-  auto parsed = mcp::Message::parse(std::string(from_text(bytes)));
-  if (!parsed) return 0;
-  *exchange->message = std::move(*parsed);
-  return 1;
-}
-
-lineward_ticket* do_begin_wait(lineward_exchange* exchange) {
-  return exchange->hook->begin_wait();
-}
-
-void do_resume(lineward_ticket* given, const lineward_decision* decision) {
-  std::unique_ptr<lineward_ticket> ticket(given);
-  if (!ticket) return;
-  Decided decided;
-  decided.wait = ticket->wait;
-  if (decision != nullptr && decision->size >= sizeof(lineward_decision)) {
-    decided.verdict = decision->verdict;
-    if (decision->refusal != nullptr) decided.refusal = refusal_from(decision->refusal);
-    decided.answer = from_text(decision->answer);
-    decided.message = from_text(decision->message);
-  }
-  std::lock_guard<std::mutex> lock(ticket->mailbox->mutex);
-  if (ticket->mailbox->wakeup == nullptr) return;
-  ticket->mailbox->decided.push_back(std::move(decided));
-  ticket->mailbox->wakeup->wake();
-}
-
-constexpr lineward_host_api kHostApi{sizeof(lineward_host_api),
-                                     LINEWARD_PLUGIN_ABI,
-                                     do_log,
-                                     do_facts,
-                                     do_header,
-                                     do_set_upstream_header,
-                                     do_add_reply_header,
-                                     do_refuse,
-                                     do_answer,
-                                     do_set_message,
-                                     do_begin_wait,
-                                     do_resume};
 
 // ---- the plugin
 // --------------------------------------------------------------------------------------------------
@@ -331,7 +134,7 @@ Status<> SharedPlugin::create(const config::PluginEntry& entry) {
   config.option_count = options.size();
   std::array<char, 512> why{};
   plugin_ = call(static_cast<lineward_plugin*>(nullptr),
-                 [&] { return api().create(&kHostApi, &at_, &config, why.data(), why.size()); });
+                 [&] { return api().create(&host_api(), &at_, &config, why.data(), why.size()); });
   why.back() = '\0';
   if (plugin_ != nullptr) return Done{};
   std::string text = printable(why.data());
@@ -449,7 +252,7 @@ void SharedHook::decided(Decided decision) {
   if (decision.refusal) {
     view.refuse(std::move(*decision.refusal));
   } else if (!decision.answer.empty()) {
-    if (!is_object(decision.answer))
+    if (!is_json_object(decision.answer))
       return view.resume(broke(view, "answered with something that is no JSON object"));
     view.answer(std::move(decision.answer));
   }
