@@ -1,94 +1,290 @@
-// Which tools clients may see and call: `allow` and `deny` are globs, a denied one is never allowed. Lists
-// are filtered by the rule that guards calls.
-#include <algorithm>
+// Which tools, prompts and resources clients may see and use (docs/plugins.md). Lists are filtered by the
+// rule that guards calls; calls are guarded by name alone, whatever was listed before.
+#include <fmt/format.h>
 
-#include "base/glob.h"
+#include <algorithm>
+#include <set>
+
 #include "base/json_member.h"
-#include "base/json_splice.h"
+#include "base/log.h"
+#include "net/file_watch.h"
+#include "plugin/host.h"
+#include "plugins/tool_filter_rules.h"
+#include "plugins/tool_pins.h"
 #include "plugins/types.h"
 
 namespace lineward::plugins {
 namespace {
 
 using config::Kind;
+using config::plugin_choice;
 using config::plugin_option;
+using mcp::EndReason;
 using mcp::Field;
+using mcp::Method;
 using plugin::Verdict;
 
+constexpr int kInvalidParams = -32602;
+constexpr int kLegacyNoResource = -32002;
+constexpr size_t kMostReported = 10000;
+
 constexpr plugin::MetricRow kMetrics[] = {
-    {"lineward_tool_filter_hidden_total", "counter", "", "Tools left out of lists."},
-    {"lineward_tool_filter_denied_total", "counter", "", "Calls of tools that the filter does not allow."},
+    {"lineward_tool_filter_hidden_total", "counter", "", "Tools, prompts and resources left out of lists."},
+    {"lineward_tool_filter_denied_total", "counter", "reason",
+     "Requests for what the filter does not allow: name, scope, or pin."},
+    {"lineward_tool_filter_changed_total", "counter", "", "Tools that turned out not to be as pinned."},
+    {"lineward_tool_filter_pinned", "gauge", "", "Definitions that are pinned."},
 };
+
+std::string under(const config::PluginEntry& entry, const std::string& path) {
+  return path.empty() || path.front() == '/' ? path : entry.directory + "/" + path;
+}
 
 class ToolFilter final : public plugin::Plugin {
  public:
-  explicit ToolFilter(const config::PluginEntry& entry)
-      : allow_(entry.values.list("allow")), deny_(entry.values.list("deny")) {}
+  ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::unique_ptr<ToolPins> pins,
+             plugin::Host& host)
+      : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host) {
+    const config::PluginValues& values = entry.values;
+    tools_ = {values.list("allow"), values.list("deny")};
+    prompts_ = {values.list("prompts.allow"), values.list("prompts.deny")};
+    resources_ = {values.list("resources.allow"), values.list("resources.deny")};
+    if (pins_) {
+      watch_ = std::make_unique<net::FileWatch>(host.loop(), pins_->path(), [this] { read_pins(); });
+    }
+  }
 
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   void count(plugin::CounterSink& sink) const override {
-    sink.add("lineward_tool_filter_hidden_total", {}, static_cast<double>(hidden));
-    sink.add("lineward_tool_filter_denied_total", {}, static_cast<double>(denied));
+    sink.add("lineward_tool_filter_hidden_total", {}, static_cast<double>(hidden_));
+    sink.add("lineward_tool_filter_denied_total", "name", static_cast<double>(denied_));
+    sink.add("lineward_tool_filter_denied_total", "scope", static_cast<double>(lacking_));
+    sink.add("lineward_tool_filter_denied_total", "pin", static_cast<double>(unpinned_));
+    if (!pins_) return;
+    sink.add("lineward_tool_filter_changed_total", {}, static_cast<double>(changed_));
+    sink.add("lineward_tool_filter_pinned", {}, static_cast<double>(pins_->size()));
   }
 
-  bool allows(std::string_view tool) const {
-    auto matches = [&](const std::vector<std::string>& globs) {
-      return std::any_of(globs.begin(), globs.end(),
-                         [&](const std::string& glob) { return glob_match(glob, tool); });
-    };
-    return !matches(deny_) && (allow_.empty() || matches(allow_));
-  }
-
-  uint64_t hidden = 0, denied = 0;
+  Verdict request(plugin::ExchangeView& exchange, const mcp::Message& message);
+  void result(const plugin::Facts& facts, mcp::Message& message);
 
  private:
-  std::vector<std::string> allow_, deny_;
+  Verdict call(plugin::ExchangeView& exchange, const std::string& tool);
+  Verdict refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name, int code);
+  Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& tool);
+  bool may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition);
+  void report(const plugin::Facts& facts, const std::string& tool, std::string_view how);
+  void read_pins();
+  bool is_oauth(const core::Caller& caller) const;
+  std::string metadata_url(std::string_view server) const;
+
+  std::string name_;
+  NameRule tools_, prompts_, resources_;
+  ScopeRules scopes_;
+  std::unique_ptr<ToolPins> pins_;
+  std::unique_ptr<net::FileWatch> watch_;
+  plugin::Host& host_;
+  std::set<std::string> reported_;
+  uint64_t hidden_ = 0, denied_ = 0, lacking_ = 0, unpinned_ = 0, changed_ = 0;
 };
+
+// ---- requests
+// ----------------------------------------------------------------------------------------------------------
+
+Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& message) {
+  plugin::Facts facts = exchange.facts();
+  const int no_resource = facts.era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
+  switch (facts.method) {
+    case Method::tools_call: return call(exchange, message.text(Field::params_name));
+    case Method::prompts_get: {
+      std::string name = message.text(Field::params_name);
+      return prompts_.allows(name) ? Verdict::proceed
+                                   : refuse(exchange, "Unknown prompt", name, kInvalidParams);
+    }
+    case Method::resources_read:
+    case Method::resources_subscribe: {
+      std::string uri = message.text(Field::params_uri);
+      return resources_.allows(uri) ? Verdict::proceed
+                                    : refuse(exchange, "Resource not found", uri, no_resource);
+    }
+    case Method::subscriptions_listen:
+      for (std::string_view wanted :
+           values_named(message.raw(Field::params_notifications), "resourceSubscriptions")) {
+        json::Cursor cursor(wanted, json::kDepthCeiling);
+        if (!cursor.at_array() || !cursor.enter_array()) continue;
+        json::Span at;
+        while (cursor.next_element() && cursor.skip(at)) {
+          std::string uri = json::string_value(at.in(wanted));
+          if (!resources_.allows(uri)) return refuse(exchange, "Resource not found", uri, no_resource);
+        }
+      }
+      return Verdict::proceed;
+    case Method::completion_complete:
+      for (std::string_view reference : values_named(message.raw(Field::params), "ref")) {
+        for (std::string_view raw : values_named(reference, "uri")) {
+          std::string uri = json::string_value(raw);
+          if (!resources_.allows(uri)) return refuse(exchange, "Resource not found", uri, kInvalidParams);
+        }
+        for (std::string_view raw : values_named(reference, "name")) {
+          std::string name = json::string_value(raw);
+          if (!prompts_.allows(name)) return refuse(exchange, "Unknown prompt", name, kInvalidParams);
+        }
+      }
+      return Verdict::proceed;
+    default: return Verdict::proceed;
+  }
+}
+
+Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool) {
+  if (!tools_.allows(tool)) return refuse(exchange, "Unknown tool", tool, kInvalidParams);
+  plugin::Facts facts = exchange.facts();
+  if (!scopes_.allow(tool, facts.caller)) return lacks_scopes(exchange, tool);
+  if (!pins_ || pins_->may_call(facts.upstream, tool)) return Verdict::proceed;
+  ++unpinned_;
+  plugin::Refusal refusal;
+  refusal.reason = EndReason::forbidden;
+  refusal.text = fmt::format("tool {} is not as it was when it was approved", tool.substr(0, 128));
+  exchange.refuse(std::move(refusal));
+  return Verdict::answered;
+}
+
+// As if it were not there: what a list hides, a call must not find.
+Verdict ToolFilter::refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name,
+                           int code) {
+  ++denied_;
+  plugin::Refusal refusal;
+  refusal.reason = EndReason::invalid_request;
+  refusal.code = code;
+  refusal.text = fmt::format("{}: {}", what, name.substr(0, 128));
+  exchange.refuse(std::move(refusal));
+  return Verdict::answered;
+}
+
+Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::string& tool) {
+  ++lacking_;
+  plugin::Facts facts = exchange.facts();
+  plugin::Refusal refusal;
+  refusal.reason = EndReason::forbidden;
+  std::string scopes = fmt::format("{}", fmt::join(scopes_.needed(tool), " "));
+  refusal.text = fmt::format("tool {} needs the scopes {}", tool.substr(0, 128), scopes);
+  // How an OAuth client gets more (RFC 6750 3.1; MCP authorization, "Step-Up Authorization Flow").
+  if (facts.caller != nullptr && is_oauth(*facts.caller)) {
+    std::string challenge = fmt::format("Bearer error=\"insufficient_scope\", scope=\"{}\"", scopes);
+    std::string url = metadata_url(facts.upstream);
+    if (!url.empty()) challenge += fmt::format(", resource_metadata=\"{}\"", url);
+    refusal.headers.emplace_back("WWW-Authenticate", std::move(challenge));
+  }
+  exchange.refuse(std::move(refusal));
+  return Verdict::answered;
+}
+
+bool ToolFilter::is_oauth(const core::Caller& caller) const {
+  const auto& methods = host_.config().auth.methods;
+  return caller.by == "jwt" || std::any_of(methods.begin(), methods.end(), [&](const auto& entry) {
+           return entry.name == caller.by && entry.type == "jwt";
+         });
+}
+
+// RFC 9728 3.1: the well-known path goes between host and path.
+std::string ToolFilter::metadata_url(std::string_view server) const {
+  const config::Config& config = host_.config();
+  const std::string& resource = config.auth.resource_metadata.resource;
+  size_t host = resource.find("://");
+  if (host == std::string::npos) return {};
+  size_t path = std::min(resource.find('/', host + 3), resource.size());
+  std::string rest = resource.substr(path) == "/" ? std::string() : resource.substr(path);
+  auto enabled = std::count_if(config.servers.begin(), config.servers.end(),
+                               [](const config::Server& one) { return !one.disabled; });
+  if (enabled > 1) rest += fmt::format("/{}", server);
+  return resource.substr(0, path) + "/.well-known/oauth-protected-resource" + rest;
+}
+
+// ---- lists
+// -------------------------------------------------------------------------------------------------------------
+
+void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
+  auto by = [](const NameRule& rule) {
+    return [&rule](const std::string& name, std::string_view) { return rule.allows(name); };
+  };
+  switch (facts.method) {
+    case Method::tools_list:
+      hidden_ +=
+          filter_list(message, "tools", "name", [&](const std::string& tool, std::string_view definition) {
+            return may_see(facts, tool, definition);
+          });
+      break;
+    case Method::prompts_list: hidden_ += filter_list(message, "prompts", "name", by(prompts_)); break;
+    case Method::resources_list: hidden_ += filter_list(message, "resources", "uri", by(resources_)); break;
+    case Method::resources_templates_list:
+      hidden_ += filter_list(message, "resourceTemplates", "uriTemplate", by(resources_));
+      break;
+    default: return;
+  }
+  // A list that depends on who asks is nobody else's.
+  if (facts.method == Method::tools_list && !scopes_.empty() &&
+      message.text(Field::result_cache_scope) == "public") {
+    json::Splice splice = message.splice();
+    splice.replace(message.at(Field::result_cache_scope), "\"private\"");
+    if (auto changed = mcp::Message::parse(splice.apply(), json::kDepthCeiling))
+      message = std::move(*changed);
+  }
+  if (!pins_ || !pins_->unsaved()) return;
+  auto saved = pins_->save();
+  if (!saved) log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", saved.error().text}});
+}
+
+bool ToolFilter::may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition) {
+  if (!tools_.allows(tool)) return false;
+  if (pins_) {
+    using Finding = ToolPins::Finding;
+    std::string_view how;
+    switch (pins_->check(facts.upstream, facts.revision, tool, definition)) {
+      case Finding::same:
+      case Finding::learnt: break;
+      case Finding::changed: how = "its definition changed"; break;
+      case Finding::unknown: how = "it is not pinned for this revision"; break;
+      case Finding::ambiguous: how = "a key stands twice in its definition, or it is too deep"; break;
+      case Finding::full: how = "there are too many tools to pin, or its name is too long"; break;
+    }
+    if (!how.empty()) {
+      report(facts, tool, how);
+      return false;
+    }
+  }
+  return scopes_.allow(tool, facts.caller);
+}
+
+void ToolFilter::report(const plugin::Facts& facts, const std::string& tool, std::string_view how) {
+  bool first = reported_.size() < kMostReported &&
+               reported_.insert(fmt::format("{} {} {}", facts.upstream, facts.revision, tool)).second;
+  if (!first) return;
+  ++changed_;
+  log::write(log::Level::warn, "tool.changed",
+             {{"plugin", name_},
+              {"upstream", facts.upstream},
+              {"tool", tool.substr(0, 256)},
+              {"revision", facts.revision},
+              {"reason", how}});
+}
+
+// Somebody approved of a change, or another process has learnt.
+void ToolFilter::read_pins() {
+  auto read = pins_->load();
+  if (!read) {
+    log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", read.error().text}});
+    return;
+  }
+  reported_.clear();
+}
 
 class Filtering final : public plugin::Hook {
  public:
   explicit Filtering(ToolFilter& filter) : filter_(filter) {}
-
-  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message&) override {
-    plugin::Facts facts = exchange.facts();
-    if (facts.method != mcp::Method::tools_call || filter_.allows(facts.target)) return Verdict::proceed;
-    ++filter_.denied;
-    // As if it were not there: what a list hides, a call must not find.
-    plugin::Refusal refusal;
-    refusal.reason = mcp::EndReason::invalid_request;
-    refusal.code = -32602;
-    refusal.text = "Unknown tool: " + std::string(facts.target.substr(0, 128));
-    exchange.refuse(std::move(refusal));
-    return Verdict::answered;
+  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
+    return filter_.request(exchange, message);
   }
-
   Verdict on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
-    if (exchange.facts().method != mcp::Method::tools_list || message.kind() != mcp::MessageKind::result)
-      return Verdict::proceed;
-    std::string_view result = message.raw(Field::result);
-    auto list = json::member(result, "tools");
-    if (!list) return Verdict::proceed;
-    json::Cursor cursor(*list);
-    if (!cursor.at_array() || !cursor.enter_array()) return Verdict::proceed;
-    std::string kept = "[";
-    bool all = true;
-    json::Span element;
-    while (cursor.next_element() && cursor.skip(element)) {
-      std::string_view tool = element.in(*list);
-      if (!filter_.allows(json::string_value(json::member(tool, "name")))) {
-        all = false;
-        ++filter_.hidden;
-        continue;
-      }
-      if (kept.size() > 1) kept += ',';
-      kept += tool;
-    }
-    if (all) return Verdict::proceed;
-    kept += ']';
-    auto at = static_cast<uint32_t>(list->data() - message.bytes().data());
-    json::Splice splice = message.splice();
-    splice.replace({at, at + static_cast<uint32_t>(list->size())}, kept);
-    if (auto changed = mcp::Message::parse(splice.apply())) message = std::move(*changed);
+    if (message.kind() == mcp::MessageKind::result) filter_.result(exchange.facts(), message);
     return Verdict::proceed;
   }
 
@@ -97,25 +293,60 @@ class Filtering final : public plugin::Hook {
 };
 
 std::unique_ptr<plugin::Hook> ToolFilter::attach(plugin::ExchangeView& exchange) {
-  mcp::Method method = exchange.facts().method;
-  if (method != mcp::Method::tools_call && method != mcp::Method::tools_list) return nullptr;
-  return std::make_unique<Filtering>(*this);
+  bool concerned = false;
+  switch (exchange.facts().method) {
+    case Method::tools_call:
+    case Method::tools_list: concerned = !tools_.empty() || !scopes_.empty() || pins_; break;
+    case Method::prompts_get:
+    case Method::prompts_list: concerned = !prompts_.empty(); break;
+    case Method::resources_read:
+    case Method::resources_subscribe:
+    case Method::resources_list:
+    case Method::resources_templates_list:
+    case Method::subscriptions_listen: concerned = !resources_.empty(); break;
+    case Method::completion_complete: concerned = !prompts_.empty() || !resources_.empty(); break;
+    default: break;
+  }
+  return concerned ? std::make_unique<Filtering>(*this) : nullptr;
 }
 
 const config::PluginSpec kSpec{
     "toolFilter",
-    "Which tools clients may see and call.",
+    "Which tools, prompts and resources clients may see and use.",
     false,
     {plugin_option("allow", Kind::list, "", 0, 0, "Globs of tools; empty: all."),
-     plugin_option("deny", Kind::list, "", 0, 0, "Globs of tools that are never allowed.")},
+     plugin_option("deny", Kind::list, "", 0, 0, "Globs of tools that are never allowed."),
+     plugin_option("scopes", Kind::map, "", 0, 0,
+                   "From a glob of tools to the scopes that a caller needs for them, separated by blanks."),
+     plugin_option("prompts.allow", Kind::list, "", 0, 0, "Globs of prompts; empty: all."),
+     plugin_option("prompts.deny", Kind::list, "", 0, 0, "Globs of prompts that are never allowed."),
+     plugin_option("resources.allow", Kind::list, "", 0, 0, "Globs of URIs and URI templates; empty: all."),
+     plugin_option("resources.deny", Kind::list, "", 0, 0, "Globs of URIs that are never allowed."),
+     plugin_option("pin.file", Kind::text, "", 0, 0,
+                   "A file with digests of tools' definitions: tools that are not as there are hidden and "
+                   "refused."),
+     plugin_choice("pin.mode", "learn|enforce", "learn",
+                   "learn: tools that the file does not have are added; enforce: they are hidden, too.")},
     {}};
+
+Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
+  auto scopes = ScopeRules::make(entry.values.map("scopes"));
+  if (!scopes) return fail(scopes.error().text);
+  std::unique_ptr<ToolPins> pins;
+  if (!entry.values.text("pin.file").empty()) {
+    pins = std::make_unique<ToolPins>(under(entry, entry.values.text("pin.file")),
+                                      static_cast<ToolPins::Mode>(entry.values.number("pin.mode")));
+    auto read = pins->load();
+    if (!read) return fail(read.error().text);
+  }
+  return Result<std::unique_ptr<plugin::Plugin>>(
+      std::make_unique<ToolFilter>(entry, std::move(*scopes), std::move(pins), host));
+}
 
 }  // namespace
 
 plugin::Type tool_filter() {
-  return {&kSpec, kMetrics, [](const config::PluginEntry& entry, plugin::Host&) {
-            return Result<std::unique_ptr<plugin::Plugin>>(std::make_unique<ToolFilter>(entry));
-          }};
+  return {&kSpec, kMetrics, make};
 }
 
 }  // namespace lineward::plugins

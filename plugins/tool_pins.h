@@ -1,0 +1,65 @@
+// Definitions of tools as they were when somebody approved of them: a digest for each server, tool and
+// revision of the protocol (servers describe a tool differently in different revisions), in a JSON file.
+// Against servers that change what a tool says after it was allowed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lineward::plugins {
+
+// A digest of the JSON value by its meaning: order of members, white space and escapes do not count, spelling
+// of numbers does. Empty when a key stands twice in an object, at any depth: readers would differ.
+std::string definition_digest(std::string_view json);
+
+class ToolPins {
+ public:
+  enum class Mode : uint8_t {
+    learn,    // tools that the file does not have are added to it
+    enforce,  // tools that the file does not have are refused; the file is never written
+  };
+  enum class Finding : uint8_t { same, learnt, changed, unknown, ambiguous, full };
+
+  ToolPins(std::string path, Mode mode) : path_(std::move(path)), mode_(mode) {}
+
+  // Reads the file; that there is none is an error where it is enforced.
+  Status<> load();
+  // Writes what was learnt, atomically, readable for this user alone.
+  Status<> save();
+  bool unsaved() const { return unsaved_; }
+
+  // A tool of a server's list.
+  Finding check(std::string_view server, std::string_view revision, const std::string& name,
+                std::string_view definition);
+  // May it be called? Not when a list has shown that it changed, nor when it is enforced and not known.
+  bool may_call(std::string_view server, const std::string& name) const;
+
+  const std::string& path() const { return path_; }
+  size_t size() const { return count_; }
+
+ private:
+  struct Tool {
+    std::map<std::string, std::string, std::less<>> digests;  // by revision
+    bool changed = false;                                     // a list showed another definition
+  };
+  using Tools = std::map<std::string, Tool, std::less<>>;
+
+  Tool* find(std::string_view server, std::string_view name);
+  const Tool* find(std::string_view server, std::string_view name) const;
+  Status<> parse(const std::string& text, std::map<std::string, Tools, std::less<>>& out,
+                 size_t& count) const;
+  std::string text() const;
+
+  std::string path_;
+  Mode mode_;
+  std::map<std::string, Tools, std::less<>> servers_;
+  size_t count_ = 0;  // of digests
+  bool unsaved_ = false;
+};
+
+}  // namespace lineward::plugins
