@@ -282,10 +282,35 @@ void PluginReader::read_metadata(const Node& node) {
     tree_.add("missing-option", "'resourceMetadata' needs resource, the URL that clients use", node);
 }
 
+void PluginReader::filter_tools(const std::string& server, bool allow, std::vector<std::string> globs,
+                                int line) {
+  const PluginSpec* spec = find_spec(specs_, "toolFilter");
+  if (spec == nullptr) return;
+  auto found = std::find_if(filters_.begin(), filters_.end(),
+                            [&](const PluginEntry& entry) { return entry.servers.front() == server; });
+  if (found == filters_.end()) {
+    PluginEntry entry;
+    entry.type = spec->name;
+    entry.name = "tools." + server;
+    entry.servers = {server};
+    entry.values = plugin_defaults(*spec);
+    entry.directory = directory_;
+    entry.line = line;
+    found = filters_.insert(filters_.end(), std::move(entry));
+  }
+  std::string_view option = allow ? "allow" : "deny";
+  Value value = found->values.at(option);
+  value.list.insert(value.list.end(), globs.begin(), globs.end());
+  found->values.set(option, std::move(value));
+}
+
 void PluginReader::finish() {
   config_.plugins.insert(config_.plugins.begin(), std::make_move_iterator(on_top_.begin()),
                          std::make_move_iterator(on_top_.end()));
   on_top_.clear();
+  config_.plugins.insert(config_.plugins.end(), std::make_move_iterator(filters_.begin()),
+                         std::make_move_iterator(filters_.end()));
+  filters_.clear();
   std::map<std::string, int> uses;
   auto name = [&](PluginEntry& entry) {
     bool given = !entry.name.empty();

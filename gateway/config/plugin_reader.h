@@ -15,6 +15,8 @@ class PluginReader {
 
   // A top-level member that is a plugin's: `plugins`, `auth`, or a plugin's own name. False: it is not.
   bool read(const Member& member);
+  // What stands beside a server about its tools: more for its own toolFilter.
+  void filter_tools(const std::string& server, bool allow, std::vector<std::string> globs, int line);
   // Names that plugins have must be told apart, servers that they name must exist.
   void finish();
 
@@ -34,7 +36,8 @@ class PluginReader {
   Config& config_;
   const PluginSpecs& specs_;
   std::string directory_;
-  std::vector<PluginEntry> on_top_;  // of top-level members: before those of `plugins:`
+  std::vector<PluginEntry> on_top_;   // of top-level members: before those of `plugins:`
+  std::vector<PluginEntry> filters_;  // of servers' own words: after those
 };
 
 }  // namespace lineward::config

@@ -12,15 +12,19 @@ bool TreeReader::read_overrides_word(const Member& member, Server& server) {
     read_overrides(member, server.method_timeouts);
     return true;
   }
-  if (member.key != "tools" || member.value.kind != NodeKind::mapping) return false;
+  if (member.key != "tools") return read_tool_words(member, server);
+  if (member.value.kind != NodeKind::mapping) {
+    add("wrong-type", "'tools' is a map with allow, deny and overrides", member.value);
+    return true;
+  }
   for (const Member& child : member.value.members) {
     if (child.key == "overrides") {
       read_overrides(child, server.tool_timeouts);
     } else if (child.key == "allow" || child.key == "deny") {
-      add("not-built", fmt::format("the tool filter (tools.{}) is not built yet", child.key), child);
+      read_tool_names(child, child.key == "allow", server);
     } else {
       add("unknown-option", fmt::format("'{}' is not an option here", clip(child.key)), child).hint =
-          "did you mean 'overrides'?";
+          "there are allow, deny and overrides";
     }
   }
   return true;

@@ -52,6 +52,8 @@ class TreeReader {
   bool read_client_word(const Member& member, Server& server, HttpSigns& http);
   bool read_overrides_word(const Member& member, Server& server);
   void read_overrides(const Member& member, std::vector<TimeoutOverride>& out);
+  bool read_tool_words(const Member& member, const Server& server);
+  void read_tool_names(const Member& member, bool allow, const Server& server);
   void read_type(const Member& member, Server& server, HttpSigns& http);
   void read_enabled(const Member& member, Server& server);
   void finish_server(const Member& member, Server& server, const HttpSigns& http);
