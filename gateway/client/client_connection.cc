@@ -70,9 +70,10 @@ void ClientConnection::on_data(std::string_view bytes) {
 // Bodies that are on their way count like all that is held; none may grow where there is no room left.
 void ClientConnection::note_held() {
   held_.set(parser_.held());
+  const config::Load load = config::load_of(HeldBytes::total(), limits_);
+  if (load >= config::Load::no_requests) handler_.on_full();
   if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
-  if (config::load_of(HeldBytes::total(), limits_) < config::Load::full) return;
-  handler_.on_full();
+  if (load < config::Load::full) return;
   ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
   refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
 }
@@ -191,7 +192,7 @@ void ClientConnection::write(std::string bytes) {
   if (!stream_) return;
   core::stats().bytes(core::Side::client, 0, bytes.size());
   stream_->write(std::move(bytes));
-  if (config::load_of(HeldBytes::total(), limits_) == config::Load::full) handler_.on_full();
+  if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) handler_.on_full();
 }
 
 // A stream that broke off before its end counts as 499, as nginx has it.

@@ -27,7 +27,7 @@ class RequestHandler {
   // May the body of this request be asked for (Expect: 100-continue)?
   virtual bool wants_body(const http::RequestHead& head) const = 0;
   virtual bool draining() const = 0;
-  // All that may be held is held: somebody must make room, at the end of the turn.
+  // So much is held that requests are refused: somebody must make room, at the end of the turn.
   virtual void on_full() = 0;
 
  protected:

@@ -34,10 +34,10 @@ void HttpFront::turned_away(core::Overload why) {
              {{"limit", core::label(why)}, {"count", count}, {"open", uint64_t{connections_.size()}}});
 }
 
-// All that may be held is held (listen.maxBufferedBytes): who takes least of its answers makes room for the
-// others. What a client takes right now is no reason to cut it.
+// So much is held that requests are refused (listen.maxBufferedBytes): who takes least of its answers makes
+// room for the others. What a client takes right now is no reason to cut it.
 void HttpFront::make_room() {
-  auto full = [this] { return config::load_of(HeldBytes::total(), config_) == config::Load::full; };
+  auto full = [this] { return config::load_of(HeldBytes::total(), config_) >= config::Load::no_requests; };
   std::vector<std::pair<size_t, ClientConnection*>> slow;
   for (const auto& entry : connections_) {
     ClientConnection& connection = *entry.second;

@@ -10,7 +10,7 @@ namespace lineward::config {
 enum class Load : uint8_t {
   normal,
   no_streams,   // from 85 % on
-  no_requests,  // from 95 % on
+  no_requests,  // from 95 % on; and who takes least of its answers is cut
   full          // bodies are cut off
 };
 
