@@ -9,6 +9,7 @@ namespace lineward::plugins {
 
 plugin::Registry registry() {
   static const std::array kAll{
+      hook(),
       rate_limit(),
       tool_filter(),
       plugin::shared_object(),

@@ -5,6 +5,7 @@
 
 namespace lineward::plugins {
 
+plugin::Type hook();
 plugin::Type rate_limit();
 plugin::Type tool_filter();
 

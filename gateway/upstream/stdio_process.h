@@ -12,7 +12,7 @@
 #include "mcp/end_reason.h"
 #include "net/byte_stream.h"
 #include "net/child_process.h"
-#include "upstream/line_splitter.h"
+#include "base/line_splitter.h"
 
 namespace lineward::upstream {
 

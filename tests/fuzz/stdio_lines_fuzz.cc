@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/line_splitter.h"
 #include "mcp/message.h"
 #include "mcp/rewrite.h"
-#include "upstream/line_splitter.h"
 
 using namespace lineward;
-using upstream::LineSplitter;
+using lineward::LineSplitter;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "base/held_bytes.h"
 
-namespace lineward::upstream {
+namespace lineward {
 
 class LineSplitter {
  public:
@@ -52,4 +52,4 @@ class LineSplitter {
   HeldBytes held_;
 };
 
-}  // namespace lineward::upstream
+}  // namespace lineward

@@ -1,0 +1,74 @@
+// One long-lived process that answers a hook's questions: a JSON object on a line each way. Started again
+// with a growing pause when it ends.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/line_splitter.h"
+#include "net/byte_stream.h"
+#include "net/child_process.h"
+#include "plugins/hook_transport.h"
+
+namespace lineward::plugins {
+
+struct HookCommand {
+  std::string name;  // the plugin's
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string cwd;
+};
+
+class HookProcess final : public HookTransport {
+ public:
+  HookProcess(net::Loop& loop, net::Spawner& spawner, HookCommand command, HookTransportOwner& owner);
+  ~HookProcess() override;
+
+  bool ready() const override;
+  std::string_view broken() const override { return broken_; }
+  void send(uint64_t id, std::string line) override;
+  void forget(uint64_t) override {}
+  void unresponsive() override;
+  uint64_t restarts() const override { return restarts_; }
+
+ private:
+  struct Pipe final : net::StreamOwner {
+    HookProcess* process = nullptr;
+    std::unique_ptr<net::ByteStream> stream;
+    void on_data(std::string_view bytes) override;
+    void on_end(int) override;
+    void on_drained() override;
+  };
+  void start();
+  bool open(Pipe& pipe, int fd);
+  void out_data(std::string_view bytes);
+  void err_data(std::string_view bytes);
+  void line(const std::string& text);
+  // It is over with this process: what is open fails, and another one comes.
+  void down(const std::string& why);
+  void close();
+  std::vector<std::string> environment() const;
+
+  net::Loop& loop_;
+  net::Spawner& spawner_;
+  HookCommand command_;
+  HookTransportOwner& owner_;
+  std::unique_ptr<net::ChildProcess> child_;
+  Pipe in_, out_, err_;
+  LineSplitter lines_, stderr_lines_;
+  net::Timer timer_;  // the next start
+  std::chrono::milliseconds pause_{0};
+  std::chrono::milliseconds started_at_{0};
+  std::chrono::milliseconds stderr_second_{0};
+  uint64_t stderr_budget_ = 0;
+  uint64_t stderr_dropped_ = 0;
+  std::string broken_;
+  std::string last_stderr_;
+  uint64_t restarts_ = 0;
+  int rubbish_ = 0;  // lines in a row
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::plugins
