@@ -27,6 +27,10 @@ constexpr milliseconds kLongestPause{30000};
 constexpr milliseconds kSoon{1000};
 // A process that was up for so long begins with the first pause again.
 constexpr milliseconds kWell{10000};
+// After its exit its pipe may still hold answers; after the pipe's end the exit status usually follows at
+// once.
+constexpr milliseconds kLastWords{100};
+constexpr milliseconds kExitFollows{50};
 constexpr int kMostRubbish = 1000;
 
 bool is_default_variable(std::string_view entry) {
@@ -50,7 +54,9 @@ void HookProcess::Pipe::on_data(std::string_view bytes) {
 
 void HookProcess::Pipe::on_end(int) {
   if (this == &process->err_) return;
-  process->down(this == &process->out_ ? "closed its output" : "closed its input");
+  bool out = this == &process->out_;
+  process->out_ended_ = process->out_ended_ || out;
+  process->ending(out ? "closed its output" : "closed its input", false);
 }
 
 void HookProcess::Pipe::on_drained() {
@@ -65,7 +71,8 @@ HookProcess::HookProcess(net::Loop& loop, net::Spawner& spawner, HookCommand com
       owner_(owner),
       lines_(kLongestLine),
       stderr_lines_(kLongestStderrLine),
-      timer_(loop) {
+      timer_(loop),
+      last_words_(loop) {
   in_.process = out_.process = err_.process = this;
   timer_.start(milliseconds(0), [this] { start(); });
 }
@@ -121,11 +128,13 @@ void HookProcess::start() {
     down(fmt::format("could not be started ({}: {})", failure.step, std::strerror(failure.error)));
   };
   events.exited = [this](net::ExitStatus status) {
-    down(status.signal != 0 ? fmt::format("was ended by signal {}", status.signal)
-                            : fmt::format("exited with code {}", status.code));
+    ending(status.signal != 0 ? fmt::format("was ended by signal {}", status.signal)
+                              : fmt::format("exited with code {}", status.code),
+           true);
   };
   started_at_ = loop_.now();
   rubbish_ = 0;
+  exited_ = out_ended_ = false;
   lines_.take_partial();
   stderr_lines_.take_partial();
   auto child = spawner_.start(request, std::move(events));
@@ -217,8 +226,18 @@ void HookProcess::err_data(std::string_view bytes) {
   }
 }
 
-void HookProcess::down(const std::string& why) {
+void HookProcess::ending(const std::string& why, bool exited) {
+  bool known = exited_;
+  exited_ = exited_ || exited;
+  if (exited_ && out_ended_) return down(known ? exit_text_ : why);
+  if (exited) exit_text_ = why;
+  if (known) return;
+  last_words_.start(exited ? kLastWords : kExitFollows, [this, why] { down(why); });
+}
+
+void HookProcess::down(std::string why) {
   if (timer_.running()) return;
+  last_words_.stop();
   bool well = loop_.now() - started_at_ >= kWell;
   pause_ = well || pause_.count() == 0 ? kFirstPause : std::min(pause_ * 2, kLongestPause);
   milliseconds next = jittered(pause_);
@@ -230,9 +249,8 @@ void HookProcess::down(const std::string& why) {
   ++restarts_;
   timer_.start(next, [this] { start(); });
   close();
-  std::string text = why;  // it may be a part of what close() retires
-  if (next > kSoon) broken_ = text;
-  owner_.on_hook_down(text);
+  if (next > kSoon) broken_ = why;
+  owner_.on_hook_down(why);
 }
 
 }  // namespace lineward::plugins

@@ -46,8 +46,10 @@ class HookProcess final : public HookTransport {
   void out_data(std::string_view bytes);
   void err_data(std::string_view bytes);
   void line(const std::string& text);
+  // A pipe's end and the exit status come in any order, and the pipe may still hold answers.
+  void ending(const std::string& why, bool exited);
   // It is over with this process: what is open fails, and another one comes.
-  void down(const std::string& why);
+  void down(std::string why);
   void close();
   std::vector<std::string> environment() const;
 
@@ -59,13 +61,15 @@ class HookProcess final : public HookTransport {
   Pipe in_, out_, err_;
   LineSplitter lines_, stderr_lines_;
   net::Timer timer_;  // the next start
+  net::Timer last_words_;
+  bool exited_ = false, out_ended_ = false;
   std::chrono::milliseconds pause_{0};
   std::chrono::milliseconds started_at_{0};
   std::chrono::milliseconds stderr_second_{0};
   uint64_t stderr_budget_ = 0;
   uint64_t stderr_dropped_ = 0;
   std::string broken_;
-  std::string last_stderr_;
+  std::string last_stderr_, exit_text_;
   uint64_t restarts_ = 0;
   int rubbish_ = 0;  // lines in a row
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
