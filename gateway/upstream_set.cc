@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "upstream/http_upstream.h"
+#include "upstream/listen_hub.h"
 #include "upstream/modern_bridge.h"
 #include "upstream/stdio_upstream.h"
 #include "upstream/tool_upstream.h"
@@ -38,9 +39,10 @@ void UpstreamSet::add(const config::Server& server) {
     }
     transport = std::move(stdio);
   }
-  // From the server to its callers: what it says of its tools, then the eras.
+  // From the server to its callers: what it says of its tools, who shares its listens, then the eras.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
-  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(tools), one.server);
+  auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
+  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(listens), one.server);
   exchanges_.add_upstream(*one.upstream, one.server);
   running_.push_back(std::move(made));
 }
