@@ -6,6 +6,7 @@
 #include "upstream/http_upstream.h"
 #include "upstream/listen_hub.h"
 #include "upstream/modern_bridge.h"
+#include "upstream/result_cache.h"
 #include "upstream/stdio_upstream.h"
 #include "upstream/tool_upstream.h"
 
@@ -39,10 +40,14 @@ void UpstreamSet::add(const config::Server& server) {
     }
     transport = std::move(stdio);
   }
-  // From the server to its callers: what it says of its tools, who shares its listens, then the eras.
+  // From the server to its callers: what it says of its tools, who shares its listens and results, then the
+  // eras.
   auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
   auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
-  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(listens), one.server);
+  upstream::ListenHub* hub = listens.get();
+  auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
+  hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
+  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
   exchanges_.add_upstream(*one.upstream, one.server);
   running_.push_back(std::move(made));
 }

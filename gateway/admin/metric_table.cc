@@ -54,6 +54,10 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "From a cancel that the upstream was told to its late answer, or to the end of its stream.", ""},
     {M::late_responses, "lineward_late_responses_total", T::counter, B::mcp, "upstream",
      "Answers that came after the cancel of their request and were swallowed.", ""},
+    {M::cache, "lineward_cache_requests_total", T::counter, B::mcp, "upstream result",
+     "Requests that may be answered from memory: hit, miss, shared (with one under way). Not without "
+     "cache.enabled.",
+     ""},
     {M::subscriptions, "lineward_subscriptions", T::gauge, B::mcp, "upstream type",
      "Open listens of modern clients, by what they listen to.", ""},
     {M::subscription_events, "lineward_subscription_events_total", T::counter, B::mcp, "upstream type",

@@ -28,6 +28,7 @@ enum class Metric : uint8_t {
   cancellations,
   cancel_latency,
   late_responses,
+  cache,
   subscriptions,
   subscription_events,
   sessions,

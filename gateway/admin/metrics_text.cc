@@ -175,6 +175,11 @@ void counters(Families& out, const UpstreamStats& stats) {
   }
   out.add(M::cancel_latency, {{"upstream", name}}, stats.cancel_latency);
   out.add(M::late_responses, {{"upstream", name}}, stats.late_responses);
+  if (stats.cache_hits + stats.cache_misses > 0) {
+    for (auto [result, count] : {std::pair("hit", stats.cache_hits), std::pair("miss", stats.cache_misses),
+                                 std::pair("shared", stats.cache_shared)})
+      out.add(M::cache, {{"upstream", name}, {"result", result}}, count);
+  }
   by_label<core::ListenType>(out, M::subscription_events, stats, "type", stats.subscription_events);
   out.add(M::upstream_starts, {{"upstream", name}, {"result", "ok"}}, stats.starts_ok);
   out.add(M::upstream_starts, {{"upstream", name}, {"result", "failed"}}, stats.starts_failed);

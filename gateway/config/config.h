@@ -74,6 +74,13 @@ struct Pool {
   uint64_t max_requests = 0;     // 0: any number
 };
 
+// What may be answered from memory (docs/cache.md).
+struct Cache {
+  bool enabled = false;
+  bool trust_public = false;  // what the server calls public is everybody's
+  uint64_t max_bytes = 16ull << 20;
+};
+
 // Limits of the kernel on each process of a server (setrlimit); 0: as Lineward's own.
 struct Rlimit {
   uint64_t memory = 0;      // bytes of address space
@@ -139,6 +146,7 @@ struct Server {
   Restart restart;
   CircuitBreaker circuit_breaker;
   Pool pool;
+  Cache cache;
   Rlimit rlimit;
   bool tell_stderr = true;  // a start that failed is answered with its last line on stderr
   Retry retry;

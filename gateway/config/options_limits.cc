@@ -42,9 +42,8 @@ void add_listen_limits(std::vector<Option>& rows) {
                                                 "together: bodies, queues, backlogs. From 85 % "
                                                 "on no new streams, from 95 % on no requests. 0: no limit.",
                                                 check_buffered));
-  rows.push_back(
-      row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
-                                "Requests of all clients at once, without listens. 0: no limit."));
+  rows.push_back(row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
+                                           "Requests of all clients at once, without listens. 0: no limit."));
   rows.push_back(row<k, &L::max_in_flight_per_principal>(
       "listen.maxInFlightPerPrincipal", Kind::count, "0", {0, kMillion},
       "The same for one principal; without authentication all clients are one. 0: no limit."));
@@ -72,6 +71,16 @@ void add_server_limits(std::vector<Option>& rows) {
   rows.push_back(
       row<p, &Pool::max_requests>("mcpServers.*.pool.maxRequests", Kind::count, "0", {0, 1'000'000'000},
                                   "stdio: likewise a process that was given so many calls. 0: any number."));
+  constexpr auto c = &Server::cache;
+  rows.push_back(row<c, &Cache::enabled>(
+      "mcpServers.*.cache.enabled", Kind::flag, "false", {},
+      "Answer discover, lists and resources/read from memory as long as the server allows (ttlMs), and let "
+      "identical ones under way share one call."));
+  rows.push_back(row<c, &Cache::trust_public>(
+      "mcpServers.*.cache.trustPublic", Kind::flag, "false", {},
+      "What this server calls public is kept for all principals together; else each has its own."));
+  rows.push_back(row<c, &Cache::max_bytes>("mcpServers.*.cache.maxBytes", Kind::size, "16MiB", {1024, kGiB},
+                                           "What may be kept; what was used longest ago goes first."));
   constexpr auto r = &Server::rlimit;
   rows.push_back(row<r, &Rlimit::memory>(
       "mcpServers.*.rlimit.memory", Kind::size, "0", {0, 1024 * kGiB},

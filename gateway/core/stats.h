@@ -152,6 +152,7 @@ struct UpstreamStats {
   std::array<Histogram, 8> client_sessions{};  // by revision_slot
   std::array<std::array<uint64_t, size_of<CancelOutcome>>, size_of<CancelInitiator>> cancellations{};
   uint64_t late_responses = 0;
+  uint64_t cache_hits = 0, cache_misses = 0, cache_shared = 0;
   uint64_t park_timeouts = 0;
   std::array<uint64_t, size_of<ListenType>> subscription_events{};
   uint64_t starts_ok = 0, starts_failed = 0;

@@ -156,6 +156,7 @@ void SharedListen::on_call_message(mcp::Message message) {
     if (call_ && call_->live()) call_->cancel("the server ended this listen");
     return torn_down("cancelled");
   }
+  if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
   if (method == Method::subscriptions_acknowledged) {
     acknowledgement_ = message;
     stands_ = true;

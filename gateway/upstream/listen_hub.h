@@ -121,6 +121,11 @@ class ListenHub final : public core::Upstream {
     inner_->stop(std::move(done));
   }
 
+  // Hears of every notification on a listen of the server, and of each acknowledgement after the first.
+  void watch(std::function<void(const mcp::Message&)> watcher) { watcher_ = std::move(watcher); }
+  void seen(const mcp::Message& notification) {
+    if (watcher_) watcher_(notification);
+  }
   // Listens on the server now.
   size_t size() const { return shared_.size(); }
 
@@ -142,6 +147,7 @@ class ListenHub final : public core::Upstream {
   std::unique_ptr<core::Upstream> inner_;
   const config::Server& server_;
   std::map<std::string, std::unique_ptr<SharedListen>> shared_;
+  std::function<void(const mcp::Message&)> watcher_;
   bool stopping_ = false;
 };
 
