@@ -111,6 +111,10 @@ class ListenHub final : public core::Upstream {
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override {
     inner_->forward(scope, client_era, message);
   }
+  void notify(const core::Scope& scope, const mcp::Message& message,
+              const core::HeaderFields& headers) override {
+    inner_->notify(scope, message, headers);
+  }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<mcp::Era> era() const override { return inner_->era(); }
   core::UpstreamStatus status() const override { return inner_->status(); }
