@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/redaction.h"
 #include "upstream/web_fetch.h"
 
 namespace lineward {
@@ -62,18 +63,11 @@ std::unique_ptr<plugin::WebTask> PluginHost::fetch(plugin::WebRequest request,
 }
 
 std::string PluginHost::redacted(std::string_view json) const {
-  std::string out(json);
-  for (const auto& weak : redactors_) {
-    if (auto redactor = weak.lock()) out = (*redactor)(out);
-  }
-  return out;
+  return redaction::apply(json);
 }
 
 std::shared_ptr<void> PluginHost::add_redactor(Redactor redactor) {
-  std::erase_if(redactors_, [](const auto& weak) { return weak.expired(); });
-  auto kept = std::make_shared<Redactor>(std::move(redactor));
-  redactors_.push_back(kept);
-  return kept;
+  return redaction::add(std::move(redactor));
 }
 
 }  // namespace lineward

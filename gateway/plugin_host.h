@@ -34,7 +34,6 @@ class PluginHost final : public plugin::Host {
   net::Spawner& spawner_;
   const config::Config& config_;
   std::unordered_map<std::string, std::shared_ptr<net::TlsContext>> tls_;  // by CA file
-  std::vector<std::weak_ptr<Redactor>> redactors_;
 };
 
 }  // namespace lineward

@@ -11,7 +11,9 @@ plugin::Registry registry() {
   static const std::array kAll{
       hook(),
       rate_limit(),
+      redact(),
       tool_filter(),
+      trace(),
       plugin::shared_object(),
   };
   return kAll;

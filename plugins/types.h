@@ -7,6 +7,8 @@ namespace lineward::plugins {
 
 plugin::Type hook();
 plugin::Type rate_limit();
+plugin::Type redact();
 plugin::Type tool_filter();
+plugin::Type trace();
 
 }  // namespace lineward::plugins

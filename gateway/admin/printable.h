@@ -1,14 +1,17 @@
 // What servers and clients say of themselves, made fit for a terminal: no control characters, no escapes, one
-// line.
+// line, and nothing that a redactor blacks out.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "base/redaction.h"
+
 namespace lineward::admin {
 
 inline std::string printable(std::string_view text, size_t most = 200) {
-  std::string out;
+  std::string clean, out;
+  if (redaction::active()) text = clean = redaction::apply(text);
   bool cut = text.size() > most;
   if (cut) {
     text = text.substr(0, most);

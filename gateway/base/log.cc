@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/json_scan.h"
+#include "base/redaction.h"
 
 namespace lineward::log {
 namespace {
@@ -190,10 +191,15 @@ void append_value(std::string& line, const Field& field, bool quote) {
   if (field.number) {
     char digits[24];
     line.append(digits, std::to_chars(digits, digits + sizeof digits, field.value).ptr);
-  } else if (!quote && plain(field.text)) {
-    line += field.text;
+    return;
+  }
+  std::string clean;
+  std::string_view text = field.text;
+  if (redaction::active()) text = clean = redaction::apply(text);
+  if (!quote && plain(text)) {
+    line += text;
   } else {
-    line += quoted(field.text);
+    line += quoted(text);
   }
 }
 

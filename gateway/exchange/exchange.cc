@@ -469,7 +469,9 @@ void Exchange::end(EndReason reason, int code) {
                 {"bytes_in", arrival_.bytes_in},
                 {"bytes_out", reply_->bytes_out()},
                 {"era", mcp::name(arrival_.era)},
-                {"remote", arrival_.peer}});
+                {"remote", arrival_.peer},
+                {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
+                {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});
   home_.ended(*this, reason, code);
   home_.retire(*this);
 }

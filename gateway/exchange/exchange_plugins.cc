@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "http/header_list.h"
 #include "mcp/errors.h"
 
@@ -19,6 +22,11 @@ constexpr size_t kMostWaiting = 1024;
 constexpr size_t kMostWaitingBytes = 8 << 20;
 constexpr size_t kHoldBack = 16;
 
+bool is_mirror(const std::pair<std::string, std::string>& header) {
+  constexpr std::string_view kParam = "Mcp-Param-";
+  return http::equals_ignoring_case(std::string_view(header.first).substr(0, kParam.size()), kParam);
+}
+
 bool is_final(MessageKind kind) {
   return kind == MessageKind::result || kind == MessageKind::error;
 }
@@ -26,7 +34,12 @@ bool is_final(MessageKind kind) {
 }  // namespace
 
 ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set)
-    : exchange_(exchange), chain_(std::move(set), [this] { moved(); }) {}
+    : exchange_(exchange), chain_(std::move(set), [this] { moved(); }) {
+  const core::Arrival& arrival = exchange.arrival_;
+  bool mirrored =
+      arrival.mirrors_itself && std::any_of(arrival.headers.begin(), arrival.headers.end(), is_mirror);
+  if (mirrored) mirrored_ = std::hash<std::string>{}(arrival.message.bytes());
+}
 
 std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
                                                          std::shared_ptr<plugin::PluginSet> set) {
@@ -53,8 +66,16 @@ bool ExchangePlugins::pass_request() {
     broke("changed the request's id or method");
     return false;
   }
+  drop_stale_mirrors();
   exchange_.phase_since_ = exchange_.loop_.now();
   return true;
+}
+
+void ExchangePlugins::drop_stale_mirrors() {
+  core::Arrival& arrival = exchange_.arrival_;
+  if (mirrored_ == 0 || std::hash<std::string>{}(arrival.message.bytes()) == mirrored_) return;
+  std::erase_if(arrival.headers, is_mirror);
+  arrival.mirrors_itself = false;  // Lineward makes them anew
 }
 
 void ExchangePlugins::moved() {

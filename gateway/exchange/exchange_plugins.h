@@ -28,6 +28,8 @@ class ExchangePlugins final : public plugin::ExchangeView {
   // The server failed: told to the exchange once what came before has passed. False: nothing waits.
   bool holds_back(const core::Failure& failure);
   void ended(mcp::EndReason reason, int code);
+  std::string_view trace_id() const { return trace_id_; }
+  std::string_view span_id() const { return span_id_; }
   std::string_view waits_for() const { return chain_.waits_for(); }
 
   // plugin::ExchangeView
@@ -37,6 +39,10 @@ class ExchangePlugins final : public plugin::ExchangeView {
   void add_reply_header(std::string_view name, std::string value) override;
   void refuse(plugin::Refusal refusal) override;
   void answer(std::string result) override;
+  void note_trace(std::string_view trace_id, std::string_view span_id) override {
+    trace_id_ = trace_id;
+    span_id_ = span_id;
+  }
   void resume(plugin::Verdict verdict) override { chain_.resume(verdict); }
 
  private:
@@ -44,6 +50,8 @@ class ExchangePlugins final : public plugin::ExchangeView {
   void moved();
   void pump();
   void broke(std::string_view what);
+  // Headers of the client that repeat a message which a plugin has changed do not go on.
+  void drop_stale_mirrors();
   // What a plugin said when it answered; false: nothing.
   bool finish();
 
@@ -57,6 +65,8 @@ class ExchangePlugins final : public plugin::ExchangeView {
   std::optional<core::Failure> failure_;
   std::optional<plugin::Refusal> refusal_;
   std::optional<std::string> answer_;
+  std::string trace_id_, span_id_;
+  size_t mirrored_ = 0;  // a digest of the request as it came, where headers repeat parts of it
 };
 
 }  // namespace lineward::exchange

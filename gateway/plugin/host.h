@@ -47,9 +47,10 @@ class Host {
   virtual const config::Config& config() const = 0;
   // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.
   virtual std::unique_ptr<WebTask> fetch(WebRequest request, std::function<void(WebAnswer)> done) = 0;
-  // JSON text as it may be shown or logged: every redactor in turn.
+  // JSON or plain text as it may be shown or logged: every redactor in turn (base/redaction.h). Log lines and
+  // the console get it anyway.
   virtual std::string redacted(std::string_view json) const = 0;
-  using Redactor = std::function<std::string(std::string_view json)>;
+  using Redactor = std::function<std::string(std::string_view text)>;  // from any thread
   // It counts as long as what is returned is kept.
   [[nodiscard]] virtual std::shared_ptr<void> add_redactor(Redactor redactor) = 0;
 

@@ -86,6 +86,8 @@ class ExchangeView {
   virtual void refuse(Refusal refusal) = 0;
   // `result` is the JSON text of an object: the client's answer without the server.
   virtual void answer(std::string result) = 0;
+  // What this exchange is called in a trace, for its line in the log.
+  virtual void note_trace(std::string_view /*trace_id*/, std::string_view /*span_id*/) {}
   // Ends a wait. Not after on_end; never needed when the hook itself was destroyed.
   virtual void resume(Verdict verdict) = 0;
 

@@ -1,0 +1,28 @@
+// W3C trace context (https://www.w3.org/TR/trace-context/): what names a span towards others. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lineward::plugins {
+
+struct TraceContext {
+  std::string trace_id;  // 32 lower-case hexadecimal digits, not all zero
+  std::string span_id;   // 16
+  bool sampled = false;
+  std::string header() const { return "00-" + trace_id + "-" + span_id + (sampled ? "-01" : "-00"); }
+};
+
+// Nothing when it is not a traceparent: then a new trace begins.
+std::optional<TraceContext> parse_traceparent(std::string_view text);
+// A tracestate that may be passed on: printable, at most 512 bytes; else empty.
+std::string_view usable_tracestate(std::string_view text);
+
+std::string new_trace_id();
+std::string new_span_id();
+// The same for everybody who sees this trace (OpenTelemetry's TraceIdRatioBased).
+bool in_sample(std::string_view trace_id, double ratio);
+
+}  // namespace lineward::plugins
