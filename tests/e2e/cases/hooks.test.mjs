@@ -1,6 +1,6 @@
 // Hooks: policy in a process or a service of one's own, which decides, dies, hangs, talks rubbish and floods.
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
@@ -186,6 +186,47 @@ describe('hooks', { skip: DIRECT }, () => {
     assert.match(await outcome(tool(gateway, 'rubbish')), /judge answered with something that is no JSON/);
     assert.match(await outcome(tool(gateway, 'hang')), /judge (did not answer|cannot be reached)/);
     assert.deepEqual([asked[0].key, asked[0].question.event, asked[0].question.message.params.name], ['k-1', 'request', 'fine']);
+  });
+
+  test('a reload that changes the entry replaces the process, one that does not keeps it', async (t) => {
+    const record = fixtureRecord(t);
+    const origin = await startOrigin(t, (_, response, message) =>
+      json(response, 200, answer(message.id, { content: [], resultType: 'complete' })),
+    );
+    const path = join(temporaryFolder(t), 'lineward.json');
+    const write = (timeout, more = {}) => {
+      const hook = { command: process.execPath, args: [fixture], env: record.env, timeout };
+      const mcpServers = { up: { url: origin.url, protocolEra: 'modern', ...more } };
+      writeFileSync(path, JSON.stringify({ listen: { address: '127.0.0.1:0' }, plugins: [{ hook, name: 'judge' }], mcpServers }));
+    };
+    write('5s');
+    const gateway = await startListener(binary(), ['run', ...quiet.args, path]);
+    t.after(() => gateway.stop());
+    assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
+    const starts = () => record.events.filter((one) => one.event === 'start');
+    const reloaded = async (count) => {
+      process.kill(gateway.pid, 'SIGHUP');
+      const deadline = Date.now() + 10_000;
+      while ((gateway.stderr().match(/config\.loaded|reload/g) ?? []).length < count && Date.now() < deadline) await sleep(20);
+    };
+    write('5s', { timeouts: { request: '30s' } });
+    await reloaded(1);
+    assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
+    assert.equal(starts().length, 1);
+    write('6s');
+    process.kill(gateway.pid, 'SIGHUP');
+    const deadline = Date.now() + 10_000;
+    while (starts().length < 2 && Date.now() < deadline) await sleep(20);
+    assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
+    const gone = (pid) => {
+      try {
+        return !process.kill(pid, 0);
+      } catch {
+        return true;
+      }
+    };
+    while (!gone(starts()[0].tag) && Date.now() < deadline) await sleep(20);
+    assert.ok(gone(starts()[0].tag));
   });
 
   test('conf/hooks: the example decides by its file and keeps its record', async (t) => {
