@@ -138,6 +138,17 @@ Verdict Redact::request(plugin::ExchangeView& view, mcp::Message& message) {
   return Verdict::proceed;
 }
 
+// What the client gives back as it is, and what names a call: changed by a pattern it would lead nowhere.
+std::vector<uint32_t> opaque(const mcp::Message& message) {
+  std::vector<uint32_t> out;
+  for (Field field : {Field::result_next_cursor, Field::result_type, Field::params_progress_token,
+                      Field::params_request_id})
+    if (message.has(field)) out.push_back(message.at(field).begin);
+  if (auto state = json::member(message.raw(Field::result), "requestState"))
+    out.push_back(static_cast<uint32_t>(state->data() - message.bytes().data()));
+  return out;
+}
+
 Verdict Redact::reply(plugin::ExchangeView& view, mcp::Message& message) {
   if (too_large(view, message)) return Verdict::answered;
   json::Splice splice = message.splice();
@@ -145,14 +156,15 @@ Verdict Redact::reply(plugin::ExchangeView& view, mcp::Message& message) {
   uint64_t count = 0;
   switch (message.kind()) {
     case mcp::MessageKind::result:
-      count = rules.find(message.bytes(), message.at(Field::result), rules_->results, splice);
+      count =
+          rules.find(message.bytes(), message.at(Field::result), rules_->results, splice, opaque(message));
       break;
     case mcp::MessageKind::error:
       count = rules.find(message.bytes(), message.at(Field::error), {}, splice);
       break;
     default:
       if (message.has(Field::params))
-        count = rules.find(message.bytes(), message.at(Field::params), {}, splice);
+        count = rules.find(message.bytes(), message.at(Field::params), {}, splice, opaque(message));
       break;
   }
   apply(message, splice, count);

@@ -193,7 +193,7 @@ bool RedactRules::matches(std::string& text) const {
 }
 
 uint64_t RedactRules::find(std::string_view text, json::Span value, const std::vector<Pointer>& pointers,
-                           json::Splice& splice) const {
+                           json::Splice& splice, const std::vector<uint32_t>& keep) const {
   uint64_t count = 0;
   if (!value || (pointers.empty() && patterns_.empty())) return 0;
   Walk(text, value)
@@ -204,7 +204,7 @@ uint64_t RedactRules::find(std::string_view text, json::Span value, const std::v
             ++count;
           },
           [&](json::Span string) {
-            if (patterns_.empty()) return;
+            if (patterns_.empty() || std::find(keep.begin(), keep.end(), string.begin) != keep.end()) return;
             std::string_view inner = text.substr(string.begin + 1, string.size() - 2);
             std::string plain =
                 inner.find('\\') == std::string_view::npos ? std::string(inner) : json::unescape(inner);

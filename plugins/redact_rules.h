@@ -26,9 +26,10 @@ class RedactRules {
   // The error names what is wrong and the pattern.
   static Result<RedactRules> make(const std::vector<std::string>& patterns, std::string replacement);
 
-  // Adds edits for the value at `value` of `text`, which is valid JSON; gives how many there were.
+  // Adds edits for the value at `value` of `text`, which is valid JSON; gives how many there were. Patterns
+  // leave the strings that begin at `keep` alone.
   uint64_t find(std::string_view text, json::Span value, const std::vector<Pointer>& pointers,
-                json::Splice& splice) const;
+                json::Splice& splice, const std::vector<uint32_t>& keep = {}) const;
   // Plain text, by the patterns alone.
   std::string plain(std::string_view text, uint64_t* count = nullptr) const;
 
