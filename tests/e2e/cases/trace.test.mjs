@@ -5,11 +5,12 @@ import { once } from 'node:events';
 import { describe } from 'node:test';
 import { Inbox } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
+import { get, opsOf } from '../lib/operator.mjs';
 import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT, modernClient } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
-const quiet = ['--ops', 'off', '--admin', 'off'];
+const quiet = ['--ops', '127.0.0.1:0', '--admin', 'off'];
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
 const parentOf = (flags = '01', trace = TRACE, span = PARENT) => `00-${trace}-${span}-${flags}`;
@@ -164,5 +165,8 @@ describe('traces', { skip: DIRECT }, () => {
     const gateway = await start(t, { endpoint: 'http://127.0.0.1:9/v1/traces', queue: 4, batch: 2 });
     for (let i = 0; i < 30; ++i) assert.ok((await call(gateway.url, 'tools/call', { name: 'x' })).message.result);
     assert.match(gateway.stderr(), /trace\.export.*cannot be reached/);
+    const { body } = await get(opsOf(gateway), '/metrics');
+    assert.match(body, /lineward_trace_queued\{plugin="trace"\} 4\n/);
+    assert.match(body, /lineward_trace_spans_total\{plugin="trace",outcome="dropped"\} 56\n/);
   });
 });
