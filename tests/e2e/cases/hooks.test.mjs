@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
 import { fixtureRecord, temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
+import { eventually } from '../lib/operator.mjs';
 import { answer, beginEvents, call, event, gatewayError, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -51,7 +52,7 @@ describe('hooks', { skip: DIRECT }, () => {
     const { headers } = gateway.calls().at(-1);
     assert.deepEqual([headers['x-team'], headers['x-bad']], ['blue', undefined]);
     assert.equal(await outcome(tool(gateway, 'twice')), 'ok');
-    assert.match(gateway.stderr(), /plugin\.stderr.*the hook is up/);
+    await eventually(() => /plugin\.stderr.*the hook is up/.test(gateway.stderr()), 'a line in the log');
   });
 
   for (const [name, says] of [
@@ -82,7 +83,7 @@ describe('hooks', { skip: DIRECT }, () => {
   test('rubbish between answers is passed over, one answer counts', async (t) => {
     const gateway = await start(t, {});
     assert.equal(await outcome(tool(gateway, 'rubbish')), 'ok');
-    assert.match(gateway.stderr(), /plugin\.rubbish/);
+    await eventually(() => /plugin\.rubbish/.test(gateway.stderr()), 'a line in the log');
   });
 
   test('a hook that hangs is started again, those behind it wait in bounds', async (t) => {

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
+import { eventually } from '../lib/operator.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -68,8 +69,8 @@ describe('shared objects', { skip: DIRECT }, () => {
     assert.deepEqual([denied.reason, denied.text], ['forbidden', 'drop was not approved']);
     assert.ok((await call(url, 'tools/call', { name: 'other' })).message.result);
     assert.equal(origin.requests.filter(({ message }) => message?.method === 'tools/call').length, 2);
-    assert.match(stderr(), /plugin\.loaded.*gatekeeper.*approval/);
-    assert.match(stderr(), /plugin\.log.*gatekeeper.*approved delete/);
+    await eventually(() => /plugin\.loaded.*gatekeeper.*approval/.test(stderr()), 'a line in the log');
+    await eventually(() => /plugin\.log.*gatekeeper.*approved delete/.test(stderr()), 'a line in the log');
     // Many at once: each wait ends with its own decision.
     const many = await Promise.all(
       Array.from({ length: 200 }, (_, i) => call(url, 'tools/call', { name: i % 2 ? 'drop' : 'delete' }, { id: i })),

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { describe } from 'node:test';
 import { Inbox } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
-import { get, opsOf } from '../lib/operator.mjs';
+import { eventually, get, opsOf } from '../lib/operator.mjs';
 import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT, modernClient } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -86,7 +86,7 @@ describe('traces', { skip: DIRECT }, () => {
     assert.ok(BigInt(server.startTimeUnixNano) <= BigInt(up.startTimeUnixNano));
     assert.equal(otlp.requests[0].headers['x-key'], 'k');
     assert.doesNotMatch(JSON.stringify(otlp.requests), /private words/);
-    assert.match(gateway.stderr(), new RegExp(`call\\.end.*trace_id=${TRACE} span_id=${server.spanId}`));
+    await eventually(() => new RegExp(`call\\.end.*trace_id=${TRACE} span_id=${server.spanId}`).test(gateway.stderr()), 'a line in the log');
   });
 
   test('the header is the parent where _meta has none, else a link', async (t) => {
@@ -164,7 +164,7 @@ describe('traces', { skip: DIRECT }, () => {
   test('a collector that is not there holds up nobody, and the queue is bounded', async (t) => {
     const gateway = await start(t, { endpoint: 'http://127.0.0.1:9/v1/traces', queue: 4, batch: 2 });
     for (let i = 0; i < 30; ++i) assert.ok((await call(gateway.url, 'tools/call', { name: 'x' })).message.result);
-    assert.match(gateway.stderr(), /trace\.export.*cannot be reached/);
+    await eventually(() => /trace\.export.*cannot be reached/.test(gateway.stderr()), 'a line in the log');
     const { body } = await get(opsOf(gateway), '/metrics');
     assert.match(body, /lineward_trace_queued\{plugin="trace"\} 4\n/);
     assert.match(body, /lineward_trace_spans_total\{plugin="trace",outcome="dropped"\} 56\n/);
