@@ -7,6 +7,7 @@
 #include "base/glob.h"
 #include "plugin/host.h"
 #include "plugins/rate_limit_key.h"
+#include "plugins/rate_limit_redis.h"
 #include "plugins/rate_limit_table.h"
 #include "plugins/types.h"
 
@@ -27,7 +28,13 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take."},
     {"lineward_rate_limit_evicted_total", "counter", "key",
      "Keys that were forgotten because of maxKeys before their bucket was full."},
+    {"lineward_rate_limit_redis_up", "gauge", "key", "Whether the shared Redis answers."},
+    {"lineward_rate_limit_redis_failures_total", "counter", "key",
+     "Questions that Redis refused or did not answer in time."},
+    {"lineward_rate_limit_fallback_total", "counter", "key", "Requests that were judged by redis.onError."},
 };
+
+enum class OnError : uint8_t { allow, deny, local };
 
 class RateLimit final : public plugin::Plugin {
  public:
@@ -50,12 +57,34 @@ class RateLimit final : public plugin::Plugin {
     sink.add("lineward_rate_limit_keys", key_name_, static_cast<double>(table_.size()));
     sink.add("lineward_rate_limit_bytes", key_name_, static_cast<double>(table_.bytes()));
     sink.add("lineward_rate_limit_evicted_total", key_name_, static_cast<double>(table_.evicted()));
+    if (!shared_) return;
+    sink.add("lineward_rate_limit_redis_up", key_name_, shared_->up() ? 1 : 0);
+    sink.add("lineward_rate_limit_redis_failures_total", key_name_, static_cast<double>(shared_->failures()));
+    sink.add("lineward_rate_limit_fallback_total", key_name_, static_cast<double>(fallbacks_));
   }
 
   Admittance take_local(const RateKey& key) {
     Admittance out = table_.take(key, now());
     if (!sweep_.running()) sweep_soon();
     return out;
+  }
+
+  SharedBuckets* shared() const { return shared_.get(); }
+  void share(std::unique_ptr<SharedBuckets> shared, OnError on_error) {
+    shared_ = std::move(shared);
+    on_error_ = on_error;
+  }
+  Verdict without_redis(plugin::ExchangeView& exchange, const RateKey& key) {
+    ++fallbacks_;
+    if (on_error_ == OnError::allow) return Verdict::proceed;
+    if (on_error_ == OnError::local) return judge(exchange, take_local(key));
+    ++limited_;
+    plugin::Refusal refusal;
+    refusal.reason = mcp::EndReason::rate_limited;
+    refusal.retry_after_ms = 1000;
+    refusal.text = "the rate of requests cannot be checked now; try again in 1000 ms";
+    exchange.refuse(std::move(refusal));
+    return Verdict::answered;
   }
 
   // Tells the client where it stands, and refuses where that is nowhere.
@@ -102,7 +131,9 @@ class RateLimit final : public plugin::Plugin {
   std::vector<std::string> methods_, tools_;
   RateTable table_;
   net::Timer sweep_;
-  uint64_t limited_ = 0;
+  std::unique_ptr<SharedBuckets> shared_;  // through a Redis
+  OnError on_error_ = OnError::local;
+  uint64_t limited_ = 0, fallbacks_ = 0;
 };
 
 class Counting final : public plugin::Hook {
@@ -110,12 +141,18 @@ class Counting final : public plugin::Hook {
   Counting(RateLimit& limit, RateKey key) : limit_(limit), key_(key) {}
 
   Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message&) override {
-    return limit_.judge(exchange, limit_.take_local(key_));
+    if (limit_.shared() == nullptr) return limit_.judge(exchange, limit_.take_local(key_));
+    waits_ = limit_.shared()->take(key_, [this, &exchange](std::optional<Admittance> admittance) {
+      exchange.resume(admittance ? limit_.judge(exchange, *admittance)
+                                 : limit_.without_redis(exchange, key_));
+    });
+    return waits_ ? Verdict::wait : limit_.without_redis(exchange, key_);
   }
 
  private:
   RateLimit& limit_;
   RateKey key_;
+  std::shared_ptr<SharedBuckets::Ticket> waits_;
 };
 
 std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
@@ -129,6 +166,12 @@ std::string_view check_key(const config::Value& value) {
   return parse_key(value.text) ? std::string_view()
                                : "a key is made of principal, address, tool, server and session, each once, "
                                  "joined by +";
+}
+
+std::string_view check_url(const config::Value& value) {
+  static constexpr std::string_view kHow =
+      "write redis://[:password@]host[:port][/db], rediss:// for TLS, or unix:/path/to.sock[?db=N]";
+  return value.text.empty() || parse_redis_url(value.text) ? std::string_view() : kHow;
 }
 
 const config::PluginSpec kSpec{
@@ -147,7 +190,18 @@ const config::PluginSpec kSpec{
                    "Globs of the methods that count; empty: all requests but ping."),
      plugin_option("tools", Kind::list, "", 0, 0, "Globs of tools: only calls of these count."),
      plugin_option("maxKeys", Kind::count, "100000", 1, 10000000,
-                   "Keys that are remembered; the one not used for longest is forgotten first.")},
+                   "Keys that are remembered; the one not used for longest is forgotten first."),
+     plugin_option(
+         "redis.url", Kind::text, "", 0, 0,
+         "A Redis that keeps the buckets of several gateways: redis://[:password@]host[:port][/db], "
+         "rediss:// or unix:/path.",
+         check_url),
+     plugin_option("redis.prefix", Kind::text, "lineward:", 0, 0, "In front of its keys."),
+     plugin_option("redis.caFile", Kind::text, "", 0, 0,
+                   "PEM of authorities to trust, for rediss; empty: the system's."),
+     plugin_option("redis.timeout", Kind::duration, "50ms", 1, 10000, "It has this long to answer."),
+     config::plugin_choice("redis.onError", "allow|deny|local", "local",
+                           "When it does not: let the request pass, refuse it, or count in this process.")},
     {"requests"}};
 
 Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
@@ -158,8 +212,27 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
   double whole = static_cast<double>(rate.interval()) * static_cast<double>(rate.burst);
   if (whole > static_cast<double>(kLongestBucket.count()))
     return fail("burst is too large: at this rate it would take more than 30 days to fill");
-  return Result<std::unique_ptr<plugin::Plugin>>(
-      std::make_unique<RateLimit>(entry, rate, std::move(*key), host));
+  auto made = std::make_unique<RateLimit>(entry, rate, std::move(*key), host);
+  const config::PluginValues& values = entry.values;
+  if (!values.text("redis.url").empty()) {
+    auto url = parse_redis_url(values.text("redis.url"));
+    if (!url) return fail("redis.url: " + url.error().text);
+    std::shared_ptr<net::TlsContext> tls;
+    if (url->tls) {
+      std::string ca = values.text("redis.caFile");
+      if (!ca.empty() && ca.front() != '/') ca = entry.directory + "/" + ca;
+      auto context = net::TlsContext::for_client({ca, {}, {}});
+      if (!context) return fail("redis.caFile: " + context.error().text);
+      tls = std::move(*context);
+    }
+    made->share(
+        std::make_unique<SharedBuckets>(
+            host.loop(), std::move(*url), std::move(tls),
+            SharedBuckets::Options{entry.name, values.text("redis.prefix"), values.duration("redis.timeout")},
+            rate),
+        static_cast<OnError>(values.number("redis.onError")));
+  }
+  return Result<std::unique_ptr<plugin::Plugin>>(std::move(made));
 }
 
 }  // namespace

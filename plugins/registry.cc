@@ -9,6 +9,7 @@ namespace lineward::plugins {
 
 plugin::Registry registry() {
   static const std::array kAll{
+      access_log(),
       hook(),
       rate_limit(),
       redact(),

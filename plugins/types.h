@@ -5,6 +5,7 @@
 
 namespace lineward::plugins {
 
+plugin::Type access_log();
 plugin::Type hook();
 plugin::Type rate_limit();
 plugin::Type redact();

@@ -115,6 +115,8 @@ constexpr std::array<bool, 256> kPlain = [] {
   return table;
 }();
 
+}  // namespace
+
 bool plain(std::string_view value) {
   bool all = true;
   for (const char c : value)
@@ -166,6 +168,8 @@ std::string_view iso_now() {
   date[kDate + 4] = 'Z';
   return {date, kDate + 5};
 }
+
+namespace {
 
 // What has gathered is what tells why.
 void on_crash(int signal) {

@@ -86,9 +86,9 @@ void Exchange::advance() {
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) set_limits();
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
+        plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
-        plugins_ = lease_ ? ExchangePlugins::attach(*this, home_.plugins()) : nullptr;
-        step_ = plugins_ ? Step::plugins : Step::route;
+        step_ = plugins_ && lease_ ? Step::plugins : Step::route;
         break;
       case Step::plugins:
         if (!plugins_->pass_request()) return;
@@ -252,6 +252,7 @@ void Exchange::final_message(mcp::Message message) {
                            mcp::spoken_versions(message.raw(Field::error_data_supported))));
     if (cut) message = std::move(*cut);
   }
+  status_ = status;
   reply_->finish(mcp::response_for_client(message, raw_id_, is_listen()), status);
   end(reason, code);
 }
@@ -440,6 +441,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
     code = mcp::kInvalidParams;
     reply_->finish(mcp::error_message(raw_id_, code, error.text, mcp::gateway_data(error)), 200);
   } else {
+    status_ = status;
     reply_->finish(mcp::gateway_error(raw_id_, error), status);
   }
   end(reason, code);

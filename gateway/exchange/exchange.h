@@ -181,6 +181,7 @@ class Exchange final : public core::CallOwner {
   std::string listens_;      // of a listen: its filter, likewise
   std::string error_text_;   // of our own error
   int64_t retry_after_ms_ = -1;
+  int status_ = 200;  // that the answer had, if it was the first thing to be sent
   HeldBytes request_bytes_;
   uint64_t events_ = 0;                  // that went to the client before the answer
   std::chrono::milliseconds due_at_{0};  // when the clock ends it; 0: never

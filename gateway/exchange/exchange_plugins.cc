@@ -180,6 +180,7 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   plugin::Ending ending;
   ending.reason = reason;
   ending.code = code;
+  ending.status = exchange_.events_ > 0 ? 200 : exchange_.status_;
   ending.text = exchange_.error_text_;
   ending.took = std::chrono::microseconds((net::Loop::nanoseconds() - exchange_.read_at_) / 1000);
   ending.queued = exchange_.queued_for_;

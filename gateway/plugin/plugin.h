@@ -65,6 +65,7 @@ struct Facts {
 struct Ending {
   mcp::EndReason reason = mcp::EndReason::ok;
   int code = 0;                       // of a JSON-RPC error that went to the client
+  int status = 200;                   // of the HTTP answer
   std::string_view text;              // of Lineward's own error
   std::chrono::microseconds took{0};  // from the request's last byte
   std::chrono::milliseconds queued{0};
