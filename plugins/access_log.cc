@@ -78,6 +78,7 @@ class AccessLog final : public plugin::Plugin {
     cut.set(F::result, text, payload_bytes_);
     return cut.text(F::result);
   }
+  std::string clean(std::string_view text) const { return host_.redacted(text); }
   // One in `sample` of what went well, and all else.
   bool wanted(EndReason reason) {
     bool well = reason == EndReason::ok || reason == EndReason::input_required;
@@ -137,7 +138,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   values.set(F::principal, facts.principal, 256);
   values.set(F::upstream, facts.upstream);
   values.set(F::method, facts.method_name, 100);
-  values.set(F::target, facts.target, 256);
+  values.set(F::target, log_.clean(facts.target), 256);
   values.set(F::reason, mcp::name(ending.reason));
   if (ending.code != 0) values.set(F::code, ending.code);
   if (!facts.on_stdio) values.set(F::status, ending.status);
@@ -154,7 +155,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   // Enough to tell sessions apart, and of no use to anybody else.
   if (!facts.session.empty()) values.set(F::session, hex(rate_key(facts.session)).substr(0, 8));
   values.set(F::agent, exchange.header("user-agent"), 256);
-  values.set(F::error, ending.text, 300);
+  values.set(F::error, log_.clean(ending.text), 300);
   if (!arguments_.empty()) values.set(F::arguments, arguments_, std::string::npos);
   if (!result_.empty()) values.set(F::result, result_, std::string::npos);
   log_.write(values);
@@ -178,7 +179,7 @@ void AccessLog::on_refused(const core::RefusedRequest& request) {
   if (!request.method.empty()) {
     values.set(F::request, fmt::format("{} {}", request.method.substr(0, 32), path.substr(0, 256)));
   }
-  values.set(F::error, request.why, 300);
+  values.set(F::error, clean(request.why), 300);
   write(values);
 }
 
