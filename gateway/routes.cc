@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "config/forward_rules.h"
+#include "resource_documents.h"
 #include "upstream/http_url.h"
 
 namespace lineward {
@@ -17,6 +18,8 @@ client::PathTable routes(const config::Config& config) {
   for (const auto* server : served) {
     std::string path = config.listen.path + "/" + server->name;
     table.servers[path] = server->name;
+    if (server->limits.max_request_bytes > 0)
+      table.most_bytes[server->name] = server->limits.max_request_bytes;
     if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
     table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
     list += (list.empty() ? "" : ", ") + path;
@@ -37,6 +40,7 @@ client::PathTable routes(const config::Config& config) {
       table.resource = std::make_shared<const client::ResourceNames>(
           (url->tls ? "https://" : "http://") + url->host_header, url->target);
   }
+  table.documents = resource_documents(config);
   table.hint = list.empty() ? "no server is configured" : "there is " + list;
   return table;
 }

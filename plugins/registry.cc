@@ -10,6 +10,8 @@ namespace lineward::plugins {
 plugin::Registry registry() {
   static const std::array kAll{
       access_log(),
+      api_key(),
+      jwt(),
       hook(),
       rate_limit(),
       redact(),

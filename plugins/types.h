@@ -6,6 +6,8 @@
 namespace lineward::plugins {
 
 plugin::Type access_log();
+plugin::Type api_key();
+plugin::Type jwt();
 plugin::Type hook();
 plugin::Type rate_limit();
 plugin::Type redact();

@@ -102,6 +102,7 @@ json call_json(const exchange::CallView& call) {
            {"method", printable(call.method, 100)},
            {"target", printable(without_userinfo(call.target))},
            {"client", client_label(call.client_info)},
+           {"principal", printable(call.caller, 80)},
            {"peer", call.peer},
            {"era", mcp::name(call.era)},
            {"revision", printable(call.revision, 20)},

@@ -12,6 +12,7 @@
 #include "admin/metric_table.h"
 #include "cli/control_commands.h"
 #include "cli/flags.h"
+#include "cli/hash_key.h"
 #include "cli/prepare.h"
 #include "cli/stdio_command.h"
 #include "config/names.h"
@@ -70,8 +71,9 @@ constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward
 constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
-const std::vector<std::string_view> kCommands = {"run", "stdio",  "validate", "help",    "version", "options",
-                                                 "ps",  "cancel", "status",   "metrics", "reload"};
+const std::vector<std::string_view> kCommands = {"run",     "stdio",   "validate", "help",
+                                                 "version", "options", "ps",       "cancel",
+                                                 "status",  "metrics", "reload",   "hash-key"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -88,6 +90,7 @@ class Usage : public CLI::Formatter {
                        : name == "help"     ? "[TOPIC]"
                        : name == "ps"       ? "[OPTIONS] [ID]"
                        : name == "cancel"   ? "[OPTIONS] ID…"
+                       : name == "hash-key" ? "[--new] NAME [SCOPE…]"
                                             : "[OPTIONS]";
     return fmt::format("Usage: lineward {} {}\n", name, rest);
   }
@@ -322,6 +325,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   help->footer(kHelpFooter);
   ControlFlags control;
   add_control(app, control);
+  HashKeyFlags key;
+  add_hash_key(app, key);
   app.add_subcommand("metrics", "Prints the table of metrics: docs/metrics.md.");
   if (first == "-h" || first == "--help") return print_help(app, "", around);
   if (first == "-V" || first == "--version") return print_version(flags, version, around);
@@ -349,6 +354,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (command == run) return prepare_run(std::move(flags), around);
   if (command == validate_command) return validate(flags, around);
   if (is_control(first)) return run_control(first, control, around);
+  if (first == "hash-key") return hash_key(key, std::cin, out, err);
   if (first == "metrics") {
     out << admin::metrics_page(plugins::registry());
     return ExitCode::ok;

@@ -58,6 +58,12 @@ std::string progress_text(const json& call) {
   return out;
 }
 
+// Who it is by its credentials, and what it calls itself.
+std::string client_text(const json& call) {
+  std::string who = text_of(call, "principal"), client = text_of(call, "client");
+  return who.empty() || client.empty() ? who + client : who + ", " + client;
+}
+
 std::string state_text(const json& call) {
   std::string state = text_of(call, "state");
   if (state == "ended")
@@ -148,7 +154,7 @@ std::string calls_table(const json& calls, const Style& style) {
   std::vector<Line> lines{{"CALL", "AGE", "LEFT", "UPSTREAM", "METHOD", "TARGET", "CLIENT", "STATE"}};
   size_t most = style.wide ? 0 : 28;
   for (const json& call : calls) {
-    std::string client = text_of(call, "client");
+    std::string client = client_text(call);
     if (style.wide) client += (client.empty() ? "" : " ") + text_of(call, "peer");
     lines.push_back({text_of(call, "id"), short_time(number_of(call, "age_ms")),
                      has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-",
@@ -180,7 +186,7 @@ std::string call_story(const json& call, const Style& style) {
   std::string out = paint(id, "1", style.colour) + fmt::format("  {}{}{} on {}\n", text_of(call, "method"),
                                                                target.empty() ? "" : " ", target,
                                                                text_of(call, "upstream"));
-  std::string who = text_of(call, "client");
+  std::string who = client_text(call);
   who += (who.empty() ? "" : "  ") + text_of(call, "peer") + "  " + text_of(call, "era");
   if (!text_of(call, "revision").empty()) who += " " + text_of(call, "revision");
   bool ended = text_of(call, "state") == "ended";

@@ -94,14 +94,20 @@ std::optional<Refusal> check_name(const mcp::Message& message, const http::Heade
 
 }  // namespace
 
-std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
-                                       bool loopback) {
+std::optional<Refusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
+                                  bool loopback) {
   std::string host = lower(headers.get("Host"));
   bool check_host = loopback || !listen.allowed_hosts.empty();
   if (check_host && !host_listed(listen.allowed_hosts, host) &&
       !(loopback && is_loopback_name(without_port(host)))) {
     return Refusal{403, 403, "this Host is not served here (listen.allowedHosts)", {}, {}};
   }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
+                                       bool loopback) {
+  if (auto refusal = check_host(headers, listen, loopback)) return refusal;
   size_t origins = headers.count("Origin");
   if (origins == 0) return std::nullopt;
   std::string origin = lower(headers.get("Origin"));

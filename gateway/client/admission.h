@@ -33,6 +33,10 @@ struct Refusal {
 std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
                                        bool loopback);
 
+// The half of it that concerns Host.
+std::optional<Refusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
+                                  bool loopback);
+
 // Content-Type, Content-Encoding and Accept of a POST.
 std::optional<Refusal> check_post_headers(const http::HeaderList& headers);
 

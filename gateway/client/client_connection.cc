@@ -1,5 +1,6 @@
 #include "client/client_connection.h"
 
+#include "client/cors.h"
 #include "config/load_levels.h"
 #include "core/stats.h"
 #include "http/writer.h"
@@ -51,7 +52,7 @@ ClientConnection::~ClientConnection() {
 }
 
 bool ClientConnection::may_keep_alive() const {
-  return parser_.head().keep_alive && !handler_.draining();
+  return !unread_ && parser_.head().keep_alive && !handler_.draining();
 }
 
 void ClientConnection::on_data(std::string_view bytes) {
@@ -115,6 +116,11 @@ void ClientConnection::pump() {
     }
     Next next = parser_.next();
     if (next == Next::head) {
+      unread_ = true;
+      begin();
+      if (handler_.on_head(*this)) return;
+      unread_ = busy_ = false;
+      --core::stats().http_active;
       if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
         stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
@@ -126,16 +132,24 @@ void ClientConnection::pump() {
     }
     timer_.stop();
     timed_ = Phase::complete;
-    busy_ = true;
-    request_at_ = loop_.now();
-    counted_method_ = parser_.head().method;
-    ++core::stats().http_active;
+    begin();
     auto alive = alive_;
     std::string body = parser_.take_body();
     held_.set(parser_.held());  // the body counts for the exchange from here on
     handler_.on_request(*this, std::move(body));
     if (!*alive) return;
   }
+}
+
+void ClientConnection::begin() {
+  busy_ = true;
+  request_at_ = loop_.now();
+  counted_method_ = parser_.head().method;
+  ++core::stats().http_active;
+}
+
+void ClientConnection::add_headers(std::vector<http::OutHeader>& to) const {
+  add_cors(to, parser_.head().headers, limits_);
 }
 
 void ClientConnection::arm() {
@@ -166,6 +180,8 @@ void ClientConnection::refuse(const http::RequestFault& fault) {
   head.keep_alive = false;
   head.content_type = "application/json";
   if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
+  // Of what came before the body there is a head that is whole.
+  if (fault.status == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
   std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
   core::stats().bytes(core::Side::client, 0, response.size());
   core::stats().http_requests.observe("", fault.status, 0);
@@ -181,6 +197,7 @@ void ClientConnection::respond(int status, std::string_view content_type, const 
   head.keep_alive = keep;
   head.minor_version = parser_.head().minor_version;
   head.headers = std::move(headers);
+  add_headers(head.headers);
   head.content_type = content_type;
   std::string response = http::full_response(head, body);
   core::stats().bytes(core::Side::client, 0, response.size());

@@ -24,6 +24,8 @@ class RequestHandler {
   virtual void on_request(ClientConnection& connection, std::string body) = 0;
   // The connection is closed; free it at the end of the turn.
   virtual void on_closed(ClientConnection& connection) = 0;
+  // A head whose body was not read yet. True: it was answered, and the connection ends with that.
+  virtual bool on_head(ClientConnection& connection) = 0;
   // May the body of this request be asked for (Expect: 100-continue)?
   virtual bool wants_body(const http::RequestHead& head) const = 0;
   virtual bool draining() const = 0;
@@ -60,6 +62,8 @@ class ClientConnection final : private net::StreamOwner {
   // For HttpReply only.
   void attach(HttpReply* reply) { reply_ = reply; }
   void write(std::string bytes);
+  // What every answer to the current request says besides (client/cors.h).
+  void add_headers(std::vector<http::OutHeader>& to) const;
   size_t backlog() const { return stream_ ? stream_->backlog() : 0; }
   void flush_now() {
     if (stream_) stream_->flush_now();
@@ -72,6 +76,7 @@ class ClientConnection final : private net::StreamOwner {
   void on_end(int error) override;
   void on_drained() override;
   void pump();
+  void begin();
   void arm();
   void too_late();
   void refuse(const http::RequestFault& fault);
@@ -94,6 +99,7 @@ class ClientConnection final : private net::StreamOwner {
   std::string counted_method_;               // of the request being answered, for metrics
   std::chrono::milliseconds request_at_{0};  // when it was complete
   bool busy_ = false;                        // a request is being answered
+  bool unread_ = false;                      // of the request being answered, the body
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
   HeldBytes held_;                           // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader

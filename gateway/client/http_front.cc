@@ -97,22 +97,10 @@ void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
   if (gate_) {
     const http::RequestHead& head = connection.head();
-    auto route = paths_.servers.find(std::string(head.path));
-    std::string_view server = route == paths_.servers.end() ? std::string_view() : route->second;
-    gate_->on_refused(
-        {connection.peer(), head.method, head.path, server, refusal.status, refusal.reason, refusal.text});
+    gate_->on_refused({connection.peer(), head.method, head.path, server_of(head), refusal.status,
+                       refusal.reason, refusal.text});
   }
   connection.respond(refusal.status, kJson, body, std::move(headers));
-}
-
-void HttpFront::on_request(ClientConnection& connection, std::string body) {
-  const http::RequestHead& head = connection.head();
-  if (auto refusal = check_addresses(head.headers, config_, listener_ && listener_->is_loopback())) {
-    return refuse(connection, *refusal);
-  }
-  if (gate_ && !gate_->open()) return ask_gate(connection, std::move(body));
-  connection.use_caller(nullptr);
-  dispatch(connection, std::move(body));
 }
 
 void HttpFront::dispatch(ClientConnection& connection, std::string body) {
@@ -139,6 +127,7 @@ void HttpFront::dispatch(ClientConnection& connection, std::string body) {
 void HttpFront::post(ClientConnection& connection, const std::string& server, std::string body) {
   if (auto refusal = check_post_headers(connection.head().headers)) return refuse(connection, *refusal);
   uint64_t bytes = body.size();
+  if (bytes > most_bytes(server)) return refuse_size(connection, server);
   size_t first = body.find_first_not_of(" \t\r\n");
   bool array = first != std::string::npos && body[first] == '[';
   if (array && connection.head().headers.count("Mcp-Session-Id") > 0)

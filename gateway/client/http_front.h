@@ -35,6 +35,8 @@ struct PathTable {
   std::unordered_map<std::string, std::string> leaving;
   std::string hint;
   std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
+  std::unordered_map<std::string, uint64_t> most_bytes;           // of a request's body, by server name
+  std::unordered_map<std::string, std::string> documents;         // for everybody: path → JSON
   std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
   std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
 };
@@ -70,11 +72,18 @@ class HttpFront final : public Front, public RequestHandler {
  private:
   void on_request(ClientConnection& connection, std::string body) override;
   void on_closed(ClientConnection& connection) override;
+  bool on_head(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override;
   bool draining() const override { return draining_; }
   void on_full() override { make_room_later_.schedule(); }
 
   // Who comes in goes on at dispatch() (http_front_gate.cc).
+  bool serve_document(ClientConnection& connection);
+  core::GateRequest gate_request(const ClientConnection& connection) const;
+  std::string_view server_of(const http::RequestHead& head) const;
+  uint64_t most_bytes(std::string_view server) const;
+  void refuse_size(ClientConnection& connection, std::string_view server);
+  void turn_away(ClientConnection& connection, core::Denial denial);
   void ask_gate(ClientConnection& connection, std::string body);
   void through_gate(ClientConnection& connection, core::GateAnswer answer, std::string body);
   void dispatch(ClientConnection& connection, std::string body);

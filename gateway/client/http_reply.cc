@@ -61,6 +61,7 @@ void HttpReply::start_events() {
   head.headers = std::move(options_.headers);
   for (auto& [name, value] : extra_)
     head.headers.push_back({name, std::move(value)});
+  connection_->add_headers(head.headers);
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
   if (!options_.session_header.empty()) head.headers.push_back({"Mcp-Session-Id", options_.session_header});
@@ -167,6 +168,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     head.headers = std::move(options_.headers);
     for (auto& [name, value] : extra_)
       head.headers.push_back({name, std::move(value)});
+    connection_->add_headers(head.headers);
     if (!options_.session_header.empty() && status == 200) {
       head.headers.push_back({"Mcp-Session-Id", options_.session_header});
     }

@@ -31,7 +31,8 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
 
 // Passed on only when named in full: a glob that is too wide must not give away who the client is.
 bool is_private(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> kNames{"authorization", "cookie", "origin", "referer"};
+  static constexpr std::array<std::string_view, 5> kNames{"authorization", "cookie", "origin", "referer",
+                                                          "x-api-key"};
   return is_one_of(kNames, name);
 }
 

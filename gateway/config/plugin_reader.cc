@@ -231,6 +231,7 @@ void PluginReader::read_raw(const Node& node, PluginEntry& entry) {
 void PluginReader::read_auth(const Member& member) {
   if (member.value.kind == NodeKind::null) return;
   config_.auth.given = true;
+  config_.auth.line = member.line;
   if (member.value.kind != NodeKind::mapping) {
     tree_.add("wrong-type", fmt::format("'auth' is a map with {}", known(true)), member.value);
     return;
@@ -304,6 +305,29 @@ void PluginReader::filter_tools(const std::string& server, bool allow, std::vect
   found->values.set(option, std::move(value));
 }
 
+// What clients show to this gateway is for nobody else (MCP authorization, "Access Token Privilege
+// Restriction"): a server that got it could act as them here.
+void PluginReader::refuse_passthrough(const Server& server) {
+  for (const std::string& header : server.forward_headers) {
+    std::string lower(header);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    if (lower != "authorization" && lower != "x-api-key") continue;
+    Node here;
+    here.line = config_.auth.line;
+    here.column = 1;
+    tree_
+        .add("bad-value",
+             fmt::format("'{}' of server '{}' would pass on what clients show to this gateway: with auth: it "
+                         "is never forwarded",
+                         clip(header), clip(server.name)),
+             here)
+        .hint =
+        "take it out of forwardHeaders; give the server credentials of its own with headers: or "
+        "clientCredentials:";
+  }
+}
+
 void PluginReader::finish() {
   config_.plugins.insert(config_.plugins.begin(), std::make_move_iterator(on_top_.begin()),
                          std::make_move_iterator(on_top_.end()));
@@ -337,6 +361,9 @@ void PluginReader::finish() {
           .hint = "servers: takes names of mcpServers";
     }
   };
+  for (const Server& server : config_.servers) {
+    if (config_.auth.given) refuse_passthrough(server);
+  }
   for (PluginEntry& entry : config_.auth.methods)
     name(entry);
   for (PluginEntry& entry : config_.plugins)

@@ -30,6 +30,7 @@ class PluginReader {
   void read_options(const PluginSpec& spec, const std::string& group, const Node& node, PluginEntry& entry,
                     std::vector<std::string_view>& given);
   void read_raw(const Node& node, PluginEntry& entry);
+  void refuse_passthrough(const Server& server);
   std::string known(bool authenticating) const;
 
   TreeReader& tree_;

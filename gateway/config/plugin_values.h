@@ -67,7 +67,11 @@ struct Auth {
   bool anonymous = false;  // who brings no credentials comes in as "anonymous"
   ResourceMetadata resource_metadata;
   std::vector<PluginEntry> methods;  // the authenticating plugins, in the order of the file
-  bool operator==(const Auth&) const = default;
+  int line = 0;
+  bool operator==(const Auth& other) const {
+    return given == other.given && anonymous == other.anonymous &&
+           resource_metadata == other.resource_metadata && methods == other.methods;
+  }
 };
 
 }  // namespace lineward::config

@@ -71,7 +71,8 @@ class Gate {
   virtual ~Gate() = default;
   // Nobody is asked who they are: admit() is not called.
   virtual bool open() const = 0;
-  // The answer, or nothing: then `later` is called once, never from inside, while the gate lives.
+  // The answer, or nothing: then `later` is called once, never from inside, while the gate lives. Without
+  // `later` it is only asked what can be told at once, and nothing is begun.
   virtual std::optional<GateAnswer> admit(const GateRequest& request, GateDone later) = 0;
   // Header fields of the client that plugins want to see of each request (Arrival::seen), lower case.
   virtual const std::vector<std::string>& headers_wanted() const = 0;

@@ -471,6 +471,7 @@ void Exchange::end(EndReason reason, int code) {
                 {"bytes_in", arrival_.bytes_in},
                 {"bytes_out", reply_->bytes_out()},
                 {"era", mcp::name(arrival_.era)},
+                {"principal", arrival_.caller ? std::string_view(arrival_.caller->name) : std::string_view()},
                 {"remote", arrival_.peer},
                 {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
                 {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});

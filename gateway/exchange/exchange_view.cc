@@ -138,6 +138,7 @@ CallView Exchange::view() const {
   view.target = target_.substr(0, kShownTarget);
   view.peer = arrival_.peer;
   view.session = arrival_.session;
+  if (arrival_.caller) view.caller = arrival_.caller->name;
   view.client_info = client_info_;
   view.era = arrival_.era;
   view.revision = arrival_.revision;
@@ -178,6 +179,7 @@ void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
   call.target = std::move(target_);
   call.peer = std::move(arrival_.peer);
   call.session = arrival_.session;
+  call.caller = arrival_.caller ? arrival_.caller->name : std::string();
   call.client_info = std::move(client_info_);
   call.era = arrival_.era;
   call.revision = std::move(arrival_.revision);

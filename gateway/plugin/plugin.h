@@ -128,7 +128,8 @@ struct Judgement {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // `done` is called once when `later` was returned, never from inside, unless this was destroyed.
+  // `done` is called once when `later` was returned, never from inside, unless this was destroyed. Without
+  // `done` nothing is begun: `later` then only says that it cannot be told at once.
   virtual Judgement judge(const core::GateRequest& request, core::GateDone done) = 0;
   // One challenge of a WWW-Authenticate field for who brought no credentials, such as "Bearer realm=…";
   // empty: none.

@@ -200,6 +200,9 @@ std::string Client::build_request(const std::string& method, const std::string& 
     return false;
   };
   if (!has("Host", "hdr") && !(edits && edits->flag("no-host"))) out += "Host: " + address_ + "\r\n";
+  for (const auto& header : always_) {
+    if (!has(header.substr(0, header.find(':')), "no-hdr")) out += header + "\r\n";
+  }
   for (const auto& [name, value] : headers) {
     if (!has(name, "no-hdr") && !has(name, "hdr")) out += name + ": " + value + "\r\n";
   }

@@ -85,6 +85,8 @@ bool Client::execute_mcp(const Command& command) {
     modern_notify(command);
   } else if (verb == "legacy-init") {
     legacy_init(command);
+  } else if (verb == "every-request") {
+    always_.push_back(arg(command, 0));
   } else if (verb == "session") {
     session_ = arg(command, 0);
     version_ = option(command, "version", version_);

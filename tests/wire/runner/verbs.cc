@@ -203,6 +203,8 @@ const std::vector<VerbSpec>& verb_table() {
       {client, "legacy-init", "[-version V] [-caps JSON]",
        "initialize and notifications/initialized; keeps the session: ${NAME.session}, `answer`", 0, 0,
        "no-initialized", "version caps"},
+      {client, "every-request", "\"K: V\"", "a header of every request of this client from here on", 1, 1, "",
+       ""},
       {client, "session", "ID", "use this legacy session", 1, 1, "", "version"},
       {client, "legacy", "-id ID METHOD [PARAMS]", "POST a request in the session. -token T, -hdr, -no-hdr",
        1, 2, "", "id token hdr no-hdr"},

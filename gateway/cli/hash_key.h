@@ -1,0 +1,22 @@
+// `lineward hash-key NAME [SCOPE…]`: a line for the file of auth.apiKey.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "cli/exit_codes.h"
+
+namespace lineward::cli {
+
+struct HashKeyFlags {
+  std::vector<std::string> words;  // the name and the scopes
+  bool make = false;
+};
+
+void add_hash_key(CLI::App& app, HashKeyFlags& flags);
+// Reads the key from `in`, unless it makes one; that goes to `err`, once.
+ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, std::ostream& out, std::ostream& err);
+
+}  // namespace lineward::cli

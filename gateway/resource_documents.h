@@ -1,0 +1,15 @@
+// OAuth protected-resource metadata of the endpoints (RFC 9728; MCP authorization, "Authorization Server
+// Location").
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "config/config.h"
+
+namespace lineward {
+
+// By the path at which they are served; empty where auth.resourceMetadata is not given.
+std::unordered_map<std::string, std::string> resource_documents(const config::Config& config);
+
+}  // namespace lineward

@@ -1,0 +1,35 @@
+// JSON documents of others, cold ones: refused when a name stands in an object twice, since two readers may
+// then understand two different things.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lineward::plugins {
+
+inline std::optional<nlohmann::json> strict_object(std::string_view text) {
+  using nlohmann::json;
+  constexpr size_t kMostDepth = 32;
+  std::vector<std::set<std::string>> names;
+  bool fine = true;
+  auto look = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) {
+      names.emplace_back();
+      fine = fine && names.size() <= kMostDepth;
+    } else if (event == json::parse_event_t::object_end) {
+      names.pop_back();
+    } else if (event == json::parse_event_t::key) {
+      fine = fine && names.back().insert(value.get<std::string>()).second;
+    }
+    return true;
+  };
+  json document = json::parse(text.begin(), text.end(), look, false);
+  if (!fine || !document.is_object()) return std::nullopt;
+  return document;
+}
+
+}  // namespace lineward::plugins
