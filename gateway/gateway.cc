@@ -13,6 +13,7 @@
 #include "cli/exit_codes.h"
 #include "client/http_front.h"
 #include "client/stdio_front.h"
+#include "config/aggregate.h"
 #include "config/forward_rules.h"
 #include "plugins/registry.h"
 #include "routes.h"
@@ -121,7 +122,7 @@ int Gateway::start() {
       drain();
     };
   }
-  upstreams_ = std::make_unique<UpstreamSet>(loop_, exchanges_, std::move(events));
+  upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(events));
   upstreams_->use(*spawner_);
   front_ = make_front();
   exchanges_.use_sessions(front_->sessions());
@@ -176,6 +177,7 @@ std::unique_ptr<client::Front> Gateway::make_front() {
   for (const auto& one : config_.servers) {
     if (!one.disabled && server.empty()) server = one.name;
   }
+  if (config::is_aggregated(config_)) server = config_.together.name;
   return std::make_unique<client::StdioFront>(loop_, config_.listen, server, exchanges_,
                                               [this](mcp::EndReason why) { client_left(why); });
 }
@@ -217,7 +219,9 @@ void Gateway::greet() {
   log::tell(fmt::format("lineward {}  config: {}\n", options_.version, options_.source));
   bool unix_socket = front_->address().rfind("unix:", 0) == 0;
   if (front_->address() == "stdio") {
-    log::tell(fmt::format("  MCP      stdio   {}\n", config_.servers.front().name));
+    log::tell(fmt::format("  MCP      stdio   {}\n", upstreams_->together() != nullptr
+                                                         ? "all servers as one"
+                                                         : config_.servers.front().name));
     return warm_up();
   }
   std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
@@ -227,6 +231,9 @@ void Gateway::greet() {
     std::string path = config_.listen.path + (served == 1 ? "" : "/" + server.name);
     log::tell(fmt::format("  MCP      {}{}   {}\n", base, path, server.name));
   }
+  if (upstreams_->together() != nullptr)
+    log::tell(
+        fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config_), served));
   if (served == 0)
     log::tell(fmt::format("  MCP      {}{}   no server is configured yet\n", base, config_.listen.path));
   if (!operations_->ops_url().empty())

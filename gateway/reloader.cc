@@ -201,7 +201,14 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   // A path may also change because another server came or went.
   client::PathTable after = routes(next);
   for (const auto& [path, server] : parts_.http->paths().servers) {
-    if (after.servers.count(path) > 0 || after.forward.count(server) == 0) continue;
+    auto same = after.servers.find(path);
+    if (same != after.servers.end() && same->second != server) {
+      auto spell = [&](const std::string& name) {
+        return name == next.together.name ? "all servers as one" : name;
+      };
+      rows.push_back({'~', path, "led to " + spell(server), "leads to " + spell(same->second) + " now"});
+    }
+    if (same != after.servers.end() || after.forward.count(server) == 0) continue;
     std::string now;
     for (const auto& [other, name] : after.servers) {
       if (name == server) now = other;

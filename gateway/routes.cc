@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "config/aggregate.h"
 #include "config/forward_rules.h"
 #include "resource_documents.h"
 #include "upstream/http_url.h"
@@ -27,6 +28,23 @@ client::PathTable routes(const config::Config& config) {
   if (served.size() == 1) {
     table.servers[config.listen.path] = served.front()->name;
     list = config.listen.path;
+  }
+  bool together = config::is_aggregated(config);
+  if (together) {
+    const std::string& all = config.together.name;
+    std::string path = config::aggregate_path(config);
+    table.servers[path] = all;
+    list = path + ", " + list;
+    config::ForwardRules rules;
+    for (const auto* server : served) {
+      rules.add({*server, false});
+      if (server->isolation == config::Isolation::session) table.keep_state.insert(all);
+    }
+    table.forward[all] = rules;
+  }
+  if (config.listen.legacy_sse && together) {
+    table.sse_streams["/sse"] = config.together.name;
+    table.sse_posts["/messages"] = config.together.name;
   }
   if (config.listen.legacy_sse) {
     for (const auto* server : served) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/aggregate.h"
+#include "route/aggregate_upstream.h"
 #include "upstream/http_upstream.h"
 #include "upstream/listen_hub.h"
 #include "upstream/modern_bridge.h"
@@ -12,8 +14,14 @@
 
 namespace lineward {
 
-UpstreamSet::UpstreamSet(net::Loop& loop, exchange::ExchangeTable& exchanges, Events events)
-    : loop_(loop), exchanges_(exchanges), events_(std::move(events)) {}
+UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
+                         Events events)
+    : loop_(loop), config_(config), exchanges_(exchanges), events_(std::move(events)) {
+  auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together.name);
+  together_.members = members.get();
+  together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
+  exchanges_.add_upstream(*together_.upstream, config_.together);
+}
 
 UpstreamSet::~UpstreamSet() {
   *alive_ = false;
@@ -50,6 +58,18 @@ void UpstreamSet::add(const config::Server& server) {
   one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
   exchanges_.add_upstream(*one.upstream, one.server);
   running_.push_back(std::move(made));
+  join(one);
+}
+
+void UpstreamSet::join(Running& one) {
+  std::vector<std::string> order;
+  for (const auto& server : config_.servers)
+    order.push_back(server.name);
+  together_.members->join(one.server, *one.upstream, exchanges_.leases(*one.upstream), order);
+}
+
+const config::Server* UpstreamSet::together() const {
+  return config::is_aggregated(config_) ? &config_.together : nullptr;
 }
 
 void UpstreamSet::adjust(const config::Server& server) {
@@ -64,6 +84,7 @@ void UpstreamSet::retire(const std::string& name, bool replaced) {
                             [&](const auto& one) { return one->server.name == name; });
   if (found == running_.end()) return;
   Running& one = **found;
+  together_.members->leave(name);
   leaving_.push_back(std::move(*found));
   running_.erase(found);
   exchanges_.retire_upstream(*one.upstream, replaced, [this, &one, alive = alive_] {
@@ -112,6 +133,7 @@ void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
 
 core::Upstream* UpstreamSet::find(const std::string& name) const {
   Running* one = find_running(name);
+  if (one == nullptr && name == together_.upstream->name()) return together_.upstream.get();
   return one != nullptr ? one->upstream.get() : nullptr;
 }
 
@@ -136,6 +158,7 @@ exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) cons
 
 void UpstreamSet::stop(std::function<void()> done) {
   stopped_ = std::move(done);
+  together_.upstream->stop([] {});
   std::vector<Running*> all;
   for (auto* list : {&running_, &leaving_}) {
     for (auto& one : *list)

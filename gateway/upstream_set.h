@@ -21,6 +21,9 @@
 namespace lineward::upstream {
 class HttpUpstream;
 }
+namespace lineward::route {
+class AggregateUpstream;
+}
 
 namespace lineward {
 
@@ -31,7 +34,9 @@ class UpstreamSet final : public admin::UpstreamFinder {
     std::function<void()> lost;  // a stdio server's process ended that was not told to; may be empty
     std::function<void()> left;  // one that was on its way out is gone
   };
-  UpstreamSet(net::Loop& loop, exchange::ExchangeTable& exchanges, Events events);
+  // `config`: what is in effect, also after a reload.
+  UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
+              Events events);
   ~UpstreamSet();
   UpstreamSet(const UpstreamSet&) = delete;
   UpstreamSet& operator=(const UpstreamSet&) = delete;
@@ -54,6 +59,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   size_t size() const { return running_.size(); }
   core::Upstream* find(const std::string& name) const override;
   std::vector<const config::Server*> leaving() const override;
+  const config::Server* together() const override;
   // Of a server that is served: what a reload would have to wait for.
   exchange::ExchangeTable::Work work_of(const std::string& name) const;
 
@@ -65,16 +71,24 @@ class UpstreamSet final : public admin::UpstreamFinder {
     std::function<void()> warm_up;
     bool stopping = false;
   };
+  // All of them as one upstream.
+  struct Together {
+    std::unique_ptr<core::Upstream> upstream;
+    route::AggregateUpstream* members = nullptr;  // within it
+  };
+  void join(Running& one);
   Running* find_running(const std::string& name) const;
   void stop_one(Running& one);
   void left(Running& one);
 
   net::Loop& loop_;
+  const config::Config& config_;
   exchange::ExchangeTable& exchanges_;
   Events events_;
   net::Spawner* spawner_ = nullptr;
   std::vector<std::unique_ptr<Running>> running_;
   std::vector<std::unique_ptr<Running>> leaving_;
+  Together together_;  // dies before its members
   std::function<void()> stopped_;
   size_t stopping_ = 0;  // those that stop() waits for
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

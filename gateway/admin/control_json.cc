@@ -168,7 +168,9 @@ json status_json(const Sources& sources, std::string_view ops_url) {
     calls += load.in_flight;
     waiting += load.waiting;
     json one{{"name", server.name},
-             {"kind", server.url.empty() ? "stdio" : "http"},
+             {"kind", shown == sources.upstreams.together() ? "together"
+                      : server.url.empty()                  ? "stdio"
+                                                            : "http"},
              {"state", core::name(status.state)},
              {"server", printable(status.server, 60)},
              {"in_flight", load.in_flight},

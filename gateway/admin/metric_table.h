@@ -46,6 +46,8 @@ enum class Metric : uint8_t {
   message_errors,
   retries,
   plugin_decisions,
+  missing_parts,
+  left_out_items,
   bytes,
   reload_successful,
   reload_timestamp,

@@ -188,6 +188,8 @@ void counters(Families& out, const UpstreamStats& stats) {
   out.add(M::upstream_stderr, {{"upstream", name}}, stats.stderr_lines);
   by_label<core::MessageError>(out, M::message_errors, stats, "kind", stats.message_errors);
   by_label<core::RetryOn>(out, M::retries, stats, "on", stats.retries);
+  out.add(M::missing_parts, {{"upstream", name}}, stats.missing_parts);
+  out.add(M::left_out_items, {{"upstream", name}}, stats.left_out_items);
 }
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {

@@ -22,6 +22,8 @@ class UpstreamFinder {
   virtual core::Upstream* find(const std::string& name) const = 0;
   // Those that a reload replaced or removed and that still have calls.
   virtual std::vector<const config::Server*> leaving() const = 0;
+  // All servers as one, where they are served so; else null.
+  virtual const config::Server* together() const = 0;
 
  protected:
   ~UpstreamFinder() = default;
@@ -41,11 +43,13 @@ struct Sources {
   const net::LoopWatch& loop_watch;
 
   core::Upstream* upstream(const std::string& name) const { return upstreams.find(name); }
-  // Those of the configuration, then those that were removed from it and still have calls.
+  // Those of the configuration, all of them as one, then those that were removed from it and still have
+  // calls.
   std::vector<const config::Server*> servers() const {
     std::vector<const config::Server*> out;
     for (const auto& server : config.servers)
       out.push_back(&server);
+    if (const config::Server* all = upstreams.together()) out.push_back(all);
     for (const config::Server* old : upstreams.leaving()) {
       bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
       if (!shown) out.push_back(old);

@@ -119,7 +119,8 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   text("--name", flags.name, "The server's name; else derived from its command or host", "NAME");
   text("--url", flags.url, "A server that speaks HTTP: http://…, https://… or unix:/socket[:/path]", "URL");
   add_headers(*run, flags);
-  text("--server", flags.server, "With --listen stdio: which server of FILE, where it has several", "NAME");
+  text("--server", flags.server, "With --listen stdio: this server of FILE alone, where it has several",
+       "NAME");
   run->add_option("-e,--env", flags.env, "K=V for the server; only K takes it from the environment")
       ->type_name("K[=V]")
       ->allow_extra_args(false);

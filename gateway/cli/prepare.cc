@@ -181,7 +181,7 @@ config::LoadResult load_again(const std::string& file, const config::LoadOptions
                               const std::string& server) {
   config::LoadResult result = config::load_file(file, options);
   if (!result.ok() || result.config.listen.address != kStdio) return result;
-  std::string fault = choose_server(server, result.config.servers);
+  std::string fault = choose_server(server, result.config);
   if (fault.empty()) return result;
   config::Diagnostic diagnostic;
   diagnostic.code = "no-server";
@@ -271,7 +271,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   print_findings(result, flags, around);
   invocation.config = std::move(result.config);
   if (invocation.config.listen.address == kStdio) {
-    fault = choose_server(flags.server, invocation.config.servers);
+    fault = choose_server(flags.server, invocation.config);
     if (!fault.empty()) return bad_usage(around.err, fault, help);
   }
   if (!invocation.config_file.empty() && invocation.config_file != "-") {

@@ -109,13 +109,14 @@ bool names_url(std::string_view word) {
   return false;
 }
 
-std::string choose_server(const std::string& name, std::vector<config::Server>& servers) {
+std::string choose_server(const std::string& name, config::Config& config) {
+  std::vector<config::Server>& servers = config.servers;
   std::erase_if(servers, [](const config::Server& server) { return server.disabled; });
   std::string names;
   for (const config::Server& server : servers)
     names += (names.empty() ? "" : ", ") + server.name;
   if (servers.empty()) return "there is no server to serve on stdio";
-  if (name.empty() && servers.size() > 1) {
+  if (name.empty() && servers.size() > 1 && !config.aggregate.enabled) {
     return fmt::format("stdio serves one server, and there are {}: choose with --server {}", names,
                        servers.front().name);
   }

@@ -20,8 +20,9 @@ std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, 
 
 bool names_url(std::string_view word);
 
-// On stdio there is no path to tell servers apart: leaves the one called `name`, or the only one. Empty, or
+// On stdio there is no path to tell servers apart: leaves the one called `name`, the only one, or
+// all of them, to be served as one. Empty, or
 // what is wrong.
-std::string choose_server(const std::string& name, std::vector<config::Server>& servers);
+std::string choose_server(const std::string& name, config::Config& config);
 
 }  // namespace lineward::cli

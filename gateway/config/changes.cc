@@ -82,7 +82,9 @@ ServerChange compare_servers(const Server& now, const Server& next) {
 bool is_fixed(std::string_view path) {
   static constexpr std::array<std::string_view, 5> kFixed{"ops.address", "admin.address", "log.format",
                                                           "watchdog.warn", "watchdog.abort"};
-  return std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
+  // A name never changes its owner while the gateway runs.
+  bool named = path == "aggregate.path" || path == "aggregate.prefix" || path == "aggregate.prefixMode";
+  return named || std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
 }
 
 // The listener can be opened anew; one client on stdin and stdout cannot.
@@ -145,6 +147,7 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("instanceIdle"),
                                      std::string_view("cancel"),
                                      std::string_view("stdout"),
+                                     std::string_view("cacheScope"),
                                      std::string_view("required"),
                                      std::string_view("disabled")};
   return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
@@ -188,6 +191,10 @@ void keep_fixed_settings(const Config& now, Config& next) {
   next.admin = now.admin;
   next.log.format = now.log.format;
   next.watchdog = now.watchdog;
+  next.aggregate.path = now.aggregate.path;
+  next.together.name = now.together.name;  // by which calls find it
+  next.aggregate.prefix = now.aggregate.prefix;
+  next.aggregate.prefix_mode = now.aggregate.prefix_mode;
   if (is_fixed("listen.address", now, next)) next.listen.address = now.listen.address;
 }
 

@@ -119,6 +119,8 @@ struct ClientCredentials {
   std::string scope;      // instead of what the server asks for
 };
 
+// What clients may keep of what a server lists: everyone's, or each their own (2026-07-28, cacheScope).
+enum class CacheScope : uint8_t { own, everyone };
 enum class Era : uint8_t { automatic, legacy, modern };
 // How a server is reached. automatic: a command means stdio; a url Streamable HTTP, then HTTP+SSE
 // (2024-11-05).
@@ -164,7 +166,8 @@ struct Server {
   std::string client_cert;  // PEM
   std::string client_key;   // PEM; empty: in client_cert
   std::string proxy;  // http://[user:password@]host:port, or "none"; empty: as the environment says. A secret
-  std::vector<std::string> roots;  // file:// URIs that answer roots/list where no session does
+  CacheScope cache_scope = CacheScope::own;  // of its part in merged lists
+  std::vector<std::string> roots;            // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;
   std::string files_seen;  // digests of caFile, clientCert and clientKey (config/changes.h)
@@ -224,6 +227,18 @@ struct Reload {
   bool watch = false;
 };
 
+enum class PrefixMode : uint8_t { always, on_conflict, never };
+
+// All servers together at one path (docs/many-servers.md).
+struct Aggregate {
+  bool enabled = true;  // with two servers or more
+  std::string path;     // empty: listen.path
+  std::string prefix = "{server}__";
+  PrefixMode prefix_mode = PrefixMode::always;
+  milliseconds part_timeout = 10s;  // how long one server may hold up a merged list
+  uint32_t max_items = 10000;       // of one server on one page of a merged list
+};
+
 enum class LogFormat : uint8_t { automatic, text, logfmt, json };
 enum class LogLevel : uint8_t { debug, info, warn, error };
 
@@ -239,10 +254,12 @@ struct Config {
   Ops ops;
   Admin admin;
   Reload reload;
+  Aggregate aggregate;
   Log log;
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
   std::vector<Server> servers;  // in the order of the file
+  Server together;              // what `defaults` say of a call at the aggregate; its name is the path
 };
 
 }  // namespace lineward::config

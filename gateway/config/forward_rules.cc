@@ -119,6 +119,11 @@ bool ForwardRules::passes(std::string_view name) const {
                      [&](const std::string& glob) { return glob_match(glob, text); });
 }
 
+void ForwardRules::add(const ForwardRules& more) {
+  names_.insert(names_.end(), more.names_.begin(), more.names_.end());
+  globs_.insert(globs_.end(), more.globs_.begin(), more.globs_.end());
+}
+
 std::string_view forward_fault(const std::vector<std::string>& patterns) {
   if (patterns.size() > 64) return "at most 64 headers can be named";
   for (const std::string& pattern : patterns) {

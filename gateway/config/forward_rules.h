@@ -23,6 +23,8 @@ class ForwardRules {
   ForwardRules() = default;
   ForwardRules(const Server& server, bool plain_sidecar);
   bool passes(std::string_view name) const;
+  // What one of the two passes.
+  void add(const ForwardRules& more);
 
  private:
   std::vector<std::string> names_;  // lower case

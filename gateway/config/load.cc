@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/aggregate.h"
 #include "config/document.h"
 #include "config/options.h"
 #include "config/report.h"
@@ -31,6 +32,7 @@ void apply(const Setting& setting, LoadResult& result) {
     for (Server& server : result.config.servers) {
       if (option->per_server()) option->set(result.config, server, *value);
     }
+    if (option->inherited()) option->set(result.config, result.config.together, *value);
     return;
   }
   diagnostic.code = misfit.code;
@@ -76,6 +78,49 @@ void add_servers(const std::vector<Server>& servers, const Server& defaults, Loa
   }
 }
 
+// Where the file names this server; null when it does not.
+const Member* find_server_member(const Node& root, const std::string& name) {
+  for (const char* group : {"mcpServers", "servers"}) {
+    const Member* servers = root.find(group);
+    const Member* found = servers != nullptr ? servers->value.find(name) : nullptr;
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// What cannot be served together.
+void check_together(const Node& root, LoadResult& result) {
+  const Config& config = result.config;
+  auto add = [&](std::string code, std::string message, std::string hint, const std::string& server) {
+    Diagnostic diagnostic;
+    diagnostic.code = std::move(code);
+    diagnostic.message = std::move(message);
+    diagnostic.hint = std::move(hint);
+    diagnostic.origin = "aggregate";
+    if (const Member* member = find_server_member(root, server)) {
+      diagnostic.line = member->line;
+      diagnostic.column = member->column;
+      diagnostic.length = member->length;
+    }
+    result.diagnostics.push_back(std::move(diagnostic));
+  };
+  if (auto clash = prefix_clash(config)) {
+    std::string shorter = rendered_prefix(config.aggregate, clash->shorter);
+    std::string longer = rendered_prefix(config.aggregate, clash->longer);
+    add("prefix-clash",
+        fmt::format(
+            "names of '{}' begin with {}, which begins {} of '{}' too: nobody could tell whose a tool is",
+            clash->shorter, shorter, longer, clash->longer),
+        "rename one, or change aggregate.prefix", clash->longer);
+  }
+  if (!is_aggregated(config)) return;
+  for (const Server& server : config.servers) {
+    if (server.disabled || config.listen.path + "/" + server.name != aggregate_path(config)) continue;
+    add("bad-value", fmt::format("aggregate.path is the path of the server '{}'", server.name),
+        "choose another path", server.name);
+  }
+}
+
 std::string directory_of(const std::string& path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -111,6 +156,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
                       {options.env, options.directory, options.read_files}, options.plugins);
     reader.read(document.root);
     defaults = reader.defaults();
+    result.config.together = defaults;
+    result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
   } else {
     result.secrets = guess_secrets(result.text);
   }
@@ -118,6 +165,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   apply_environment(options.env, result);
   for (const Setting& setting : options.settings)
     apply(setting, result);
+  result.config.together.name = aggregate_path(result.config);
+  check_together(document.root, result);
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) {
                      return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);

@@ -5,6 +5,7 @@
 #include "config/forward_rules.h"
 #include "config/names.h"
 #include "config/option_row.h"
+#include "config/options_aggregate.h"
 #include "config/options_limits.h"
 
 namespace lineward::config {
@@ -351,7 +352,9 @@ std::vector<Option> all_rows() {
   std::vector<Option> rows;
   listen_rows(rows);
   gateway_rows(rows);
+  add_aggregate_rows(rows);
   server_rows(rows);
+  add_part_rows(rows);
   inherited_rows(rows);
   return rows;
 }

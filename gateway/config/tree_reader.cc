@@ -21,7 +21,6 @@ struct Later {
 constexpr Later kLater[] = {
     {"listen.tls", "TLS on the listener"},
     {"listen.trustedProxies", "trusted proxies"},
-    {"aggregate", "one merged endpoint for all servers"},
     {"health", "health checks of servers"},
     {"retry", "retries"},
     {"tools", "tool filters"},

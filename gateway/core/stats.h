@@ -160,6 +160,7 @@ struct UpstreamStats {
   uint64_t stderr_lines = 0;
   std::array<uint64_t, size_of<MessageError>> message_errors{};
   std::array<uint64_t, size_of<RetryOn>> retries{};
+  uint64_t missing_parts = 0, left_out_items = 0;  // of it, in merged answers
   std::vector<bool> instances;  // which instance labels are taken
 
   CancelWatcher* cancel_watcher = nullptr;

@@ -77,6 +77,8 @@ class Call {
   virtual void retried(mcp::Message request) = 0;
   // A legacy server's Implementation object, JSON text; empty where there is none.
   virtual std::string server_info() const { return {}; }
+  // Is the server that answers it a legacy one, though its upstream is modern or speaks for several?
+  virtual bool of_legacy_server() const { return false; }
   // Of an answered `initialize`: does the server keep a session? Without one it can neither ask nor tell
   // anything outside of a call.
   virtual bool has_session() const { return true; }

@@ -135,8 +135,8 @@ void Exchange::refuse_retry(std::string_view reason, std::string_view text) {
 
 // An old server's error −32042 lists what the user must do first; the client does it and calls again.
 bool Exchange::url_elicitation(const mcp::Message& error) {
-  bool translated =
-      arrival_.era == mcp::Era::modern && may_be_asked() && lease_.upstream().era() == mcp::Era::legacy;
+  bool legacy = lease_.upstream().era() == mcp::Era::legacy || (call_ && call_->of_legacy_server());
+  bool translated = arrival_.era == mcp::Era::modern && may_be_asked() && legacy;
   auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputQuestion>();
   if (requests.empty()) return false;
   auto elicitation = json::member(capabilities_, "elicitation");

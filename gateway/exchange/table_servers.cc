@@ -13,6 +13,12 @@ void ExchangeTable::add_upstream(core::Upstream& upstream, const config::Server&
   watched_.insert(upstream.name());
 }
 
+std::function<std::shared_ptr<void>()> ExchangeTable::leases(const core::Upstream& upstream) {
+  auto found = servers_.find(upstream.name());
+  if (found == servers_.end()) return [] { return nullptr; };
+  return [served = found->second] { return std::make_shared<Lease>(served); };
+}
+
 ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
   Work work;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {

@@ -9,6 +9,7 @@
 #include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
+#include "mcp/rewrite.h"
 #include "upstream/bridge_session.h"
 
 namespace lineward::upstream {
@@ -146,8 +147,10 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 void BridgeCall::on_call_message(mcp::Message message) {
   if (!live()) return;
   switch (message.kind()) {
-    case mcp::MessageKind::request: return;  // modern servers send none
-    case mcp::MessageKind::notification: return owner_->on_call_message(std::move(message));
+    case mcp::MessageKind::request: return ask_live(message);
+    case mcp::MessageKind::notification:
+      if (withdrawn(message)) return;
+      return owner_->on_call_message(std::move(message));
     case mcp::MessageKind::result:
     case mcp::MessageKind::error: break;
   }
@@ -294,7 +297,44 @@ void BridgeCall::ask(const mcp::Message& answer) {
   }
 }
 
+// Modern servers send no requests: behind is a legacy one, among several servers that are one.
+void BridgeCall::ask_live(const mcp::Message& question) {
+  if (!inner_) return;
+  auto needed = mcp::capability_for(question);
+  bool may = needed && mcp::may_ask(request_.method) && live_questions_.size() < kMostQuestions &&
+             json::member(session_.client().capabilities, needed->name);
+  if (!may) {
+    inner_->reply(
+        mcp::error_message(question.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
+    return;
+  }
+  int64_t id = session_.new_question(*this);
+  live_questions_.push_back({id, std::string(question.raw(Field::id))});
+  auto asked = mcp::Message::parse(mcp::with_id(question, std::to_string(id)), json::kDepthCeiling);
+  if (asked) session_.to_client(std::move(*asked), request_.tag);
+}
+
+bool BridgeCall::withdrawn(const mcp::Message& cancelled) {
+  if (live_questions_.empty() || mcp::method_of(cancelled.method()) != Method::cancelled) return false;
+  std::string id = mcp::canonical_id(cancelled.raw(Field::params_request_id));
+  auto open = std::find_if(live_questions_.begin(), live_questions_.end(),
+                           [&](const auto& one) { return mcp::canonical_id(one.server_id) == id; });
+  if (open == live_questions_.end()) return false;
+  int64_t question = open->id;
+  live_questions_.erase(open);
+  session_.withdraw(question, cancelled.text(Field::params_reason), request_.tag);
+  return true;
+}
+
 void BridgeCall::answered(int64_t id, const mcp::Message& answer) {
+  auto asked = std::find_if(live_questions_.begin(), live_questions_.end(),
+                            [&](const auto& one) { return one.id == id; });
+  if (asked != live_questions_.end()) {
+    std::string server_id = asked->server_id;
+    live_questions_.erase(asked);
+    if (inner_ && inner_->live()) inner_->reply(mcp::with_id(answer, server_id));
+    return;
+  }
   auto question =
       std::find_if(questions_.begin(), questions_.end(), [&](const auto& q) { return q.id == id; });
   if (question == questions_.end() || !question->answer.empty()) return;
@@ -337,6 +377,9 @@ void BridgeCall::withdraw_questions(std::string_view why) {
     if (question.answer.empty()) open.push_back(question.id);
   }
   questions_.clear();
+  for (const auto& question : live_questions_)
+    open.push_back(question.id);
+  live_questions_.clear();
   for (int64_t id : open)
     session_.withdraw(id, why, request_.tag);
 }

@@ -27,7 +27,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   void cancel(std::string_view why) override;
   bool live() const override { return owner_ != nullptr; }
   bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
-  void reply(std::string) override {}  // modern servers ask in their results
+  void reply(std::string) override {}  // what the client answers comes by the session
   void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
   const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message) override {}  // legacy clients do not retry
@@ -71,6 +71,8 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   void discover_instead(std::optional<mcp::Message> refusal);
   bool refused_after_all();
   void ask(const mcp::Message& answer);
+  void ask_live(const mcp::Message& question);
+  bool withdrawn(const mcp::Message& cancelled);
   void go_on();
   void retry();
   void withdraw_questions(std::string_view why);
@@ -86,6 +88,12 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   bool written_ = false;  // told; retries are no news to the exchange
   uint32_t rounds_ = 0;
   std::vector<Question> questions_;
+  // Of a legacy server, which is reached through several servers as one: it asks during its call.
+  struct LiveQuestion {
+    int64_t id;
+    std::string server_id;  // raw
+  };
+  std::vector<LiveQuestion> live_questions_;
   std::string state_;                    // raw JSON
   std::string failed_;                   // the client's error that ends the call, raw JSON
   std::optional<mcp::Message> served_;   // its good answer, while we look whether it can do better

@@ -8,8 +8,8 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writ
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startGateway, startGatewayToUrl, startListener } from './lib/gateway.mjs';
-import { conformanceRequirements, conformanceSuite, legacyFixture, modernFixture } from './lib/servers.mjs';
+import { startGateway, startGatewayTogether, startGatewayToUrl, startListener } from './lib/gateway.mjs';
+import { conformanceRequirements, conformanceSuite, legacyFixture, memory, modernFixture } from './lib/servers.mjs';
 
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
 const AT_ONCE = 2;
@@ -36,6 +36,9 @@ const CELLS = {
     warmUp: { elicitation: {} },
   },
   'legacy-on-modern': { revision: '2025-11-25', server: modernFixture, byDefault: true },
+  // The fixture among others behind one endpoint (docs/many-servers.md): its names stay, its URIs say whose they are.
+  'legacy-together': { revision: '2025-11-25', server: legacyFixture, together: true },
+  'modern-together': { revision: '2026-07-28', server: modernFixture, together: true },
   'legacy-on-modern-http': { revision: '2025-11-25', server: modernFixture, byDefault: true, http: true },
 };
 
@@ -160,6 +163,8 @@ async function runCell(name, direct) {
     if (listener) cleanups.push(() => listener.stop());
     if (direct) target = listener;
     else if (http) target = await startGatewayToUrl(listener.url);
+    else if (CELLS[name].together)
+      target = await startGatewayTogether({ fixture: [program, ...args], memory: memory() });
     else target = await startGateway({ command: [program, ...args] });
     if (target !== listener) cleanups.push(() => target.stop());
     if (CELLS[name].warmUp && !direct) await warm(target.url, CELLS[name].warmUp);
@@ -199,7 +204,11 @@ function printMatrix(outcomes, direct) {
     const cells = Object.values(servers).map(([server, http]) => {
       const fits = ({ name }) => CELLS[name].server === server;
       const through = outcomes.find(
-        (outcome) => outcome.revision === revision && fits(outcome) && Boolean(CELLS[outcome.name].http) === http,
+        (outcome) =>
+          outcome.revision === revision &&
+          fits(outcome) &&
+          !CELLS[outcome.name].together &&
+          Boolean(CELLS[outcome.name].http) === http,
       );
       const alone = direct.find((outcome) => outcome.revision === revision && fits(outcome));
       if (!through) return '-';

@@ -1,7 +1,8 @@
 // Starts Lineward in front of a command and sees to its end.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { binary } from './binary.mjs';
@@ -109,6 +110,19 @@ export async function startGatewayFrom(t, config, { args = [], env = {}, strict 
   const gateway = await startListener(binary(), ['run', ...args, path], { env, strict });
   t.after(() => gateway.stop());
   return gateway;
+}
+
+/** Starts Lineward on a free port with these commands as one server, whose names stay where they do not clash. */
+export async function startGatewayTogether(commands) {
+  const folder = mkdtempSync(join(tmpdir(), 'lineward-e2e-'));
+  const path = join(folder, 'lineward.json');
+  const mcpServers = Object.fromEntries(
+    Object.entries(commands).map(([name, [command, ...args]]) => [name, { command, args }]),
+  );
+  writeFileSync(path, JSON.stringify({ aggregate: { prefixMode: 'onConflict' }, mcpServers }));
+  const gateway = await startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...quiet([]), path]);
+  const stop = () => gateway.stop().finally(() => rmSync(folder, { recursive: true, force: true }));
+  return { ...gateway, stop };
 }
 
 /** Starts Lineward on a free port in front of an HTTP server, named on the command line. */

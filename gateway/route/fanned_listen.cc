@@ -1,0 +1,355 @@
+#include "route/fanned_listen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_at.h"
+#include "base/json_member.h"
+#include "base/log.h"
+#include "core/stats.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::route {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// The client has to have its acknowledgement within 5 s: this long for servers of which nothing is known yet,
+// and then for those that are to acknowledge.
+constexpr milliseconds kFactsWait{2000};
+constexpr milliseconds kAckWait{2000};
+constexpr size_t kMostUris = 1000;  // of one listen, and as many tasks
+
+bool asked_for(std::string_view filter, std::string_view name) {
+  return json::member(filter, name) == "true";
+}
+
+std::string notification(std::string_view method, std::string_view members) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","method":"{}","params":{{{}{}"_meta":{{"io.modelcontextprotocol/subscriptionId":0}}}}}})",
+      method, members, members.empty() ? "" : ",");
+}
+
+std::string quoted_list(const std::vector<std::string>& raw) {
+  return fmt::format("[{}]", fmt::join(raw, ","));
+}
+
+}  // namespace
+
+FannedListen::FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
+    : home_(home), request_(std::move(request)), owner_(&owner), ack_limit_(home.loop()) {
+  std::string_view filter = request_.message.raw(Field::params_notifications);
+  tools_ = asked_for(filter, "toolsListChanged");
+  prompts_ = asked_for(filter, "promptsListChanged");
+  resources_ = asked_for(filter, "resourcesListChanged");
+}
+
+FannedListen::~FannedListen() {
+  if (live()) {
+    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
+    cancel("internal error");
+  }
+  *alive_ = false;
+}
+
+void FannedListen::begin() {
+  home_.opened(*this);
+  waiter_ = home_.learning().learn(Topic::facts, request_, [this, alive = alive_] {
+    if (!*alive || !live()) return;
+    waiter_ = 0;
+    open_legs();
+  });
+  home_.loop().defer([this, alive = alive_] {
+    if (!*alive || !live()) return;
+    owner_->on_call_phase(core::CallPhase::written);
+    if (live() && !legs_open_) ack_limit_.start(kFactsWait, [this] { open_legs(); });
+  });
+}
+
+// Which server is to be asked for which URI and task.
+void FannedListen::route_uris() {
+  const std::string& text = request_.message.bytes();
+  json::Span filter = request_.message.at(Field::params_notifications);
+  size_t count = 0;
+  json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
+                            [&](json::Span element) {
+                              std::string uri = json::string_at(text, element);
+                              auto target = home_.shown().uris.to_server(uri);
+                              if (!target) {  // where one server alone has resources, it knows best
+                                std::vector<Facts> facts = home_.known_facts();
+                                std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+                                if (facts.size() == 1) target = Uris::Target{facts.front().server, uri};
+                              }
+                              if (target && ++count <= kMostUris) uris_[target->server][target->uri] = uri;
+                            });
+  count = 0;
+  json::for_each_element_at(text, json::member_at(text, filter, "taskIds"), [&](json::Span element) {
+    auto task = open_task(element.in(text));
+    if (task && json::validate(task->raw) == json::Fault::none && ++count <= kMostUris)
+      tasks_[task->server].push_back(task->raw);
+  });
+}
+
+void FannedListen::open_legs() {
+  if (legs_open_) return;
+  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  route_uris();
+  legs_open_ = true;
+  ack_limit_.start(kAckWait, [this] { acknowledge(); });
+  opening_ = true;
+  for (const auto& member : std::vector<std::shared_ptr<Member>>(home_.members()))
+    add_leg(member);
+  opening_ = false;
+  check_acknowledged();
+}
+
+void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
+  if (!legs_open_ || legs_.count(member->name) > 0 || !member->facts) return;
+  auto leg = std::make_unique<Leg>(*this, member);
+  const Facts& facts = *member->facts;
+  leg->tools = tools_ && facts.has("tools", "listChanged");
+  leg->prompts = prompts_ && facts.has("prompts", "listChanged");
+  leg->resources = resources_ && facts.has("resources", "listChanged");
+  if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->uris = uris->second;
+  if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
+  if (!wishes(*leg)) return;
+  Leg& opened = *leg;
+  legs_[member->name] = std::move(leg);
+  open(opened);
+}
+
+std::string FannedListen::filter_of(const Leg& leg) const {
+  std::string out;
+  auto add = [&](std::string_view key, std::string_view raw) {
+    out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", key, raw);
+  };
+  if (leg.tools) add("toolsListChanged", "true");
+  if (leg.prompts) add("promptsListChanged", "true");
+  if (leg.resources) add("resourcesListChanged", "true");
+  std::vector<std::string> uris;
+  for (const auto& [own, shown] : leg.uris)
+    uris.push_back(json::quote(own));
+  if (!uris.empty()) add("resourceSubscriptions", quoted_list(uris));
+  if (!leg.tasks.empty()) add("taskIds", quoted_list(leg.tasks));
+  return "{" + out + "}";
+}
+
+void FannedListen::open(Leg& leg) {
+  core::CallRequest request;
+  json::Splice splice = request_.message.splice();
+  splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
+  auto message = mcp::Message::parse(splice.apply(), json::kDepthCeiling);
+  if (!message) return refused(leg, "its filter makes no message");
+  request.message = std::move(*message);
+  request.method = Method::subscriptions_listen;
+  request.client_era = mcp::Era::modern;
+  request.scope = request_.scope;
+  request.client_on_stdio = request_.client_on_stdio;
+  request.headers = leg.member->headers_for_it(request_.headers);
+  request.mirrors_itself = request_.mirrors_itself;
+  leg.lease = leg.member->lease();
+  home_.loop().retire(std::move(leg.call));
+  auto call = leg.member->upstream.start(std::move(request), leg);
+  if (!call) return lost(leg, call.error().text);
+  leg.call = std::move(*call);
+}
+
+// ---- what the servers say
+// ----------------------------------------------------------------------------------------
+
+void FannedListen::heard(Leg& leg, mcp::Message message) {
+  if (!live()) return;
+  Method method = mcp::method_of(message.method());
+  switch (message.kind()) {
+    case mcp::MessageKind::request: return;
+    case mcp::MessageKind::error:
+      return leg.acknowledged ? lost(leg, message.text(Field::error_message))
+                              : refused(leg, message.text(Field::error_message));
+    case mcp::MessageKind::result: return lost(leg, "was ended by the server");
+    case mcp::MessageKind::notification: break;
+  }
+  if (method == Method::cancelled) return lost(leg, "was ended by the server");
+  if (method == Method::subscriptions_acknowledged) return acknowledged(leg, message);
+  if (!leg.acknowledged) return;
+  switch (method) {
+    case Method::tools_list_changed: return change(leg.tools, false, false);
+    case Method::prompts_list_changed: return change(false, leg.prompts, false);
+    case Method::resources_list_changed: return change(false, false, leg.resources);
+    case Method::resources_updated: {
+      auto asked = leg.uris.find(message.text(Field::params_uri));
+      if (asked == leg.uris.end() || granted_.count(asked->second) == 0 || !acknowledged_) return;
+      if (asked->first == asked->second) return owner_->on_call_message(std::move(message));
+      json::Splice splice = message.splice();
+      splice.replace(message.at(Field::params_uri), json::quote(asked->second));
+      return deliver(splice.apply());
+    }
+    default: break;
+  }
+  bool of_task = acknowledged_ && !leg.tasks.empty() && message.method().rfind("notifications/tasks", 0) == 0;
+  if (of_task) deliver(notification_for_client(home_.shown(), leg.member->name, message));
+}
+
+void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
+  leg.failures = 0;
+  leg.granted.clear();
+  auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
+  if (uris) {
+    for (auto& uri : mcp::string_array(*uris)) {
+      auto asked = leg.uris.find(uri);
+      if (asked == leg.uris.end()) continue;
+      if (!acknowledged_) granted_.insert(asked->second);
+      leg.granted.insert(uri);
+    }
+  }
+  leg.acknowledged = true;
+  bool first = !std::exchange(leg.settled, true);
+  if (!acknowledged_) return check_acknowledged();
+  // It stands anew, or later than the client was told: something may have been missed.
+  change(leg.tools, leg.prompts, leg.resources);
+  if (first) return;
+  for (const std::string& uri : leg.granted)
+    updated(leg.uris[uri]);
+}
+
+void FannedListen::refused(Leg& leg, const std::string& why) {
+  log::write(log::Level::info, "aggregate.listen_refused",
+             {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
+  leg.settled = true;
+  home_.loop().retire(std::move(leg.call));
+  if (!acknowledged_) check_acknowledged();
+}
+
+void FannedListen::lost(Leg& leg, const std::string& why) {
+  if (!live()) return;
+  log::write(log::Level::info, "aggregate.listen_lost",
+             {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
+  leg.settled = true;
+  leg.acknowledged = false;
+  if (leg.call && leg.call->live()) leg.call->cancel("it was given up");
+  home_.loop().retire(std::move(leg.call));
+  const config::Restart& restart = leg.member->server.restart;
+  milliseconds wait = restart.backoff * (1ll << std::min(leg.failures++, 20u));
+  leg.again.start(std::min<milliseconds>(wait, restart.max_backoff), [this, &leg] { open(leg); });
+  // Not from within start(): lost() may have come from there.
+  home_.loop().defer([this, alive = alive_] {
+    if (*alive && live() && !acknowledged_) check_acknowledged();
+  });
+}
+
+// ---- what the client is told
+// ---------------------------------------------------------------------------------------
+
+void FannedListen::check_acknowledged() {
+  if (acknowledged_ || !legs_open_ || opening_) return;
+  bool open = std::any_of(legs_.begin(), legs_.end(), [](const auto& leg) { return !leg.second->settled; });
+  if (!open) acknowledge();
+}
+
+void FannedListen::acknowledge() {
+  if (acknowledged_ || !live()) return;
+  acknowledged_ = true;
+  ack_limit_.stop();
+  std::string granted;
+  auto add = [&](std::string_view key, std::string_view raw) {
+    granted += fmt::format("{}\"{}\":{}", granted.empty() ? "" : ",", key, raw);
+  };
+  if (tools_) add("toolsListChanged", "true");
+  if (prompts_) add("promptsListChanged", "true");
+  if (resources_) add("resourcesListChanged", "true");
+  std::vector<std::string> uris;
+  for (const std::string& uri : granted_)
+    uris.push_back(json::quote(uri));
+  if (!uris.empty()) add("resourceSubscriptions", quoted_list(uris));
+  std::vector<std::string> tasks;
+  for (const auto& [server, ids] : tasks_) {
+    auto leg = legs_.find(server);
+    if (leg == legs_.end() || !leg->second->acknowledged) continue;
+    for (const std::string& id : ids)
+      tasks.push_back(seal_task(server, id));
+  }
+  if (!tasks.empty()) add("taskIds", quoted_list(tasks));
+  deliver(notification("notifications/subscriptions/acknowledged",
+                       fmt::format(R"("notifications":{{{}}})", granted)));
+}
+
+void FannedListen::deliver(const std::string& text) {
+  auto message = mcp::Message::parse(text, json::kDepthCeiling);
+  if (message && live()) owner_->on_call_message(std::move(*message));
+}
+
+void FannedListen::updated(const std::string& shown_uri) {
+  if (live() && granted_.count(shown_uri) > 0)
+    deliver(
+        notification("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(shown_uri))));
+}
+
+void FannedListen::change(bool tools, bool prompts, bool resources) {
+  if (!acknowledged_) return;
+  changed_tools_ = changed_tools_ || (tools && tools_);
+  changed_prompts_ = changed_prompts_ || (prompts && prompts_);
+  changed_resources_ = changed_resources_ || (resources && resources_);
+  if (std::exchange(telling_, true)) return;
+  home_.loop().defer([this, alive = alive_] {
+    if (*alive && live()) tell_changes();
+  });
+}
+
+void FannedListen::tell_changes() {
+  telling_ = false;
+  if (std::exchange(changed_tools_, false)) deliver(notification("notifications/tools/list_changed", {}));
+  if (std::exchange(changed_prompts_, false)) deliver(notification("notifications/prompts/list_changed", {}));
+  if (std::exchange(changed_resources_, false))
+    deliver(notification("notifications/resources/list_changed", {}));
+}
+
+// ---- servers come and go
+// -----------------------------------------------------------------------------------------
+
+void FannedListen::came(const std::shared_ptr<Member>& member) {
+  auto leg = legs_.find(member->name);
+  if (leg != legs_.end() && leg->second->member != member)
+    drop(member->name, "another form of it took its place");
+  add_leg(member);
+  if (!member->facts) return;
+  change(member->facts->has("tools"), member->facts->has("prompts"), member->facts->has("resources"));
+}
+
+void FannedListen::left(const std::string& member) {
+  drop(member, "the server is leaving");
+  change(true, true, true);
+}
+
+// It may be the one on the stack right now.
+void FannedListen::drop(const std::string& member, std::string_view why) {
+  auto found = legs_.find(member);
+  if (found == legs_.end()) return;
+  std::unique_ptr<Leg> leg = std::move(found->second);
+  legs_.erase(found);
+  leg->again.stop();
+  if (leg->call && leg->call->live()) leg->call->cancel(why);
+  home_.loop().retire(std::move(leg));
+  if (!acknowledged_) {
+    home_.loop().defer([this, alive = alive_] {
+      if (*alive && live()) check_acknowledged();
+    });
+  }
+}
+
+void FannedListen::cancel(std::string_view why) {
+  if (!live()) return;
+  owner_ = nullptr;
+  ack_limit_.stop();
+  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  home_.closed(*this);
+  for (auto& [name, leg] : legs_) {
+    leg->again.stop();
+    if (leg->call && leg->call->live()) leg->call->cancel(why);
+  }
+  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+}
+
+}  // namespace lineward::route

@@ -1,0 +1,97 @@
+// One client's subscriptions/listen on many servers (BEHAVIOUR 6): a listen on each that is concerned. It is
+// acknowledged when all of these have answered, or a moment later without the rest: what was asked for, of
+// the lists all, since the aggregate's change as servers come and go, and of the URIs those that a server
+// granted. A server's loss does not end it: that one is listened to again, with backoff, and what may have
+// been missed is told as a change. Owned by its caller.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/upstream.h"
+#include "route/aggregate_upstream.h"
+
+namespace lineward::route {
+
+class FannedListen final : public core::Call {
+ public:
+  FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  ~FannedListen() override;
+
+  void begin();  // calls nobody back
+
+  // core::Call
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string) override {}
+  void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
+  const mcp::Message& request_message() const override { return request_.message; }
+  void retried(mcp::Message) override {}
+
+  const core::CallRequest& request() const { return request_; }
+  // A server has come, or come back: what it lists is news. `joined`: it was no member before.
+  void came(const std::shared_ptr<Member>& member);
+  void left(const std::string& member);
+
+ private:
+  struct Leg final : core::CallOwner {
+    Leg(FannedListen& its_home, std::shared_ptr<Member> its_member)
+        : home(its_home), member(std::move(its_member)), again(its_home.home_.loop()) {}
+    void on_call_phase(core::CallPhase) override {}
+    void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
+    void on_call_failed(const core::Failure& failure) override { home.lost(*this, failure.text); }
+
+    FannedListen& home;
+    std::shared_ptr<Member> member;
+    std::shared_ptr<void> lease;
+    std::unique_ptr<core::Call> call;
+    std::map<std::string, std::string> uris;  // as the server knows them → as the client asked
+    bool tools = false, prompts = false, resources = false;
+    std::vector<std::string> tasks;  // raw ids
+    std::set<std::string> granted;   // URIs as the server knows them
+    bool settled = false;            // acknowledged, refused, or given up for now
+    bool acknowledged = false;
+    uint32_t failures = 0;
+    net::Timer again;
+  };
+  void route_uris();
+  void open_legs();
+  void add_leg(const std::shared_ptr<Member>& member);
+  void open(Leg& leg);
+  bool wishes(const Leg& leg) const {
+    return leg.tools || leg.prompts || leg.resources || !leg.uris.empty() || !leg.tasks.empty();
+  }
+  std::string filter_of(const Leg& leg) const;
+  void heard(Leg& leg, mcp::Message message);
+  void acknowledged(Leg& leg, const mcp::Message& message);
+  void lost(Leg& leg, const std::string& why);
+  void refused(Leg& leg, const std::string& why);
+  void acknowledge();
+  void check_acknowledged();
+  // Told at the end of the turn, once, however many servers say it.
+  void change(bool tools, bool prompts, bool resources);
+  void tell_changes();
+  void updated(const std::string& shown_uri);
+  void deliver(const std::string& text);
+  void drop(const std::string& member, std::string_view why);
+
+  AggregateUpstream& home_;
+  core::CallRequest request_;
+  core::CallOwner* owner_;
+  bool tools_ = false, prompts_ = false, resources_ = false;
+  std::map<std::string, std::map<std::string, std::string>> uris_;  // by server
+  std::map<std::string, std::vector<std::string>> tasks_;           // by server
+  std::map<std::string, std::unique_ptr<Leg>> legs_;                // by member
+  std::set<std::string> granted_;                                   // as the client asked
+  bool legs_open_ = false, opening_ = false;
+  bool acknowledged_ = false;
+  bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;
+  uint64_t waiter_ = 0;
+  net::Timer ack_limit_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::route

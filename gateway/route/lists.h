@@ -1,0 +1,45 @@
+// The four lists that servers have, and what of an item is the aggregate's to change.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "mcp/methods.h"
+
+namespace lineward::route {
+
+enum class List : uint8_t { tools, prompts, resources, templates, count_ };
+
+struct ListRow {
+  List list;
+  mcp::Method method;
+  std::string_view member;      // of the result: the array
+  std::string_view capability;  // that a server with such a list declares
+  std::string_view key;         // of an item: what it is called by
+};
+
+inline constexpr std::array<ListRow, static_cast<size_t>(List::count_)> kLists{{
+    {List::tools, mcp::Method::tools_list, "tools", "tools", "name"},
+    {List::prompts, mcp::Method::prompts_list, "prompts", "prompts", "name"},
+    {List::resources, mcp::Method::resources_list, "resources", "resources", "uri"},
+    {List::templates, mcp::Method::resources_templates_list, "resourceTemplates", "resources", "uriTemplate"},
+}};
+
+constexpr const ListRow& row(List list) {
+  return kLists[static_cast<size_t>(list)];
+}
+// Null for methods that list nothing.
+constexpr const ListRow* list_of(mcp::Method method) {
+  for (const auto& one : kLists) {
+    if (one.method == method) return &one;
+  }
+  return nullptr;
+}
+
+// Bounds that no configuration changes.
+inline constexpr size_t kMostNames = 100'000;  // in Lineward's memory, of each kind, over all servers
+inline constexpr size_t kMostSeen = 10'000;    // URIs of results, the last ones
+inline constexpr uint32_t kMostPages = 1000;   // of one server's list
+
+}  // namespace lineward::route

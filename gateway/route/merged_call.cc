@@ -1,0 +1,240 @@
+#include "route/merged_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_at.h"
+#include "base/log.h"
+#include "core/stats.h"
+#include "mcp/errors.h"
+
+namespace lineward::route {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+MergedCall::MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
+    : home_(home), request_(std::move(request)), owner_(&owner), list_(list_of(request_.method)) {}
+
+MergedCall::~MergedCall() {
+  if (live()) {
+    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
+    cancel("internal error");
+  }
+  *alive_ = false;
+}
+
+void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
+  auto part = std::make_unique<Part>();
+  part->errand = std::make_unique<Errand>(home_.loop(), member);
+  part->from = std::move(from);
+  parts_.push_back(std::move(part));
+}
+
+void MergedCall::begin() {
+  const mcp::Message& message = request_.message;
+  if (list_ != nullptr && message.has(Field::params_cursor)) {
+    auto parts = message.is_string(Field::params_cursor)
+                     ? open_cursor(message.method(), message.text(Field::params_cursor))
+                     : std::nullopt;
+    if (!parts)
+      refusal_ =
+          mcp::error_message("0", mcp::kInvalidParams, "this cursor was not made here, or for another list");
+    for (CursorPart& from : parts ? *parts : std::vector<CursorPart>()) {
+      auto member = home_.find(from.server);
+      if (!member) {
+        refusal_ = mcp::error_message(
+            "0", mcp::kInvalidParams,
+            fmt::format("this cursor is of a server that is not there any more: {}", from.server));
+        break;
+      }
+      add(member, std::move(from));
+    }
+    if (!refusal_.empty()) parts_.clear();
+  } else {
+    for (const auto& member : home_.members()) {
+      bool without = list_ != nullptr && member->facts && !member->facts->has(list_->capability);
+      if (!without) add(member, {member->name, {}, 0});
+    }
+  }
+  // An answer may come while the others are being asked.
+  for (size_t at = 0; at < parts_.size(); ++at)
+    ask(*parts_[at]);
+  begun_ = true;
+  home_.loop().defer([this, alive = alive_] {
+    if (!*alive || !live()) return;
+    owner_->on_call_phase(core::CallPhase::written);
+    if (live()) check();
+  });
+}
+
+void MergedCall::ask(Part& part) {
+  const Member& member = *part.errand->member();
+  core::CallRequest request;
+  auto message = mcp::Message::parse(request_for(part), json::kDepthCeiling);
+  if (message) request.message = std::move(*message);
+  request.method = request_.method;
+  request.client_era = mcp::Era::modern;
+  request.scope = request_.scope;
+  request.client_on_stdio = request_.client_on_stdio;
+  request.headers = member.headers_for_it(request_.headers);
+  request.mirrors_itself = request_.mirrors_itself;
+  part.errand->ask(
+      std::move(request), home_.part_limit(member),
+      [this, &part](Result<mcp::Message, core::Failure> answer) {
+        Member& from = *part.errand->member();
+        bool result = answer && answer->kind() == mcp::MessageKind::result;
+        if (result && list_ == nullptr) home_.learned(from, *answer);
+        if (result) home_.came(from);
+        part.answer.emplace(std::move(answer));
+        check();
+      },
+      [this](mcp::Message heard) {
+        // Progress of one part says nothing of the whole.
+        if (live() && mcp::method_of(heard.method()) == Method::message)
+          owner_->on_call_message(std::move(heard));
+      });
+}
+
+std::string MergedCall::request_for(const Part& part) const {
+  const mcp::Message& message = request_.message;
+  if (!message.has(Field::params_cursor)) return message.bytes();
+  json::Splice splice = message.splice();
+  splice.replace(message.at(Field::params_cursor), part.from.raw);
+  return splice.apply();
+}
+
+// ---- the end
+// --------------------------------------------------------------------------------------------------------
+
+core::CallOwner* MergedCall::leave() {
+  for (auto& part : parts_) {
+    part->errand->cancel("the call it belongs to has ended");
+    home_.loop().retire(std::move(part->errand));
+  }
+  return std::exchange(owner_, nullptr);
+}
+
+void MergedCall::cancel(std::string_view why) {
+  if (!live()) return;
+  for (auto& part : parts_)
+    part->errand->cancel(why);
+  leave();
+  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+}
+
+void MergedCall::finish(std::string text) {
+  auto message = mcp::Message::parse(std::move(text), json::kDepthCeiling);
+  core::CallOwner* owner = leave();
+  if (message) return owner->on_call_message(std::move(*message));
+  owner->on_call_failed({EndReason::internal, "the merged answer is no message: " + message.error().text});
+}
+
+std::optional<Missing> MergedCall::missing(const Part& part) const {
+  const auto& answer = *part.answer;
+  const std::string& server = part.errand->member()->name;
+  if (!answer) return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text};
+  if (answer->kind() != mcp::MessageKind::error) return std::nullopt;
+  // It has no such list.
+  if (list_ != nullptr && mcp::error_code(*answer) == mcp::kMethodNotFound) return std::nullopt;
+  return Missing{server, "rpc_error", answer->text(Field::error_message)};
+}
+
+void MergedCall::check() {
+  if (!live() || !begun_) return;
+  if (!refusal_.empty()) return finish(std::move(refusal_));
+  size_t lost = 0;
+  for (const auto& part : parts_) {
+    if (!part->answer) return;
+    if (auto gap = missing(*part)) {
+      home_.missed(*part->errand->member(), request_.message.method(), *gap);
+      ++lost;
+    }
+  }
+  if (lost > 0 && lost == parts_.size()) {
+    const auto& first = *parts_.front()->answer;
+    if (first) return finish(first->bytes());
+    core::Failure failure = first.error();
+    failure.text = fmt::format("no server answered; {}", failure.text);
+    failure.session_over = false;
+    return leave()->on_call_failed(failure);
+  }
+  list_ == nullptr ? merge_discover() : merge_list();
+}
+
+void MergedCall::merge_discover() {
+  std::vector<Missing> gaps;
+  std::vector<Facts> facts;
+  for (const auto& part : parts_) {
+    // Not what another client was told.
+    if (auto gap = missing(*part)) {
+      gaps.push_back(std::move(*gap));
+    } else {
+      facts.push_back(read_facts(part->errand->member()->name, **part->answer));
+    }
+  }
+  finish(merged_discover(facts, gaps, home_.is_public()));
+}
+
+void MergedCall::merge_list() {
+  ListPage page;
+  page.list = list_->list;
+  for (auto& part : parts_) {
+    // What the server no longer knows.
+    bool stale = *part->answer && (*part->answer)->kind() == mcp::MessageKind::error &&
+                 !part->from.raw.empty() && mcp::error_code(**part->answer) == mcp::kInvalidParams;
+    if (stale) return finish((*part->answer)->bytes());
+    take_page(page, *part);
+  }
+  finish(merged_list(page, home_.is_public()));
+}
+
+void MergedCall::take_page(ListPage& page, Part& part) {
+  const std::string& server = part.errand->member()->name;
+  if (auto gap = missing(part)) {
+    page.missing.push_back(std::move(*gap));
+    return;
+  }
+  const mcp::Message& answer = **part.answer;
+  if (answer.kind() != mcp::MessageKind::result) return;
+  auto broken = [&](std::string text) {
+    Missing gap{server, std::string(mcp::name(EndReason::upstream_protocol)), std::move(text)};
+    home_.missed(*part.errand->member(), request_.message.method(), gap);
+    page.missing.push_back(std::move(gap));
+  };
+  take_items(page, part, answer);
+  std::string next = read_page(page, answer);
+  if (next.empty()) return;
+  if (next.front() != '"') return broken("its nextCursor is no string");
+  if (next == part.from.raw) return broken("it gave the same cursor again");
+  if (part.from.pages + 1 >= kMostPages)
+    return broken(fmt::format("its list has more than {} pages", kMostPages));
+  page.more.push_back({server, std::move(next), part.from.pages + 1});
+}
+
+void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answer) {
+  const Member& member = *part.errand->member();
+  const std::string& text = answer.bytes();
+  json::Span items = json::member_at(text, answer.at(Field::result), list_->member);
+  size_t taken = 0;
+  json::for_each_element_at(text, items, [&](json::Span item) {
+    if (++taken > home_.rules().max_items) return;
+    auto shown = item_for_client(home_.shown(), list_->list, member.name, item.in(text));
+    if (shown) {
+      page.items.push_back(std::move(*shown));
+    } else {
+      home_.left_out(member, list_->list, json::string_at(text, json::member_at(text, item, list_->key)));
+    }
+  });
+  if (taken <= home_.rules().max_items) return;
+  Missing gap{
+      member.name, std::string(mcp::name(EndReason::upstream_protocol)),
+      fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
+                  taken - home_.rules().max_items, home_.rules().max_items)};
+  home_.missed(*part.errand->member(), request_.message.method(), gap);
+  page.missing.push_back(std::move(gap));
+}
+
+}  // namespace lineward::route

@@ -1,0 +1,57 @@
+// A request to one server of the aggregate, under the server's own names, and what comes back, under the
+// aggregate's. Where only the servers' lists tell whose it is, those are asked first. Owned by its caller.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/upstream.h"
+#include "route/aggregate_upstream.h"
+
+namespace lineward::route {
+
+class RoutedCall final : public core::Call, public core::CallOwner {
+ public:
+  RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  ~RoutedCall() override;
+
+  std::optional<core::Failure> begin();  // calls nobody back
+
+  // core::Call
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string message) override;
+  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
+  void hand_over(core::CallOwner& owner, bool parked) override;
+  const mcp::Message& request_message() const override { return request_.message; }
+  void retried(mcp::Message request) override;
+  bool of_legacy_server() const override { return member_ && member_->upstream.era() == mcp::Era::legacy; }
+  std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
+
+ private:
+  // core::CallOwner, of the server's call
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override;
+  void on_call_failed(const core::Failure& failure) override;
+
+  // Nothing: sent, or it will be answered from here.
+  std::optional<core::Failure> go(bool lists_read);
+  std::optional<core::Failure> go_by_capability(bool facts_read);
+  std::optional<core::Failure> send(const std::shared_ptr<Member>& member, const Way& way);
+  void learn(Topic topic);
+  void answer_later(int code, std::string text, std::string data = {});
+  core::CallOwner* leave();
+
+  AggregateUpstream& home_;
+  core::CallRequest request_;  // as the client made it
+  core::CallOwner* owner_;
+  std::shared_ptr<Member> member_;
+  std::shared_ptr<void> lease_;
+  Way way_;
+  uint64_t waiter_ = 0;  // for what has to be learned
+  std::unique_ptr<core::Call> inner_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::route

@@ -1,0 +1,205 @@
+#include "route/shown.h"
+
+#include "base/json_at.h"
+#include "route/sealed.h"
+
+namespace lineward::route {
+namespace {
+
+using json::Span;
+using mcp::Field;
+using mcp::Method;
+
+// Walks one text and collects the edits of its URIs.
+class UriEdits {
+ public:
+  UriEdits(Shown& shown, const std::string& server, std::string_view text)
+      : shown_(shown), server_(server), text_(text), splice_(text) {}
+
+  void uri(Span value) {
+    if (!json::is_string_at(text_, value)) return;
+    std::string own = json::string_at(text_, value);
+    std::string seen = shown_.uris.to_client(server_, own);
+    if (seen != own) splice_.replace(value, json::quote(seen));
+  }
+  // What a tool's `_meta` says of its user interface (MCP Apps, and its older spellings).
+  void ui_meta(Span meta) {
+    json::for_each_member_at(text_, meta, [&](const std::string& key, Span, Span value) {
+      if (key == "ui/resourceUri" || key == "openai/outputTemplate") uri(value);
+      if (key == "ui") uri(json::member_at(text_, value, "resourceUri"));
+    });
+  }
+  // A content block, or an array of them, or a prompt's message.
+  void content(Span value) {
+    if (!value) return;
+    if (text_[value.begin] == '[') {
+      json::for_each_element_at(text_, value, [&](Span element) { content(element); });
+      return;
+    }
+    if (text_[value.begin] != '{') return;
+    std::string type = json::string_at(text_, json::member_at(text_, value, "type"));
+    if (type == "resource_link") uri(json::member_at(text_, value, "uri"));
+    if (type == "resource") uri(json::member_at(text_, json::member_at(text_, value, "resource"), "uri"));
+    // The content of a tool's result within a prompt or a sampling message.
+    if (type == "tool_result") content(json::member_at(text_, value, "content"));
+  }
+  void messages(Span value) {
+    json::for_each_element_at(text_, value,
+                              [&](Span message) { content(json::member_at(text_, message, "content")); });
+  }
+  json::Splice& splice() { return splice_; }
+  std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }
+
+ private:
+  Shown& shown_;
+  const std::string& server_;
+  std::string_view text_;
+  json::Splice splice_;
+};
+
+// A task of the tasks extension: at the top of the result, or within `task`.
+void task_id(UriEdits& edits, const std::string& server, std::string_view text, Span object) {
+  Span id = json::member_at(text, object, "taskId");
+  if (json::is_string_at(text, id)) edits.splice().replace(id, seal_task(server, id.in(text)));
+}
+
+Span ref_target(const mcp::Message& request) {
+  const std::string& text = request.bytes();
+  Span ref = json::member_at(text, request.at(Field::params), "ref");
+  std::string type = json::string_at(text, json::member_at(text, ref, "type"));
+  return json::member_at(text, ref, type == "ref/resource" ? "uri" : "name");
+}
+
+bool is_resource_ref(const mcp::Message& request) {
+  const std::string& text = request.bytes();
+  Span ref = json::member_at(text, request.at(Field::params), "ref");
+  return json::string_at(text, json::member_at(text, ref, "type")) == "ref/resource";
+}
+
+Routed by_name(const Names& names, const std::string& name, const std::vector<std::string>& servers,
+               bool lists_read) {
+  Routed out;
+  if (!lists_read && names.needs_lists(name)) return {Fault::needs_lists, {}};
+  auto target = names.to_server(name, servers);
+  if (!target) return {Fault::unknown, {}};
+  out.way = {target->server, json::quote(target->name)};
+  return out;
+}
+
+Routed by_uri(const Uris& uris, const std::string& uri, bool lists_read) {
+  Routed out;
+  auto target = uris.to_server(uri);
+  if (!target) return {keeps_scheme(uri) && !lists_read ? Fault::needs_lists : Fault::unknown, {}};
+  out.way = {target->server, json::quote(target->uri)};
+  return out;
+}
+
+}  // namespace
+
+std::string claim(Shown& shown, List list, const std::string& server, const std::string& own) {
+  switch (list) {
+    case List::tools: return shown.tools.to_client(server, own);
+    case List::prompts: return shown.prompts.to_client(server, own);
+    case List::resources: return shown.uris.listed(server, own);
+    case List::templates: shown.uris.listed_template(server, own); return shown.uris.listed(server, own);
+    case List::count_: break;
+  }
+  return {};
+}
+
+std::optional<std::string> item_for_client(Shown& shown, List list, const std::string& server,
+                                           std::string_view item) {
+  Span whole{0, static_cast<uint32_t>(item.size())};
+  Span key = json::member_at(item, whole, row(list).key);
+  if (!json::is_string_at(item, key)) return std::nullopt;
+  std::string own = json::string_at(item, key);
+  std::string seen = claim(shown, list, server, own);
+  if (seen.empty()) return std::nullopt;
+  UriEdits edits(shown, server, item);
+  if (seen != own) edits.splice().replace(key, json::quote(seen));
+  edits.ui_meta(json::member_at(item, whole, "_meta"));
+  return edits.apply();
+}
+
+std::string result_for_client(Shown& shown, const std::string& server, const mcp::Message& message) {
+  const std::string& text = message.bytes();
+  UriEdits edits(shown, server, text);
+  if (message.kind() == mcp::MessageKind::error) {
+    edits.uri(json::member_at(text, message.at(Field::error_data), "uri"));
+    return edits.apply();
+  }
+  Span result = message.at(Field::result);
+  std::string type = message.text(Field::result_type);
+  json::for_each_member_at(text, result, [&](const std::string& key, Span, Span value) {
+    if (key == "content") edits.content(value);
+    if (key == "messages") edits.messages(value);
+    if (key == "contents")
+      json::for_each_element_at(text, value,
+                                [&](Span element) { edits.uri(json::member_at(text, element, "uri")); });
+    if (key == "_meta") edits.ui_meta(value);
+    if (key == "requestState" && json::is_string_at(text, value))
+      edits.splice().replace(value, seal_state(server, value.in(text)));
+    if (key == "task" && text[value.begin] == '{') task_id(edits, server, text, value);
+    // What a task has come to is the result of the call that became it.
+    if (key == "result") edits.content(json::member_at(text, value, "content"));
+  });
+  task_id(edits, server, text, result);
+  return edits.apply();
+}
+
+std::string notification_for_client(Shown& shown, const std::string& server, const mcp::Message& message) {
+  const std::string& text = message.bytes();
+  UriEdits edits(shown, server, text);
+  if (mcp::method_of(message.method()) == Method::resources_updated) edits.uri(message.at(Field::params_uri));
+  if (message.method().rfind("notifications/tasks", 0) == 0)
+    task_id(edits, server, text, message.at(Field::params));
+  return edits.apply();
+}
+
+Span target_at(const mcp::Message& request, Method method) {
+  switch (method) {
+    case Method::tools_call:
+    case Method::prompts_get: return request.at(Field::params_name);
+    case Method::resources_read: return request.at(Field::params_uri);
+    case Method::completion_complete: return ref_target(request);
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel: return request.at(Field::params_task_id);
+    default: return {};
+  }
+}
+
+Routed route(const Shown& shown, const mcp::Message& request, Method method,
+             const std::vector<std::string>& servers, bool lists_read) {
+  const std::string& text = request.bytes();
+  Span at = target_at(request, method);
+  if (!json::is_string_at(text, at)) return {Fault::unknown, {}};
+  std::string target = json::string_at(text, at);
+  switch (method) {
+    case Method::tools_call: return by_name(shown.tools, target, servers, lists_read);
+    case Method::prompts_get: return by_name(shown.prompts, target, servers, lists_read);
+    case Method::resources_read: return by_uri(shown.uris, target, lists_read);
+    case Method::completion_complete:
+      return is_resource_ref(request) ? by_uri(shown.uris, target, lists_read)
+                                      : by_name(shown.prompts, target, servers, lists_read);
+    default: break;
+  }
+  auto task = open_task(at.in(text));
+  if (!task) return {Fault::forged, {}};
+  return {Fault::none, {task->server, task->raw}};
+}
+
+std::optional<std::string> request_for_server(const mcp::Message& request, Method method, const Way& way) {
+  json::Splice splice = request.splice();
+  Span at = target_at(request, method);
+  if (at && !way.raw.empty()) splice.replace(at, way.raw);
+  if (request.is_string(Field::params_request_state)) {
+    auto state = open_state(request.raw(Field::params_request_state));
+    if (!state || state->server != way.server || json::validate(state->raw) != json::Fault::none)
+      return std::nullopt;
+    splice.replace(request.at(Field::params_request_state), state->raw);
+  }
+  return splice.empty() ? request.bytes() : splice.apply();
+}
+
+}  // namespace lineward::route
