@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/words.h"
+#include "config/aggregate.h"
 #include "config/names.h"
 #include "config/options.h"
 
@@ -116,7 +117,7 @@ std::string choose_server(const std::string& name, config::Config& config) {
   for (const config::Server& server : servers)
     names += (names.empty() ? "" : ", ") + server.name;
   if (servers.empty()) return "there is no server to serve on stdio";
-  if (name.empty() && servers.size() > 1 && !config.aggregate.enabled) {
+  if (name.empty() && servers.size() > 1 && !config::is_aggregated(config)) {
     return fmt::format("stdio serves one server, and there are {}: choose with --server {}", names,
                        servers.front().name);
   }

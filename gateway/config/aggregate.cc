@@ -20,10 +20,17 @@ std::string rendered_prefix(const Aggregate& aggregate, std::string_view server)
   return out;
 }
 
+std::string plugin_against_aggregate(const Config& config) {
+  for (const PluginEntry& entry : config.plugins) {
+    if (entry.type != "rateLimit" || !entry.servers.empty()) return entry.name;
+  }
+  return {};
+}
+
 bool is_aggregated(const Config& config) {
   auto served = std::count_if(config.servers.begin(), config.servers.end(),
                               [](const Server& server) { return !server.disabled; });
-  return config.aggregate.enabled && served > 1;
+  return config.aggregate.enabled && served > 1 && plugin_against_aggregate(config).empty();
 }
 
 std::string_view prefix_fault(std::string_view pattern) {

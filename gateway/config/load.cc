@@ -104,6 +104,15 @@ void check_together(const Node& root, LoadResult& result) {
     }
     result.diagnostics.push_back(std::move(diagnostic));
   };
+  std::string plugin = plugin_against_aggregate(config);
+  if (config.aggregate.enabled && config.servers.size() > 1 && !plugin.empty()) {
+    add("not-together",
+        fmt::format(
+            "the servers are not served as one: names are others there, and plugin '{}' could be passed by",
+            plugin),
+        "aggregate: { enabled: false } says so too", {});
+    result.diagnostics.back().severity = Severity::info;
+  }
   if (auto clash = prefix_clash(config)) {
     std::string shorter = rendered_prefix(config.aggregate, clash->shorter);
     std::string longer = rendered_prefix(config.aggregate, clash->longer);
@@ -152,8 +161,8 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   Server defaults;
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
-    TreeReader reader(result.config, result.diagnostics,
-                      {options.env, options.directory, options.read_files}, options.plugins);
+    TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
+                      options.plugins);
     reader.read(document.root);
     defaults = reader.defaults();
     result.config.together = defaults;
