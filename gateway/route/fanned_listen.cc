@@ -115,6 +115,9 @@ void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
   leg->prompts = prompts_ && facts.has("prompts", "listChanged");
   leg->resources = resources_ && facts.has("resources", "listChanged");
   if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->uris = uris->second;
+  // What the client was not granted it will not get.
+  if (acknowledged_)
+    std::erase_if(leg->uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
   if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
   if (!wishes(*leg)) return;
   Leg& opened = *leg;
