@@ -22,7 +22,10 @@ std::string rendered_prefix(const Aggregate& aggregate, std::string_view server)
 
 std::string plugin_against_aggregate(const Config& config) {
   for (const PluginEntry& entry : config.plugins) {
-    if (entry.type != "rateLimit" || !entry.servers.empty()) return entry.name;
+    bool counts = entry.type == "rateLimit" || entry.type == "redact";
+    bool harmless = entry.servers.empty() && (entry.type == "accessLog" || entry.type == "trace" ||
+                                              (counts && entry.values.list("tools").empty()));
+    if (!harmless) return entry.name;
   }
   return {};
 }
