@@ -275,6 +275,8 @@ bool parse(int argc, char** argv, Options& out) {
       out.calls = std::clamp<int64_t>(std::atoll(value.c_str()), 0, 100'000'000);
     } else if (name == "--warmup") {
       out.warmup = std::max<int64_t>(0, std::atoll(value.c_str()));
+    } else if (name == "--header") {
+      out.target.header = value + "\r\n";
     } else if (name == "--seconds") {
       out.limit = seconds(std::clamp<int64_t>(std::atoll(value.c_str()), 1, 3600));
     } else {

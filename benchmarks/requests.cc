@@ -16,8 +16,8 @@ constexpr std::string_view kLegacyRevision = "2025-06-18";
 std::string post(const Target& target, std::string_view headers, std::string_view body) {
   return fmt::format(
       "POST {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n"
-      "Accept: application/json, text/event-stream\r\n{}Content-Length: {}\r\n\r\n{}",
-      target.path, target.port, headers, body.size(), body);
+      "Accept: application/json, text/event-stream\r\n{}{}Content-Length: {}\r\n\r\n{}",
+      target.path, target.port, target.header, headers, body.size(), body);
 }
 
 std::string session_headers(std::string_view session) {

@@ -10,6 +10,7 @@ namespace bench {
 enum class Era : uint8_t { legacy, modern };
 
 struct Target {
+  std::string header = {};  // one more header line, with its CRLF, or empty
   uint16_t port = 0;
   std::string path = "/mcp";
   Era era = Era::modern;

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { FRONTS, start } from './fronts.mjs';
 import { svg } from './chart.mjs';
 import { hop, hopTable } from './hop.mjs';
+import { plugins, pluginTable } from './plugins.mjs';
 import { ALL, ONE, pin } from './pin.mjs';
 import { BAR, table, verdicts } from './report.mjs';
 
@@ -106,6 +107,12 @@ if (wanted('modern / http hop')) {
   hops = await hop({ build, calls: CALLS, seconds: SECONDS, measure });
 }
 
+let costs;
+if (wanted('modern / plugins')) {
+  process.stderr.write('… plugins\n');
+  costs = await plugins({ build, calls: CALLS, seconds: SECONDS, measure });
+}
+
 const results = {
   calls: CALLS,
   seconds: SECONDS,
@@ -116,13 +123,15 @@ const results = {
   verdicts: verdicts(cells),
   cells,
   hop: hops,
+  plugins: costs,
 };
 if (cells.length) console.log(table(results));
 if (hops) console.log(hopTable(hops));
+if (costs) console.log(pluginTable(costs));
 mkdirSync(here('out'), { recursive: true });
 writeFileSync(here('out/results.json'), `${JSON.stringify(results, null, 1)}\n`);
 writeFileSync(here('out/results.svg'), svg(results));
 console.log('\nbenchmarks/out/results.json, benchmarks/out/results.svg');
 const failed = cells.some(({ front, errors }) => errors.length && front.startsWith('lineward'));
 const judged = [...results.verdicts, ...(hops?.verdicts ?? [])];
-process.exit(failed || hops?.errors.length || judged.some(({ passed }) => !passed) ? 1 : 0);
+process.exit(failed || hops?.errors.length || costs?.errors.length || judged.some(({ passed }) => !passed) ? 1 : 0);
