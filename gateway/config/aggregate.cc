@@ -21,6 +21,10 @@ std::string rendered_prefix(const Aggregate& aggregate, std::string_view server)
 }
 
 std::string plugin_against_aggregate(const Config& config) {
+  // Each way to authenticate has rules for tools by their names.
+  for (const PluginEntry& entry : config.auth.methods) {
+    if (!entry.values.map("toolScopes").empty()) return entry.name;
+  }
   for (const PluginEntry& entry : config.plugins) {
     bool counts = entry.type == "rateLimit" || entry.type == "redact";
     bool harmless = entry.servers.empty() && (entry.type == "accessLog" || entry.type == "trace" ||
