@@ -38,8 +38,9 @@ describe('a reload in front of HTTP servers', { skip }, () => {
     assert.equal(refused.headers.get('www-authenticate'), CHALLENGE);
 
     one.write({ ...alone, t: { url: second.url } });
-    assert.match(await reloaded(one), /^ {2}! \/mcp +led to s +leads nowhere now: use \/mcp\/s$/m);
-    assert.equal((await ask(one.gateway.url)).status, 404);
+    assert.match(await reloaded(one), /^ {2}~ \/mcp +led to s +leads to all servers as one now$/m);
+    assert.ok((await ask(one.gateway.url, 's__x')).message.result);
+    assert.equal(seen(), undefined, 'nor at the aggregate');
     assert.ok((await ask(one.at('s'))).message.result);
     assert.equal(seen(), undefined);
     assert.ok((await ask(one.at('t'))).message.result);
