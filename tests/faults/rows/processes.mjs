@@ -241,7 +241,7 @@ async function leavesGrandchild(ground) {
 }
 
 export const processes = [
-  { n: 1, fault: 'child SIGKILLed mid-response, 1,000 times', bar: '502 ≤ 100 ms each; 0 repeats; next call by a new child ≤ 500 ms + its start', run: killedMidResponse },
+  { n: 1, fault: 'child SIGKILLed mid-response, 1,000 times', bar: '502 ≤ 100 ms each; 0 repeats; next call by a new child ≤ 500 ms + its start', limit: 480, run: killedMidResponse },
   { n: 2, fault: 'child exits before its first answer; 1,000 calls/s at it', bar: 'error with exit code and last line ≤ 100 ms; ≤ 1 spawn/s after 10 s', run: exitsBeforeFirstAnswer },
   { n: 3, fault: 'child floods stdout', bar: '≤ 1 core, RSS ≤ +20 MB, others’ p99 ≤ 2× base', run: floodsStdout },
   { n: 4, fault: 'child floods stderr', bar: 'logged ≤ 1 MB/s, the rest counted; stdout unaffected', run: floodsStderr },
