@@ -312,7 +312,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   if (end.reason != mcp::EndReason::cancelled_drain) {
     last_end_ = end.text;
     // Several that fail together failed once.
-    if (loop_.now() >= not_before_) failures_ = lived > SpawnBudget::kStable && was_ready ? 1 : failures_ + 1;
+    bool well = was_ready && (lived > SpawnBudget::kStable || instance.has_served());
+    if (loop_.now() >= not_before_) failures_ = well ? 1 : failures_ + 1;
     not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
     log::write(log::Level::warn, "upstream.down",
                {{"upstream", server_.name},

@@ -1,6 +1,7 @@
 // How fast the processes of one server may be started, all its groups together, so that one that dies at once
-// does not eat the machine: a pause that doubles while nothing that is started ever answers, and at most one
-// start a second while processes die young. docs/limits.md has the rules.
+// does not eat the machine: a pause that doubles while nothing that is started ever answers, at most one
+// start a second while processes die young, and four while those die that had done their work: a crash in the
+// middle of a call should cost the next caller a start and little more. docs/limits.md has the rules.
 //
 // No clock of its own; one thread.
 #pragma once
@@ -24,12 +25,22 @@ inline std::chrono::milliseconds backoff_after(const config::Restart& restart, u
   return wait * std::uniform_int_distribution<int>(80, 120)(random) / 100;
 }
 
+// What a process had shown of itself when it ended.
+enum class Proof : uint8_t {
+  none,
+  answered,  // something, its handshake for one
+  served,    // a call that is a server's work: not a handshake, a ping or a list
+};
+
 class SpawnBudget {
  public:
   using milliseconds = std::chrono::milliseconds;
   // A process that lived this long did start properly.
   static constexpr milliseconds kStable{10000};
-  static constexpr double kBurst = 10;  // young deaths in a row before starts are rationed
+  static constexpr double kBurst = 10;  // deaths in a row before starts are rationed
+  // Starts a second from then on.
+  static constexpr double kAfterYoung = 1;
+  static constexpr double kAfterServed = 4;
 
   explicit SpawnBudget(const config::Restart& restart) : restart_(restart) {}
 
@@ -39,24 +50,21 @@ class SpawnBudget {
     return std::max(ration(now), pauses ? not_before_ - now : milliseconds(0));
   }
   // The same without the pause that doubles.
-  milliseconds ration(milliseconds now) {
-    refill(now);
-    return tokens_ < 1 ? milliseconds(static_cast<int64_t>((1 - tokens_) * 1000) + 1) : milliseconds(0);
-  }
+  milliseconds ration(milliseconds now) { return std::max(after_young_.wait(now), after_served_.wait(now)); }
 
   void started(milliseconds now) {
-    refill(now);
     // While nothing that is started answers, one at a time is enough to find out.
     if (failures_ > 0) not_before_ = now + backoff_after(restart_, failures_ + 1);
-    if (tokens_ < kBurst / 2) tokens_ -= 1;
+    after_young_.started(now);
+    after_served_.started(now);
   }
 
-  // One ended that was not told to. `answered`: it had answered something.
-  void died(milliseconds now, bool answered, milliseconds lived) {
-    refill(now);
-    if (answered && lived >= kStable) return;
-    tokens_ = std::max(0.0, tokens_ - 1);
-    if (answered) return;
+  // One ended that was not told to.
+  void died(milliseconds now, Proof proof, milliseconds lived) {
+    if (proof != Proof::none && lived >= kStable) return;
+    if (proof == Proof::served) return after_served_.take(now);
+    after_young_.take(now);
+    if (proof == Proof::answered) return;
     // Several that fail together failed once.
     if (failures_ == 0 || now >= died_at_ + restart_.backoff / 2) ++failures_;
     died_at_ = now;
@@ -68,14 +76,38 @@ class SpawnBudget {
   uint32_t failures() const { return failures_; }
 
  private:
-  void refill(milliseconds now) {
-    tokens_ = std::min(kBurst, tokens_ + static_cast<double>((now - refilled_).count()) / 1000);
-    refilled_ = now;
-  }
+  // A token for each death; a start needs one, and takes it when deaths have left few.
+  class Ration {
+   public:
+    explicit Ration(double a_second) : a_second_(a_second) {}
+    milliseconds wait(milliseconds now) {
+      refill(now);
+      return tokens_ < 1 ? milliseconds(static_cast<int64_t>((1 - tokens_) * 1000 / a_second_) + 1)
+                         : milliseconds(0);
+    }
+    void take(milliseconds now) {
+      refill(now);
+      tokens_ = std::max(0.0, tokens_ - 1);
+    }
+    void started(milliseconds now) {
+      refill(now);
+      if (tokens_ < kBurst / 2) tokens_ = std::max(0.0, tokens_ - 1);
+    }
+
+   private:
+    void refill(milliseconds now) {
+      tokens_ = std::min(kBurst, tokens_ + static_cast<double>((now - refilled_).count()) * a_second_ / 1000);
+      refilled_ = now;
+    }
+
+    double a_second_;
+    double tokens_ = kBurst;
+    milliseconds refilled_{0};
+  };
 
   const config::Restart& restart_;
-  double tokens_ = kBurst;
-  milliseconds refilled_{0};
+  Ration after_young_{kAfterYoung};
+  Ration after_served_{kAfterServed};
   uint32_t failures_ = 0;
   milliseconds not_before_{0};
   milliseconds died_at_{0};

@@ -25,8 +25,9 @@ void StdioUpstream::instance_answered() {
 
 void StdioUpstream::instance_died(const StdioInstance& instance, const ProcessEnd& end) {
   if (!end.counts) return;
-  budget_.died(loop_.now(), instance.has_answered() && instance.was_ready(),
-               loop_.now() - instance.started_at());
+  Proof proof = instance.has_served() ? Proof::served : Proof::answered;
+  if (!instance.has_answered() || !instance.was_ready()) proof = Proof::none;
+  budget_.died(loop_.now(), proof, loop_.now() - instance.started_at());
   if (!counts_for_circuit(end.reason)) return;
   failed(instance.has_answered() ? end.text : start_failure_text(end, server_));
 }
@@ -37,7 +38,7 @@ void StdioUpstream::note_verdict() {
   if (verdict_.known && verdict_.failure.text.empty()) return instance_answered();
   // Of an exit the process that follows will tell, unless nobody waits for one.
   if (verdict_.known && (breaker_.closed() || !undecided_.empty())) return;
-  budget_.died(loop_.now(), false, milliseconds(0));
+  budget_.died(loop_.now(), Proof::none, milliseconds(0));
   if (counts_for_circuit(verdict_.failure.reason)) {
     failed(start_failure_text(verdict_.failure, server_));
   }

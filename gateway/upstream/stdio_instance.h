@@ -106,6 +106,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   bool was_ready() const { return was_ready_; }
   // Whether it ever answered anything: of a modern one being ready says nothing.
   bool has_answered() const { return has_answered_; }
+  // Whether it ever answered a call that is a server's work (spawn_budget.h).
+  bool has_served() const { return has_served_; }
   // The result of Lineward's own `initialize`, as JSON text; empty before.
   const std::string& initialize_result() const { return initialize_result_; }
 
@@ -191,6 +193,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   std::chrono::milliseconds started_at_{0};
   bool was_ready_ = false;
   bool has_answered_ = false;
+  bool has_served_ = false;
   std::string revision_;  // of a legacy one, once it is ready
   // Cancelled calls that may still be answered: until when we remember them.
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;

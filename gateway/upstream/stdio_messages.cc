@@ -128,6 +128,7 @@ void StdioInstance::on_response(mcp::Message message) {
   Pending pending = std::move(entry->second);
   forget(entry);
   note_answer();
+  has_served_ = has_served_ || pending.asks;
   if (pending.own_initialize) return handshake_answer(message);
   if (pending.call != nullptr) {
     StdioCall* call = pending.call;

@@ -8,24 +8,25 @@ using namespace lineward;
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using upstream::CircuitBreaker;
+using upstream::Proof;
 using upstream::SpawnBudget;
 
 namespace {
 
 // Starts whenever it may, and each dies `lives` later; how many were started, second by second.
-std::vector<int> crash_loop(const config::Restart& restart, milliseconds lives, bool answers, int groups) {
+std::vector<int> crash_loop(const config::Restart& restart, milliseconds lives, Proof proof, int groups) {
   SpawnBudget budget(restart);
   std::vector<int> starts(60);
   std::vector<milliseconds> deaths(static_cast<size_t>(groups), milliseconds(-1));
   for (milliseconds now = 1000000ms; now < 1060000ms; ++now) {
     for (auto& death : deaths) {
       if (death == now) {
-        budget.died(now, answers, lives);
+        budget.died(now, proof, lives);
         death = milliseconds(-1);
       }
       if (death.count() >= 0 || budget.wait(now).count() > 0) continue;
       budget.started(now);
-      if (answers) budget.answered();
+      if (proof != Proof::none) budget.answered();
       ++starts[static_cast<size_t>((now - 1000000ms).count() / 1000)];
       death = now + lives;
     }
@@ -41,7 +42,7 @@ int most_after(const std::vector<int>& starts, size_t second) {
 
 TEST_CASE("what never answers is started once a second at most after ten seconds, all groups together") {
   for (int groups : {1, 50}) {
-    auto starts = crash_loop({}, 5ms, false, groups);
+    auto starts = crash_loop({}, 5ms, Proof::none, groups);
     CHECK(most_after(starts, 10) <= 1);
     int sum = 0;
     for (int one : starts)
@@ -50,24 +51,56 @@ TEST_CASE("what never answers is started once a second at most after ten seconds
   }
 }
 
-TEST_CASE("what answers and dies young all the same is started once a second at most, too") {
+TEST_CASE("what answers its handshake and dies at the first call is started once a second at most, too") {
   for (int groups : {1, 8}) {
-    auto starts = crash_loop({}, 5ms, true, groups);
+    auto starts = crash_loop({}, 5ms, Proof::answered, groups);
     CHECK(most_after(starts, 10) <= 1);
     CHECK(starts[30] + starts[31] + starts[32] > 0);  // and goes on
   }
 }
 
+TEST_CASE("what did its work and is killed then is started four times a second at most") {
+  for (int groups : {1, 8, 50}) {
+    auto starts = crash_loop({}, 5ms, Proof::served, groups);
+    CHECK(most_after(starts, 10) <= 4);
+    CHECK(starts[30] + starts[31] + starts[32] >= 10);
+  }
+}
+
+TEST_CASE(
+    "the death of a process that did its work holds the next start back by a quarter of a second at most") {
+  SpawnBudget budget(config::Restart{});
+  milliseconds now = 1000000ms;
+  for (int i = 0; i < 1000; ++i) {
+    budget.started(now);
+    budget.answered();
+    now += 5ms;
+    budget.died(now, Proof::served, 5ms);
+    REQUIRE(budget.wait(now) <= 251ms);
+    now += budget.wait(now);
+    REQUIRE(budget.wait(now) == 0ms);
+  }
+}
+
+TEST_CASE("a server that worked once and then dies at its handshake is a crash loop like any other") {
+  SpawnBudget budget(config::Restart{});
+  budget.died(1000000ms, Proof::served, 5ms);
+  CHECK(budget.wait(1000000ms) == 0ms);
+  for (int i = 0; i < 10; ++i)
+    budget.died(1000001ms, Proof::answered, 5ms);
+  CHECK(budget.wait(1000001ms) > 900ms);
+}
+
 TEST_CASE("an answer ends the pauses, a long life costs nothing") {
   config::Restart restart;
   SpawnBudget budget(restart);
-  budget.died(1000ms, false, 5ms);
+  budget.died(1000ms, Proof::none, 5ms);
   CHECK(budget.wait(1000ms) >= 160ms);
   CHECK(budget.wait(1000ms) <= 240ms);
   budget.answered();
   CHECK(budget.wait(1000ms) == 0ms);
   for (int i = 0; i < 100; ++i)
-    budget.died(2000ms, true, 11s);
+    budget.died(2000ms, Proof::answered, 11s);
   CHECK(budget.wait(2000ms) == 0ms);
 }
 
