@@ -74,7 +74,7 @@ void ClientConnection::note_held() {
   const config::Load load = config::load_of(HeldBytes::total(), limits_);
   if (load >= config::Load::no_requests) handler_.on_full();
   if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
-  if (load < config::Load::full) return;
+  if (load < config::Load::no_bodies || config::has_room(load, parser_.held(), limits_)) return;
   ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
   refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
 }

@@ -1,6 +1,7 @@
 // Where listen.maxBufferedBytes begins to bite (docs/limits.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "config/config.h"
@@ -10,15 +11,24 @@ namespace lineward::config {
 enum class Load : uint8_t {
   normal,
   no_streams,   // from 85 % on
-  no_requests,  // from 95 % on; and who takes least of its answers is cut
-  full          // bodies are cut off
+  no_requests,  // from 95 % on, small ones aside; and who takes least of its answers is cut
+  no_bodies,    // from 98 % on they are cut off, small ones aside
+  full
 };
 
 inline Load load_of(uint64_t held, const Listen& listen) {
   const uint64_t most = listen.max_buffered_bytes;
   if (most == 0 || held < most / 100 * 85) return Load::normal;
   if (held < most / 100 * 95) return Load::no_streams;
-  return held < most ? Load::no_requests : Load::full;
+  if (held < most / 100 * 98) return Load::no_requests;
+  return held < most ? Load::no_bodies : Load::full;
+}
+
+// Whether a request of so many bytes may still come in: a flood of big ones must not keep out those that add
+// next to nothing, so the last part of the budget is theirs.
+inline bool has_room(Load load, uint64_t bytes, const Listen& listen) {
+  const bool small = bytes <= std::min<uint64_t>(16 * 1024, listen.max_buffered_bytes / 10000);
+  return load < (small ? Load::full : Load::no_requests);
 }
 
 }  // namespace lineward::config

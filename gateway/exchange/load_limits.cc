@@ -40,7 +40,8 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
                                                  uint64_t held) const {
   const uint64_t others = HeldBytes::total() - std::min(held, HeldBytes::total());
   const config::Load load = config::load_of(others, limits_);
-  if (load >= config::Load::no_requests || (stream && load >= config::Load::no_streams)) {
+  const bool room = stream ? load < config::Load::no_streams : config::has_room(load, held, limits_);
+  if (!room) {
     return refused(stream ? Overload::streams : Overload::requests,
                    fmt::format("the gateway holds {} bytes of at most {}, and takes no more {} for now "
                                "(listen.maxBufferedBytes)",
