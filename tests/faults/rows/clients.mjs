@@ -35,7 +35,7 @@ async function slowloris(ground) {
     ground.check(`slow ${what}: ${cut} of ${n} cut with 408, latest at limit + ${ms(Math.max(...got.map(({ late }) => late)))}`, cut === n);
   }
   const { p99 } = await control.stop();
-  ground.check(`control p99 ${ms(p99)}`, p99 <= ground.allow(50, 250));
+  ground.check(`control p99 ${ms(p99)}`, p99 <= ground.bar(50, 250));
 }
 
 async function slowReaders(ground) {
@@ -73,7 +73,7 @@ async function slowReaders(ground) {
   for (const { socket } of stuck) socket.destroy();
   ground.check(`${readers} readers: RSS peak +${kib(growth)} each`, ground.sanitized || growth <= 300 * 1024 * (readers < 64 ? 2 : 1));
   const p99 = quantile(times, 0.99);
-  ground.check(`others of the same child p99 ${ms(p99)} (base ${ms(base)})`, p99 <= Math.max(2 * base, ground.allow(150, 1500)));
+  ground.check(`others of the same child p99 ${ms(p99)} (base ${ms(base)})`, p99 <= Math.max(2 * base, ground.bar(150, 1500)));
   ground.check(`${slow} cut as client_too_slow`, slow >= 1);
   await control.stop();
 }
