@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "admin/control_path.h"
@@ -50,7 +51,7 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
         fmt::format("{} {}", socket, late ? "did not answer in time" : "did not answer as a gateway does"));
   }
   ControlReply reply;
-  reply.status = std::atoi(response.c_str() + 9);
+  std::from_chars(response.data() + 9, response.data() + end, reply.status);
   reply.body = nlohmann::json::parse(response.substr(end + 4), nullptr, false);
   if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
   return reply;

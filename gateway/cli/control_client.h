@@ -11,7 +11,7 @@
 
 namespace lineward::cli {
 
-struct ControlReply {
+struct ControlReply {  // NOLINT(bugprone-exception-escape): moving a json value does not throw
   int status = 0;
   nlohmann::json body;
 };

@@ -33,9 +33,10 @@ HttpFront::~HttpFront() {
 }
 
 Status<net::ListenFailure> HttpFront::listen() {
-  auto listener = net::Listener::open(loop_, config_.address, [this](auto stream, std::string peer) {
-    accept(std::move(stream), std::move(peer));
-  });
+  auto listener = net::Listener::open(loop_, config_.address,
+                                      [this](std::unique_ptr<net::ByteStream> stream, std::string peer) {
+                                        accept(std::move(stream), std::move(peer));
+                                      });
   if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
   listener_ = std::move(*listener);
   listener_->when_out_of_descriptors([this] { turned_away(core::Overload::descriptors); });

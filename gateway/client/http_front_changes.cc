@@ -15,8 +15,10 @@ constexpr std::chrono::milliseconds kLastChance{1000};
 }  // namespace
 
 Status<net::ListenFailure> HttpFront::open_next(const std::string& address) {
-  auto listener = net::Listener::open(
-      loop_, address, [this](auto stream, std::string peer) { accept(std::move(stream), std::move(peer)); });
+  auto listener =
+      net::Listener::open(loop_, address, [this](std::unique_ptr<net::ByteStream> stream, std::string peer) {
+        accept(std::move(stream), std::move(peer));
+      });
   if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
   next_listener_ = std::move(*listener);
   return Done{};

@@ -36,7 +36,7 @@ std::string normal_origin(std::string_view url, size_t& length) {
 
 }  // namespace
 
-ResourceNames::ResourceNames(std::string origin, std::string path) {
+ResourceNames::ResourceNames(const std::string& origin, const std::string& path) {
   size_t length = 0;
   origin_ = normal_origin(origin, length);
   path_ = path.substr(0, path.find('?'));

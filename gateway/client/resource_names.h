@@ -23,7 +23,7 @@ struct ClientSide {
 class ResourceNames {
  public:
   // The server's URL in two parts, such as "http://127.0.0.1:3000" and "/api/mcp".
-  ResourceNames(std::string origin, std::string path);
+  ResourceNames(const std::string& origin, const std::string& path);
 
   // The path of the server's metadata for the path inserted by the client; `endpoint` is the MCP endpoint
   // that it names, empty for the form without one.

@@ -122,7 +122,7 @@ void Exchange::advance() {
         call_ = std::move(*call);
         return set_clock();  // whatever the upstream does or forgets to tell, a limit runs
       }
-      case Step::await_upstream: return;
+      case Step::await_upstream:
       case Step::ended: return;
     }
   }
@@ -396,8 +396,8 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
   switch (reason) {
     case EndReason::timeout_queue:
       if (step_ == Step::plugins) {
-        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})",
-                           plugins_->waits_for(), method, limit.count(), option);
+        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})", plugins_->waits_for(),
+                           method, limit.count(), option);
         break;
       }
       text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method,

@@ -189,7 +189,8 @@ void ExchangeTable::task_started(Exchange& exchange, std::string_view token,
 void ExchangeTable::session_ended(const std::string& id) {
   client::Session* ending = session(id);
   if (ending == nullptr) return;
-  std::string session_id = id;  // `id` may live in what goes now
+  // `id` may live in what goes now.
+  const std::string session_id = id;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!ending->revision.empty()) {
     core::stats().server_sessions[core::revision_slot(ending->revision)].observe(loop_.now() -
                                                                                  ending->opened);

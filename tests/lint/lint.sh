@@ -5,11 +5,12 @@ cd "$(dirname "$0")/../.."
 build=${1:-build}
 bad=0
 tests/lint/rooms.sh || bad=1
+tests/lint/twins.sh || bad=1
 tests/lint/crosses.sh || bad=1
 for tool in clang-format clang-tidy; do
   command -v $tool >/dev/null || { echo "$tool is missing: apt-get install $tool" >&2; exit 2; }
 done
 git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror || bad=1
 conf/scripts/configure.sh "$build" || exit 2
-git ls-files 'gateway/*.cc' | xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p "$build" || bad=1
+git ls-files 'gateway/*.cc' 'plugins/*.cc' ':!plugins/example' | xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p "$build" || bad=1
 exit $bad
