@@ -59,7 +59,8 @@ void raise_descriptor_limit() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// What is thrown this far ends in an abort that names it.
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   std::signal(SIGPIPE, SIG_IGN);
   fill_standard_descriptors();
   // First of all, while this process is small, has one thread and has read no secret.

@@ -9,15 +9,9 @@ namespace lineward::plugins {
 
 plugin::Registry registry() {
   static const std::array kAll{
-      access_log(),
-      api_key(),
-      jwt(),
-      hook(),
-      rate_limit(),
-      redact(),
-      tool_filter(),
-      trace(),
-      plugin::shared_object(),
+      access_log(),  api_key(),    jwt(),
+      hook(),        rate_limit(), redact(),
+      tool_filter(), trace(),      plugin::shared_object(),
   };
   return kAll;
 }

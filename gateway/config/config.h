@@ -258,8 +258,8 @@ struct Config {
   Log log;
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message
-  std::vector<Server> servers;  // in the order of the file
-  Server together;              // what `defaults` say of a call at the aggregate; its name is the path
+  std::vector<Server> servers;       // in the order of the file
+  Server together;                   // what `defaults` say of a call at the aggregate; its name is the path
 };
 
 }  // namespace lineward::config

@@ -161,7 +161,7 @@ struct UpstreamStats {
   std::array<uint64_t, size_of<MessageError>> message_errors{};
   std::array<uint64_t, size_of<RetryOn>> retries{};
   uint64_t missing_parts = 0, left_out_items = 0;  // of it, in merged answers
-  std::vector<bool> instances;  // which instance labels are taken
+  std::vector<bool> instances;                     // which instance labels are taken
 
   CancelWatcher* cancel_watcher = nullptr;
   void cancel_settled(uint64_t tag, const CancelReport& report);

@@ -151,7 +151,7 @@ class Exchange final : public core::CallOwner {
   Lease lease_;  // outlives the call
   std::unique_ptr<core::Call> call_;
   std::unique_ptr<ExchangePlugins> plugins_;  // where some plugin wants to see this exchange
-  std::unique_ptr<Asking> asking_;  // once a question came
+  std::unique_ptr<Asking> asking_;            // once a question came
   const config::Server* server_ = nullptr;
   config::Timeouts limits_;  // of this call: the server's, then its method's, then its tool's
   Step step_ = Step::admitted;

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "base/line_splitter.h"
 #include "config/config.h"
 #include "core/stats.h"
 #include "mcp/end_reason.h"
 #include "net/byte_stream.h"
 #include "net/child_process.h"
-#include "base/line_splitter.h"
 
 namespace lineward::upstream {
 
