@@ -200,6 +200,8 @@ void ClientConnection::respond(int status, std::string_view content_type, const 
   add_headers(head.headers);
   head.content_type = content_type;
   std::string response = http::full_response(head, body);
+  // The head is that of the answer to GET, its length too (RFC 9110, 8.6 and 9.3.2).
+  if (parser_.head().method == "HEAD") response.resize(response.size() - body.size());
   core::stats().bytes(core::Side::client, 0, response.size());
   stream_->write(std::move(response));
   reply_finished(keep, status);

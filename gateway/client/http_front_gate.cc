@@ -88,8 +88,7 @@ bool HttpFront::serve_document(ClientConnection& connection) {
   if (auto refusal = check_host(head.headers, config_, listener_ && listener_->is_loopback())) {
     refuse(connection, *refusal);
   } else if (head.method == "GET" || head.method == "HEAD") {
-    connection.respond(200, "application/json", head.method == "GET" ? document->second : std::string(),
-                       public_headers());
+    connection.respond(200, "application/json", document->second, public_headers());
   } else if (head.method == "OPTIONS") {
     connection.respond(204, {}, {}, public_headers());
   } else {
