@@ -11,21 +11,16 @@
 
 #include "base/log.h"
 #include "cli/exit_codes.h"
-#include "client/http_front.h"
-#include "client/stdio_front.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
-#include "plugins/registry.h"
-#include "routes.h"
 
 namespace lineward {
 namespace {
 
 using std::chrono::milliseconds;
 
-// After the last answer connections get this long to take it.
+// What a part that should have ended long ago still gets, five times.
 constexpr milliseconds kFarewell{1000};
-constexpr milliseconds kFarewellStep{10};
 constexpr milliseconds kParentCheck{500};
 
 // What a server says of itself goes to a terminal here: nothing but printable text.
@@ -60,97 +55,60 @@ std::string command_line(const config::Server& server) {
 
 }  // namespace
 
-Gateway::Gateway(config::Config config, RunOptions options, int spawner_socket)
-    : config_(std::move(config)),
-      options_(std::move(options)),
-      spawner_socket_(spawner_socket),
-      exchanges_(loop_, config_),
-      timer_(loop_),
-      parent_timer_(loop_),
-      stop_limit_(loop_),
-      last_requests_(loop_) {}
+size_t Gateway::workers_of(const config::Config& config) {
+  return config.listen.address == "stdio" ? 1 : config.workers;
+}
+
+Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets)
+    : options_(std::move(options)),
+      spawner_sockets_(std::move(spawner_sockets)),
+      crew_(spawner_sockets_.size()) {
+  config::note_files(config);
+  assign_homes(homes_, config, crew_.size());
+  first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
+  net::Loop& loop = first_->loop();
+  delay_ = std::make_unique<net::Timer>(loop);
+  parent_timer_ = std::make_unique<net::Timer>(loop);
+  stop_limit_ = std::make_unique<net::Timer>(loop);
+}
 
 Gateway::~Gateway() {
-  loop_watch_.reset();
-  log::flush();
-  log::gather(nullptr);
-  // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
-  exchanges_.when_empty(nullptr);
-  memory_return_.reset();
-  timer_.stop();
-  parent_timer_.stop();
-  stop_limit_.stop();
-  last_requests_.stop();
+  delay_.reset();
+  parent_timer_.reset();
+  stop_limit_.reset();
   signals_.clear();
   operations_.reset();
   reloader_.reset();
-  if (front_) front_->close_all();
-  exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
-  loop_.close_deferred();
-  front_.reset();
-  loop_.close_deferred();
-  exchanges_.use_plugins(nullptr);
-  loop_.close_deferred();
-  upstreams_.reset();
-  loop_.close_deferred();
-  plugin_host_.reset();
-  spawner_.reset();
-  loop_.close_all();
+  end_hands();
+  first_.reset();
 }
 
 int Gateway::start() {
-  log::gather([this](bool urgent) { log_lines_.wanted(urgent); });
-  auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] {
-    log::write(log::Level::error, "spawner.lost", {{"why", "the process that starts servers has died"}});
-    finish(code(cli::ExitCode::internal));
-  });
-  if (!spawner) {
-    log::tell(fmt::format("lineward: {}\n", spawner.error().text));
-    return code(cli::ExitCode::internal);
+  auto prepared = first_->prepare();
+  if (!prepared) {
+    log::tell(fmt::format("lineward: {}\n", prepared.error().text));
+    return code(prepared.error().retryable ? cli::ExitCode::internal : cli::ExitCode::bad_config);
   }
-  spawner_ = std::move(*spawner);
-  UpstreamSet::Events events;
-  events.ready = [this](const config::Server& server, const upstream::Verdict& verdict) {
-    upstream_ready(server, verdict);
-  };
-  events.left = [this] {
-    if (reloader_) reloader_->server_left();
-  };
-  if (options_.exit_with_upstream) {
-    events.lost = [this] {
-      exit_code_ = code(cli::ExitCode::unavailable);
-      drain();
-    };
-  }
-  upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(events));
-  upstreams_->use(*spawner_);
-  front_ = make_front();
-  exchanges_.use_sessions(front_->sessions());
-  if (!make_plugins()) return code(cli::ExitCode::bad_config);
-  auto listening = front_->listen();
+  auto listening = first_->listen();
   if (!listening) return cannot_listen(listening.error(), "--listen :8010");
-  for (const auto& server : config_.servers) {
-    if (!server.disabled) upstreams_->add(server);
-  }
-  loop_watch_ = watch_loop();
-  memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] {
-    return MemoryReturn::Connections{front_->connections(), front_->take_most_connections()};
-  });
-  const config::Server* plain = config::plain_sidecar(config_);
-  upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
-  make_reloader();
+  first_->serve();
+  first_view_.emplace(first_->view());
+  if (int failed = start_others(); failed != code(cli::ExitCode::ok)) return failed;
+  net::Loop& loop = first_->loop();
+  reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
+  reloader_->follow_watch();
   operations_ = std::make_unique<admin::Operations>(
-      admin::Sources{loop_, config_, *upstreams_, exchanges_, *front_, options_.version, options_.revision,
-                     options_.source, draining_, *reloader_, loop_.now(), *loop_watch_});
+      admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
+                     draining_, *reloader_, loop.now()});
   auto watched = operations_->listen();
   if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
-  signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGINT, [this] { on_signal(SIGINT); }));
-  signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGTERM, [this] { on_signal(SIGTERM); }));
-  signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGHUP, [this] { hung_up(); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
   had_terminal_ = has_terminal();
   // The first process of a container inherits what others left behind, and has to bury it.
   if (getpid() == 1) {
-    signals_.push_back(std::make_unique<net::SignalWatch>(loop_, SIGCHLD, net::bury_children));
+    signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGCHLD, net::bury_children));
     net::bury_children();
   }
   if (options_.exit_with_parent) watch_parent();
@@ -158,37 +116,25 @@ int Gateway::start() {
   return code(cli::ExitCode::ok);
 }
 
-bool Gateway::make_plugins() {
-  plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
-  auto made = plugin::PluginSet::make(config_, plugins::registry(), *plugin_host_);
-  if (!made) {
-    log::tell(fmt::format("lineward: {}\n", made.error().text));
-    return false;
+template <class F>
+void Gateway::on_each(F&& work) {
+  for (size_t index = 0; index < crew_.size(); ++index) {
+    Worker* one = &worker(index);
+    if (index == 0) {
+      work(*one);
+    } else {
+      crew_.post(index, [one, work] { work(*one); });
+    }
   }
-  exchanges_.use_plugins(*made);
-  front_->use_gate(*made);
-  return true;
-}
-
-std::unique_ptr<client::Front> Gateway::make_front() {
-  if (config_.listen.address != "stdio")
-    return std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_), exchanges_);
-  std::string server;
-  for (const auto& one : config_.servers) {
-    if (!one.disabled && server.empty()) server = one.name;
-  }
-  if (config::is_aggregated(config_)) server = config_.together.name;
-  return std::make_unique<client::StdioFront>(loop_, config_.listen, server, exchanges_,
-                                              [this](mcp::EndReason why) { client_left(why); });
 }
 
 // The only client there is, on stdio, has gone; its calls have ended.
 void Gateway::client_left(mcp::EndReason why) {
   if (why == mcp::EndReason::client_too_slow) exit_code_ = code(cli::ExitCode::failure);
-  if (stopping_ > 0) return;
+  if (stopping_) return;
   draining_ = true;
-  timer_.stop();
-  exchanges_.when_empty([this] { stop_upstreams(); });
+  delay_->stop();
+  first_->end_calls([this] { stop_upstreams(); });
 }
 
 int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option) {
@@ -200,14 +146,6 @@ int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option
   return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
 }
 
-void Gateway::make_reloader() {
-  auto* http = dynamic_cast<client::HttpFront*>(front_.get());
-  reloader_ = std::make_unique<Reloader>(
-      Reloader::Parts{loop_, config_, *upstreams_, exchanges_, *front_, http, draining_, *plugin_host_},
-      std::move(options_.load), options_.source);
-  reloader_->follow_watch();
-}
-
 // SIGHUP is also what a process gets whose terminal has gone: then nobody is there to want a reload.
 void Gateway::hung_up() {
   if (had_terminal_ && !has_terminal()) return on_signal(SIGHUP);
@@ -216,26 +154,29 @@ void Gateway::hung_up() {
 
 void Gateway::greet() {
   if (options_.quiet) return warm_up();
-  log::tell(fmt::format("lineward {}  config: {}\n", options_.version, options_.source));
-  bool unix_socket = front_->address().rfind("unix:", 0) == 0;
-  if (front_->address() == "stdio") {
-    log::tell(fmt::format("  MCP      stdio   {}\n", upstreams_->together() != nullptr
-                                                         ? "all servers as one"
-                                                         : config_.servers.front().name));
+  const config::Config& config = first_->config();
+  log::tell(fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
+                        crew_.size() > 1 ? fmt::format("  workers: {}", crew_.size()) : ""));
+  const std::string address = first_->front().address();
+  const bool together = first_->upstreams().together() != nullptr;
+  bool unix_socket = address.rfind("unix:", 0) == 0;
+  if (address == "stdio") {
+    log::tell(fmt::format("  MCP      stdio   {}\n",
+                          together ? "all servers as one" : config.servers.front().name));
     return warm_up();
   }
-  std::string base = unix_socket ? front_->address() + "#" : "http://" + front_->address();
-  size_t served = upstreams_->size();
-  for (const auto& server : config_.servers) {
+  std::string base = unix_socket ? address + "#" : "http://" + address;
+  auto served = static_cast<size_t>(std::count_if(config.servers.begin(), config.servers.end(),
+                                                  [](const auto& server) { return !server.disabled; }));
+  for (const auto& server : config.servers) {
     if (server.disabled) continue;
-    std::string path = config_.listen.path + (served == 1 ? "" : "/" + server.name);
+    std::string path = config.listen.path + (served == 1 ? "" : "/" + server.name);
     log::tell(fmt::format("  MCP      {}{}   {}\n", base, path, server.name));
   }
-  if (upstreams_->together() != nullptr)
-    log::tell(
-        fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config_), served));
+  if (together)
+    log::tell(fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served));
   if (served == 0)
-    log::tell(fmt::format("  MCP      {}{}   no server is configured yet\n", base, config_.listen.path));
+    log::tell(fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path));
   if (!operations_->ops_url().empty())
     log::tell(fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url()));
   std::fflush(stderr);
@@ -243,11 +184,14 @@ void Gateway::greet() {
 }
 
 void Gateway::warm_up() {
-  log::write(log::Level::info, "listen", {{"address", front_->address()}});
-  upstreams_->warm_up();
+  log::write(log::Level::info, "listen", {{"address", first_->front().address()}});
+  on_each([](Worker& worker) { worker.upstreams().warm_up(); });
 }
 
-void Gateway::upstream_ready(const config::Server& server, const upstream::Verdict& verdict) {
+void Gateway::upstream_ready(const std::string& name, const upstream::Verdict& verdict) {
+  const config::Server* found = config::find_server(first_->config(), name);
+  if (found == nullptr) return;  // a reload has just taken it away
+  const config::Server& server = *found;
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
     log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)),
@@ -263,7 +207,7 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
       log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
     // A server that wants to know who calls is there: its clients bring their credentials.
     bool asks_who =
-        verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(config_, server);
+        verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(first_->config(), server);
     if (options_.exit_with_upstream && !asks_who) {
       exit_code_ = code(cli::ExitCode::unavailable);
       drain();
@@ -274,8 +218,7 @@ void Gateway::upstream_ready(const config::Server& server, const upstream::Verdi
 
 int Gateway::run() {
   if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
-  loop_.run();
-  loop_watch_.reset();
+  first_->loop().run();
   return exit_code_;
 }
 
@@ -291,89 +234,87 @@ void Gateway::on_signal(int signal) {
 void Gateway::drain() {
   if (draining_) return;
   draining_ = true;
-  log::write(log::Level::info, "drain",
-             {{"calls", exchanges_.size()}, {"limit_ms", config_.shutdown.drain.count()}});
-  if (exchanges_.size() > 0 && !options_.quiet) {
-    log::tell(fmt::format("draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", exchanges_.size(),
-                          config_.shutdown.drain.count()));
-  }
-  auto begin = [this] {
-    front_->drain();
-    exchanges_.end_listens();
-    for (const auto& id : front_->sessions().ids()) {
-      if (auto* session = front_->sessions().find(id)) session->end_get_streams();
-    }
-    drain_until_ = loop_.now() + config_.shutdown.drain;
-    timer_.start(config_.shutdown.drain, [this] {
-      exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping and its grace is over");
-    });
-    exchanges_.when_empty([this] { calls_over(); });
-  };
-  if (config_.shutdown.delay.count() > 0 && front_->address() != "stdio") {
-    timer_.start(config_.shutdown.delay, begin);
+  size_t calls = 0;
+  for (size_t index = 0; index < crew_.size(); ++index)
+    run(index, [&] { calls += worker(index).exchanges().size(); });
+  const config::Shutdown& limits = first_->config().shutdown;
+  log::write(log::Level::info, "drain", {{"calls", uint64_t{calls}}, {"limit_ms", limits.drain.count()}});
+  if (calls > 0 && !options_.quiet)
+    log::tell(fmt::format("draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", calls,
+                          limits.drain.count()));
+  if (limits.delay.count() > 0 && first_->front().address() != "stdio") {
+    delay_->start(limits.delay, [this] { begin_drain(); });
   } else {
-    begin();
+    begin_drain();
   }
 }
 
-// A request may be on its way on a connection that is open: it is answered like the others.
-void Gateway::calls_over() {
-  if (stopping_ > 0) return;
-  if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return stop_upstreams();
-  last_requests_.start(kFarewellStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
+void Gateway::begin_drain() {
+  drain_until_ = first_->loop().now() + first_->config().shutdown.drain;
+  not_over_ = crew_.size();
+  on_each([this](Worker& worker) {
+    worker.drain([this, &worker] {
+      if (worker.index() == 0) return one_over();
+      crew_.post(0, [this] { one_over(); });
+    });
+  });
+}
+
+// While one was not done yet, a call may have come to another.
+void Gateway::one_over() {
+  if (--not_over_ > 0 || stopping_) return;
+  if (crew_.size() == 1) return stop_upstreams();
+  bool idle = true;
+  paused([&] {
+    for (size_t index = 0; index < crew_.size(); ++index)
+      idle = idle && worker(index).idle();
+  });
+  if (idle || first_->loop().now() >= drain_until_) return stop_upstreams();
+  not_over_ = crew_.size();
+  on_each([this](Worker& worker) {
+    worker.when_over([this, &worker] {
+      if (worker.index() == 0) return first_->loop().defer([this] { one_over(); });
+      crew_.post(0, [this] { one_over(); });
+    });
+  });
 }
 
 void Gateway::stop_upstreams() {
-  if (stopping_ > 0) return;
-  stopping_ = 2;
-  auto one_less = [this] {
-    if (--stopping_ == 0) finish(exit_code_);
-  };
-  upstreams_->stop(one_less);
+  if (std::exchange(stopping_, true)) return;
   // A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
   milliseconds longest{0};
-  for (const auto& server : config_.servers) {
+  for (const auto& server : first_->config().servers) {
     longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
   }
-  stop_limit_.start(
-      longest + (drain_until_ > loop_.now() ? drain_until_ - loop_.now() : milliseconds(0)) + kFarewell * 5,
-      [this] {
-        log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
-        finish(exit_code_);
-      });
-  // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace
-  // lasts.
-  auto deadline = std::max(drain_until_, loop_.now() + kFarewell);
-  auto polite = loop_.now() + kFarewell;
-  auto step = std::make_shared<std::function<void()>>();
-  *step = [this, deadline, polite, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
-    bool taken = front_->backlog() == 0 && loop_.now() >= polite;
-    if (front_->connections() == 0 || taken || loop_.now() >= deadline) return one_less();
-    timer_.start(kFarewellStep, [again = weak.lock()] { (*again)(); });
-  };
-  (*step)();
+  const auto now = first_->loop().now();
+  stop_limit_->start(longest + (drain_until_ > now ? drain_until_ - now : milliseconds(0)) + kFarewell * 5,
+                     [this] {
+                       log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
+                       finish(exit_code_);
+                     });
+  not_stopped_ = crew_.size();
+  on_each([this](Worker& worker) {
+    worker.stop([this, &worker] {
+      if (worker.index() == 0) return one_stopped();
+      crew_.post(0, [this] { one_stopped(); });
+    });
+  });
+}
+
+void Gateway::one_stopped() {
+  if (--not_stopped_ == 0) finish(exit_code_);
 }
 
 void Gateway::finish(int exit) {
   exit_code_ = exit;
   log::write(log::Level::info, "stop", {{"code", exit}});
-  loop_.stop();
-}
-
-std::unique_ptr<net::LoopWatch> Gateway::watch_loop() {
-  net::LoopWatch::Limits limits{config_.watchdog.warn, config_.watchdog.abort};
-  return std::make_unique<net::LoopWatch>(
-      loop_, limits, [](milliseconds held_up, const std::string& stack, bool aborting) {
-        log::write_aside(
-            aborting ? log::Level::error : log::Level::warn, "loop.stall",
-            {{"held_up_ms", held_up.count()}, {"then", aborting ? "abort" : ""}, {"stack", stack}});
-      });
+  first_->stop_loop();
 }
 
 void Gateway::watch_parent() {
   pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  parent_timer_.start(kParentCheck, [this, parent] {
+  parent_timer_->start(kParentCheck, [this, parent] {
     if (getppid() != parent) return drain();
     watch_parent();
   });

@@ -1,25 +1,24 @@
-// The running gateway: one thread, one loop, and everything that lives on it, in the order in which it must
-// die.
+// The running gateway: its workers from start to stop, and what there is once for all of them: signals, the
+// reload, the eyes of people and monitoring.
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "admin/operations.h"
-#include "client/front.h"
 #include "config/config.h"
-#include "exchange/exchange_table.h"
-#include "log_flusher.h"
-#include "memory_return.h"
+#include "crew.h"
+#include "homes.h"
 #include "net/child_process.h"
-#include "net/loop.h"
-#include "net/loop_watch.h"
 #include "net/signals.h"
-#include "plugin_host.h"
 #include "reloader.h"
-#include "upstream_set.h"
+#include "staff.h"
+#include "worker.h"
 
 namespace lineward {
 
@@ -33,59 +32,96 @@ struct RunOptions {
   bool quiet = false;
 };
 
-class Gateway {
+class Gateway final : public Staff {
  public:
-  // `spawner_socket` is the descriptor of net::fork_spawner().
-  Gateway(config::Config config, RunOptions options, int spawner_socket);
+  // `spawner_sockets`: a descriptor of net::fork_spawner() for each worker.
+  Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets);
   ~Gateway();
+  // How many workers this configuration means.
+  static size_t workers_of(const config::Config& config);
 
   // Serves until it is told to stop; the process's exit code (cli/exit_codes.h).
   int run();
 
  private:
+  // Another worker's thread. `worker` lives on it, and is touched by it alone.
+  struct Hand {
+    Worker* worker = nullptr;
+    std::optional<admin::WorkerView> view;
+    std::thread thread;
+    std::future<void> ended;
+  };
+  // What a thread tells before it goes on.
+  struct Begun {
+    Worker* worker = nullptr;  // null: it could not begin
+    std::optional<admin::WorkerView> view;
+    std::string fault;
+  };
+
+  // Staff
+  size_t workers() const override { return crew_.size(); }
+  Worker& worker(size_t index) override { return index == 0 ? *first_ : *hands_[index - 1].worker; }
+  const admin::WorkerView& view(size_t index) const override {
+    return index == 0 ? *first_view_ : *hands_[index - 1].view;
+  }
+  size_t home(const std::string& server) const override { return home_of(homes_, server); }
+  bool run(size_t index, const std::function<void()>& work) override { return crew_.run(index, work); }
+  bool paused(const std::function<void()>& work) override { return crew_.paused(work); }
+  void tell_first(std::function<void()> work) override { crew_.post(0, std::move(work)); }
+  uint64_t slowest_beat() const override;
+  const HomeMap& homes() const override { return homes_; }
+  void use_homes(HomeMap homes) override { homes_ = std::move(homes); }
+
   int start();
-  std::unique_ptr<client::Front> make_front();
-  // False: a plugin cannot be made; it was said why.
-  bool make_plugins();
-  void make_reloader();
+  int start_others();
+  Worker::Place place(size_t index);
+  WorkerEvents events(size_t index);
+  struct Socket {  // that the first worker's front listens on
+    int descriptor = -1;
+    std::string address;
+    bool loopback = false;
+  };
+  void be_worker(size_t index, config::Config config, Socket socket, std::promise<Begun> begun,
+                 const std::shared_future<bool>& go);
+  template <class F>
+  void on_each(F&& work);
   void hung_up();
-  void calls_over();
   void client_left(mcp::EndReason why);
+  void one_over();
+  void one_stopped();
   int cannot_listen(const net::ListenFailure& failure, const char* option);
   void greet();
   void warm_up();
-  void upstream_ready(const config::Server& server, const upstream::Verdict& verdict);
+  void upstream_ready(const std::string& server, const upstream::Verdict& verdict);
   void on_signal(int signal);
   void drain();
+  void begin_drain();
   void stop_upstreams();
   void finish(int exit);
+  void end_hands();
   void watch_parent();
-  std::unique_ptr<net::LoopWatch> watch_loop();
 
-  config::Config config_;  // what is in effect; the reloader changes it
   RunOptions options_;
   int exit_code_ = 0;
   bool draining_ = false;
   bool signalled_ = false;
   bool had_terminal_ = false;
-  size_t stopping_ = 0;
-  int spawner_socket_;
-  net::Loop loop_;
-  LogFlusher log_lines_{loop_};
-  std::unique_ptr<net::Spawner> spawner_;
-  std::unique_ptr<PluginHost> plugin_host_;
-  std::unique_ptr<UpstreamSet> upstreams_;
-  exchange::ExchangeTable exchanges_;
-  std::unique_ptr<client::Front> front_;
-  std::unique_ptr<net::LoopWatch> loop_watch_;
-  std::unique_ptr<MemoryReturn> memory_return_;
+  size_t not_over_ = 0;  // workers that still have calls
+  bool stopping_ = false;
+  size_t not_stopped_ = 0;
+  std::vector<int> spawner_sockets_;
+  Crew crew_;
+  HomeMap homes_;
+  std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
+  std::unique_ptr<Worker> first_;  // on this thread; its loop is the one that what follows lives on
+  std::optional<admin::WorkerView> first_view_;
+  std::vector<Hand> hands_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
-  net::Timer timer_;
-  net::Timer parent_timer_;
-  net::Timer stop_limit_;
-  net::Timer last_requests_;
+  std::unique_ptr<net::Timer> delay_;
+  std::unique_ptr<net::Timer> parent_timer_;
+  std::unique_ptr<net::Timer> stop_limit_;
   std::chrono::milliseconds drain_until_{0};
 };
 

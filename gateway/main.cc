@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -85,7 +86,17 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   options.quiet = invocation.quiet;
   int code = 0;
   {
-    lineward::Gateway gateway(std::move(invocation.config), std::move(options), *spawner);
+    // The others are no larger than this process is now: a few MiB that it shares with them.
+    std::vector<int> spawners{*spawner};
+    while (spawners.size() < lineward::Gateway::workers_of(invocation.config)) {
+      auto next = lineward::net::fork_spawner(nullptr);
+      if (!next) {
+        std::fprintf(stderr, "lineward: %s\n", next.error().text.c_str());
+        return static_cast<int>(ExitCode::internal);
+      }
+      spawners.push_back(*next);
+    }
+    lineward::Gateway gateway(std::move(invocation.config), std::move(options), std::move(spawners));
     code = gateway.run();
   }
   return code;

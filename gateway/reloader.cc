@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "config/forward_rules.h"
 #include "config/options.h"
-#include "plugins/registry.h"
 #include "routes.h"
 
 namespace lineward {
@@ -80,10 +79,10 @@ double unix_time() {
 
 }  // namespace
 
-Reloader::Reloader(Parts parts, std::function<config::LoadResult()> load, std::string file)
-    : parts_(parts), load_(std::move(load)), file_(std::move(file)) {
+Reloader::Reloader(Staff& staff, const bool& draining, std::function<config::LoadResult()> load,
+                   std::string file)
+    : staff_(staff), draining_(draining), load_(std::move(load)), file_(std::move(file)) {
   counts_.last_ok_at = unix_time();
-  config::note_files(parts_.config);
 }
 
 ReloadReport Reloader::refused(bool dry_run, std::string error) const {
@@ -113,7 +112,7 @@ ReloadReport Reloader::rejected(bool dry_run, std::string_view by, std::string e
 
 ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
   const auto begin = net::Loop::nanoseconds();
-  if (parts_.draining) return refused(dry_run, "the gateway is stopping");
+  if (draining_) return refused(dry_run, "the gateway is stopping");
   if (!load_)
     return refused(dry_run,
                    "this gateway was started without a configuration file: there is none to read again");
@@ -123,29 +122,21 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
   if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
   config::Config next = std::move(loaded.config);
   config::note_files(next);
-  Changes changes = config::compare(parts_.config, next);
+  Changes changes = config::compare(config(), next);
   if (by == kWatch && changes.none()) return {};
-  if (parts_.http == nullptr) hold_back(changes, next);
+  if (http() == nullptr) hold_back(changes, next);
   ReloadReport report;
   report.dry_run = dry_run;
   report.rows = plan(changes, next);
   report.unchanged = changes.unchanged;
   if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
-  std::shared_ptr<plugin::PluginSet> plugins = parts_.exchanges.plugins();
-  if (!dry_run && (next.plugins != parts_.config.plugins || next.auth != parts_.config.auth)) {
-    auto made = plugin::PluginSet::make(next, plugins::registry(), parts_.plugin_host, plugins.get());
-    if (!made) return rejected(dry_run, by, made.error().text, {});
-    plugins = std::move(*made);
-  }
   if (!dry_run) {
-    config::keep_fixed_settings(parts_.config, next);
-    if (next.listen.address != parts_.config.listen.address) {
-      auto opened = parts_.http->open_next(next.listen.address);
-      if (!opened) return rejected(dry_run, by, opened.error().text, {});
-    }
-    apply(changes, std::move(next), std::move(plugins));
+    config::keep_fixed_settings(config(), next);
+    if (std::string fault = prepare(next); !fault.empty()) return rejected(dry_run, by, fault, {});
+    apply(changes, next);
   }
-  report.in_flight = parts_.exchanges.size();
+  for (size_t k = 0; k < staff_.workers(); ++k)
+    staff_.run(k, [&] { report.in_flight += staff_.worker(k).exchanges().size(); });
   report.took_ms = static_cast<int64_t>((net::Loop::nanoseconds() - begin) / 1'000'000);
   if (dry_run) return report;
   counts_.last_ok = true;
@@ -173,7 +164,7 @@ void Reloader::hold_back(Changes& changes, config::Config& next) {
         {change.name, change.name + " " + fmt::format("{}", fmt::join(change.what, ", ")), true});
     if (change.kind == Change::added)
       std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
-    const config::Server* before = config::find_server(parts_.config, change.name);
+    const config::Server* before = config::find_server(config(), change.name);
     if (before == nullptr || change.kind == Change::added) continue;
     std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
     next.servers.push_back(*before);
@@ -185,8 +176,11 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   std::vector<PlanRow> rows;
   for (const ServerChange& change : changes.servers) {
     char mark = change.kind == Change::added ? '+' : change.kind == Change::removed ? '-' : '~';
-    rows.push_back({mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")),
-                    effect_of(change, parts_.upstreams.work_of(change.name))});
+    exchange::ExchangeTable::Work work;
+    const size_t home = home_of(staff_.homes(), change.name);
+    staff_.run(home, [&] { work = staff_.worker(home).upstreams().work_of(change.name); });
+    rows.push_back(
+        {mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")), effect_of(change, work)});
   }
   for (const config::SettingChange& change : changes.settings) {
     std::string what = change.what;
@@ -197,10 +191,10 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
                                 : address            ? "for new connections"
                                                      : "no restart needed")});
   }
-  if (parts_.http == nullptr) return rows;
+  if (http() == nullptr) return rows;
   // A path may also change because another server came or went.
-  client::PathTable after = routes(next);
-  for (const auto& [path, server] : parts_.http->paths().servers) {
+  client::PathTable after = routes(next, staff_.homes());
+  for (const auto& [path, server] : http()->paths().servers) {
     auto same = after.servers.find(path);
     if (same != after.servers.end() && same->second != server) {
       auto spell = [&](const std::string& name) {
@@ -218,43 +212,83 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   return rows;
 }
 
-void Reloader::apply(const Changes& changes, config::Config next,
-                     std::shared_ptr<plugin::PluginSet> plugins) {
-  parts_.config = std::move(next);
-  parts_.front.use_gate(plugins);
-  parts_.exchanges.use_plugins(std::move(plugins));
-  const config::Config& config = parts_.config;
-  for (const ServerChange& change : changes.servers) {
-    if (change.kind == Change::removed || change.kind == Change::replaced)
-      parts_.upstreams.retire(change.name, change.kind == Change::replaced);
-    const config::Server* server = config::find_server(config, change.name);
-    if (change.kind == Change::adjusted) parts_.upstreams.adjust(*server);
-    if (change.kind == Change::added || change.kind == Change::replaced) parts_.upstreams.add(*server);
+std::string Reloader::prepare(const config::Config& next) {
+  const config::Config& now = config();
+  const bool others = next.plugins != now.plugins || next.auth != now.auth;
+  const bool moves = next.listen.address != now.listen.address;
+  std::string fault;
+  plugins_.assign(staff_.workers(), nullptr);
+  for (size_t k = 0; k < staff_.workers() && fault.empty(); ++k) {
+    bool done = staff_.run(k, [&] {
+      Worker& worker = staff_.worker(k);
+      plugins_[k] = worker.exchanges().plugins();
+      if (!others) return;
+      auto made = worker.make_plugins(next);
+      if (made) {
+        plugins_[k] = std::move(*made);
+      } else {
+        fault = made.error().text;
+      }
+    });
+    if (!done) fault = "a worker does not answer: its event loop stands still";
   }
-  const config::Server* plain = config::plain_sidecar(config);
-  parts_.upstreams.set_sidecar(parts_.front, plain == nullptr ? std::string() : plain->name);
+  for (size_t k = 0; k < staff_.workers() && moves && fault.empty(); ++k) {
+    const net::Listener* first = k == 0 ? nullptr : http()->listener();
+    staff_.run(k, [&] {
+      client::HttpFront& front = *staff_.worker(k).http();
+      auto opened = k == 0 ? front.open_next(next.listen.address)
+                           : front.join_next(first->share(), first->address(), first->is_loopback());
+      if (!opened) fault = opened.error().text;
+    });
+  }
+  if (fault.empty()) return {};
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] {
+      plugins_[k].reset();
+      if (client::HttpFront* front = staff_.worker(k).http()) front->forget_next();
+    });
+  }
+  return fault;
+}
+
+void Reloader::apply(const Changes& changes, const config::Config& next) {
+  HomeMap homes = staff_.homes();
+  assign_homes(homes, next, staff_.workers());
+  staff_.use_homes(homes);
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] { staff_.worker(k).apply(changes, next, homes, std::move(plugins_[k])); });
+  }
   server_left();
-  if (parts_.http != nullptr) parts_.http->move();
-  log::set_level(static_cast<log::Level>(config.log.level));
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] {
+      Worker& worker = staff_.worker(k);
+      if (worker.http() != nullptr) worker.http()->move();
+      worker.upstreams().warm_up();
+    });
+  }
+  log::set_level(static_cast<log::Level>(config().log.level));
   follow_watch();
-  parts_.upstreams.warm_up();
 }
 
 void Reloader::server_left() {
-  if (parts_.http == nullptr) return;
   std::set<std::string> leaving;
-  for (const config::Server* one : parts_.upstreams.leaving())
-    leaving.insert(one->name);
-  parts_.http->use_paths(routes(parts_.config, parts_.http->paths(), leaving));
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] {
+      for (const config::Server* one : staff_.worker(k).upstreams().leaving())
+        leaving.insert(one->name);
+    });
+  }
+  for (size_t k = 0; k < staff_.workers(); ++k)
+    staff_.run(k, [&] { staff_.worker(k).use_leaving(leaving); });
 }
 
 void Reloader::follow_watch() {
-  bool wanted = parts_.config.reload.watch && load_;
+  bool wanted = config().reload.watch && load_;
   if (!wanted) {
     // The watch may be what brought us here.
-    parts_.loop.retire(std::move(watch_));
+    staff_.worker(0).loop().retire(std::move(watch_));
   } else if (!watch_) {
-    watch_ = std::make_unique<net::FileWatch>(parts_.loop, file_, [this] { watched(); });
+    watch_ = std::make_unique<net::FileWatch>(staff_.worker(0).loop(), file_, [this] { watched(); });
   }
 }
 

@@ -1,7 +1,8 @@
 // Swaps the configuration of the running gateway: reads it again, compares, and changes what differs and
 // nothing else (docs/reload.md). A bad file changes nothing.
 //
-// Everything happens within one callback of the loop, so that no request sees half of it.
+// On each worker everything happens within one callback of its loop, so that no request sees half of it; the
+// first worker, on which this lives, waits for the others.
 #pragma once
 
 #include <functional>
@@ -18,24 +19,14 @@
 #include "net/file_watch.h"
 #include "net/loop.h"
 #include "plugin/plugin_set.h"
-#include "upstream_set.h"
+#include "staff.h"
 
 namespace lineward {
 
 class Reloader final : public admin::ReloadDoor {
  public:
-  struct Parts {
-    net::Loop& loop;
-    config::Config& config;
-    UpstreamSet& upstreams;
-    exchange::ExchangeTable& exchanges;
-    client::Front& front;
-    client::HttpFront* http;  // the same, or null on stdio
-    const bool& draining;
-    plugin::Host& plugin_host;
-  };
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.
-  Reloader(Parts parts, std::function<config::LoadResult()> load, std::string file);
+  Reloader(Staff& staff, const bool& draining, std::function<config::LoadResult()> load, std::string file);
 
   admin::ReloadReport reload(bool dry_run, std::string_view by) override;
   const admin::ReloadCounts& counts() const override { return counts_; }
@@ -50,10 +41,16 @@ class Reloader final : public admin::ReloadDoor {
   // What stdio's one client would have to be told, and cannot be.
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
-  void apply(const config::Changes& changes, config::Config next, std::shared_ptr<plugin::PluginSet> plugins);
+  // What can fail, on each worker, before anything changes; an error, or empty.
+  std::string prepare(const config::Config& next);
+  void apply(const config::Changes& changes, const config::Config& next);
+  const config::Config& config() const { return staff_.worker(0).config(); }
+  client::HttpFront* http() const { return staff_.worker(0).http(); }
   void watched();
 
-  Parts parts_;
+  Staff& staff_;
+  const bool& draining_;
+  std::vector<std::shared_ptr<plugin::PluginSet>> plugins_;  // of each worker, while they change
   std::function<config::LoadResult()> load_;
   std::string file_;
   admin::ReloadCounts counts_;

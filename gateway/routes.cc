@@ -9,8 +9,9 @@
 
 namespace lineward {
 
-client::PathTable routes(const config::Config& config) {
+client::PathTable routes(const config::Config& config, const HomeMap& homes) {
   client::PathTable table;
+  table.homes = homes;
   std::vector<const config::Server*> served;
   for (const auto& server : config.servers) {
     if (!server.disabled) served.push_back(&server);
@@ -54,6 +55,7 @@ client::PathTable routes(const config::Config& config) {
     }
   }
   if (const config::Server* only = config::plain_sidecar(config)) {
+    table.plain = only->name;
     if (auto url = upstream::parse_http_url(only->url))
       table.resource = std::make_shared<const client::ResourceNames>(
           (url->tls ? "https://" : "http://") + url->host_header, url->target);
@@ -63,9 +65,9 @@ client::PathTable routes(const config::Config& config) {
   return table;
 }
 
-client::PathTable routes(const config::Config& config, const client::PathTable& before,
+client::PathTable routes(const config::Config& config, const HomeMap& homes, const client::PathTable& before,
                          const std::set<std::string>& leaving) {
-  client::PathTable table = routes(config);
+  client::PathTable table = routes(config, homes);
   for (const auto* paths : {&before.servers, &before.leaving}) {
     for (const auto& [path, server] : *paths) {
       if (leaving.count(server) > 0 && table.servers.count(path) == 0) table.leaving[path] = server;

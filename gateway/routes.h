@@ -6,12 +6,13 @@
 
 #include "client/http_front.h"
 #include "config/config.h"
+#include "homes.h"
 
 namespace lineward {
 
-client::PathTable routes(const config::Config& config);
+client::PathTable routes(const config::Config& config, const HomeMap& homes);
 // After a reload: with what `before` had for servers that are on their way out.
-client::PathTable routes(const config::Config& config, const client::PathTable& before,
+client::PathTable routes(const config::Config& config, const HomeMap& homes, const client::PathTable& before,
                          const std::set<std::string>& leaving);
 
 }  // namespace lineward

@@ -159,18 +159,21 @@ json reload_json(const ReloadReport& report) {
 json status_json(const Sources& sources, std::string_view ops_url) {
   json upstreams = json::array();
   size_t listens = 0, calls = 0, waiting = 0;
-  auto sessions = sources.front.sessions().by_upstream();
+  auto sessions = sources.sessions();
+  size_t all_sessions = 0;
+  for (const auto& [server, count] : sessions)
+    all_sessions += count;
   for (const config::Server* shown : sources.servers()) {
     const config::Server& server = *shown;
     auto status = sources.status(server);
-    auto load = sources.exchanges.load(server.name);
+    auto load = sources.home(server.name).exchanges.load(server.name);
     listens += load.listening;
     calls += load.in_flight;
     waiting += load.waiting;
     json one{{"name", server.name},
-             {"kind", shown == sources.upstreams.together() ? "together"
-                      : server.url.empty()                  ? "stdio"
-                                                            : "http"},
+             {"kind", shown == sources.together() ? "together"
+                      : server.url.empty()        ? "stdio"
+                                                  : "http"},
              {"state", core::name(status.state)},
              {"server", printable(status.server, 60)},
              {"in_flight", load.in_flight},
@@ -190,7 +193,7 @@ json status_json(const Sources& sources, std::string_view ops_url) {
     }
     upstreams.push_back(std::move(one));
   }
-  std::string address = sources.front.address();
+  std::string address = sources.front().address();
   bool unix_socket = address.rfind("unix:", 0) == 0;
   return {{"version", sources.version},
           {"revision", sources.revision},
@@ -202,8 +205,9 @@ json status_json(const Sources& sources, std::string_view ops_url) {
           {"ops", ops_url},
           {"uptime_ms", (sources.loop.now() - sources.started).count()},
           {"draining", sources.draining},
-          {"connections", sources.front.connections()},
-          {"sessions", sources.front.sessions().size()},
+          {"workers", sources.staff.workers()},
+          {"connections", sources.connections()},
+          {"sessions", all_sessions},
           {"listens", listens},
           {"in_flight", calls},
           {"waiting", waiting},

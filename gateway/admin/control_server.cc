@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "admin/control_json.h"
@@ -29,6 +30,10 @@ PlainResponse reply(int status, const json& body) {
 
 PlainResponse refusal(int status, std::string_view text) {
   return reply(status, {{"error", text}});
+}
+
+PlainResponse stuck() {
+  return refusal(503, "a worker of this gateway does not answer: its event loop stands still");
 }
 
 }  // namespace
@@ -65,8 +70,12 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
     response.headers.push_back({"Allow", method});
     return response;
   };
-  if (path == "/api/v1/status")
-    return answer(get ? reply(200, status_json(sources_, ops_url_())) : only("GET"));
+  if (path == "/api/v1/status") {
+    if (!get) return answer(only("GET"));
+    json status;
+    bool read = sources_.staff.paused([&] { status = status_json(sources_, ops_url_()); });
+    return answer(read ? reply(200, status) : stuck());
+  }
   bool json_body =
       http::trim_white_space(request.head.headers.get("Content-Type")).substr(0, 16) == "application/json";
   if (path == "/api/v1/reload") {
@@ -80,23 +89,33 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
   std::string_view rest = path.substr(kCalls.size() + 1);
   std::string id(rest.substr(0, rest.find('/')));
   rest.remove_prefix(id.size());
-  if (rest.empty()) return get ? call(id, answer) : answer(only("GET"));
+  if (rest.empty()) return answer(get ? call(id) : only("GET"));
   if (rest != "/cancel") return answer(refusal(404, "a call can be asked for, and cancelled"));
   if (request.head.method != "POST") return answer(only("POST"));
   if (!json_body) return answer(refusal(415, "Content-Type must be application/json"));
   cancel(id, request, std::move(answer));
 }
 
+// Which worker gave a call this name (exchange::ExchangeTable::number_calls).
+size_t ControlServer::worker_of(const std::string& id) const {
+  uint64_t number = 0;
+  if (id.size() > 1) std::from_chars(id.data() + 1, id.data() + id.size(), number, 16);
+  return number % sources_.staff.workers();
+}
+
 PlainResponse ControlServer::calls(bool all) {
   json out{{"calls", json::array()}};
-  for (const auto& view : sources_.exchanges.views())
-    out["calls"].push_back(call_json(view));
-  if (all) {
-    out["ended"] = json::array();
-    for (const auto* ended : sources_.exchanges.log().all())
-      out["ended"].push_back(ended_json(*ended, sources_.loop.now()));
-  }
-  return reply(200, out);
+  if (all) out["ended"] = json::array();
+  bool read = sources_.staff.paused([&] {
+    sources_.each([&](const WorkerView& worker) {
+      for (const auto& view : worker.exchanges.views())
+        out["calls"].push_back(call_json(view));
+      if (!all) return;
+      for (const auto* ended : worker.exchanges.log().all())
+        out["ended"].push_back(ended_json(*ended, sources_.loop.now()));
+    });
+  });
+  return read ? reply(200, out) : stuck();
 }
 
 PlainResponse ControlServer::reload(const PlainRequest& request) {
@@ -113,20 +132,33 @@ PlainResponse ControlServer::reload(const PlainRequest& request) {
   return reply(status, reload_json(report));
 }
 
+std::optional<json> ControlServer::ended(const std::string& id) {
+  std::optional<json> out;
+  const size_t worker = worker_of(id);
+  sources_.staff.run(worker, [&] {
+    const auto* found = sources_.staff.view(worker).exchanges.log().find(id);
+    if (found != nullptr) out = ended_json(*found, sources_.loop.now());
+  });
+  return out;
+}
+
 PlainResponse ControlServer::unknown_call(const std::string& id) {
   json out{{"error", fmt::format("no call {} in flight", printable(id, 20))}};
-  if (const auto* ended = sources_.exchanges.log().find(id))
-    out["ended"] = ended_json(*ended, sources_.loop.now());
+  if (auto over = ended(id)) out["ended"] = std::move(*over);
   return reply(404, out);
 }
 
-void ControlServer::call(const std::string& id, const PlainServer::Answer& answer) {
-  for (const auto& view : sources_.exchanges.views()) {
-    if (view.id == id) return answer(reply(200, call_json(view)));
-  }
-  if (const auto* ended = sources_.exchanges.log().find(id))
-    return answer(reply(200, ended_json(*ended, sources_.loop.now())));
-  answer(unknown_call(id));
+PlainResponse ControlServer::call(const std::string& id) {
+  std::optional<json> found;
+  const size_t worker = worker_of(id);
+  bool read = sources_.staff.run(worker, [&] {
+    for (const auto& view : sources_.staff.view(worker).exchanges.views()) {
+      if (view.id == id) found = call_json(view);
+    }
+  });
+  if (!read) return stuck();
+  if (!found) found = ended(id);
+  return found ? reply(200, *found) : unknown_call(id);
 }
 
 void ControlServer::cancel(const std::string& id, const PlainRequest& request, PlainServer::Answer answer) {
@@ -138,7 +170,9 @@ void ControlServer::cancel(const std::string& id, const PlainRequest& request, P
   auto wanted = body.find("wait");
   bool wait = wanted != body.end() && wanted->is_boolean() && wanted->get<bool>();
   std::string why = reason.empty() ? "cancelled by an operator" : "cancelled by an operator: " + reason;
-  bool found = sources_.exchanges.cancel(id, why);
+  bool found = false;
+  const size_t worker = worker_of(id);
+  sources_.staff.run(worker, [&] { found = sources_.staff.view(worker).exchanges.cancel(id, why); });
   log::write(log::Level::info, "admin.action",
              {{"action", "call.cancel"},
               {"uid", int64_t{*request.uid}},
@@ -147,8 +181,8 @@ void ControlServer::cancel(const std::string& id, const PlainRequest& request, P
               {"why", reason}});
   if (!found) return answer(unknown_call(id));
   if (wait) return when_settled(id, std::move(answer));
-  const auto* ended = sources_.exchanges.log().find(id);
-  answer(reply(200, ended != nullptr ? ended_json(*ended, sources_.loop.now()) : json{{"id", id}}));
+  auto over = ended(id);
+  answer(reply(200, over ? *over : json{{"id", id}}));
 }
 
 void ControlServer::when_settled(const std::string& id, PlainServer::Answer answer) {
@@ -156,8 +190,8 @@ void ControlServer::when_settled(const std::string& id, PlainServer::Answer answ
   waits_.insert(wait);
   std::weak_ptr<Wait> weak = wait;
   wait->finish = [this, id, weak, answer = std::move(answer)] {
-    const auto* ended = sources_.exchanges.log().find(id);
-    answer(reply(200, ended != nullptr ? ended_json(*ended, sources_.loop.now()) : json{{"id", id}}));
+    auto over = ended(id);
+    answer(reply(200, over ? *over : json{{"id", id}}));
     // It may be on the stack.
     if (auto done = weak.lock()) {
       done->timer.stop();
@@ -168,9 +202,17 @@ void ControlServer::when_settled(const std::string& id, PlainServer::Answer answ
   wait->timer.start(kLongestWait, [weak] {
     if (auto late = weak.lock()) std::exchange(late->finish, nullptr)();
   });
-  sources_.exchanges.log().when_settled(id, [weak, alive = alive_](const exchange::EndedCall*) {
+  auto settled = [weak, alive = alive_] {
     auto done = *alive ? weak.lock() : nullptr;
     if (done && done->finish) std::exchange(done->finish, nullptr)();
+  };
+  const size_t worker = worker_of(id);
+  sources_.staff.run(worker, [&] {
+    sources_.staff.view(worker).exchanges.log().when_settled(
+        id, [settled, worker, staff = &sources_.staff](const exchange::EndedCall*) {
+          if (worker == 0) return settled();
+          staff->tell_first(settled);
+        });
   });
 }
 

@@ -11,6 +11,8 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -32,7 +34,9 @@ class ControlServer {
  private:
   struct Wait;
   void handle(const PlainRequest& request, PlainServer::Answer answer);
-  void call(const std::string& id, const PlainServer::Answer& answer);
+  size_t worker_of(const std::string& id) const;
+  std::optional<nlohmann::json> ended(const std::string& id);
+  PlainResponse call(const std::string& id);
   void cancel(const std::string& id, const PlainRequest& request, PlainServer::Answer answer);
   PlainResponse calls(bool all);
   PlainResponse reload(const PlainRequest& request);

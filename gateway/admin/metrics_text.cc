@@ -194,7 +194,7 @@ void counters(Families& out, const UpstreamStats& stats) {
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
   std::string_view name = server.name;
-  auto load = sources.exchanges.load(server.name);
+  auto load = sources.home(server.name).exchanges.load(server.name);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
   for (size_t i = 0; i < load.listens.size(); ++i)
@@ -254,7 +254,12 @@ void process_now(Families& out, const Sources& sources) {
 }
 
 void gateway_now(Families& out, const Sources& sources, std::string_view client_transport) {
-  const core::GatewayStats& all = core::stats();
+  core::GatewayStats all;
+  uint64_t stalls = 0;
+  sources.each([&](const WorkerView& worker) {
+    all.add(worker.stats);
+    stalls += worker.loop_watch.stalls();
+  });
   all.http_requests.for_each([&](std::string_view method, int status, const Histogram& histogram) {
     out.add(M::http_request,
             {{"http_request_method", method},
@@ -267,7 +272,7 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
           all.refused);
   out.add(M::overhead, {{"direction", "request"}}, all.overhead_request);
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
-  out.add(M::client_connections, {}, uint64_t{sources.front.connections()});
+  out.add(M::client_connections, {}, uint64_t{sources.connections()});
   out.add(M::held_bytes, {}, static_cast<double>(HeldBytes::total()));
   for (size_t i = 0; i < all.overload.size(); ++i)
     out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
@@ -278,36 +283,45 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   }
   session_durations(out, M::server_session, all.server_sessions, client_transport);
   out.add(M::loop_lag, {}, all.loop_lag);
-  out.add(M::loop_stalls, {}, sources.loop_watch.stalls());
+  out.add(M::loop_stalls, {}, stalls);
   out.add(M::reloads, {{"result", "ok"}}, sources.reload.counts().ok);
   out.add(M::reloads, {{"result", "failed"}}, sources.reload.counts().failed);
   out.add(M::build_info,
           {{"version", sources.version}, {"revision", sources.revision}, {"compiler", __VERSION__}}, 1.0);
 }
 
+// Of one plugin, on all workers together.
 class PluginNumbers final : public plugin::CounterSink {
  public:
-  PluginNumbers(Families& out, const plugin::PluginSet::Member& member) : out_(out), member_(member) {}
   void add(std::string_view metric, std::string_view label_value, double value) override {
-    for (const plugin::MetricRow& one : member_.type->metrics) {
-      if (one.name == metric) out_.add(one, member_.entry.name, label_value, value);
-    }
+    sums[{std::string(metric), std::string(label_value)}] += value;
   }
-
- private:
-  Families& out_;
-  const plugin::PluginSet::Member& member_;
+  std::map<std::pair<std::string, std::string>, double> sums;
 };
 
-void plugin_numbers(Families& out, const plugin::PluginSet& plugins) {
-  for (const auto& member : plugins.members()) {
-    const plugin::Decisions& made = member->decisions;
+void plugin_numbers(Families& out, const Sources& sources) {
+  auto first = sources.staff.view(0).exchanges.plugins();
+  if (!first) return;
+  for (size_t i = 0; i < first->members().size(); ++i) {
+    const auto& member = *first->members()[i];
+    plugin::Decisions made;
+    PluginNumbers numbers;
+    sources.each([&](const WorkerView& worker) {
+      auto plugins = worker.exchanges.plugins();
+      if (!plugins || i >= plugins->members().size()) return;
+      const auto& same = *plugins->members()[i];
+      made.add(same.decisions);
+      same.plugin->count(numbers);
+    });
     for (auto [decision, count] : {std::pair("proceeded", made.proceeded), std::pair("refused", made.refused),
                                    std::pair("answered", made.answered), std::pair("dropped", made.dropped),
                                    std::pair("waited", made.waited), std::pair("failed", made.failed)})
-      out.add(M::plugin_decisions, {{"plugin", member->entry.name}, {"decision", decision}}, count);
-    PluginNumbers numbers(out, *member);
-    member->plugin->count(numbers);
+      out.add(M::plugin_decisions, {{"plugin", member.entry.name}, {"decision", decision}}, count);
+    for (const auto& [labels, value] : numbers.sums) {
+      for (const plugin::MetricRow& one : member.type->metrics) {
+        if (one.name == labels.first) out.add(one, member.entry.name, labels.second, value);
+      }
+    }
   }
 }
 
@@ -315,14 +329,14 @@ void plugin_numbers(Families& out, const plugin::PluginSet& plugins) {
 
 std::string metrics_text(const Sources& sources) {
   Families out;
-  bool unix_socket = sources.front.address().rfind("unix:", 0) == 0;
-  bool pipe = sources.front.address() == "stdio";
+  bool unix_socket = sources.front().address().rfind("unix:", 0) == 0;
+  bool pipe = sources.front().address() == "stdio";
   std::string_view client_transport = pipe ? "pipe" : unix_socket ? "unix" : "tcp";
-  std::map<std::string, size_t> sessions = sources.front.sessions().by_upstream();
+  std::map<std::string, size_t> sessions = sources.sessions();
   std::map<std::string, std::array<Histogram, 8>> client_sessions;
   for (const config::Server* shown : sources.servers()) {
     const config::Server& server = *shown;
-    const UpstreamStats& stats = core::upstream_stats(server.name);
+    const UpstreamStats& stats = core::upstream_stats(sources.home(server.name).stats, server.name);
     operations(out, stats, client_transport);
     ends(out, stats);
     counters(out, stats);
@@ -334,7 +348,7 @@ std::string metrics_text(const Sources& sources) {
     session_durations(out, M::client_session, histograms, transport);
   gateway_now(out, sources, client_transport);
   process_now(out, sources);
-  if (auto plugins = sources.exchanges.plugins()) plugin_numbers(out, *plugins);
+  plugin_numbers(out, sources);
   return out.text();
 }
 

@@ -8,6 +8,14 @@
 
 namespace lineward::admin {
 
+namespace {
+
+PlainResponse stuck() {
+  return {503, "text/plain; charset=utf-8", "a worker does not answer: its event loop stands still\n", {}};
+}
+
+}  // namespace
+
 OpsServer::OpsServer(const Sources& sources, const Readiness& readiness)
     : sources_(sources),
       readiness_(readiness),
@@ -25,7 +33,11 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
   // A web page must not read this through a name that it points here.
   if (auto refusal = client::check_addresses(request.head.headers, host_rules_, server_.is_loopback()))
     return {refusal->status, "text/plain; charset=utf-8", refusal->text + "\n", {}};
-  if (path == "/metrics") return {200, kMetricsType, metrics_text(sources_), {}};
+  if (path == "/metrics") {
+    std::string text;
+    bool read = sources_.staff.paused([&] { text = metrics_text(sources_); });
+    return read ? PlainResponse{200, kMetricsType, std::move(text), {}} : stuck();
+  }
   if (path == "/readyz") return ready(request);
   bool live = readiness_.live();
   return {live ? 200 : 503, "text/plain; charset=utf-8", live ? "ok\n" : "the event loop stands still\n", {}};
@@ -37,7 +49,8 @@ PlainResponse OpsServer::ready(const PlainRequest& request) const {
   bool ok = true;
   std::string list;
   std::string_view first;
-  auto checks = readiness_.checks();
+  std::vector<Check> checks;
+  if (!sources_.staff.paused([&] { checks = readiness_.checks(); })) return stuck();
   for (const Check& check : checks) {
     bool left_out = !excluded.empty() && (check.name == excluded || check.name == "upstream " + excluded);
     bool good = check.ok || left_out;

@@ -39,11 +39,7 @@ void Readiness::follow() {
 }
 
 void Readiness::beat() {
-  beat_at_ = net::Loop::nanoseconds();
-  uint64_t due = beat_at_ + std::chrono::nanoseconds(kBeat).count();
-  heart_.start(kBeat, [this, due] {
-    uint64_t now = net::Loop::nanoseconds();
-    core::stats().loop_lag.observe(std::chrono::nanoseconds(now > due ? now - due : 0));
+  heart_.start(kBeat, [this] {
     look();
     beat();
   });
@@ -53,20 +49,28 @@ void Readiness::look() {
   follow();
   auto now = sources_.loop.now();
   for (auto& [name, one] : required_) {
-    const core::Upstream* running = sources_.upstream(name);
-    auto status = running != nullptr ? running->status() : core::UpstreamStatus{};
+    core::UpstreamStatus status;
+    const size_t home = sources_.staff.home(name);
+    sources_.staff.run(home, [&, upstream = &name] {
+      const core::Upstream* running = sources_.upstream(*upstream);
+      if (running != nullptr) status = running->status();
+    });
     bool ready = status.state == State::ready;
     if (one.ready && !ready) one.since = now;
     one.ready = ready;
     if (ready) one.tries = 0;
     if (ready || sources_.draining || now < one.next) continue;
     one.next = now + kBeat * (1u << std::min(one.tries++, kMostDoublings));
-    if (core::Upstream* upstream = sources_.upstream(name)) upstream->wake();
+    sources_.staff.run(home, [&, upstream = &name] {
+      if (core::Upstream* asleep = sources_.upstream(*upstream)) asleep->wake();
+    });
   }
 }
 
 bool Readiness::live() const {
-  return net::Loop::nanoseconds() - beat_at_ < kDead;
+  const uint64_t beat = sources_.staff.slowest_beat();
+  const uint64_t now = net::Loop::nanoseconds();
+  return now < beat || now - beat < kDead;
 }
 
 std::vector<Check> Readiness::checks() const {

@@ -1,5 +1,5 @@
 // Whether the gateway can serve, as kube-apiserver answers it: a list of checks. Also keeps asking for
-// required upstreams, which nobody calls while the gateway is not ready. Measures how late the loop is.
+// required upstreams, which nobody calls while the gateway is not ready.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,9 @@ class Readiness {
  public:
   explicit Readiness(const Sources& sources);
 
+  // Within Staff::paused().
   std::vector<Check> checks() const;
-  // Whether the loop turned in the last five seconds.
+  // Whether every loop turned in the last five seconds.
   bool live() const;
 
  private:
@@ -39,7 +40,6 @@ class Readiness {
   void follow();
   std::map<std::string, Required> required_;  // by name
   net::Timer heart_;
-  uint64_t beat_at_ = 0;  // nanoseconds
 };
 
 }  // namespace lineward::admin

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "admin/reload_door.h"
 #include "client/front.h"
 #include "config/config.h"
+#include "core/stats.h"
 #include "core/upstream.h"
 #include "exchange/exchange_table.h"
 #include "net/loop.h"
@@ -29,39 +32,91 @@ class UpstreamFinder {
   ~UpstreamFinder() = default;
 };
 
-struct Sources {
+// What one worker has to show. Its own thread changes it: others look within Staff::paused() or run().
+struct WorkerView {
   net::Loop& loop;
-  const config::Config& config;
   const UpstreamFinder& upstreams;
   exchange::ExchangeTable& exchanges;
   client::Front& front;
+  core::GatewayStats& stats;
+  const net::LoopWatch& loop_watch;
+};
+
+// The workers; the first one's thread is that of this room.
+class Staff {
+ public:
+  virtual size_t workers() const = 0;
+  virtual const WorkerView& view(size_t worker) const = 0;
+  // Where a server lives.
+  virtual size_t home(const std::string& server) const = 0;
+  // Done on that worker's thread when this returns; false when that worker is stuck.
+  virtual bool run(size_t worker, const std::function<void()>& work) = 0;
+  // Done here while all others stand still; false when one of them is stuck.
+  virtual bool paused(const std::function<void()>& work) = 0;
+  // From any worker's thread: to be done on the first one's.
+  virtual void tell_first(std::function<void()> work) = 0;
+  // When the loop that is latest turned last, in Loop::nanoseconds().
+  virtual uint64_t slowest_beat() const = 0;
+
+ protected:
+  ~Staff() = default;
+};
+
+struct Sources {
+  net::Loop& loop;
+  const config::Config& config;
+  Staff& staff;
   std::string version, revision;
   std::string config_source;
   const bool& draining;
   ReloadDoor& reload;
   std::chrono::milliseconds started;  // Loop::now() at the start
-  const net::LoopWatch& loop_watch;
 
-  core::Upstream* upstream(const std::string& name) const { return upstreams.find(name); }
+  const WorkerView& home(const std::string& server) const { return staff.view(staff.home(server)); }
+  template <class F>
+  void each(F&& look) const {
+    for (size_t worker = 0; worker < staff.workers(); ++worker)
+      look(staff.view(worker));
+  }
+  const client::Front& front() const { return staff.view(0).front; }
+
+  // From here on within paused().
+  core::Upstream* upstream(const std::string& name) const { return home(name).upstreams.find(name); }
   // Those of the configuration, all of them as one, then those that were removed from it and still have
   // calls.
   std::vector<const config::Server*> servers() const {
     std::vector<const config::Server*> out;
     for (const auto& server : config.servers)
       out.push_back(&server);
-    if (const config::Server* all = upstreams.together()) out.push_back(all);
-    for (const config::Server* old : upstreams.leaving()) {
-      bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
-      if (!shown) out.push_back(old);
-    }
+    if (const config::Server* all = together()) out.push_back(all);
+    each([&](const WorkerView& worker) {
+      for (const config::Server* old : worker.upstreams.leaving()) {
+        bool shown = std::any_of(out.begin(), out.end(), [&](auto* one) { return one->name == old->name; });
+        if (!shown) out.push_back(old);
+      }
+    });
     return out;
   }
+  const config::Server* together() const { return staff.view(0).upstreams.together(); }
   core::UpstreamStatus status(const config::Server& server) const {
     core::UpstreamStatus status;
     status.state =
         server.disabled ? core::UpstreamStatus::State::disabled : core::UpstreamStatus::State::draining;
     if (const core::Upstream* running = upstream(server.name)) status = running->status();
     return status;
+  }
+  size_t connections() const {
+    size_t sum = 0;
+    each([&](const WorkerView& worker) { sum += worker.front.connections(); });
+    return sum;
+  }
+  std::map<std::string, size_t> sessions() const {
+    std::map<std::string, size_t> sum;
+    each([&](const WorkerView& worker) {
+      for (const auto& [server, count] : worker.front.sessions().by_upstream())
+        sum[server] += count;
+    });
+    return sum;
   }
 };
 

@@ -1,9 +1,11 @@
 // How many bytes of other people's data Lineward holds, for listen.maxBufferedBytes: what waits to be
 // written, bodies and lines that are not complete yet, requests under way. A sum kept up to date by those who
 // hold them, one addition each time: cheap enough for the message path, and it names the cause where resident
-// memory does not. Per thread, as everything that holds such bytes is.
+// memory does not. Each thread keeps what it counted to itself until that is worth telling: with several the
+// sum is a few KiB off for each.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -19,27 +21,38 @@ class HeldBytes {
   HeldBytes& operator=(const HeldBytes&) = delete;
 
   void set(size_t now) {
-    Sum& all = sum();
-    all.now += static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
-    if (all.now > all.most) all.most = all.now;
+    Sum& here = sum();
+    here.untold += static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
     mine_ = now;
+    if (here.untold > kWorthTelling || here.untold < -kWorthTelling)
+      told().fetch_add(std::exchange(here.untold, 0), std::memory_order_relaxed);
+    const int64_t all = told().load(std::memory_order_relaxed) + here.untold;
+    if (all > here.most) here.most = all;
   }
   void add(size_t more) { set(mine_ + more); }
   size_t mine() const { return mine_; }
 
   // Of all holders.
-  static uint64_t total() { return sum().now > 0 ? static_cast<uint64_t>(sum().now) : 0; }
-  // The most there was since this was asked last.
+  static uint64_t total() {
+    const int64_t all = told().load(std::memory_order_relaxed) + sum().untold;
+    return all > 0 ? static_cast<uint64_t>(all) : 0;
+  }
+  // The most that this thread saw since it asked last.
   static uint64_t take_most() {
-    const int64_t most = std::exchange(sum().most, sum().now);
+    const int64_t most = std::exchange(sum().most, static_cast<int64_t>(total()));
     return most > 0 ? static_cast<uint64_t>(most) : 0;
   }
 
  private:
+  static constexpr int64_t kWorthTelling = 16 * 1024;
   struct Sum {
-    int64_t now = 0;
+    int64_t untold = 0;
     int64_t most = 0;
   };
+  static std::atomic<int64_t>& told() {
+    static std::atomic<int64_t> sum = 0;
+    return sum;
+  }
   static Sum& sum() {
     static thread_local Sum sum;
     return sum;

@@ -4,17 +4,18 @@
 #include <poll.h>
 #include <spdlog/details/null_mutex.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <mutex>
 #include <utility>
 
 #include "base/json_scan.h"
@@ -53,6 +54,9 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   }
   void flush_() override {
     if (lines_.empty()) return;
+    // Lines go out in pieces of a pipe's page: those of two threads must not mix.
+    static std::mutex one_at_a_time;
+    std::lock_guard<std::mutex> lock(one_at_a_time);
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
       dropped_ += count_;
@@ -91,13 +95,22 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
 
 struct Settings {
   Format format = Format::logfmt;
-  Level level = Level::info;
+  std::atomic<Level> level = Level::info;
   bool colour = false;
-  std::shared_ptr<spdlog::logger> sink;
-  std::shared_ptr<StderrSink> out;
+  bool ready = false;
 };
 
-// The one process-wide object: written by configure() before any thread starts, read-only after.
+// Where this thread's lines gather; null until it has some. A plain pointer, for the signal handler.
+thread_local StderrSink* sink = nullptr;
+
+StderrSink& own_sink() {
+  thread_local StderrSink mine;
+  sink = &mine;
+  return mine;
+}
+
+// The one process-wide object: written by configure() before any thread starts, read-only after but for the
+// level.
 Settings& settings() {
   static Settings the;
   return the;
@@ -173,7 +186,7 @@ namespace {
 
 // What has gathered is what tells why.
 void on_crash(int signal) {
-  if (settings().out) settings().out->last_words();
+  if (sink != nullptr) sink->last_words();
   raise(signal);  // its handler is the default one again
 }
 
@@ -273,26 +286,21 @@ void configure(Format format, Level level, bool colour) {
   s.format = format;
   s.level = level;
   s.colour = colour;
-  if (!s.sink) {
-    s.out = std::make_shared<StderrSink>();
-    s.sink = std::make_shared<spdlog::logger>("lineward", s.out);
-    s.sink->set_pattern("%v");
-    s.sink->set_level(spdlog::level::trace);
-  }
+  s.ready = true;
 }
 
 void gather(std::function<void(bool urgent)> wanted) {
-  if (!settings().out) return;
+  if (!settings().ready) return;
   if (wanted) watch_crashes();
-  settings().out->wanted = std::move(wanted);
+  own_sink().wanted = std::move(wanted);
 }
 
 void flush() {
-  if (settings().out) settings().out->flush();
+  if (sink != nullptr) sink->flush();
 }
 
 bool enabled(Level level) {
-  return level >= settings().level;
+  return level >= settings().level.load(std::memory_order_relaxed);
 }
 
 void set_level(Level level) {
@@ -308,7 +316,7 @@ std::string render(Format format, Level level, std::string_view event, std::init
 
 void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields) {
   const auto& s = settings();
-  if (level < s.level || !s.out) return;
+  if (!s.ready || !enabled(level)) return;
   std::string line = render(s.format, level, event, fields, iso_now(), s.colour) + '\n';
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
@@ -322,12 +330,13 @@ void tell(const std::string& text) {
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
   auto& s = settings();
-  if (level < s.level || !s.sink) return;
+  if (!s.ready || !enabled(level)) return;
   // One for each call: straight to where lines gather, not through the logger.
-  std::string& lines = s.out->lines();
+  StderrSink& out = sink != nullptr ? *sink : own_sink();
+  std::string& lines = out.lines();
   append_line(lines, s.format, level, event, fields, iso_now(), s.colour);
   lines += '\n';
-  s.out->added(level >= Level::warn);
+  out.added(level >= Level::warn);
 }
 
 }  // namespace lineward::log

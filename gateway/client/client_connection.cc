@@ -46,6 +46,33 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
   arm();
 }
 
+ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved)
+    : loop_(loop),
+      limits_(limits),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(std::move(moved.peer)),
+      parser_(std::move(moved.parser)),
+      timer_(loop),
+      found_(moved.found),
+      pump_later_(
+          loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
+  stream_->set_owner(this);
+  stream_->start_reading();
+  pump_later_.schedule();
+}
+
+std::optional<MovedConnection> ClientConnection::move_away() {
+  const int socket = stream_->detach();
+  if (socket < 0) return std::nullopt;
+  loop_.retire(std::move(stream_));
+  timer_.stop();
+  pump_later_.cancel();
+  held_.set(0);
+  return MovedConnection(socket, std::move(parser_), *found_, std::move(peer_));
+}
+
 ClientConnection::~ClientConnection() {
   *alive_ = false;
   if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
@@ -60,7 +87,7 @@ void ClientConnection::on_data(std::string_view bytes) {
   if (lingering_) return;
   parser_.append(bytes);
   auto alive = alive_;
-  if (!busy_) {
+  if (!busy_ && !found_) {
     pump();
   } else if (parser_.buffered() > kMostPipelined) {
     return cut(mcp::EndReason::cancelled_client);
@@ -114,7 +141,12 @@ void ClientConnection::pump() {
       stream_->pause_reading();
       return watch_writes();
     }
-    Next next = parser_.next();
+    Next next = found_ ? *std::exchange(found_, std::nullopt) : parser_.next();
+    if (next == Next::head || next == Next::complete) {
+      found_ = next;
+      if (handler_.belongs_elsewhere(*this)) return;
+      found_.reset();
+    }
     if (next == Next::head) {
       unread_ = true;
       begin();

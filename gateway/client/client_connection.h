@@ -5,10 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/held_bytes.h"
 #include "client/http_reply.h"
+#include "client/moved_connection.h"
 #include "config/config.h"
 #include "core/gate.h"
 #include "http/request_parser.h"
@@ -26,6 +28,9 @@ class RequestHandler {
   virtual void on_closed(ClientConnection& connection) = 0;
   // A head whose body was not read yet. True: it was answered, and the connection ends with that.
   virtual bool on_head(ClientConnection& connection) = 0;
+  // Whose the request is whose head is there. True: another worker's. The connection went to it, or asks
+  // again when what it has to write is out.
+  virtual bool belongs_elsewhere(ClientConnection& connection) = 0;
   // May the body of this request be asked for (Expect: 100-continue)?
   virtual bool wants_body(const http::RequestHead& head) const = 0;
   virtual bool draining() const = 0;
@@ -40,7 +45,13 @@ class ClientConnection final : private net::StreamOwner {
  public:
   ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
                    std::unique_ptr<net::ByteStream> stream, std::string peer);
+  // One that another worker had: goes on where it stopped there.
+  ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved);
   ~ClientConnection();
+  // From belongs_elsewhere(): what goes to the other worker; this is done then, and must be retired. Nothing
+  // while that cannot be.
+  std::optional<MovedConnection> move_away();
 
   const std::string& peer() const { return peer_; }
   // Who makes the request being answered; null: nobody asked.
@@ -103,6 +114,7 @@ class ClientConnection final : private net::StreamOwner {
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
   HeldBytes held_;                           // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
+  std::optional<http::RequestParser::Next> found_;  // what the parser said of a request not begun yet
   net::Deferred pump_later_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,7 +1,10 @@
-// How many connections one address may have (listen.maxConnectionsPerAddress). One thread.
+// How many connections there may be, and how many of one address (listen.maxConnections,
+// listen.maxConnectionsPerAddress). All workers share it: a connection counts where it came in, and may go
+// where another worker has it. The lock is for connections that come and go, never for messages.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,21 +13,33 @@ namespace lineward::client {
 
 class ConnectionCaps {
  public:
-  explicit ConnectionCaps(const uint32_t& most) : most_(most) {}
+  enum class Verdict : uint8_t { welcome, too_many, too_many_of_address };
 
-  // `peer` is "127.0.0.1:51234", "[::1]:51234" or "unix", which nothing limits. False: one too many, and it
-  // is not counted.
-  bool enter(std::string_view peer) {
+  // `peer` is "127.0.0.1:51234", "[::1]:51234" or "unix", which nothing limits by address; 0 is no limit.
+  // Counted only when it is welcome.
+  Verdict enter(std::string_view peer, size_t most, uint32_t most_of_address) {
     std::string address = address_of(peer);
-    if (address.empty()) return true;
-    auto& count = open_[address];  // counted without a limit too: a reload may bring one
-    if (most_ > 0 && count >= most_) return false;
-    ++count;
-    return true;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (total_ >= most) return Verdict::too_many;
+    if (!address.empty()) {
+      auto& count = open_[address];  // counted without a limit too: a reload may bring one
+      if (most_of_address > 0 && count >= most_of_address) return Verdict::too_many_of_address;
+      ++count;
+    }
+    ++total_;
+    return Verdict::welcome;
   }
   void leave(std::string_view peer) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    --total_;
     auto found = open_.find(address_of(peer));
     if (found != open_.end() && --found->second == 0) open_.erase(found);
+  }
+
+  // That are open, on all workers.
+  size_t total() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return total_;
   }
 
   static std::string address_of(std::string_view peer) {
@@ -33,7 +48,8 @@ class ConnectionCaps {
   }
 
  private:
-  const uint32_t& most_;
+  std::mutex mutex_;
+  size_t total_ = 0;
   std::unordered_map<std::string, uint32_t> open_;
 };
 

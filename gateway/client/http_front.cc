@@ -19,12 +19,14 @@ constexpr std::string_view kJson = "application/json";
 
 }  // namespace
 
-HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door)
+HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
+                     std::shared_ptr<ConnectionCaps> caps)
     : loop_(loop),
       config_(config),
       paths_(std::move(paths)),
       door_(door),
       sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
+      caps_(std::move(caps)),
       last_chance_(loop) {}
 
 HttpFront::~HttpFront() {
@@ -32,23 +34,12 @@ HttpFront::~HttpFront() {
   close_all();
 }
 
-Status<net::ListenFailure> HttpFront::listen() {
-  auto listener = net::Listener::open(loop_, config_.address,
-                                      [this](std::unique_ptr<net::ByteStream> stream, std::string peer) {
-                                        accept(std::move(stream), std::move(peer));
-                                      });
-  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
-  listener_ = std::move(*listener);
-  listener_->when_out_of_descriptors([this] { turned_away(core::Overload::descriptors); });
-  return Done{};
-}
-
 void HttpFront::on_closed(ClientConnection& connection) {
   awaiting_document_.erase(&connection);
   at_gate_.erase(&connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
-  caps_.leave(connection.peer());
+  caps_->leave(connection.peer());
   loop_.retire(std::move(found->second));
   connections_.erase(found);
 }

@@ -4,7 +4,9 @@
 // Owned by the worker; outlived by the exchange table it hands requests to.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +18,7 @@
 #include "client/connection_caps.h"
 #include "client/forwarding.h"
 #include "client/front.h"
+#include "client/moved_connection.h"
 #include "client/resource_names.h"
 #include "client/session.h"
 #include "core/document_source.h"
@@ -39,14 +42,34 @@ struct PathTable {
   std::unordered_map<std::string, std::string> documents;         // for everybody: path → JSON
   std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
   std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
+  std::string plain;                                              // its name
+  std::unordered_map<std::string, size_t> homes;  // by server name: the worker it lives on; 0 where it is not
+
+  // The worker that answers requests for this path; `otherwise` where all do.
+  size_t home(std::string_view path, size_t otherwise) const;
+};
+
+// The fronts of the other workers.
+struct Neighbours {
+  size_t self = 0;
+  std::function<void(size_t worker, MovedConnection connection)> send;
 };
 
 class HttpFront final : public Front, public RequestHandler {
  public:
-  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door);
+  // `caps` are shared by the fronts of all workers.
+  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
+            std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
   ~HttpFront() override;
 
   Status<net::ListenFailure> listen() override;
+  // The same on the socket that the first worker's front has opened (net::Listener::join).
+  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  // What was opened last.
+  const net::Listener* listener() const { return next_listener_ ? next_listener_.get() : listener_.get(); }
+  // Servers live on several workers: a connection goes to where its request's server is.
+  void use_neighbours(Neighbours neighbours) { neighbours_ = std::move(neighbours); }
+  void adopt(MovedConnection moved);
   std::string address() const override { return listener_->address(); }
   SessionTable& sessions() override { return sessions_; }
   void use_documents(core::DocumentSource* source) override { documents_ = source; }
@@ -57,6 +80,7 @@ class HttpFront final : public Front, public RequestHandler {
   void use_paths(PathTable paths) { paths_ = std::move(paths); }
   // Another address for new connections: opens it, and move() closes the old one. Nothing changes on failure.
   Status<net::ListenFailure> open_next(const std::string& address);
+  Status<net::ListenFailure> join_next(int socket, std::string address, bool loopback);
   void move();
   void forget_next() { next_listener_.reset(); }
 
@@ -73,6 +97,7 @@ class HttpFront final : public Front, public RequestHandler {
   void on_request(ClientConnection& connection, std::string body) override;
   void on_closed(ClientConnection& connection) override;
   bool on_head(ClientConnection& connection) override;
+  bool belongs_elsewhere(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override;
   bool draining() const override { return draining_; }
   void on_full() override { make_room_later_.schedule(); }
@@ -88,6 +113,7 @@ class HttpFront final : public Front, public RequestHandler {
   void through_gate(ClientConnection& connection, core::GateAnswer answer, std::string body);
   void dispatch(ClientConnection& connection, std::string body);
   core::HeaderFields seen_by_plugins(const ClientConnection& connection) const;
+  net::Listener::Accepted accepting();
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   void turned_away(core::Overload why);
   void make_room();
@@ -126,7 +152,8 @@ class HttpFront final : public Front, public RequestHandler {
   PathTable paths_;
   core::ExchangeDoor& door_;
   SessionTable sessions_;
-  ConnectionCaps caps_{config_.max_connections_per_address};
+  std::shared_ptr<ConnectionCaps> caps_;
+  std::optional<Neighbours> neighbours_;
   std::unique_ptr<net::Listener> listener_;
   std::unique_ptr<net::Listener> next_listener_;
   net::Timer last_chance_;

@@ -1,5 +1,5 @@
-// Which connections HttpFront takes, and what becomes of the others; which it cuts when there is no room
-// left.
+// Which connections HttpFront takes, keeps and hands on, and what becomes of the others; which it cuts when
+// there is no room left.
 #include <algorithm>
 
 #include "base/log.h"
@@ -15,10 +15,75 @@ constexpr size_t kWorthCutting = 64 * 1024;
 
 }  // namespace
 
+size_t PathTable::home(std::string_view path, size_t otherwise) const {
+  const std::string key(path);
+  for (const auto* table : {&servers, &sse_streams, &sse_posts, &leaving}) {
+    auto route = table->find(key);
+    if (route == table->end()) continue;
+    auto home = homes.find(route->second);
+    return home == homes.end() ? 0 : home->second;
+  }
+  // The plain sidecar's server describes itself.
+  if (!resource || path.substr(0, kResourceMetadata.size()) != kResourceMetadata) return otherwise;
+  auto home = homes.find(plain);
+  return home == homes.end() ? 0 : home->second;
+}
+
+net::Listener::Accepted HttpFront::accepting() {
+  return [this](std::unique_ptr<net::ByteStream> stream, std::string peer) {
+    accept(std::move(stream), std::move(peer));
+  };
+}
+
+Status<net::ListenFailure> HttpFront::listen() {
+  auto opened = open_next(config_.address);
+  if (opened) move();
+  return opened;
+}
+
+Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string address, bool loopback) {
+  auto joined = join_next(socket, std::move(address), loopback);
+  if (joined) move();
+  return joined;
+}
+
+// Its bytes are read here and answered there; from then on all of it is the other worker's.
+bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
+  if (!neighbours_) return false;
+  const size_t home = paths_.home(connection.head().path, neighbours_->self);
+  if (home == neighbours_->self) return false;
+  auto moved = connection.move_away();
+  if (!moved) {
+    if (connection.backlog() == 0) connection.cut(mcp::EndReason::cancelled_client);  // no descriptor left
+    return true;
+  }
+  auto found = connections_.find(&connection);
+  if (found != connections_.end()) {
+    loop_.retire(std::move(found->second));
+    connections_.erase(found);
+  }
+  neighbours_->send(home, std::move(*moved));
+  return true;
+}
+
+void HttpFront::adopt(MovedConnection moved) {
+  auto stream = net::ByteStream::from_socket(loop_, moved.take_socket());
+  if (!stream) return caps_->leave(moved.peer);
+  auto connection =
+      std::make_unique<ClientConnection>(loop_, config_, *this, std::move(*stream), std::move(moved));
+  const ClientConnection* key = connection.get();
+  connections_.emplace(key, std::move(connection));
+  most_connections_ = std::max(most_connections_, connections_.size());
+}
+
 void HttpFront::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
   // Closed at once: nothing is owed to it yet.
-  if (connections_.size() >= config_.max_connections) return turned_away(core::Overload::connections);
-  if (!caps_.enter(peer)) return turned_away(core::Overload::address);
+  using Verdict = ConnectionCaps::Verdict;
+  switch (caps_->enter(peer, config_.max_connections, config_.max_connections_per_address)) {
+    case Verdict::welcome: break;
+    case Verdict::too_many: return turned_away(core::Overload::connections);
+    case Verdict::too_many_of_address: return turned_away(core::Overload::address);
+  }
   auto connection =
       std::make_unique<ClientConnection>(loop_, config_, *this, std::move(stream), std::move(peer));
   const ClientConnection* key = connection.get();
@@ -31,7 +96,7 @@ void HttpFront::turned_away(core::Overload why) {
   const uint64_t count = ++core::stats().overload[static_cast<size_t>(why)];
   if ((count & (count - 1)) != 0) return;  // the first, the second, the fourth …
   log::write(log::Level::warn, "connection.refused",
-             {{"limit", core::label(why)}, {"count", count}, {"open", uint64_t{connections_.size()}}});
+             {{"limit", core::label(why)}, {"count", count}, {"open", uint64_t{caps_->total()}}});
 }
 
 // So much is held that requests are refused (listen.maxBufferedBytes): who takes least of its answers makes

@@ -15,10 +15,14 @@ constexpr std::chrono::milliseconds kLastChance{1000};
 }  // namespace
 
 Status<net::ListenFailure> HttpFront::open_next(const std::string& address) {
-  auto listener =
-      net::Listener::open(loop_, address, [this](std::unique_ptr<net::ByteStream> stream, std::string peer) {
-        accept(std::move(stream), std::move(peer));
-      });
+  auto listener = net::Listener::open(loop_, address, accepting());
+  if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
+  next_listener_ = std::move(*listener);
+  return Done{};
+}
+
+Status<net::ListenFailure> HttpFront::join_next(int socket, std::string address, bool loopback) {
+  auto listener = net::Listener::join(loop_, socket, std::move(address), loopback, accepting());
   if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
   next_listener_ = std::move(*listener);
   return Done{};
@@ -26,7 +30,7 @@ Status<net::ListenFailure> HttpFront::open_next(const std::string& address) {
 
 void HttpFront::move() {
   if (!next_listener_) return;
-  listener_->take_waiting();
+  if (listener_) listener_->take_waiting();
   listener_ = std::move(next_listener_);
   listener_->when_out_of_descriptors([this] { turned_away(core::Overload::descriptors); });
 }

@@ -80,8 +80,8 @@ ServerChange compare_servers(const Server& now, const Server& next) {
 }
 
 bool is_fixed(std::string_view path) {
-  static constexpr std::array<std::string_view, 5> kFixed{"ops.address", "admin.address", "log.format",
-                                                          "watchdog.warn", "watchdog.abort"};
+  static constexpr std::array<std::string_view, 6> kFixed{"workers",    "ops.address",   "admin.address",
+                                                          "log.format", "watchdog.warn", "watchdog.abort"};
   // A name never changes its owner while the gateway runs.
   bool named = path == "aggregate.path" || path == "aggregate.prefix" || path == "aggregate.prefixMode";
   return named || std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
@@ -188,6 +188,7 @@ Changes compare(const Config& now, const Config& next) {
 }
 
 void keep_fixed_settings(const Config& now, Config& next) {
+  next.workers = now.workers;
   next.ops = now.ops;
   next.admin = now.admin;
   next.log.format = now.log.format;

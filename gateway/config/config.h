@@ -248,6 +248,7 @@ struct Log {
 };
 
 struct Config {
+  uint32_t workers = 1;  // threads; each server lives on one
   Listen listen;
   Shutdown shutdown;
   Watchdog watchdog;

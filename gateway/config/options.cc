@@ -165,6 +165,9 @@ void gateway_rows(std::vector<Option>& rows) {
       "After the signal: still accept for this long, already not ready, so that load balancers notice."));
   rows.push_back(row<&Config::shutdown, &Shutdown::drain>("shutdown.drain", Kind::duration, "25s", {0, kDay},
                                                           "How long calls in flight may finish after that."));
+  rows.push_back(row<&Config::workers>(
+      "workers", Kind::count, "1", {1, 64},
+      "Threads that serve. Each server lives on one of them, with all its clients (docs/workers.md)."));
   rows.push_back(row<&Config::reload, &Reload::watch>(
       "reload.watch", Kind::flag, "false", {},
       "Read the configuration file again when it changes (also run --watch); SIGHUP always does."));

@@ -69,7 +69,7 @@ void add_groups(const std::vector<const Option*>& rows, const std::string& inden
     std::string key = option->key();
     size_t dot = key.find('.');
     std::string group = dot == std::string::npos ? "" : key.substr(0, dot);
-    if (group != open) out += fmt::format("{}{}:\n", indent, group);
+    if (group != open && !group.empty()) out += fmt::format("{}{}:\n", indent, group);
     open = group;
     add_option(*option, group.empty() ? indent : indent + "  ", out);
   }
@@ -96,7 +96,8 @@ bool of_defaults(const Option& option) {
 std::string topic_of(const Option& option) {
   std::string key = option.key();
   size_t dot = key.find('.');
-  return dot == std::string::npos ? "servers" : key.substr(0, dot);
+  if (dot == std::string::npos) return option.per_server() ? "servers" : key;
+  return key.substr(0, dot);
 }
 
 constexpr std::string_view kTimeoutsIntroduction =

@@ -24,7 +24,6 @@ constexpr Later kLater[] = {
     {"health", "health checks of servers"},
     {"retry", "retries"},
     {"tools", "tool filters"},
-    {"workers", "more than one worker"},
     {"telemetry", "telemetry export"},
     {"mcpServers.*.rateLimit", "rate limiting"},
     {"mcpServers.*.health", "health checks of servers"},
@@ -37,7 +36,6 @@ bool says(const Node& node, std::string_view word) {
 
 // The values that ask for what happens anyway.
 bool is_harmless(std::string_view path, const Node& value) {
-  if (path == "workers") return says(value, "1");
   if (path == "mcpServers.*.restart.policy") return says(value, "always");
   return false;
 }

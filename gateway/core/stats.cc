@@ -170,13 +170,51 @@ void HttpSeries::observe(std::string_view method, int status, double seconds) {
   last_->observe(seconds);
 }
 
+void HttpSeries::add(const HttpSeries& other) {
+  for (const auto& [key, histogram] : other.series_) {
+    auto& mine = series_[key];
+    if (!mine) mine = std::make_unique<Histogram>(Buckets::http);
+    mine->add(*histogram);
+  }
+}
+
+void GatewayStats::add(const GatewayStats& other) {
+  for (size_t side = 0; side < bytes_in.size(); ++side) {
+    bytes_in[side] += other.bytes_in[side];
+    bytes_out[side] += other.bytes_out[side];
+  }
+  overhead_request.add(other.overhead_request);
+  overhead_response.add(other.overhead_response);
+  loop_lag.add(other.loop_lag);
+  http_requests.add(other.http_requests);
+  http_active += other.http_active;
+  started_calls += other.started_calls;
+  refused += other.refused;
+  for (size_t i = 0; i < overload.size(); ++i)
+    overload[i] += other.overload[i];
+  for (size_t i = 0; i < server_sessions.size(); ++i)
+    server_sessions[i].add(other.server_sessions[i]);
+}
+
+namespace {
+thread_local GatewayStats* this_threads = nullptr;
+}
+
 GatewayStats& stats() {
-  static GatewayStats all;
-  return all;
+  static GatewayStats first;
+  return this_threads != nullptr ? *this_threads : first;
+}
+
+void use_stats(GatewayStats* mine) {
+  this_threads = mine;
 }
 
 UpstreamStats& upstream_stats(std::string_view name) {
-  auto& all = stats().upstreams;
+  return upstream_stats(stats(), name);
+}
+
+UpstreamStats& upstream_stats(GatewayStats& of, std::string_view name) {
+  auto& all = of.upstreams;
   for (auto& one : all) {
     if (one->name == name) return *one;
   }

@@ -1,10 +1,9 @@
-// What is counted while the gateway works: plain numbers, one thread, no locks. admin/ makes metrics from
-// them.
+// What is counted while the gateway works: plain numbers, no locks. admin/ makes metrics from them.
 //
-// Like the log there is one for the process. The hot path increments through references that were looked up
-// once; a series is allocated when its labels occur for the first time. All label values are bounded:
-// methods, reasons, codes and revisions by their tables, tools and prompts by what the server itself listed
-// (NameTable).
+// Like the log they are there for everybody, for each worker's thread its own. The hot path increments
+// through references that were looked up once; a series is allocated when its labels occur for the first
+// time. All label values are bounded: methods, reasons, codes and revisions by their tables, tools and
+// prompts by what the server itself listed (NameTable).
 #pragma once
 
 #include <array>
@@ -176,6 +175,7 @@ struct UpstreamStats {
 class HttpSeries {
  public:
   void observe(std::string_view method, int status, double seconds);
+  void add(const HttpSeries& other);
   template <class F>
   void for_each(F&& visit) const {
     for (const auto& [key, histogram] : series_)
@@ -202,13 +202,20 @@ struct GatewayStats {
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
+  // All of another worker's but the upstreams, each of which has its numbers where it lives.
+  void add(const GatewayStats& other);
   void bytes(Side side, uint64_t in, uint64_t out) {
     bytes_in[static_cast<size_t>(side)] += in;
     bytes_out[static_cast<size_t>(side)] += out;
   }
 };
 
+// This thread's.
 GatewayStats& stats();
+// `mine` are this thread's from here on and must outlive its work; null: those of the process, which are the
+// first worker's.
+void use_stats(GatewayStats* mine);
+UpstreamStats& upstream_stats(GatewayStats& of, std::string_view name);
 // Made when it is asked for the first time; the names are those of the configuration.
 UpstreamStats& upstream_stats(std::string_view name);
 

@@ -47,7 +47,7 @@ client::Session* ExchangeTable::session(const std::string& id) {
 core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) {
   core::ExchangeId id = exchanges_.reserve();
   char name[20] = "c";
-  char* name_end = std::to_chars(name + 1, name + sizeof name, ++calls_, 16).ptr;
+  char* name_end = std::to_chars(name + 1, name + sizeof name, calls_ += call_step_, 16).ptr;
   auto exchange = std::make_unique<Exchange>(loop_, *this, id, std::string(name + 0, name_end),
                                              std::move(arrival), std::move(reply));
   Exchange& started = exchanges_.put(id, std::move(exchange));

@@ -44,6 +44,12 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // For exchanges that begin from here on; null: none.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
 
+  // The `worker`th of so many tables: no two give a call the same name.
+  void number_calls(size_t worker, size_t workers) {
+    calls_ = worker;
+    call_step_ = workers;
+  }
+
   size_t size() const { return exchanges_.size(); }
   // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
   void end_listens();
@@ -112,7 +118,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
   CallLog log_;
-  uint64_t calls_ = 0;
+  uint64_t calls_ = 0;  // the number of the last one
+  uint64_t call_step_ = 1;
 };
 
 }  // namespace lineward::exchange

@@ -45,7 +45,7 @@ struct RequestParser::State {
   Next next_in_body();
   Next complete();
 
-  const RequestLimits& limits;
+  const RequestLimits limits;
   Stage stage = Stage::head;
   std::string input;  // bytes from the wire; the first `consumed` are done with
   size_t consumed = 0;
@@ -144,6 +144,7 @@ RequestParser::Next RequestParser::State::complete() {
 
 RequestParser::RequestParser(const RequestLimits& limits) : limits_(limits) {}
 RequestParser::~RequestParser() = default;
+RequestParser::RequestParser(RequestParser&& other) noexcept = default;
 
 void RequestParser::append(std::string_view bytes) {
   if (!state_) state_ = std::make_unique<State>(limits_);

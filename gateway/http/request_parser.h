@@ -45,8 +45,9 @@ class RequestParser {
 
   explicit RequestParser(const RequestLimits& limits);
   ~RequestParser();
-  RequestParser(const RequestParser&) = delete;
-  RequestParser& operator=(const RequestParser&) = delete;
+  // With its connection, to another thread. What was moved from is as new.
+  RequestParser(RequestParser&& other) noexcept;
+  RequestParser& operator=(RequestParser&&) = delete;
 
   // Takes bytes from the wire; never calls back. buffered() tells how much is waiting unparsed.
   void append(std::string_view bytes);
@@ -68,7 +69,7 @@ class RequestParser {
 
  private:
   struct State;
-  const RequestLimits limits_;
+  RequestLimits limits_;
   std::unique_ptr<State> state_;  // from the first byte on: most connections of a flood never send one
 };
 

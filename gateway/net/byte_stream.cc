@@ -1,5 +1,6 @@
 #include "net/byte_stream.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -64,6 +65,35 @@ bool ByteStream::quiet() const {
   char byte = 0;
   ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) {
+  std::unique_ptr<ByteStream> stream(new ByteStream(loop));
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  int error = getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0
+                  ? 0
+                  : uv_translate_sys_error(errno);
+  if (error == 0 && address.ss_family == AF_UNIX) {
+    error = stream->pipe_.open(stream.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
+    if (error == 0) error = uv_pipe_open(stream->pipe_.get(), fd);
+  } else if (error == 0) {
+    error = stream->tcp_.open(stream.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop.raw(), h); });
+    if (error == 0) error = uv_tcp_open(stream->tcp_.get(), fd);
+  }
+  if (error == 0) return stream;
+  ::close(fd);
+  return fail(uv_strerror(error));
+}
+
+int ByteStream::detach() {
+  flush_now();
+  if (writing_ || !queue_.empty() || ended_ || ending_writes_ || closed()) return -1;
+  uv_os_fd_t fd = -1;
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return -1;
+  const int other = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (other >= 0) close();
+  return other;
 }
 
 std::optional<uint32_t> ByteStream::peer_uid() const {

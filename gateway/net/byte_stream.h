@@ -39,6 +39,8 @@ class ByteStream {
   // Takes a connected handle.
   static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_tcp_t> handle);
   static std::unique_ptr<ByteStream> from_handle(Loop& loop, Handle<uv_pipe_t> handle);
+  // A connected socket, TCP or Unix; takes the descriptor (closed on failure too).
+  static Result<std::unique_ptr<ByteStream>> from_socket(Loop& loop, int fd);
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
@@ -63,6 +65,9 @@ class ByteStream {
   // Sends what is queued, then closes; gives up after `patience`. No more callbacks from here on.
   static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience);
   bool closed() const { return !pipe_ && !tcp_; }
+  // Takes the socket off this loop, to go on on another: its descriptor, and the stream is closed. -1 where
+  // that cannot be: something is still to be written, it has ended, or descriptors are out.
+  int detach();
   // Nothing waits to be read, no end and no error either: looks into the kernel's buffer of a socket.
   bool quiet() const;
   // Who is at the other end of a Unix socket (SO_PEERCRED); nothing for other streams.

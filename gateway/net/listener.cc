@@ -1,6 +1,7 @@
 #include "net/listener.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -92,16 +93,17 @@ int clear_stale_socket(const std::string& path) {
 
 }  // namespace
 
+void Listener::on_knock(uv_stream_t* handle, int status) {
+  auto* listener = static_cast<Listener*>(handle->data);
+  if (listener && status == 0) return listener->on_connection();
+  // libuv has closed what waited, with a descriptor that it keeps for this.
+  if (listener && listener->out_of_descriptors_) listener->out_of_descriptors_();
+}
+
 Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
                                                                 Accepted accepted) {
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
   self->highest_ = highest_descriptor();
-  auto on_connection = [](uv_stream_t* h, int status) {
-    auto* listener = static_cast<Listener*>(h->data);
-    if (listener && status == 0) return listener->on_connection();
-    // libuv has closed what waited, with a descriptor that it keeps for this.
-    if (listener && listener->out_of_descriptors_) listener->out_of_descriptors_();
-  };
   if (address.rfind("unix:", 0) == 0) {
     std::string path = address.substr(5);
     if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
@@ -112,7 +114,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
     if (error == 0) error = uv_pipe_bind(self->pipe_.get(), path.c_str());
     umask(mask);
     if (error == 0) self->unlink_ = path;
-    if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_connection);
+    if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_knock);
     if (error != 0) return failure(error, address);
     self->address_ = address;
     self->loopback_ = true;
@@ -126,13 +128,44 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   }
   int error = self->tcp_.open(self.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop.raw(), h); });
   if (error == 0) error = uv_tcp_bind(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), 0);
-  if (error == 0) error = uv_listen(self->tcp_.stream(), kBacklog, on_connection);
+  if (error == 0) error = uv_listen(self->tcp_.stream(), kBacklog, on_knock);
   if (error != 0) return failure(error, address);
   int length = sizeof bound;
   uv_tcp_getsockname(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), &length);
   self->address_ = describe(bound);
   self->loopback_ = is_loopback_address(bound);
   return self;
+}
+
+Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int fd, std::string address,
+                                                                bool loopback, Accepted accepted) {
+  std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
+  self->highest_ = highest_descriptor();
+  self->address_ = std::move(address);
+  self->loopback_ = loopback;
+  const bool path = self->address_.rfind("unix:", 0) == 0;
+  int error = 0;
+  if (path) {
+    error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
+    if (error == 0) error = uv_pipe_open(self->pipe_.get(), fd);
+  } else {
+    error = self->tcp_.open(self.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop.raw(), h); });
+    if (error == 0) error = uv_tcp_open(self->tcp_.get(), fd);
+  }
+  if (error != 0) {
+    ::close(fd);
+    return failure(error, self->address_);
+  }
+  error = uv_listen(path ? self->pipe_.stream() : self->tcp_.stream(), kBacklog, on_knock);
+  if (error != 0) return failure(error, self->address_);
+  return self;
+}
+
+int Listener::share() const {
+  uv_os_fd_t fd = -1;
+  auto* handle = reinterpret_cast<const uv_handle_t*>(tcp_ ? tcp_.stream() : pipe_.stream());
+  if (handle == nullptr || uv_fileno(handle, &fd) != 0) return -1;
+  return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 Listener::~Listener() {

@@ -25,6 +25,10 @@ class Listener {
   // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free one.
   static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
                                                                Accepted accepted);
+  // Takes connections from the same socket on another loop, on another thread: a descriptor from share(),
+  // which it takes (closed on failure too), and what that listener's address() says.
+  static Result<std::unique_ptr<Listener>, ListenFailure> join(Loop& loop, int fd, std::string address,
+                                                               bool loopback, Accepted accepted);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -32,6 +36,8 @@ class Listener {
   // What was bound, with the real port.
   const std::string& address() const { return address_; }
   bool is_loopback() const { return loopback_; }
+  // A descriptor of the same socket, or -1.
+  int share() const;
   // Accepts every connection that waits in the kernel: closing would reset them.
   void take_waiting();
   void close();
@@ -41,6 +47,7 @@ class Listener {
 
  private:
   Listener(Loop& loop, Accepted accepted) : loop_(loop), accepted_(std::move(accepted)) {}
+  static void on_knock(uv_stream_t* handle, int status);
   void on_connection();
   void hand_on(std::unique_ptr<ByteStream> stream);
   bool leaves_enough(const ByteStream& stream) const;

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 #include "base/check.h"
@@ -43,7 +44,12 @@ void on_asked(int) {
   errno = before;
 }
 
+// For one thread at a time.
+std::mutex asking;
+int watches = 0;  // under it
+
 std::string stack_of(pthread_t thread) {
+  std::lock_guard<std::mutex> lock(asking);
   depth.store(-1);
   if (pthread_kill(thread, kAsk) != 0) return {};
   int found = -1;
@@ -85,11 +91,14 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
   });
   uv_unref(reinterpret_cast<uv_handle_t*>(handles_->turn.get()));
   backtrace(frames.data(), 1);  // loads what it needs now, not in the handler
-  struct sigaction action {};
-  action.sa_handler = on_asked;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(kAsk, &action, nullptr);
+  {
+    std::lock_guard<std::mutex> lock(asking);
+    struct sigaction action {};
+    action.sa_handler = on_asked;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    if (watches++ == 0) sigaction(kAsk, &action, nullptr);
+  }
   LW_CHECK(pipe2(wake_, O_CLOEXEC) == 0);
   // The loop's thread gets the signals.
   sigset_t all, before;
@@ -103,7 +112,10 @@ LoopWatch::~LoopWatch() {
   close(wake_[1]);
   thread_.join();
   close(wake_[0]);
-  signal(kAsk, SIG_DFL);
+  {
+    std::lock_guard<std::mutex> lock(asking);
+    if (--watches == 0) signal(kAsk, SIG_DFL);
+  }
   handles_->turn.close();
 }
 

@@ -24,7 +24,7 @@ class LoopWatch {
   using Report =
       std::function<void(std::chrono::milliseconds held_up, const std::string& stack, bool aborting)>;
 
-  // On the thread that will run the loop, before it does; one of them in a process.
+  // On the thread that will run the loop, before it does.
   LoopWatch(Loop& loop, Limits limits, Report report);
   ~LoopWatch();  // on the same thread, while the loop is still there
   LoopWatch(const LoopWatch&) = delete;

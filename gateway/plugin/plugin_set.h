@@ -17,6 +17,15 @@ namespace lineward::plugin {
 // What each of its hooks decided, for /metrics.
 struct Decisions {
   uint64_t proceeded = 0, refused = 0, answered = 0, waited = 0, dropped = 0, failed = 0;
+
+  void add(const Decisions& more) {
+    proceeded += more.proceeded;
+    refused += more.refused;
+    answered += more.answered;
+    waited += more.waited;
+    dropped += more.dropped;
+    failed += more.failed;
+  }
 };
 
 class PluginSet final : public core::Gate {

@@ -103,6 +103,14 @@ bool SharedListen::leave(ListenLease& lease) {
   return living_ == 0 && !closed_;
 }
 
+// It hears one more thing, and may be gone after that: nothing here refers to it any more. Within each() only.
+core::CallOwner* SharedListen::release(ListenLease& lease) {
+  lease.shared_ = nullptr;
+  leases_[lease.place_] = nullptr;
+  --living_;
+  return std::exchange(lease.owner_, nullptr);
+}
+
 void SharedListen::close(std::string_view why) {
   closed_ = true;
   again_.stop();
@@ -138,11 +146,7 @@ void SharedListen::on_call_message(mcp::Message message) {
   if (final && !acknowledgement_) {
     // It never stood: everybody is told the server's own words.
     closed_ = true;
-    each([&](ListenLease& lease) {
-      lease.shared_ = nullptr;
-      --living_;
-      std::exchange(lease.owner_, nullptr)->on_call_message(message);
-    });
+    each([&](ListenLease& lease) { release(lease)->on_call_message(message); });
     return hub_.over(*this);
   }
   if (final && !stands_) {  // to go on listening was refused: trying again does not mend it
@@ -175,11 +179,7 @@ void SharedListen::on_call_message(mcp::Message message) {
 void SharedListen::on_call_failed(const core::Failure& failure) {
   closed_ = true;
   again_.stop();
-  each([&](ListenLease& lease) {
-    lease.shared_ = nullptr;
-    --living_;
-    std::exchange(lease.owner_, nullptr)->on_call_failed(failure);
-  });
+  each([&](ListenLease& lease) { release(lease)->on_call_failed(failure); });
   hub_.over(*this);
 }
 

@@ -61,6 +61,7 @@ class SharedListen final : public core::CallOwner {
   void join(ListenLease& lease);
   // True when it was the last.
   bool leave(ListenLease& lease);
+  core::CallOwner* release(ListenLease& lease);
   void close(std::string_view why);
   const std::string& key() const { return key_; }
   void rename(std::string key) { key_ = std::move(key); }

@@ -101,7 +101,7 @@ TEST_CASE("each finding has its code and its exact place") {
       {"plugins: [ { toolFilter: {}, servers: [x] } ]\n", "bad-value 1:1+1"},
       {"toolFilter: { allow: [a] }\n", ""},
       {"auth: { toolFilter: {} }\n", "missing-option 1:1+4, unknown-option 1:9+10"},
-      {"workers: 2\n", "not-built 1:1+7"},
+      {"workers: 2\n", ""},
       {"workers: 1\n", ""},
       {"ops: { address: off }\nadmin: off\n", ""},
       {"ops: { address: ':9464' }\nadmin: { address: 'unix:/run/a.sock' }\n", ""},

@@ -47,6 +47,7 @@ class Client : public McpClient {
 
   const Command& command_;
   std::string address_, current_ = "main", session_, version_ = "2025-11-25";
+  std::string path_ = "/mcp";
   std::vector<std::string> always_;  // headers of every request, "K: V"
   size_t split_ = 0;
   std::map<std::string, std::unique_ptr<HttpConnection>> connections_;

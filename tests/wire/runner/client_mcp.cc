@@ -27,7 +27,7 @@ void Client::modern(const Command& command) {
     auto name = find_raw(params, {method == "resources/read" ? "uri" : of_task ? "taskId" : "name"});
     if (name) headers.emplace_back("Mcp-Name", json_string(*name).value_or(""));
   }
-  send(build_request("POST", "/mcp", headers, message(id_text(command), method, params), &command));
+  send(build_request("POST", path_, headers, message(id_text(command), method, params), &command));
 }
 
 Client::Headers Client::legacy_headers() const {
@@ -43,7 +43,7 @@ void Client::post_aside(const Command& command, const std::string& method,
                         const std::optional<std::string>& body, const Headers& headers, std::string wanted) {
   auto before = std::exchange(current_, "aside");
   connections_.erase(current_);
-  send(build_request(method, "/mcp", headers, body, &command));
+  send(build_request(method, path_, headers, body, &command));
   read_response();
   connections_.erase(current_);
   current_ = before;
@@ -63,7 +63,7 @@ void Client::modern_notify(const Command& command) {
 void Client::legacy_init(const Command& command) {
   version_ = option(command, "version", "2025-11-25");
   session_.clear();
-  send(build_request("POST", "/mcp", legacy_headers(), message("0", "initialize", initialize_params(command)),
+  send(build_request("POST", path_, legacy_headers(), message("0", "initialize", initialize_params(command)),
                      nullptr));
   read_answer();
   auto session = resolve("resp.header.mcp-session-id");
@@ -85,13 +85,15 @@ bool Client::execute_mcp(const Command& command) {
     modern_notify(command);
   } else if (verb == "legacy-init") {
     legacy_init(command);
+  } else if (verb == "at") {
+    path_ = arg(command, 0);
   } else if (verb == "every-request") {
     always_.push_back(arg(command, 0));
   } else if (verb == "session") {
     session_ = arg(command, 0);
     version_ = option(command, "version", version_);
   } else if (verb == "legacy") {
-    send(build_request("POST", "/mcp", legacy_headers(),
+    send(build_request("POST", path_, legacy_headers(),
                        message(id_text(command), arg(command, 0), legacy_params(command)), &command));
   } else if (verb == "legacy-notify") {
     auto body = message("", arg(command, 0), one_line(arg(command, 1, "")));
@@ -105,7 +107,7 @@ bool Client::execute_mcp(const Command& command) {
       headers.emplace_back("MCP-Protocol-Version", version_);
     }
     if (command.flag("last")) headers.emplace_back("Last-Event-ID", option(command, "last"));
-    send(build_request("GET", "/mcp", headers, std::nullopt, &command));
+    send(build_request("GET", path_, headers, std::nullopt, &command));
   } else if (verb == "delete-session") {
     Headers headers = {{"Mcp-Session-Id", session_}, {"MCP-Protocol-Version", version_}};
     post_aside(command, "DELETE", std::nullopt, headers, "200 202 204");

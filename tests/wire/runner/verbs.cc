@@ -203,6 +203,8 @@ const std::vector<VerbSpec>& verb_table() {
       {client, "legacy-init", "[-version V] [-caps JSON]",
        "initialize and notifications/initialized; keeps the session: ${NAME.session}, `answer`", 0, 0,
        "no-initialized", "version caps"},
+      {client, "at", "PATH", "requests of this client go to PATH from here on (at first: /mcp)", 1, 1, "",
+       ""},
       {client, "every-request", "\"K: V\"", "a header of every request of this client from here on", 1, 1, "",
        ""},
       {client, "session", "ID", "use this legacy session", 1, 1, "", "version"},

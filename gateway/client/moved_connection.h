@@ -1,0 +1,36 @@
+// A client's connection between two workers: its socket, and what was read of the request that is another
+// worker's (ARCHITECTURE.md, "Several workers").
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "http/request_parser.h"
+
+namespace lineward::client {
+
+struct MovedConnection {
+  MovedConnection(int its_socket, http::RequestParser its_parser, http::RequestParser::Next its_find,
+                  std::string its_peer)
+      : socket(its_socket), parser(std::move(its_parser)), found(its_find), peer(std::move(its_peer)) {}
+  MovedConnection(MovedConnection&& other) noexcept
+      : socket(std::exchange(other.socket, -1)),
+        parser(std::move(other.parser)),
+        found(other.found),
+        peer(std::move(other.peer)) {}
+  MovedConnection& operator=(MovedConnection&&) = delete;
+  // One that nobody took is over.
+  ~MovedConnection() {
+    if (socket >= 0) ::close(socket);
+  }
+  int take_socket() { return std::exchange(socket, -1); }
+
+  int socket;
+  http::RequestParser parser;
+  http::RequestParser::Next found;  // `head` or `complete`: what next() said last
+  std::string peer;
+};
+
+}  // namespace lineward::client
