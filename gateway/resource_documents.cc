@@ -61,6 +61,7 @@ std::unordered_map<std::string, std::string> resource_documents(const config::Co
     }
   }
   out[well_known] = document(config, resource);
+  if (resource.back() == '/') out[well_known + path_of(resource) + "/"] = document(config, resource);
   return out;
 }
 

@@ -56,6 +56,8 @@ void UpstreamSet::add(const config::Server& server) {
   auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
   hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
   one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
+  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
+                                                          [this] { return exchanges_.plugins(); });
   exchanges_.add_upstream(*one.upstream, one.server);
   running_.push_back(std::move(made));
   join(one);
@@ -65,7 +67,7 @@ void UpstreamSet::join(Running& one) {
   std::vector<std::string> order;
   for (const auto& server : config_.servers)
     order.push_back(server.name);
-  together_.members->join(one.server, *one.upstream, exchanges_.leases(*one.upstream), order);
+  together_.members->join(one.server, *one.guarded, exchanges_.leases(*one.upstream), order);
 }
 
 const config::Server* UpstreamSet::together() const {
@@ -84,7 +86,7 @@ void UpstreamSet::retire(const std::string& name, bool replaced) {
                             [&](const auto& one) { return one->server.name == name; });
   if (found == running_.end()) return;
   Running& one = **found;
-  together_.members->leave(name);
+  together_.members->leave(name, replaced ? std::string() : name + " was removed by a reload");
   leaving_.push_back(std::move(*found));
   running_.erase(found);
   exchanges_.retire_upstream(*one.upstream, replaced, [this, &one, alive = alive_] {

@@ -16,6 +16,7 @@
 #include "exchange/exchange_table.h"
 #include "net/loop.h"
 #include "net/spawner.h"
+#include "plugin/guarded_upstream.h"
 #include "upstream/era_probe.h"
 
 namespace lineward::upstream {
@@ -67,7 +68,8 @@ class UpstreamSet final : public admin::UpstreamFinder {
   struct Running {
     config::Server server;
     upstream::HttpUpstream* http = nullptr;
-    std::unique_ptr<core::Upstream> upstream;  // dies before `server`
+    std::unique_ptr<core::Upstream> upstream;          // dies before `server`
+    std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate sees it
     std::function<void()> warm_up;
     bool stopping = false;
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/glob.h"
+#include "config/aggregate.h"
 
 namespace lineward::plugins {
 namespace {
@@ -117,11 +118,12 @@ std::string Resource::metadata_url(std::string_view path) const {
   return url.substr(0, slash) + std::string(kWellKnown) + (rest == "/" ? "" : rest);
 }
 
-std::string Resource::path_of(std::string_view server) const {
+std::string Resource::path_of(std::string_view endpoint) const {
+  if (config::is_aggregate(endpoint)) return std::string(endpoint);
   auto served = std::count_if(config_.servers.begin(), config_.servers.end(),
                               [](const config::Server& one) { return !one.disabled; });
-  return served > 1 && !server.empty() ? config_.listen.path + "/" + std::string(server)
-                                       : config_.listen.path;
+  return served > 1 && !endpoint.empty() ? config_.listen.path + "/" + std::string(endpoint)
+                                         : config_.listen.path;
 }
 
 std::string Challenge::text() const {
@@ -206,7 +208,7 @@ plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mc
   plugin::Refusal refusal;
   Challenge challenge;
   challenge.scope = joined(needed);
-  challenge.metadata = resource_.metadata_url(resource_.path_of(facts.upstream));
+  challenge.metadata = resource_.metadata_url(resource_.path_of(facts.endpoint));
   if (facts.caller != nullptr) {
     refusal.reason = mcp::EndReason::forbidden;
     refusal.text =

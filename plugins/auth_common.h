@@ -33,8 +33,8 @@ class Resource {
   // Of a request's path: the configured resource, and below it what follows listen.path.
   std::string of(std::string_view path) const;
   std::string metadata_url(std::string_view path) const;
-  // The path of a server's endpoint.
-  std::string path_of(std::string_view server) const;
+  // The path of what a client addressed (plugin::Facts::endpoint).
+  std::string path_of(std::string_view endpoint) const;
 
  private:
   const config::Config& config_;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "net/file_watch.h"
 #include "plugin/host.h"
+#include "plugins/auth_common.h"
 #include "plugins/tool_filter_rules.h"
 #include "plugins/tool_pins.h"
 #include "plugins/types.h"
@@ -44,7 +45,7 @@ class ToolFilter final : public plugin::Plugin {
  public:
   ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::unique_ptr<ToolPins> pins,
              plugin::Host& host)
-      : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host) {
+      : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host), resource_(host) {
     const config::PluginValues& values = entry.values;
     tools_ = {values.list("allow"), values.list("deny")};
     prompts_ = {values.list("prompts.allow"), values.list("prompts.deny")};
@@ -76,7 +77,6 @@ class ToolFilter final : public plugin::Plugin {
   void report(const plugin::Facts& facts, const std::string& tool, std::string_view how);
   void read_pins();
   bool is_oauth(const core::Caller& caller) const;
-  std::string metadata_url(std::string_view server) const;
 
   std::string name_;
   NameRule tools_, prompts_, resources_;
@@ -84,6 +84,7 @@ class ToolFilter final : public plugin::Plugin {
   std::unique_ptr<ToolPins> pins_;
   std::unique_ptr<net::FileWatch> watch_;
   plugin::Host& host_;
+  const Resource resource_;
   std::set<std::string> reported_;
   uint64_t hidden_ = 0, denied_ = 0, lacking_ = 0, unpinned_ = 0, changed_ = 0;
 };
@@ -169,10 +170,9 @@ Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::stri
   refusal.text = fmt::format("tool {} needs the scopes {}", tool.substr(0, 128), scopes);
   // How an OAuth client gets more (RFC 6750 3.1; MCP authorization, "Step-Up Authorization Flow").
   if (facts.caller != nullptr && is_oauth(*facts.caller)) {
-    std::string challenge = fmt::format("Bearer error=\"insufficient_scope\", scope=\"{}\"", scopes);
-    std::string url = metadata_url(facts.upstream);
-    if (!url.empty()) challenge += fmt::format(", resource_metadata=\"{}\"", url);
-    refusal.headers.emplace_back("WWW-Authenticate", std::move(challenge));
+    Challenge challenge{
+        "insufficient_scope", {}, scopes, resource_.metadata_url(resource_.path_of(facts.endpoint))};
+    refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
   }
   exchange.refuse(std::move(refusal));
   return Verdict::answered;
@@ -183,20 +183,6 @@ bool ToolFilter::is_oauth(const core::Caller& caller) const {
   return caller.by == "jwt" || std::any_of(methods.begin(), methods.end(), [&](const auto& entry) {
            return entry.name == caller.by && entry.type == "jwt";
          });
-}
-
-// RFC 9728 3.1: the well-known path goes between host and path.
-std::string ToolFilter::metadata_url(std::string_view server) const {
-  const config::Config& config = host_.config();
-  const std::string& resource = config.auth.resource_metadata.resource;
-  size_t host = resource.find("://");
-  if (host == std::string::npos) return {};
-  size_t path = std::min(resource.find('/', host + 3), resource.size());
-  std::string rest = resource.substr(path) == "/" ? std::string() : resource.substr(path);
-  auto enabled = std::count_if(config.servers.begin(), config.servers.end(),
-                               [](const config::Server& one) { return !one.disabled; });
-  if (enabled > 1) rest += fmt::format("/{}", server);
-  return resource.substr(0, path) + "/.well-known/oauth-protected-resource" + rest;
 }
 
 // ---- lists

@@ -20,24 +20,16 @@ std::string rendered_prefix(const Aggregate& aggregate, std::string_view server)
   return out;
 }
 
-std::string plugin_against_aggregate(const Config& config) {
-  // Each way to authenticate has rules for tools by their names.
-  for (const PluginEntry& entry : config.auth.methods) {
-    if (!entry.values.map("toolScopes").empty()) return entry.name;
-  }
-  for (const PluginEntry& entry : config.plugins) {
-    bool counts = entry.type == "rateLimit" || entry.type == "redact";
-    bool harmless = entry.servers.empty() && (entry.type == "accessLog" || entry.type == "trace" ||
-                                              (counts && entry.values.list("tools").empty()));
-    if (!harmless) return entry.name;
-  }
-  return {};
+bool counts_once(const PluginEntry& entry) {
+  if (!entry.servers.empty()) return false;
+  if (entry.type == "accessLog" || entry.type == "trace") return true;
+  return (entry.type == "rateLimit" || entry.type == "redact") && entry.values.list("tools").empty();
 }
 
 bool is_aggregated(const Config& config) {
   auto served = std::count_if(config.servers.begin(), config.servers.end(),
                               [](const Server& server) { return !server.disabled; });
-  return config.aggregate.enabled && served > 1 && plugin_against_aggregate(config).empty();
+  return config.aggregate.enabled && served > 1;
 }
 
 std::string_view prefix_fault(std::string_view pattern) {

@@ -14,10 +14,13 @@ namespace lineward::config {
 // What the aggregate is called where servers are named: its path, which no server's name can be.
 std::string aggregate_path(const Config& config);
 std::string rendered_prefix(const Aggregate& aggregate, std::string_view server);
-// The plugin that keeps servers from being served as one, or empty: names are others there, and a policy that
-// judges names, or is meant for one server, could be passed by.
-std::string plugin_against_aggregate(const Config& config);
-// Is there an aggregate to serve: is it on, with two servers or more, and no plugin against it?
+inline bool is_aggregate(std::string_view upstream) {
+  return !upstream.empty() && upstream.front() == '/';
+}
+// Does this plugin see a call at the aggregate once, under the names there? All others see what each server
+// is asked, under its own.
+bool counts_once(const PluginEntry& entry);
+// Is there an aggregate to serve: is it on, with two servers or more?
 bool is_aggregated(const Config& config);
 // What is wrong with the pattern of a prefix; empty when nothing is.
 std::string_view prefix_fault(std::string_view pattern);

@@ -104,15 +104,6 @@ void check_together(const Node& root, LoadResult& result) {
     }
     result.diagnostics.push_back(std::move(diagnostic));
   };
-  std::string plugin = plugin_against_aggregate(config);
-  if (config.aggregate.enabled && config.servers.size() > 1 && !plugin.empty()) {
-    add("not-together",
-        fmt::format(
-            "the servers are not served as one: names are others there, and plugin '{}' could be passed by",
-            plugin),
-        "aggregate: { enabled: false } says so too", {});
-    result.diagnostics.back().severity = Severity::info;
-  }
   if (auto clash = prefix_clash(config)) {
     std::string shorter = rendered_prefix(config.aggregate, clash->shorter);
     std::string longer = rendered_prefix(config.aggregate, clash->longer);

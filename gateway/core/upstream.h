@@ -33,6 +33,8 @@ struct Failure {
   int server_status = 0;  // the HTTP status that the server refused it with
   bool session_over = false;    // the client's session ended with the server's: it is told 404
   int64_t retry_after_ms = -1;  // when another try makes sense, where that is known
+  int code = 0;                 // of the JSON-RPC error, where a policy named one; 0: the reason's
+  bool by_policy = false;       // a plugin refused it: trying again does not mend that
 };
 
 enum class CallPhase : uint8_t {
@@ -91,6 +93,18 @@ struct Scope {
   std::string affinity;  // what a modern client calls its state, where the server keeps it by that
 };
 
+struct Caller;
+
+// Whose request it is, for policies that judge a part of it (plugin/guarded_upstream.h).
+struct Origin {
+  std::string endpoint;  // the upstream that the client addressed
+  std::string call_id, raw_id, peer;
+  std::shared_ptr<const Caller> caller;  // null: nobody asked who it is
+  HeaderFields seen;                     // as in Arrival
+  std::string session;                   // a legacy client's
+  uint64_t bytes_in = 0;
+};
+
 struct CallRequest {
   mcp::Message message;
   mcp::Method method = mcp::Method::other;
@@ -104,6 +118,9 @@ struct CallRequest {
   // others Lineward makes them where the server wants them.
   bool mirrors_itself = false;
   uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
+  std::shared_ptr<const Origin> origin = {};  // where policies of one server among many may ask for it
+  // Lineward asks this itself, and no client sees the answer: no policy is about it.
+  bool of_gateway = false;
 };
 
 // Who answers for a legacy session: gets what its server sends and no call claims.

@@ -115,6 +115,7 @@ void Exchange::advance() {
         request.headers = std::move(arrival_.headers);
         request.mirrors_itself = arrival_.mirrors_itself;
         request.tag = tag();
+        request.origin = origin();
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize) home_.session_opening(*this);
         auto call = upstream->start(std::move(request), *this);
@@ -269,6 +270,7 @@ void Exchange::failed(const core::Failure& failure) {
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
+  if (failure.code != 0) return refuse(failure.reason, failure.code, failure.text);
   fail(failure.reason, failure.text, failure.limit_ms,
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
@@ -444,6 +446,22 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
     status_ = status;
     reply_->finish(mcp::gateway_error(raw_id_, error), status);
   }
+  end(reason, code);
+}
+
+// With the code that a policy names, instead of the reason's.
+void Exchange::refuse(EndReason reason, int code, const std::string& text) {
+  mcp::GatewayError error;
+  error.reason = reason;
+  error.upstream = arrival_.upstream;
+  error.call_id = call_id_;
+  error_text_ = text.substr(0, 300);
+  cancel_call(reason, text);
+  if (arrival_.method == Method::initialize) {
+    reply_->refuse_session();
+    home_.session_opened(*this, nullptr);
+  }
+  reply_->finish(mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), 200);
   end(reason, code);
 }
 

@@ -122,6 +122,8 @@ class Exchange final : public core::CallOwner {
   void settle();
   void park();
   bool is_retry(const core::Upstream& upstream) const;
+  // For the policies of the servers behind the aggregate; null elsewhere.
+  std::shared_ptr<const core::Origin> origin() const;
   void resume();
   void refuse_retry(std::string_view reason, std::string_view text);
   // −32042 of a legacy server becomes a result; false when it cannot.
@@ -134,6 +136,7 @@ class Exchange final : public core::CallOwner {
   void set_clock();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
+  void refuse(mcp::EndReason reason, int code, const std::string& text);
   void end(mcp::EndReason reason, int code = 0);
   std::chrono::milliseconds elapsed() const { return loop_.now() - started_; }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "config/aggregate.h"
 #include "http/header_list.h"
-#include "mcp/errors.h"
 
 namespace lineward::exchange {
 namespace {
@@ -16,25 +16,15 @@ using mcp::Field;
 using mcp::MessageKind;
 using plugin::Verdict;
 
-// What may wait for a plugin that takes its time. Before that the server is not read from, where that is
-// possible.
-constexpr size_t kMostWaiting = 1024;
-constexpr size_t kMostWaitingBytes = 8 << 20;
-constexpr size_t kHoldBack = 16;
-
 bool is_mirror(const std::pair<std::string, std::string>& header) {
   constexpr std::string_view kParam = "Mcp-Param-";
   return http::equals_ignoring_case(std::string_view(header.first).substr(0, kParam.size()), kParam);
 }
 
-bool is_final(MessageKind kind) {
-  return kind == MessageKind::result || kind == MessageKind::error;
-}
-
 }  // namespace
 
 ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set)
-    : exchange_(exchange), chain_(std::move(set), [this] { moved(); }) {
+    : exchange_(exchange), chain_(std::move(set), [this] { moved(); }), passage_(chain_, *this, *this) {
   const core::Arrival& arrival = exchange.arrival_;
   bool mirrored =
       arrival.mirrors_itself && std::any_of(arrival.headers.begin(), arrival.headers.end(), is_mirror);
@@ -45,7 +35,9 @@ std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
                                                          std::shared_ptr<plugin::PluginSet> set) {
   if (!set || set->empty()) return nullptr;
   std::unique_ptr<ExchangePlugins> made(new ExchangePlugins(exchange, std::move(set)));
-  return made->chain_.attach(*made, exchange.arrival_.upstream) ? std::move(made) : nullptr;
+  const std::string& server = exchange.arrival_.upstream;
+  auto place = config::is_aggregate(server) ? plugin::Place::whole : plugin::Place::alone;
+  return made->chain_.attach(*made, server, place) ? std::move(made) : nullptr;
 }
 
 // ---- the request
@@ -56,7 +48,7 @@ bool ExchangePlugins::pass_request() {
   switch (chain_.client_message(*this, message)) {
     case Verdict::wait: exchange_.set_clock(); return false;
     case Verdict::answered:
-      if (!finish()) broke("took the request and gave no answer");
+      if (!decided()) broke("took the request and gave no answer");
       return false;
     case Verdict::proceed: break;
   }
@@ -81,7 +73,7 @@ void ExchangePlugins::drop_stale_mirrors() {
 void ExchangePlugins::moved() {
   if (exchange_.ended()) return;
   if (exchange_.step_ == Exchange::Step::plugins) return exchange_.advance();
-  pump();
+  passage_.pump();
 }
 
 void ExchangePlugins::broke(std::string_view what) {
@@ -89,7 +81,7 @@ void ExchangePlugins::broke(std::string_view what) {
   exchange_.fail(EndReason::internal, fmt::format("plugin {} {}", chain_.last(), what), -1, 200);
 }
 
-bool ExchangePlugins::finish() {
+bool ExchangePlugins::decided() {
   if (refusal_) {
     chain_.note(plugin::Chain::Did::refuse);
     plugin::Refusal refusal = std::move(*refusal_);
@@ -103,15 +95,7 @@ bool ExchangePlugins::finish() {
     }
     exchange_.reply_->add_headers(refusal.headers);
     if (refusal.code != 0) {
-      mcp::GatewayError error;
-      error.reason = refusal.reason;
-      error.upstream = exchange_.arrival_.upstream;
-      error.call_id = exchange_.call_id_;
-      exchange_.error_text_ = refusal.text.substr(0, 300);
-      exchange_.cancel_call(refusal.reason, refusal.text);
-      exchange_.reply_->finish(
-          mcp::error_message(exchange_.raw_id_, refusal.code, refusal.text, mcp::gateway_data(error)), 200);
-      exchange_.end(refusal.reason, refusal.code);
+      exchange_.refuse(refusal.reason, refusal.code, refusal.text);
       return true;
     }
     exchange_.fail(refusal.reason, std::move(refusal.text), -1, refusal_status(refusal.reason));
@@ -129,51 +113,17 @@ bool ExchangePlugins::finish() {
 // ---- the server's messages
 // -------------------------------------------------------------------------------------------------
 
-void ExchangePlugins::from_server(mcp::Message message) {
-  waiting_bytes_ += message.bytes().size();
-  waiting_.push_back(std::move(message));
-  if (waiting_.size() > kMostWaiting || (waiting_.size() > 1 && waiting_bytes_ > kMostWaitingBytes)) {
-    return broke(fmt::format("lets more than {} messages or {} MiB of the server wait", kMostWaiting,
-                             kMostWaitingBytes >> 20));
-  }
-  if (waiting_.size() == kHoldBack && exchange_.call_) exchange_.call_->pause(true);
-  if (waiting_.size() == 1) pump();
+void ExchangePlugins::hold_back(bool stop) {
+  bool held_for_client = !stop && exchange_.held_;
+  if (exchange_.call_ && !held_for_client) exchange_.call_->pause(stop);
 }
 
-bool ExchangePlugins::holds_back(const core::Failure& failure) {
-  if (waiting_.empty()) return false;
-  failure_ = failure;
-  return true;
+void ExchangePlugins::passed(mcp::Message message) {
+  exchange_.received(std::move(message));
 }
 
-void ExchangePlugins::pump() {
-  while (!waiting_.empty()) {
-    mcp::Message& message = waiting_.front();
-    if (!std::exchange(begun_, true)) {
-      expected_id_ = message.raw(Field::id);
-      expected_kind_ = message.kind();
-      waiting_bytes_ -= message.bytes().size();
-    }
-    Verdict verdict = chain_.upstream_message(*this, message);
-    if (exchange_.ended() || verdict == Verdict::wait) return;
-    begun_ = false;
-    bool final = is_final(expected_kind_);
-    mcp::Message passed = std::move(message);
-    waiting_.pop_front();
-    if (waiting_.size() < kHoldBack && exchange_.call_ && !exchange_.held_) exchange_.call_->pause(false);
-    if (verdict == Verdict::answered) {
-      if (finish()) return;
-      if (final) return broke("took the server's answer and gave none");
-      chain_.note(plugin::Chain::Did::drop);
-      continue;
-    }
-    bool same = is_final(passed.kind()) == final && passed.raw(Field::id) == expected_id_ &&
-                (final || passed.kind() == expected_kind_);
-    if (!same) return broke("changed a message's id or kind");
-    exchange_.received(std::move(passed));
-    if (exchange_.ended()) return;
-  }
-  if (failure_) exchange_.failed(*std::exchange(failure_, std::nullopt));
+void ExchangePlugins::passed(const core::Failure& failure) {
+  exchange_.failed(failure);
 }
 
 void ExchangePlugins::ended(EndReason reason, int code) {
@@ -198,7 +148,7 @@ plugin::Facts ExchangePlugins::facts() const {
   const core::Arrival& arrival = exchange_.arrival_;
   plugin::Facts facts;
   facts.call_id = exchange_.call_id_;
-  facts.upstream = arrival.upstream;
+  facts.upstream = facts.endpoint = arrival.upstream;
   facts.method_name = exchange_.method_;
   facts.method = arrival.method;
   facts.target = exchange_.target_;

@@ -3,7 +3,6 @@
 // Owned by the exchange, which it calls into; dies with it.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +11,11 @@
 #include "core/upstream.h"
 #include "exchange/exchange.h"
 #include "plugin/chain.h"
+#include "plugin/passage.h"
 
 namespace lineward::exchange {
 
-class ExchangePlugins final : public plugin::ExchangeView {
+class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owner {
  public:
   // Null where no plugin wants to see it.
   static std::unique_ptr<ExchangePlugins> attach(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
@@ -24,9 +24,9 @@ class ExchangePlugins final : public plugin::ExchangeView {
   // exchange is woken when that is over.
   bool pass_request();
   // A message from the server on its way to Exchange::received().
-  void from_server(mcp::Message message);
+  void from_server(mcp::Message message) { passage_.take(std::move(message)); }
   // The server failed: told to the exchange once what came before has passed. False: nothing waits.
-  bool holds_back(const core::Failure& failure);
+  bool holds_back(const core::Failure& failure) { return passage_.holds_back(failure); }
   void ended(mcp::EndReason reason, int code);
   std::string_view trace_id() const { return trace_id_; }
   std::string_view span_id() const { return span_id_; }
@@ -48,21 +48,20 @@ class ExchangePlugins final : public plugin::ExchangeView {
  private:
   ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
   void moved();
-  void pump();
-  void broke(std::string_view what);
   // Headers of the client that repeat a message which a plugin has changed do not go on.
   void drop_stale_mirrors();
-  // What a plugin said when it answered; false: nothing.
-  bool finish();
+
+  // plugin::Passage::Owner
+  bool over() const override { return exchange_.ended(); }
+  void hold_back(bool stop) override;
+  void passed(mcp::Message message) override;
+  void passed(const core::Failure& failure) override;
+  bool decided() override;
+  void broke(std::string_view what) override;
 
   Exchange& exchange_;
   plugin::Chain chain_;
-  std::deque<mcp::Message> waiting_;  // from the server; the first is with the plugins
-  std::string expected_id_;           // of the first, as it came
-  mcp::MessageKind expected_kind_ = mcp::MessageKind::notification;
-  bool begun_ = false;  // the first has been shown to a plugin
-  size_t waiting_bytes_ = 0;
-  std::optional<core::Failure> failure_;
+  plugin::Passage passage_;
   std::optional<plugin::Refusal> refusal_;
   std::optional<std::string> answer_;
   std::string trace_id_, span_id_;

@@ -1,6 +1,7 @@
 // What people and metrics learn of an exchange: the other half of exchange/exchange.h. Nothing here decides
 // anything.
 #include "base/json_member.h"
+#include "config/aggregate.h"
 #include "exchange/exchange.h"
 
 namespace lineward::exchange {
@@ -48,6 +49,20 @@ void Exchange::note_people() {
   Field info = arrival_.method == Method::initialize ? Field::params_client_info : Field::meta_client_info;
   client_info_ = cut(arrival_.message.raw(info));
   if (is_listen()) listens_ = cut(arrival_.message.raw(Field::params_notifications));
+}
+
+std::shared_ptr<const core::Origin> Exchange::origin() const {
+  if (!config::is_aggregate(arrival_.upstream) || !home_.plugins()) return nullptr;
+  auto out = std::make_shared<core::Origin>();
+  out->endpoint = arrival_.upstream;
+  out->call_id = call_id_;
+  out->raw_id = raw_id_;
+  out->peer = arrival_.peer;
+  out->caller = arrival_.caller;
+  out->seen = arrival_.seen;
+  out->session = arrival_.session;
+  out->bytes_in = arrival_.bytes_in;
+  return out;
 }
 
 void Exchange::note_progress(const mcp::Message& message) {

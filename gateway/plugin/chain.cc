@@ -2,8 +2,8 @@
 
 namespace lineward::plugin {
 
-bool Chain::attach(ExchangeView& view, std::string_view server) {
-  hooks_ = set_->attach(view, server);
+bool Chain::attach(ExchangeView& view, std::string_view server, Place place) {
+  hooks_ = set_->attach(view, server, place);
   return !hooks_.empty();
 }
 

@@ -21,7 +21,7 @@ class Chain {
   Chain(std::shared_ptr<PluginSet> set, std::function<void()> moved)
       : set_(std::move(set)), moved_(std::move(moved)) {}
   // Which hooks there are; false: none, and the chain costs nothing more.
-  bool attach(ExchangeView& view, std::string_view server);
+  bool attach(ExchangeView& view, std::string_view server, Place place);
 
   // Takes the message on from where it stands; the same message again after a wait.
   Verdict client_message(ExchangeView& view, mcp::Message& message);

@@ -47,6 +47,7 @@ struct Refusal {
 struct Facts {
   std::string_view call_id;
   std::string_view upstream;
+  std::string_view endpoint;  // what the client addressed: the same, or the path of many servers as one
   std::string_view method_name;
   mcp::Method method = mcp::Method::other;
   std::string_view target;  // the tool, prompt or URI that it names, or empty

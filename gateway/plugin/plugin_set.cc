@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "config/aggregate.h"
+
 namespace lineward::plugin {
 
 Result<std::shared_ptr<PluginSet>> PluginSet::make(const config::Config& config, Registry registry,
@@ -49,10 +51,39 @@ bool PluginSet::add(const config::PluginEntry& entry, Registry registry, Host& h
   return true;
 }
 
-std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server) {
+namespace {
+
+// Methods that the aggregate answers itself, or that no server is asked: there are no names in them.
+bool stays_at_aggregate(mcp::Method method) {
+  return method == mcp::Method::initialize || method == mcp::Method::ping ||
+         method == mcp::Method::logging_set_level;
+}
+
+bool is_for_whole(const PluginSet::Member& member, const ExchangeView& exchange) {
+  if (!member.entry.servers.empty()) return false;
+  mcp::Method method = exchange.facts().method;
+  if (stays_at_aggregate(method)) return true;
+  // Rules for methods are the same everywhere, rules for tools are by their own names.
+  if (member.plugin->authenticator() != nullptr)
+    return method != mcp::Method::tools_call || member.entry.values.map("toolScopes").empty();
+  return config::counts_once(member.entry);
+}
+
+}  // namespace
+
+bool PluginSet::judges_parts(std::string_view server) const {
+  return std::any_of(members_.begin(), members_.end(), [&](const auto& member) {
+    return member->entry.is_for(server) && member->plugin->authenticator() == nullptr &&
+           !config::counts_once(member->entry);
+  });
+}
+
+std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::string_view server,
+                                                   Place place) {
   std::vector<Attached> out;
   for (auto& member : members_) {
-    if (!member->entry.is_for(server)) continue;
+    bool here = place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange);
+    if (!here || !member->entry.is_for(server)) continue;
     if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
   }
   return out;

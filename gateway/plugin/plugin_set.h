@@ -28,6 +28,10 @@ struct Decisions {
   }
 };
 
+// Where an exchange stands. Many servers as one: what counts whole calls sees the call at the aggregate, what
+// judges names or is for some servers sees what each server is asked; nothing sees both.
+enum class Place : uint8_t { alone, whole, part };
+
 class PluginSet final : public core::Gate {
  public:
   struct Member {
@@ -47,7 +51,9 @@ class PluginSet final : public core::Gate {
     Member* member;
     std::unique_ptr<Hook> hook;
   };
-  std::vector<Attached> attach(ExchangeView& exchange, std::string_view server);
+  std::vector<Attached> attach(ExchangeView& exchange, std::string_view server, Place place = Place::alone);
+  // Does any of them judge what this server is asked as a part?
+  bool judges_parts(std::string_view server) const;
   bool empty() const { return members_.empty(); }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
 

@@ -46,7 +46,7 @@ AggregateUpstream::~AggregateUpstream() {
 // ---- members
 // ---------------------------------------------------------------------------------------------------------
 
-void AggregateUpstream::join(const config::Server& server, core::Upstream& upstream,
+void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstream& upstream,
                              std::function<std::shared_ptr<void>()> lease,
                              const std::vector<std::string>& order) {
   auto place = [&](const std::string& name) {
@@ -59,7 +59,7 @@ void AggregateUpstream::join(const config::Server& server, core::Upstream& upstr
   if (!listens_.empty()) watch();
 }
 
-void AggregateUpstream::leave(const std::string& name) {
+void AggregateUpstream::leave(const std::string& name, const std::string& why) {
   auto found =
       std::find_if(members_.begin(), members_.end(), [&](const auto& one) { return one->name == name; });
   if (found == members_.end()) return;
@@ -72,6 +72,10 @@ void AggregateUpstream::leave(const std::string& name) {
   }
   for (FannedListen* listen : std::set<FannedListen*>(listens_)) {
     if (listens_.count(listen) > 0) listen->left(name);
+  }
+  if (why.empty()) return;
+  for (RoutedCall* call : std::set<RoutedCall*>(parked_)) {
+    if (parked_.count(call) > 0) call->left(name, why);
   }
 }
 
@@ -104,7 +108,8 @@ milliseconds AggregateUpstream::part_limit(const Member& member) const {
 
 bool AggregateUpstream::is_public() const {
   return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
-    return member->server.cache_scope == config::CacheScope::everyone;
+    // What a plugin lets one caller see is nobody else's.
+    return member->server.cache_scope == config::CacheScope::everyone && !member->upstream.is_judged();
   });
 }
 
@@ -124,7 +129,8 @@ void AggregateUpstream::came(Member& member) {
 void AggregateUpstream::missed(Member& member, std::string_view method, const Missing& missing) {
   ++core::upstream_stats(member.name).missing_parts;
   // Once for each time that it goes, not for each list that it is not in.
-  log::write(member.absent ? log::Level::debug : log::Level::warn, "aggregate.part_missing",
+  log::write(member.absent || missing.by_policy ? log::Level::debug : log::Level::warn,
+             "aggregate.part_missing",
              {{"upstream", member.name},
               {"method", method},
               {"reason", missing.reason},

@@ -22,6 +22,7 @@
 namespace lineward::route {
 
 class FannedListen;
+class RoutedCall;
 
 class AggregateUpstream final : public core::Upstream {
  public:
@@ -31,10 +32,11 @@ class AggregateUpstream final : public core::Upstream {
 
   // `order`: the names of all servers as configured, by which members are sorted. `lease` keeps the member's
   // upstream alive while it is held.
-  void join(const config::Server& server, core::Upstream& upstream,
+  void join(const config::Server& server, plugin::GuardedUpstream& upstream,
             std::function<std::shared_ptr<void>()> lease, const std::vector<std::string>& order);
-  // It takes no new calls; those that it has go on.
-  void leave(const std::string& name);
+  // It takes no new calls; those that it has go on. With `why`, since nothing takes its place, calls that wait
+  // for their client end: it could not come back to them.
+  void leave(const std::string& name, const std::string& why = {});
 
   // core::Upstream
   const std::string& name() const override { return name_; }
@@ -71,6 +73,9 @@ class AggregateUpstream final : public core::Upstream {
   void left_out(const Member& member, List list, const std::string& item);
   void opened(FannedListen& listen);
   void closed(FannedListen& listen);
+  // A call waits for its client's answers, or does not any more.
+  void parked(RoutedCall& call) { parked_.insert(&call); }
+  void unparked(RoutedCall& call) { parked_.erase(&call); }
 
  private:
   // Asks those that were absent whether they are there, while somebody listens.
@@ -85,6 +90,7 @@ class AggregateUpstream final : public core::Upstream {
   std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
   Learning learning_;
   std::set<FannedListen*> listens_;
+  std::set<RoutedCall*> parked_;
   std::map<std::string, std::unique_ptr<Errand>> looks_;  // by member
   net::Timer again_;
   uint32_t failures_ = 0;

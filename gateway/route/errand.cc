@@ -87,6 +87,7 @@ core::CallRequest own_request(const core::CallRequest& like, mcp::Method method,
   request.client_era = mcp::Era::modern;
   request.scope = like.scope;
   request.client_on_stdio = like.client_on_stdio;
+  request.of_gateway = true;
   for (const auto& header : like.headers) {
     if (header.first.size() < 4 ||
         (header.first.compare(0, 4, "Mcp-") != 0 && header.first.compare(0, 4, "mcp-") != 0))

@@ -154,6 +154,7 @@ void FannedListen::open(Leg& leg) {
   request.client_on_stdio = request_.client_on_stdio;
   request.headers = leg.member->headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
+  request.origin = request_.origin;
   leg.lease = leg.member->lease();
   home_.loop().retire(std::move(leg.call));
   auto call = leg.member->upstream.start(std::move(request), leg);
@@ -226,6 +227,22 @@ void FannedListen::refused(Leg& leg, const std::string& why) {
   if (!acknowledged_) check_acknowledged();
 }
 
+// What is not there for this client, for which the whole is refused as at the server itself, or the whole
+// server.
+void FannedListen::forbidden(Leg& leg, const core::Failure& failure) {
+  if (!live()) return;
+  leg.denied = failure;
+  bool names_what_is_hidden = failure.reason == mcp::EndReason::invalid_request;
+  if (names_what_is_hidden && !acknowledged_) return fail(failure);
+  refused(leg, failure.text);
+}
+
+void FannedListen::fail(const core::Failure& failure) {
+  core::CallOwner* owner = owner_;
+  cancel("a plugin refused it");
+  owner->on_call_failed(failure);
+}
+
 void FannedListen::lost(Leg& leg, const std::string& why) {
   if (!live()) return;
   log::write(log::Level::info, "aggregate.listen_lost",
@@ -249,7 +266,10 @@ void FannedListen::lost(Leg& leg, const std::string& why) {
 void FannedListen::check_acknowledged() {
   if (acknowledged_ || !legs_open_ || opening_) return;
   bool open = std::any_of(legs_.begin(), legs_.end(), [](const auto& leg) { return !leg.second->settled; });
-  if (!open) acknowledge();
+  if (open) return;
+  bool none = !legs_.empty() && std::all_of(legs_.begin(), legs_.end(),
+                                            [](const auto& leg) { return leg.second->denied.has_value(); });
+  none ? fail(*legs_.begin()->second->denied) : acknowledge();
 }
 
 void FannedListen::acknowledge() {

@@ -42,7 +42,9 @@ class FannedListen final : public core::Call {
         : home(its_home), member(std::move(its_member)), again(its_home.home_.loop()) {}
     void on_call_phase(core::CallPhase) override {}
     void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
-    void on_call_failed(const core::Failure& failure) override { home.lost(*this, failure.text); }
+    void on_call_failed(const core::Failure& failure) override {
+      failure.by_policy ? home.forbidden(*this, failure) : home.lost(*this, failure.text);
+    }
 
     FannedListen& home;
     std::shared_ptr<Member> member;
@@ -54,6 +56,7 @@ class FannedListen final : public core::Call {
     std::set<std::string> granted;   // URIs as the server knows them
     bool settled = false;            // acknowledged, refused, or given up for now
     bool acknowledged = false;
+    std::optional<core::Failure> denied;
     uint32_t failures = 0;
     net::Timer again;
   };
@@ -69,6 +72,9 @@ class FannedListen final : public core::Call {
   void acknowledged(Leg& leg, const mcp::Message& message);
   void lost(Leg& leg, const std::string& why);
   void refused(Leg& leg, const std::string& why);
+  // A plugin does not let this server be listened to, or not to what was asked for.
+  void forbidden(Leg& leg, const core::Failure& failure);
+  void fail(const core::Failure& failure);
   void acknowledge();
   void check_acknowledged();
   // Told at the end of the turn, once, however many servers say it.

@@ -10,13 +10,14 @@
 #include "config/config.h"
 #include "config/forward_rules.h"
 #include "core/upstream.h"
+#include "plugin/guarded_upstream.h"
 #include "route/merge.h"
 
 namespace lineward::route {
 
 // Owned by the AggregateUpstream; its calls share it, so that it stays while they do.
 struct Member {
-  Member(const config::Server& its_server, core::Upstream& its_upstream,
+  Member(const config::Server& its_server, plugin::GuardedUpstream& its_upstream,
          std::function<std::shared_ptr<void>()> its_lease)
       : name(its_server.name),
         server(its_server),
@@ -39,7 +40,7 @@ struct Member {
   const std::string name;
   // As long as it is a member, or a lease is held:
   const config::Server& server;
-  core::Upstream& upstream;
+  plugin::GuardedUpstream& upstream;
   const std::function<std::shared_ptr<void>()> lease;
   const config::ForwardRules forward;
 

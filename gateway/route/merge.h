@@ -18,8 +18,9 @@ namespace lineward::route {
 // A server whose part is not in an answer, and why: shown in `_meta["io.lineward/missing"]`.
 struct Missing {
   std::string server;
-  std::string reason;  // the name of an end reason, or rpc_error
-  std::string text;    // one plain sentence
+  std::string reason;      // the name of an end reason, or rpc_error
+  std::string text;        // one plain sentence
+  bool by_policy = false;  // a plugin did not let it be asked, or answer
 };
 
 // What a server said in its DiscoverResult, as raw JSON.

@@ -81,6 +81,7 @@ void MergedCall::ask(Part& part) {
   request.client_on_stdio = request_.client_on_stdio;
   request.headers = member.headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
+  request.origin = request_.origin;
   part.errand->ask(
       std::move(request), home_.part_limit(member),
       [this, &part](Result<mcp::Message, core::Failure> answer) {
@@ -135,7 +136,9 @@ void MergedCall::finish(std::string text) {
 std::optional<Missing> MergedCall::missing(const Part& part) const {
   const auto& answer = *part.answer;
   const std::string& server = part.errand->member()->name;
-  if (!answer) return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text};
+  if (!answer)
+    return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
+                   answer.error().by_policy};
   if (answer->kind() != mcp::MessageKind::error) return std::nullopt;
   // It has no such list.
   if (list_ != nullptr && mcp::error_code(*answer) == mcp::kMethodNotFound) return std::nullopt;
@@ -157,7 +160,7 @@ void MergedCall::check() {
     const auto& first = *parts_.front()->answer;
     if (first) return finish(first->bytes());
     core::Failure failure = first.error();
-    failure.text = fmt::format("no server answered; {}", failure.text);
+    if (!failure.by_policy) failure.text = fmt::format("no server answered; {}", failure.text);
     failure.session_over = false;
     return leave()->on_call_failed(failure);
   }

@@ -142,6 +142,7 @@ std::optional<core::Failure> RoutedCall::send(const std::shared_ptr<Member>& mem
   request.client_on_stdio = request_.client_on_stdio;
   request.headers = member->headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
+  request.origin = request_.origin;
   request.tag = request_.tag;
   member_ = member;
   way_ = way;
@@ -167,6 +168,7 @@ void RoutedCall::answer_later(int code, std::string text, std::string data) {
 
 core::CallOwner* RoutedCall::leave() {
   if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  home_.unparked(*this);
   return std::exchange(owner_, nullptr);
 }
 
@@ -177,6 +179,12 @@ void RoutedCall::cancel(std::string_view why) {
   core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
 }
 
+void RoutedCall::left(const std::string& server, const std::string& why) {
+  if (!live() || !member_ || member_->name != server) return;
+  if (inner_ && inner_->live()) inner_->cancel(why);
+  leave()->on_call_failed({EndReason::cancelled_drain, why});
+}
+
 void RoutedCall::reply(std::string message) {
   if (inner_ && inner_->live()) inner_->reply(std::move(message));
 }
@@ -184,6 +192,7 @@ void RoutedCall::reply(std::string message) {
 void RoutedCall::hand_over(core::CallOwner& owner, bool parked) {
   if (!live()) return;
   owner_ = &owner;
+  parked ? home_.parked(*this) : home_.unparked(*this);
   if (inner_ && inner_->live()) inner_->hand_over(*this, parked);
 }
 

@@ -17,6 +17,8 @@ class RoutedCall final : public core::Call, public core::CallOwner {
   ~RoutedCall() override;
 
   std::optional<core::Failure> begin();  // calls nobody back
+  // Its server leaves, and nobody can come back to it.
+  void left(const std::string& server, const std::string& why);
 
   // core::Call
   void cancel(std::string_view why) override;

@@ -96,6 +96,7 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   request.client_on_stdio = request_.client_on_stdio;
   request.headers = request_.headers;
   request.tag = request_.tag;
+  request.origin = request_.origin;
   auto call = session_.inner().start(std::move(request), *this);
   if (!call) return call.error();
   inner_ = std::move(*call);

@@ -128,14 +128,16 @@ void BridgeListen::refresh() {
   request.client_era = mcp::Era::modern;
   request.scope = scope_;
   request.headers = headers_;
+  request.origin = origin_;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error().text, false);
   next_->call = std::move(*call);
 }
 
 // Not the trace of that one call.
-void BridgeListen::use_headers(const core::HeaderFields& headers) {
-  headers_ = headers;
+void BridgeListen::use_request(const core::CallRequest& request) {
+  origin_ = request.origin;
+  headers_ = request.headers;
   std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
 }
 

@@ -32,8 +32,8 @@ class BridgeListen {
                std::function<void(mcp::Message)> deliver);
   ~BridgeListen();
 
-  // The client's headers that go on, from its last request: a listen is its own request too.
-  void use_headers(const core::HeaderFields& headers);
+  // The client's headers that go on, and who it is, from its last request: a listen is its own request too.
+  void use_request(const core::CallRequest& request);
   void want(Lists lists);
   // `settled` is called once, never from here: when a listen with (or without) it stands.
   void subscribe(const std::string& uri, Settled settled);
@@ -53,7 +53,9 @@ class BridgeListen {
         : home(its_home), wish(std::move(its_wish)), ack_limit(its_home.loop_) {}
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
-    void on_call_failed(const core::Failure& failure) override { home.lost(*this, failure.text, false); }
+    void on_call_failed(const core::Failure& failure) override {
+      home.lost(*this, failure.text, failure.by_policy);
+    }
 
     BridgeListen& home;
     Wish wish;
@@ -87,6 +89,7 @@ class BridgeListen {
   const config::Server& server_;
   core::Scope scope_;
   core::HeaderFields headers_;
+  std::shared_ptr<const core::Origin> origin_;
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   Wish wish_;

@@ -60,7 +60,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
          fmt::format("this session was never initialised by {}", inner().name())}};
   }
   auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
-  listen_.use_headers(call->request().headers);
+  listen_.use_request(call->request());
   std::optional<core::Failure> failure;
   if (handshake) {
     client_ = mcp::read_initialize_params(call->request().message, call->request().client_on_stdio);

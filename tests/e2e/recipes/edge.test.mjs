@@ -102,7 +102,17 @@ test('conf/edge.yaml: both client lines at each server, and no way around the ru
     assert.deepEqual((await legacy.listTools()).tools.map(({ name }) => name), wanted, where);
     await legacy.close();
   }
-  assert.equal((await call(resource, 'tools/list', {}, requestInit)).status, 404);
+  // Together: the same rules by each server's own names, and the way to more leads to this endpoint.
+  const together = new ModernClient({ name: 'edge', version: '1' });
+  await together.connect(new ModernHttp(new URL(resource), { requestInit }));
+  assert.deepEqual((await together.listTools()).tools.map(({ name }) => name), ['search__search_web', 'reports__search_web']);
+  assert.equal((await together.callTool({ name: 'reports__search_web', arguments: {} })).content[0].text, 'search_web');
+  await together.close();
+  const hidden = await call(resource, 'tools/call', { name: 'search__debug_dump' }, requestInit);
+  assert.equal(hidden.message.error.code, -32602);
+  const step = await call(resource, 'tools/call', { name: 'search__delete_index' }, requestInit);
+  assert.equal(step.status, 403);
+  assert.match(step.headers.get('www-authenticate'), /insufficient_scope.*mcp\.admin.*oauth-protected-resource\/mcp"/);
 });
 
 test('conf/edge.yaml: a call that hangs ends at the time its client allows, never later than the edge does', async (t) => {

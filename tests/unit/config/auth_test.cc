@@ -52,16 +52,3 @@ TEST_CASE("auth: names ways to come in, with the options of each") {
   CHECK_FALSE(load("auth: { apiKey: { keys: [], requiredScopes: ['a\"b'] } }\n").ok());
   CHECK_FALSE(load("auth: { anonymous: true, resourceMetadata: { resource: 'mcp' } }\n").ok());
 }
-
-TEST_CASE("servers are not served as one where tools have scopes by their names") {
-  constexpr std::string_view kServers = "mcpServers: { a: { command: x }, b: { command: y } }\n";
-  auto together = [&](std::string_view auth) {
-    auto result = load(std::string(auth) + std::string(kServers));
-    REQUIRE(result.ok());
-    return std::none_of(result.diagnostics.begin(), result.diagnostics.end(),
-                        [](const Diagnostic& one) { return one.code == "not-together"; });
-  };
-  CHECK(together(""));
-  CHECK(together("auth: { apiKey: { file: k } }\n"));
-  CHECK_FALSE(together("auth: { apiKey: { file: k, toolScopes: { 'delete_*': admin } } }\n"));
-}

@@ -1,0 +1,96 @@
+// One request to a server among many, with the plugins that judge it: what plugins see of it, and the
+// messages that wait for their verdicts. Where an exchange alone has a chain for as long as it lives, this
+// one lives as long as the server's call: a call that waits for its client's answers keeps its plugins, and
+// the client's retry is the same call to them. Owned by its caller.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/upstream.h"
+#include "net/loop.h"
+#include "plugin/chain.h"
+#include "plugin/passage.h"
+
+namespace lineward::plugin {
+
+class GuardedCall final : public core::Call, core::CallOwner, ExchangeView, Passage::Owner {
+ public:
+  GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr<PluginSet> plugins,
+              core::CallRequest request);
+  ~GuardedCall() override;
+
+  // False: no plugin wants to see it; then the request goes on without this.
+  bool attach() { return chain_.attach(*this, inner_.name(), Place::part); }
+  core::CallRequest take_request() { return std::move(request_); }
+  void begin(core::CallOwner& owner);  // calls nobody back
+
+  // core::Call
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string message) override;
+  bool pause(bool stop) override;
+  void hand_over(core::CallOwner& owner, bool parked) override;
+  const mcp::Message& request_message() const override;
+  void retried(mcp::Message request) override;
+  std::string server_info() const override { return call_ ? call_->server_info() : std::string(); }
+  bool of_legacy_server() const override { return call_ && call_->of_legacy_server(); }
+  bool has_session() const override { return !call_ || call_->has_session(); }
+
+ private:
+  // core::CallOwner, of the server's call
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override {
+    if (live()) passage_.take(std::move(message));
+  }
+  void on_call_failed(const core::Failure& failure) override;
+
+  // ExchangeView
+  Facts facts() const override;
+  std::string_view header(std::string_view name) const override;
+  void set_upstream_header(std::string_view name, std::string value) override;
+  void add_reply_header(std::string_view name, std::string value) override;
+  void refuse(Refusal refusal) override;
+  void answer(std::string result) override;
+  void resume(Verdict verdict) override { chain_.resume(verdict); }
+
+  // Passage::Owner
+  bool over() const override { return !live(); }
+  void hold_back(bool stop) override;
+  void passed(mcp::Message message) override;
+  void passed(const core::Failure& failure) override { fail(failure); }
+  bool decided() override;
+  void broke(std::string_view what) override;
+
+  void ask();
+  void moved();
+  void send();
+  void finish(mcp::Message message, mcp::EndReason reason, int code);
+  void fail(core::Failure failure);
+  // From here on nobody hears of it; the plugins hear how it ended.
+  core::CallOwner* leave(mcp::EndReason reason, int code, std::string_view text);
+
+  net::Loop& loop_;
+  core::Upstream& inner_;
+  core::CallRequest request_;  // until it is sent; then without its message
+  const std::shared_ptr<const core::Origin> origin_;
+  const std::string method_, target_, revision_, raw_id_, principal_;
+  const size_t bytes_;   // of the request as it came
+  size_t mirrored_ = 0;  // a digest of it, where headers repeat parts of it
+  core::CallOwner* owner_ = nullptr;
+  Chain chain_;
+  Passage passage_;
+  std::unique_ptr<core::Call> call_;
+  bool sent_ = false, beginning_ = false;
+  bool paused_ = false, holding_ = false;  // by the caller; for a plugin
+  std::optional<Refusal> refusal_;
+  std::optional<std::string> answer_;
+  core::HeaderFields reply_headers_;  // go with a refusal
+  uint64_t begun_at_ = 0;             // nanoseconds
+  std::chrono::milliseconds written_at_{-1};
+  uint64_t events_ = 0, bytes_out_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::plugin
