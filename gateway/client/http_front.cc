@@ -1,5 +1,7 @@
 #include "client/http_front.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -75,7 +77,9 @@ std::string HttpFront::principal_of(const ClientConnection& connection) const {
 void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id) {
   ++core::stats().refused;
   std::vector<http::OutHeader> headers;
-  if (refusal.status == 503) headers.push_back({"Retry-After", "1"});
+  bool given = std::any_of(refusal.headers.begin(), refusal.headers.end(),
+                           [](const auto& header) { return header.first == "Retry-After"; });
+  if (refusal.status == 503 && !given) headers.push_back({"Retry-After", "1"});
   if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
   for (const auto& [name, value] : refusal.headers)
     headers.push_back({name, value});

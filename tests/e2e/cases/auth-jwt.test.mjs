@@ -1,6 +1,8 @@
 // Lineward as an OAuth resource server: tokens signed here, keys served here.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -11,6 +13,7 @@ import {
 import { ClientCredentialsProvider as LegacyCredentials } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
 import { freePort, makeKey, signToken, startIssuer } from '../lib/issuer.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
@@ -23,7 +26,7 @@ const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 const tool = (gateway, token, name = 'x') => call(gateway.url, 'tools/call', { name }, bearer(token));
 
 /** An issuer, a server, and Lineward between: {issuer, origin, gateway, resource}. */
-async function protectedTools(t, { jwt = {}, keys, before, servers, clients, anonymous = false } = {}) {
+async function protectedTools(t, { jwt = {}, keys, before, servers, clients, anonymous = false, amend } = {}) {
   const port = await freePort();
   const resource = `http://127.0.0.1:${port}/mcp`;
   const issuer = await startIssuer(t, { resource, keys, clients });
@@ -40,6 +43,7 @@ async function protectedTools(t, { jwt = {}, keys, before, servers, clients, ano
     },
     mcpServers: servers ?? { up: { url: origin.url, protocolEra: 'modern' } },
   };
+  amend?.(config.auth.jwt);
   return { issuer, origin, resource, gateway: await startGatewayFrom(t, config, { args: quiet }) };
 }
 
@@ -152,6 +156,49 @@ describe('access tokens', { skip: DIRECT }, () => {
     assert.equal((await tool(gateway, issuer.token())).status, 200);
     issuer.behave = (response) => response.destroy();
     assert.equal((await tool(gateway, issuer.token({ sub: 'bob' }))).status, 200);
+  });
+
+  test('keys in a file: another set counts as soon as it is written, a broken one changes nothing', async (t) => {
+    const [first, second] = [makeKey('a', 'ES256'), makeKey('b', 'EdDSA')];
+    const file = join(temporaryFolder(t), 'jwks.json');
+    const write = (text) => {
+      writeFileSync(`${file}.new`, text);
+      renameSync(`${file}.new`, file);
+    };
+    const set = (key) => JSON.stringify({ keys: [key.jwk] });
+    write(set(first));
+    const { issuer, gateway } = await protectedTools(t, { keys: [first, second], jwt: { jwks: { file } } });
+    const [old, other] = [issuer.token(), issuer.token({}, { key: second })];
+    assert.equal((await tool(gateway, old)).status, 200);
+    assert.equal((await tool(gateway, other)).status, 401);
+    write(set(second));
+    await eventually('the new key', async () => (await tool(gateway, other)).status === 200);
+    // Also a token whose signature was checked before.
+    assert.equal((await tool(gateway, old)).status, 401);
+    write('{"keys":');
+    await eventually('a line in the log', () => /event=auth\.jwks.*in_effect="the keys of before"/.test(gateway.stderr()));
+    assert.equal((await tool(gateway, other)).status, 200);
+    write(set(first));
+    await eventually('the first key again', async () => (await tool(gateway, old)).status === 200);
+    assert.equal((await tool(gateway, other)).status, 401);
+    assert.equal(issuer.asked, 0);
+  });
+
+  test('keys that nobody could confirm for jwks.maxStale are believed no longer, until the issuer is back', async (t) => {
+    const jwks = { refresh: '1s', maxStale: '1s' };
+    const { issuer, gateway } = await protectedTools(t, {
+      amend: (jwt) => Object.assign(jwt.jwks, jwks),
+    });
+    const token = issuer.token();
+    assert.equal((await tool(gateway, token)).status, 200);
+    issuer.behave = (response) => response.destroy();
+    const down = Date.now();
+    let ended;
+    await eventually('503', async () => (ended = await tool(gateway, token)).status === 503);
+    assert.ok(Date.now() - down >= 900, 'known keys hold meanwhile');
+    assert.ok(Number(ended.headers.get('retry-after')) > 0);
+    issuer.behave = undefined;
+    await eventually('200', async () => (await tool(gateway, token)).status === 200);
   });
 
   test('a scope that a tool needs is 403 with every scope of the request', async (t) => {
