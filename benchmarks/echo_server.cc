@@ -5,6 +5,7 @@
 //   slow   never answers; it writes "started NONCE NS" and, when it is cancelled, "cancelled NONCE NS" into
 //   the file
 //          BENCH_CANCEL_FILE (CLOCK_MONOTONIC, in nanoseconds)
+//   change answers at once, after telling every listen that the tools have changed (with BENCH_LISTENS set)
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/json_member.h"
 #include "mcp/message.h"
@@ -106,8 +108,14 @@ class Server {
       case Method::server_discover:
         return result(
             request,
-            R"("supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public")",
+            fmt::format(
+                R"("supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{{}}}}},"ttlMs":60000,"cacheScope":"public")",
+                tells_ ? R"("listChanged":true)" : ""),
             true);
+      case Method::subscriptions_listen:
+        listens_.emplace_back(request.raw(Field::id));
+        return notify("subscriptions/acknowledged", R"("notifications":{"toolsListChanged":true},)",
+                      listens_.back());
       case Method::initialize:
         return result(request,
                       fmt::format(R"("protocolVersion":{},"capabilities":{{"tools":{{}}}},"serverInfo":{})",
@@ -121,7 +129,19 @@ class Server {
     }
   }
 
+  void notify(std::string_view what, std::string_view members, std::string_view listen) {
+    fmt::format_to(
+        std::back_inserter(out_),
+        R"({{"jsonrpc":"2.0","method":"notifications/{}","params":{{{}"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}}}}})"
+        "\n",
+        what, members, listen);
+  }
+
   void on_tool(const Message& request, bool modern) {
+    if (request.raw(Field::params_name) == R"("change")") {
+      for (const std::string& listen : listens_)
+        notify("tools/list_changed", {}, listen);
+    }
     auto nonce = lineward::json::member(request.raw(Field::params_arguments), "nonce").value_or(R"("")");
     if (request.raw(Field::params_name) == R"("slow")") {
       std::string text = lineward::json::string_value(nonce);
@@ -132,6 +152,8 @@ class Server {
   }
 
   int journal_ = -1;
+  const bool tells_ = std::getenv("BENCH_LISTENS") != nullptr;
+  std::vector<std::string> listens_;  // raw ids
   std::string out_;
   std::map<std::string, std::string, std::less<>> slow_;  // raw id → nonce
 };

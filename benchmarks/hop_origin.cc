@@ -1,11 +1,12 @@
 // A Streamable HTTP MCP server that costs next to nothing (2026-07-28, the tool "echo"), for what stands in
 // front of it: one thread, epoll, keep-alive, every answer one write.
 //
-//   bench-hop-origin PORT      on 127.0.0.1
+//   bench-hop-origin PORT [TOOLS]      on 127.0.0.1; lists so many tools
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -37,14 +38,30 @@ constexpr size_t kMostBytes = 1 << 20;
 constexpr std::string_view kMeta =
     R"("resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bench-hop","version":"1.0.0"}})";
 
+std::string g_list =
+    R"("tools":[{"name":"echo","inputSchema":{"type":"object"}}],"ttlMs":60000,"cacheScope":"public")";
+
+// Tools as servers have them: 300 bytes each.
+void list_tools(int count) {
+  std::string tools;
+  for (int i = 0; i < count; ++i) {
+    fmt::format_to(
+        std::back_inserter(tools),
+        R"({}{{"name":"tool_{}","title":"Tool {}","description":"Looks something up by its key and tells what it found.",)"
+        R"("inputSchema":{{"type":"object","properties":{{"key":{{"type":"string","description":"What to look up."}},)"
+        R"("limit":{{"type":"integer","minimum":1}}}},"required":["key"]}}}})",
+        i == 0 ? "" : ",", i, i);
+  }
+  g_list = fmt::format(R"("tools":[{}],"ttlMs":60000,"cacheScope":"public")", tools);
+}
+
 std::string members_for(const Message& request) {
   switch (lineward::mcp::method_of(request.method())) {
     case Method::tools_call: {
       auto nonce = lineward::json::member(request.raw(Field::params_arguments), "nonce").value_or(R"("")");
       return fmt::format(R"("content":[{{"type":"text","text":{}}}])", nonce);
     }
-    case Method::tools_list:
-      return R"("tools":[{"name":"echo","inputSchema":{"type":"object"}}],"ttlMs":60000,"cacheScope":"public")";
+    case Method::tools_list: return g_list;
     case Method::server_discover:
       return R"("supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public")";
     default: return {};
@@ -105,7 +122,12 @@ bool take_requests(std::string& in, std::string& out) {
 bool send_all(int fd, const std::string& bytes) {
   for (size_t at = 0; at < bytes.size();) {
     ssize_t n = send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
-    if (n <= 0) return false;  // an answer fits into an empty socket buffer
+    if (n < 0 && errno == EAGAIN) {  // a long list
+      pollfd out{fd, POLLOUT, 0};
+      if (poll(&out, 1, 5000) <= 0) return false;
+      continue;
+    }
+    if (n <= 0) return false;
     at += static_cast<size_t>(n);
   }
   return true;
@@ -127,7 +149,8 @@ int listen_on(uint16_t port) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int listener = argc == 2 ? listen_on(static_cast<uint16_t>(std::atoi(argv[1]))) : -1;
+  if (argc == 3) list_tools(std::atoi(argv[2]));
+  int listener = argc == 2 || argc == 3 ? listen_on(static_cast<uint16_t>(std::atoi(argv[1]))) : -1;
   if (listener < 0) {
     fmt::print(stderr, "usage: bench-hop-origin PORT (a free one)\n");
     return 2;

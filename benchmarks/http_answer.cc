@@ -145,4 +145,14 @@ std::string HttpAnswer::check(int64_t id, std::string_view nonce) const {
   return wrong;
 }
 
+std::string HttpAnswer::check_list(int64_t id, size_t tools) const {
+  if (status_ != 200 || events_) return fmt::format("status {}: {}", status_, body_.substr(0, 300));
+  if (body_.find(fmt::format("\"id\":{},", id)) == std::string::npos) return "another id";
+  size_t count = 0;
+  constexpr std::string_view kOnce = "\"inputSchema\"";
+  for (size_t at = body_.find(kOnce); at != std::string::npos; at = body_.find(kOnce, at + kOnce.size()))
+    ++count;
+  return count == tools ? std::string() : fmt::format("{} tools instead of {}", count, tools);
+}
+
 }  // namespace bench

@@ -26,6 +26,8 @@ class HttpAnswer {
 
   // Empty when the body holds a result with this id and a text that is the nonce; else what is wrong.
   std::string check(int64_t id, std::string_view nonce) const;
+  // Likewise of a list of so many tools, as plain JSON.
+  std::string check_list(int64_t id, size_t tools) const;
 
  private:
   bool read_head();

@@ -4,6 +4,7 @@
 //   bench-load --port P --pid FRONT --marker TEXT [--era modern|legacy] [--clients N] [--calls N] [--warmup
 //   N]
 //              [--seconds N]      (--calls 0 only reads the memory)
+//              [--tools N]        asks for the list of tools instead, which has so many (modern)
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -41,6 +42,7 @@ struct Options {
   int64_t clients = 1;
   int64_t calls = 1000;
   int64_t warmup = 0;
+  size_t tools = 0;
   seconds limit{60};
 };
 
@@ -128,6 +130,8 @@ class Load {
     --left_;
     ++busy_;
     client.step = Client::Step::calling;
+    if (options_.tools > 0)
+      return transmit(client, plain_request(options_.target, client.id, "tools/list", ""));
     client.nonce = fmt::format("{:x}-{:x}", seed_, ++calls_);
     transmit(client, call_request(options_.target, client.session, client.id, "echo", client.nonce));
   }
@@ -190,7 +194,9 @@ class Load {
       default: fail("an answer that nobody asked for"); return;
     }
     client.step = Client::Step::ready;
-    std::string wrong = client.answer.check(client.id++, client.nonce);
+    std::string wrong = options_.tools > 0 ? client.answer.check_list(client.id, options_.tools)
+                                           : client.answer.check(client.id, client.nonce);
+    ++client.id;
     if (!wrong.empty()) {
       fail(std::move(wrong));
       return;
@@ -275,6 +281,8 @@ bool parse(int argc, char** argv, Options& out) {
       out.calls = std::clamp<int64_t>(std::atoll(value.c_str()), 0, 100'000'000);
     } else if (name == "--warmup") {
       out.warmup = std::max<int64_t>(0, std::atoll(value.c_str()));
+    } else if (name == "--tools") {
+      out.tools = static_cast<size_t>(std::max<int64_t>(0, std::atoll(value.c_str())));
     } else if (name == "--header") {
       out.target.header = value + "\r\n";
     } else if (name == "--seconds") {

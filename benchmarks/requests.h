@@ -18,6 +18,9 @@ struct Target {
 
 std::string call_request(const Target& target, std::string_view session, int64_t id, std::string_view tool,
                          std::string_view nonce);
+// 2026-07-28 only: a request without a name, whose params have these members besides _meta ("" or "…,").
+std::string plain_request(const Target& target, int64_t id, std::string_view method,
+                          std::string_view members);
 std::string initialize_request(const Target& target, int64_t id);
 std::string notification(const Target& target, std::string_view session, std::string_view method,
                          std::string_view params);

@@ -1,6 +1,6 @@
 // The side-by-side benchmark: every front before every server, in both eras; see README.md.
 //
-//   run.mjs BUILD_DIR       BENCH_CALLS, BENCH_SECONDS, BENCH_LONG, BENCH_PEER_SECONDS, BENCH_ONLY
+//   run.mjs BUILD_DIR       BENCH_CALLS, BENCH_SECONDS, BENCH_LONG, BENCH_PEER_SECONDS, BENCH_STREAMS, BENCH_ONLY
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { FRONTS, start } from './fronts.mjs';
 import { svg } from './chart.mjs';
 import { hop, hopTable } from './hop.mjs';
+import { many, manyTable } from './many.mjs';
 import { plugins, pluginTable } from './plugins.mjs';
 import { ALL, ONE, pin } from './pin.mjs';
 import { BAR, table, verdicts } from './report.mjs';
@@ -113,6 +114,12 @@ if (wanted('modern / plugins')) {
   costs = await plugins({ build, calls: CALLS, seconds: SECONDS, measure });
 }
 
+let manies;
+if (wanted('modern / many')) {
+  process.stderr.write('… many\n');
+  manies = await many({ build, calls: CALLS, seconds: SECONDS, streams: count('BENCH_STREAMS', 10_000), measure });
+}
+
 const results = {
   calls: CALLS,
   seconds: SECONDS,
@@ -124,14 +131,16 @@ const results = {
   cells,
   hop: hops,
   plugins: costs,
+  many: manies,
 };
 if (cells.length) console.log(table(results));
 if (hops) console.log(hopTable(hops));
 if (costs) console.log(pluginTable(costs));
+if (manies) console.log(manyTable(manies));
 mkdirSync(here('out'), { recursive: true });
 writeFileSync(here('out/results.json'), `${JSON.stringify(results, null, 1)}\n`);
 writeFileSync(here('out/results.svg'), svg(results));
 console.log('\nbenchmarks/out/results.json, benchmarks/out/results.svg');
 const failed = cells.some(({ front, errors }) => errors.length && front.startsWith('lineward'));
 const judged = [...results.verdicts, ...(hops?.verdicts ?? [])];
-process.exit(failed || hops?.errors.length || costs?.errors.length || judged.some(({ passed }) => !passed) ? 1 : 0);
+process.exit(failed || hops?.errors.length || costs?.errors.length || manies?.errors.length || judged.some(({ passed }) => !passed) ? 1 : 0);
