@@ -132,8 +132,10 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
   if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
   if (!dry_run) {
     config::keep_fixed_settings(config(), next);
-    if (std::string fault = prepare(next); !fault.empty()) return rejected(dry_run, by, fault, {});
-    apply(changes, next);
+    HomeMap homes = staff_.homes();
+    assign_homes(homes, next, staff_.workers());
+    if (std::string fault = prepare(next, homes); !fault.empty()) return rejected(dry_run, by, fault, {});
+    apply(changes, next, homes);
   }
   for (size_t k = 0; k < staff_.workers(); ++k)
     staff_.run(k, [&] { report.in_flight += staff_.worker(k).exchanges().size(); });
@@ -212,7 +214,7 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   return rows;
 }
 
-std::string Reloader::prepare(const config::Config& next) {
+std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) {
   const config::Config& now = config();
   const bool others = next.plugins != now.plugins || next.auth != now.auth;
   const bool moves = next.listen.address != now.listen.address;
@@ -222,7 +224,7 @@ std::string Reloader::prepare(const config::Config& next) {
     bool done = staff_.run(k, [&] {
       Worker& worker = staff_.worker(k);
       plugins_[k] = worker.exchanges().plugins();
-      if (!others) return;
+      if (!worker.wants_plugins(homes) || (plugins_[k] && !others)) return;
       auto made = worker.make_plugins(next);
       if (made) {
         plugins_[k] = std::move(*made);
@@ -251,9 +253,7 @@ std::string Reloader::prepare(const config::Config& next) {
   return fault;
 }
 
-void Reloader::apply(const Changes& changes, const config::Config& next) {
-  HomeMap homes = staff_.homes();
-  assign_homes(homes, next, staff_.workers());
+void Reloader::apply(const Changes& changes, const config::Config& next, const HomeMap& homes) {
   staff_.use_homes(homes);
   for (size_t k = 0; k < staff_.workers(); ++k) {
     staff_.run(k, [&] { staff_.worker(k).apply(changes, next, homes, std::move(plugins_[k])); });

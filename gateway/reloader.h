@@ -42,8 +42,8 @@ class Reloader final : public admin::ReloadDoor {
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
   // What can fail, on each worker, before anything changes; an error, or empty.
-  std::string prepare(const config::Config& next);
-  void apply(const config::Changes& changes, const config::Config& next);
+  std::string prepare(const config::Config& next, const HomeMap& homes);
+  void apply(const config::Changes& changes, const config::Config& next, const HomeMap& homes);
   const config::Config& config() const { return staff_.worker(0).config(); }
   client::HttpFront* http() const { return staff_.worker(0).http(); }
   void watched();

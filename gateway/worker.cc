@@ -89,10 +89,12 @@ Status<> Worker::prepare() {
   make_front();
   exchanges_.use_sessions(front_->sessions());
   plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
-  auto plugins = make_plugins(config_);
-  if (!plugins) return fail(plugins.error().text);
-  exchanges_.use_plugins(*plugins);
-  front_->use_gate(*plugins);
+  if (wants_plugins(place_.homes)) {
+    auto plugins = make_plugins(config_);
+    if (!plugins) return fail(plugins.error().text);
+    exchanges_.use_plugins(*plugins);
+    front_->use_gate(*plugins);
+  }
   beat();
   return Done{};
 }
@@ -117,6 +119,12 @@ void Worker::make_front() {
 
 Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Config& next) {
   return plugin::PluginSet::make(next, plugins::registry(), *plugin_host_, exchanges_.plugins().get());
+}
+
+// Where nothing is answered nothing is judged.
+bool Worker::wants_plugins(const HomeMap& homes) const {
+  return place_.index == 0 ||
+         std::any_of(homes.begin(), homes.end(), [&](const auto& one) { return one.second == place_.index; });
 }
 
 Status<net::ListenFailure> Worker::listen() {

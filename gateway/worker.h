@@ -63,6 +63,7 @@ class Worker {
 
   // A reload: what begins from here on sees `next`. `plugins` was made by make_plugins().
   Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
+  bool wants_plugins(const HomeMap& homes) const;
   void apply(const config::Changes& changes, config::Config next, HomeMap homes,
              std::shared_ptr<plugin::PluginSet> plugins);
   // Which servers, on whatever worker, are on their way out.

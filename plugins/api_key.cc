@@ -166,7 +166,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
 
 constexpr plugin::MetricRow kMetrics[] = {
     kAuthFailures,
-    {"lineward_api_keys", "gauge", "", "API keys in effect."},
+    {"lineward_api_keys", "gauge", "", "API keys in effect.", true},
 };
 
 const config::PluginSpec& spec() {

@@ -28,7 +28,7 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take."},
     {"lineward_rate_limit_evicted_total", "counter", "key",
      "Keys that were forgotten because of maxKeys before their bucket was full."},
-    {"lineward_rate_limit_redis_up", "gauge", "key", "Whether the shared Redis answers."},
+    {"lineward_rate_limit_redis_up", "gauge", "key", "Whether the shared Redis answers.", true},
     {"lineward_rate_limit_redis_failures_total", "counter", "key",
      "Questions that Redis refused or did not answer in time."},
     {"lineward_rate_limit_fallback_total", "counter", "key", "Requests that were judged by redis.onError."},

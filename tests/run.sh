@@ -95,11 +95,11 @@ matrix_suite() {
   fi
 }
 
-# ThreadSanitizer for the few threads there are (name lookups, the watchdog), and in the same run the lines that unit and
-# wire tests reach. In its quick form the wire tests are those of HTTP alone.
+# ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
+# wire tests reach. In its quick form the wire tests are those of HTTP, sessions and workers.
 threads_suite() {  # [quick]
   local asan=build/tsan which='^unit/|^wire/'
-  [ "${1:-}" != quick ] || which='^unit/|^wire/(00|10|60)_'
+  [ "${1:-}" != quick ] || which='^unit/|^wire/(00|10|50|60|68)_'
   say "build with ThreadSanitizer"
   conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread -DLINEWARD_COVERAGE=ON &&
     cmake --build $asan -j "$jobs" || {
@@ -108,7 +108,7 @@ threads_suite() {  # [quick]
   }
   find $asan -name '*.gcda' -delete
   # The test left out compares what a child wrote, and a sanitized child that cannot be started writes more.
-  TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" ctest_suite "unit, wire under ThreadSanitizer" -R "$which" -E 'cannot be run is told|selftest'
+  LINEWARD_WORKERS=2 TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" ctest_suite "unit, wire under ThreadSanitizer" -R "$which" -E 'cannot be run is told|selftest'
   tests/coverage.sh $asan
 }
 
@@ -161,6 +161,7 @@ case $what in
     npm_peers
     ctest_suite "unit, wire, crosses, lint"
     node_suite e2e tests/e2e/*/*.test.mjs
+    LINEWARD_WORKERS=2 node_suite "e2e with two workers" tests/e2e/cases/*.test.mjs
     matrix_suite
     conformance_suite
     faults_suite

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "admin/metric_table.h"
 #include "admin/process_info.h"
@@ -293,10 +294,18 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
 // Of one plugin, on all workers together.
 class PluginNumbers final : public plugin::CounterSink {
  public:
+  explicit PluginNumbers(std::span<const plugin::MetricRow> rows) : rows_(rows) {}
   void add(std::string_view metric, std::string_view label_value, double value) override {
-    sums[{std::string(metric), std::string(label_value)}] += value;
+    auto [found, first] = numbers.try_emplace({std::string(metric), std::string(label_value)}, value);
+    if (first) return;
+    const bool lowest = std::any_of(rows_.begin(), rows_.end(),
+                                    [&](const auto& row) { return row.name == metric && row.lowest; });
+    found->second = lowest ? std::min(found->second, value) : found->second + value;
   }
-  std::map<std::pair<std::string, std::string>, double> sums;
+  std::map<std::pair<std::string, std::string>, double> numbers;
+
+ private:
+  std::span<const plugin::MetricRow> rows_;
 };
 
 void plugin_numbers(Families& out, const Sources& sources) {
@@ -305,7 +314,7 @@ void plugin_numbers(Families& out, const Sources& sources) {
   for (size_t i = 0; i < first->members().size(); ++i) {
     const auto& member = *first->members()[i];
     plugin::Decisions made;
-    PluginNumbers numbers;
+    PluginNumbers numbers(member.type->metrics);
     sources.each([&](const WorkerView& worker) {
       auto plugins = worker.exchanges.plugins();
       if (!plugins || i >= plugins->members().size()) return;
@@ -317,7 +326,7 @@ void plugin_numbers(Families& out, const Sources& sources) {
                                    std::pair("answered", made.answered), std::pair("dropped", made.dropped),
                                    std::pair("waited", made.waited), std::pair("failed", made.failed)})
       out.add(M::plugin_decisions, {{"plugin", member.entry.name}, {"decision", decision}}, count);
-    for (const auto& [labels, value] : numbers.sums) {
+    for (const auto& [labels, value] : numbers.numbers) {
       for (const plugin::MetricRow& one : member.type->metrics) {
         if (one.name == labels.first) out.add(one, member.entry.name, labels.second, value);
       }

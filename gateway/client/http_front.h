@@ -45,8 +45,8 @@ struct PathTable {
   std::string plain;                                              // its name
   std::unordered_map<std::string, size_t> homes;  // by server name: the worker it lives on; 0 where it is not
 
-  // The worker that answers requests for this path; `otherwise` where all do.
-  size_t home(std::string_view path, size_t otherwise) const;
+  // The worker that answers requests for this path; the first one where no server does.
+  size_t home(std::string_view path) const;
 };
 
 // The fronts of the other workers.

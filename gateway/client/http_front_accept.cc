@@ -15,18 +15,19 @@ constexpr size_t kWorthCutting = 64 * 1024;
 
 }  // namespace
 
-size_t PathTable::home(std::string_view path, size_t otherwise) const {
+size_t PathTable::home(std::string_view path) const {
   const std::string key(path);
+  auto lives = [this](const std::string& server) {
+    auto home = homes.find(server);
+    return home == homes.end() ? size_t{0} : home->second;
+  };
   for (const auto* table : {&servers, &sse_streams, &sse_posts, &leaving}) {
     auto route = table->find(key);
-    if (route == table->end()) continue;
-    auto home = homes.find(route->second);
-    return home == homes.end() ? 0 : home->second;
+    if (route != table->end()) return lives(route->second);
   }
   // The plain sidecar's server describes itself.
-  if (!resource || path.substr(0, kResourceMetadata.size()) != kResourceMetadata) return otherwise;
-  auto home = homes.find(plain);
-  return home == homes.end() ? 0 : home->second;
+  bool metadata = resource && path.substr(0, kResourceMetadata.size()) == kResourceMetadata;
+  return metadata && documents.count(key) == 0 ? lives(plain) : 0;
 }
 
 net::Listener::Accepted HttpFront::accepting() {
@@ -50,7 +51,7 @@ Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string addres
 // Its bytes are read here and answered there; from then on all of it is the other worker's.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (!neighbours_) return false;
-  const size_t home = paths_.home(connection.head().path, neighbours_->self);
+  const size_t home = paths_.home(connection.head().path);
   if (home == neighbours_->self) return false;
   auto moved = connection.move_away();
   if (!moved) {

@@ -156,6 +156,8 @@ struct MetricRow {
   std::string_view type;   // counter | gauge
   std::string_view label;  // its one label besides `plugin`, or empty
   std::string_view help;
+  // Each worker says the same, or whether all is well: the lowest counts, not the sum.
+  bool lowest = false;
 };
 
 // One row of plugins/registry.cc.

@@ -88,7 +88,7 @@ describe('hooks', { skip: DIRECT }, () => {
 
   test('a hook that hangs is started again, those behind it wait in bounds', async (t) => {
     const record = fixtureRecord(t);
-    const gateway = await start(t, { timeout: '1500ms', maxInFlight: 4, maxQueue: 6 }, { record });
+    const gateway = await start(t, { timeout: '3s', maxInFlight: 4, maxQueue: 6 }, { record });
     const all = await Promise.all(Array.from({ length: 20 }, () => outcome(tool(gateway, 'hang'))));
     assert.equal(all.filter((text) => /too many questions open/.test(text)).length, 10);
     assert.equal(all.filter((text) => /did not answer/.test(text)).length, 10);
