@@ -55,7 +55,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       peer_(std::move(moved.peer)),
       parser_(std::move(moved.parser)),
       timer_(loop),
-      found_(moved.found),
+      has_head_(true),
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
@@ -70,7 +70,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
   timer_.stop();
   pump_later_.cancel();
   held_.set(0);
-  return MovedConnection(socket, std::move(parser_), *found_, std::move(peer_));
+  return MovedConnection(socket, std::move(parser_), std::move(peer_));
 }
 
 ClientConnection::~ClientConnection() {
@@ -87,7 +87,7 @@ void ClientConnection::on_data(std::string_view bytes) {
   if (lingering_) return;
   parser_.append(bytes);
   auto alive = alive_;
-  if (!busy_ && !found_) {
+  if (!busy_ && !has_head_) {
     pump();
   } else if (parser_.buffered() > kMostPipelined) {
     return cut(mcp::EndReason::cancelled_client);
@@ -141,13 +141,11 @@ void ClientConnection::pump() {
       stream_->pause_reading();
       return watch_writes();
     }
-    Next next = found_ ? *std::exchange(found_, std::nullopt) : parser_.next();
-    if (next == Next::head || next == Next::complete) {
-      found_ = next;
-      if (handler_.belongs_elsewhere(*this)) return;
-      found_.reset();
-    }
+    Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
+      has_head_ = true;
+      if (handler_.belongs_elsewhere(*this)) return;
+      has_head_ = false;
       unread_ = true;
       begin();
       if (handler_.on_head(*this)) return;

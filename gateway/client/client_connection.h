@@ -114,7 +114,7 @@ class ClientConnection final : private net::StreamOwner {
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
   HeldBytes held_;                           // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
-  std::optional<http::RequestParser::Next> found_;  // what the parser said of a request not begun yet
+  bool has_head_ = false;                    // of a request that is not begun: it may be another worker's
   net::Deferred pump_later_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -12,13 +12,11 @@
 namespace lineward::client {
 
 struct MovedConnection {
-  MovedConnection(int its_socket, http::RequestParser its_parser, http::RequestParser::Next its_find,
-                  std::string its_peer)
-      : socket(its_socket), parser(std::move(its_parser)), found(its_find), peer(std::move(its_peer)) {}
+  MovedConnection(int its_socket, http::RequestParser its_parser, std::string its_peer)
+      : socket(its_socket), parser(std::move(its_parser)), peer(std::move(its_peer)) {}
   MovedConnection(MovedConnection&& other) noexcept
       : socket(std::exchange(other.socket, -1)),
         parser(std::move(other.parser)),
-        found(other.found),
         peer(std::move(other.peer)) {}
   MovedConnection& operator=(MovedConnection&&) = delete;
   // One that nobody took is over.
@@ -28,8 +26,7 @@ struct MovedConnection {
   int take_socket() { return std::exchange(socket, -1); }
 
   int socket;
-  http::RequestParser parser;
-  http::RequestParser::Next found;  // `head` or `complete`: what next() said last
+  http::RequestParser parser;  // next() has said `head`
   std::string peer;
 };
 
