@@ -255,7 +255,7 @@ describe('access tokens', { skip: DIRECT }, () => {
       const { content } = await client.callTool({ name: 'test_simple_text', arguments: {} });
       assert.match(content[0].text, /simple text/);
       assert.match(issuer.granted.at(-1).scope, /mcp\.tools mcp\.text/);
-      assert.match(gateway.stderr(), /call\.end.*principal=robot/);
+      await eventually('the line of the call', () => /call\.end.*principal=robot/.test(gateway.stderr()));
     });
   }
 });
