@@ -134,6 +134,6 @@ describe('API keys', { skip: DIRECT }, () => {
     await listed.text();
     const { out } = await lineward(['ps', '--format', 'json', '--admin', `unix:${socket}`]);
     assert.ok(JSON.parse(out));
-    assert.match(gateway.stderr(), /call\.end.*method=tools\/list.*principal=alice/);
+    await logged(gateway, /call\.end.*method=tools\/list.*principal=alice/);
   });
 });
