@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/json_member.h"
+#include "mcp/cache_hints.h"
 #include "mcp/errors.h"
 #include "mcp/revision.h"
 
@@ -16,19 +17,6 @@ constexpr int kLegacyResourceNotFound = -32002;
 bool is_true(std::string_view object, std::string_view outer, std::string_view inner) {
   auto value = json::member(object, outer);
   return value && json::member(*value, inner) == "true";
-}
-
-// 2026-07-28 server/utilities/caching: these results carry cache hints.
-bool has_cache_hints(Method method) {
-  switch (method) {
-    case Method::server_discover:
-    case Method::tools_list:
-    case Method::prompts_list:
-    case Method::resources_list:
-    case Method::resources_templates_list:
-    case Method::resources_read: return true;
-    default: return false;
-  }
 }
 
 // The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones

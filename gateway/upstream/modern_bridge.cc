@@ -16,7 +16,7 @@ constexpr milliseconds kDoubt{10ll * 60 * 1000};
 
 ModernBridge::ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
                            const config::Server& server)
-    : loop_(loop), server_(server), inner_(std::move(inner)) {
+    : PassingUpstream(std::move(inner)), loop_(loop), server_(server) {
   if (server.protocol_era == config::Era::modern) learned_modern_only(true);
 }
 
@@ -88,7 +88,7 @@ void ModernBridge::stop(std::function<void()> done) {
   for (auto& entry : sessions_) {
     if (!entry.second->trial()) entry.second->close({EndReason::cancelled_drain, "the gateway is stopping"});
   }
-  inner_->stop(std::move(done));
+  PassingUpstream::stop(std::move(done));
 }
 
 }  // namespace lineward::upstream

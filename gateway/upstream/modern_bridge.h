@@ -12,32 +12,22 @@
 #include <unordered_map>
 
 #include "config/config.h"
-#include "core/upstream.h"
+#include "core/passing_upstream.h"
 #include "net/loop.h"
 #include "upstream/bridge_session.h"
 
 namespace lineward::upstream {
 
-class ModernBridge final : public core::Upstream, public BridgeHome {
+class ModernBridge final : public core::PassingUpstream, public BridgeHome {
  public:
   ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ModernBridge() override;
 
-  const std::string& name() const override { return inner_->name(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
-  void notify(const core::Scope& scope, const mcp::Message& message,
-              const core::HeaderFields& headers) override {
-    inner_->notify(scope, message, headers);
-  }
-  std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
-  std::optional<mcp::Era> era() const override { return inner_->era(); }
-  core::UpstreamStatus status() const override { return inner_->status(); }
-  void wake() override { inner_->wake(); }
-  void reconfigured() override { inner_->reconfigured(); }
   void stop(std::function<void()> done) override;
 
   // BridgeHome
@@ -53,11 +43,9 @@ class ModernBridge final : public core::Upstream, public BridgeHome {
 
   net::Loop& loop_;
   const config::Server& server_;
-  std::unique_ptr<core::Upstream> inner_;
   // Sessions that are bridged, or whose `initialize` is being tried.
   std::unordered_map<std::string, std::unique_ptr<BridgeSession>> sessions_;
   std::chrono::milliseconds modern_only_until_{0};
-  bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

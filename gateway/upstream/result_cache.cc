@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json_splice.h"
-#include "base/log.h"
+#include "mcp/cache_hints.h"
 #include "upstream/http_headers.h"
 
 namespace lineward::upstream {
@@ -28,18 +28,6 @@ int64_t ttl_of(const mcp::Message& result) {
   return whole ? std::clamp<int64_t>(value, 0, kLongestMs) : 0;
 }
 
-bool is_kept(Method method) {
-  switch (method) {
-    case Method::server_discover:
-    case Method::tools_list:
-    case Method::prompts_list:
-    case Method::resources_list:
-    case Method::resources_templates_list:
-    case Method::resources_read: return true;
-    default: return false;
-  }
-}
-
 uint64_t size_of(const std::string& key, const mcp::Message& result) {
   return result.bytes().size() + key.size() + kEntryBytes;
 }
@@ -56,131 +44,68 @@ std::string params_of(const mcp::Message& request) {
   return changed ? json::compact(changed->raw(Field::params)) : json::compact(params);
 }
 
-}  // namespace
-
-// ---- one caller's share
-// -----------------------------------------------------------------------------------------------
-
-CacheLease::~CacheLease() {
-  *alive_ = false;
-  if (!live()) return;
-  log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", cache_.name()}});
-  cancel("internal error");
-}
-
-void CacheLease::cancel(std::string_view why) {
-  if (!std::exchange(owner_, nullptr)) return;
-  core::CancelReport report;  // others still want the answer, or it was in memory: nothing had to be sent
-  if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr && shared->leave(*this)) {
-    // Of the first one's call the transport tells itself what became of it.
-    report.told =
-        cache_.server().url.empty() ? core::CancelTold::notification : core::CancelTold::stream_closed;
-    bool first = shared->tag() == request_.tag;
-    cache_.left(*shared, why);
-    if (first) return;
+// The share of one who is answered from memory.
+class KeptAnswer final : public Lease {
+ public:
+  KeptAnswer(net::Loop& loop, const config::Server& server, core::CallRequest request, core::CallOwner& owner,
+             mcp::Message answer)
+      : Lease(server, std::move(request), owner),
+        answer_(std::move(answer)),
+        later_(
+            loop, [](void* self) { static_cast<KeptAnswer*>(self)->tell(); }, this) {
+    later_.schedule();
   }
-  core::upstream_stats(cache_.name()).cancel_settled(request_.tag, report);
-}
+
+ private:
+  void tell() {
+    if (live()) take_owner()->on_call_message(std::move(answer_));
+  }
+
+  mcp::Message answer_;
+  net::Deferred later_;
+};
+
+}  // namespace
 
 // ---- the call
 // -----------------------------------------------------------------------------------------------------------
 
-SharedCall::SharedCall(ResultCache& cache, std::string key, core::CallRequest like)
-    : cache_(cache), key_(std::move(key)), like_(std::move(like)) {}
+SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::CallRequest like)
+    : SharedCall(cache.loop(), cache.inner(), std::move(key), std::move(like)), cache_(cache) {}
 
-SharedCall::~SharedCall() {
-  if (call_ && call_->live()) call_->cancel("the gateway is stopping");
-}
-
-std::optional<core::Failure> SharedCall::open() {
-  auto call = cache_.inner().start(like_, *this);
-  if (!call) return std::move(call.error());
-  call_ = std::move(*call);
-  return std::nullopt;
-}
-
-void SharedCall::join(CacheLease& lease) {
-  lease.shared_ = this;
-  leases_.push_back(&lease);
-  if (!phase_) return;
-  // Not while it is being started.
-  cache_.loop().defer([this, &lease, alive = lease.alive_] {
-    if (*alive && lease.shared_ == this) tell_phase(lease);
-  });
-}
-
-void SharedCall::tell_phase(CacheLease& lease) {
-  if (lease.live() && phase_) lease.owner_->on_call_phase(*phase_);
-}
-
-bool SharedCall::leave(CacheLease& lease) {
-  std::erase(leases_, &lease);
-  return leases_.empty() && !closed_;
-}
-
-void SharedCall::close(std::string_view why) {
-  closed_ = true;
-  if (call_ && call_->live()) call_->cancel(why);
-}
-
-std::vector<CacheLease*> SharedCall::take_all() {
-  closed_ = true;
-  for (CacheLease* lease : leases_)
-    lease->shared_ = nullptr;
-  return std::exchange(leases_, {});
-}
-
-void SharedCall::on_call_phase(core::CallPhase phase) {
-  phase_ = phase;
-  for (CacheLease* lease : std::vector(leases_)) {
-    if (lease->shared_ == this) tell_phase(*lease);
-  }
-}
-
-void SharedCall::on_call_message(mcp::Message message) {
+void SharedFetch::on_call_message(mcp::Message message) {
   bool final = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!final) return;  // without token and level there is nothing that belongs to this call
   if (message.kind() == mcp::MessageKind::result) cache_.keep(*this, message);
-  // A callback may end another caller's exchange, and its lease with it.
-  std::vector<std::pair<CacheLease*, std::shared_ptr<bool>>> told;
-  for (CacheLease* lease : take_all())
-    told.emplace_back(lease, lease->alive_);
-  cache_.over(*this);
-  for (auto& [lease, alive] : told) {
-    if (!*alive || !lease->live()) continue;
-    std::exchange(lease->owner_, nullptr)->on_call_message(message);
-  }
+  over();  // who asks while this is told asks anew
+  tell_end(message);
 }
 
-void SharedCall::on_call_failed(const core::Failure& failure) {
-  std::vector<std::pair<CacheLease*, std::shared_ptr<bool>>> told;
-  for (CacheLease* lease : take_all())
-    told.emplace_back(lease, lease->alive_);
+void SharedFetch::on_call_failed(const core::Failure& failure) {
+  over();
+  tell_end(failure);
+}
+
+void SharedFetch::over() {
   cache_.over(*this);
-  for (auto& [lease, alive] : told) {
-    if (!*alive || !lease->live()) continue;
-    std::exchange(lease->owner_, nullptr)->on_call_failed(failure);
-  }
 }
 
 // ---- the cache
 // ----------------------------------------------------------------------------------------------------------
 
 ResultCache::ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server)
-    : loop_(loop), inner_(std::move(inner)), server_(server), stats_(core::upstream_stats(server.name)) {}
+    : PassingUpstream(std::move(inner)),
+      loop_(loop),
+      server_(server),
+      stats_(core::upstream_stats(server.name)) {}
 
 ResultCache::~ResultCache() {
   for (auto& [key, shared] : under_way_)
     shared->close("the gateway is stopping");
 }
 
-void ResultCache::stop(std::function<void()> done) {
-  stopping_ = true;
-  inner_->stop(std::move(done));
-}
-
 void ResultCache::reconfigured() {
-  inner_->reconfigured();
+  PassingUpstream::reconfigured();
   while (!entries_.empty() && (!server_.cache.enabled || bytes_ > server_.cache.max_bytes))
     forget(std::prev(entries_.end()));
 }
@@ -192,7 +117,8 @@ bool ResultCache::may_keep(const core::CallRequest& request) const {
                !message.has(Field::params_task);
   if (!server_.cache.enabled || stopping_ || request.client_era != mcp::Era::modern || !plain) return false;
   // A legacy server may ask its client something while it reads: that is one caller's business.
-  return is_kept(request.method) && (!mcp::may_ask(request.method) || inner_->era() == mcp::Era::modern);
+  return mcp::has_cache_hints(request.method) &&
+         (!mcp::may_ask(request.method) || inner_->era() == mcp::Era::modern);
 }
 
 std::string ResultCache::key_of(const core::CallRequest& request, bool everybodys) const {
@@ -219,18 +145,18 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
     ++stats_.cache_hits;
     return answer(*kept, std::move(request), owner);
   }
-  SharedCall* shared = nullptr;
+  SharedFetch* shared = nullptr;
   if (auto found = under_way_.find(key); found != under_way_.end()) {
     ++stats_.cache_shared;
     shared = found->second.get();
   } else {
     ++stats_.cache_misses;
-    auto made = std::make_unique<SharedCall>(*this, key, request);
+    auto made = std::make_unique<SharedFetch>(*this, key, request);
     if (auto failure = made->open()) return Unexpected<core::Failure>{std::move(*failure)};
     asked_at_[made.get()] = changes_;
     shared = under_way_.emplace(key, std::move(made)).first->second.get();
   }
-  auto lease = std::make_unique<CacheLease>(*this, std::move(request), owner);
+  auto lease = std::make_unique<Lease>(server_, std::move(request), owner);
   shared->join(*lease);
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(lease));
 }
@@ -243,21 +169,11 @@ std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::CallRe
   splice.replace(entry.result.at(Field::result_ttl_ms),
                  std::to_string(std::max<int64_t>(0, entry.ttl_ms - age)));
   auto made = mcp::Message::parse(splice.apply());
-  auto lease = std::make_unique<CacheLease>(*this, std::move(request), owner);
-  auto message = std::make_shared<mcp::Message>(made ? std::move(*made) : entry.result);
-  loop_.defer([asker = lease.get(), alive = lease->alive_, message] {
-    if (!*alive || !asker->live()) return;
-    std::exchange(asker->owner_, nullptr)->on_call_message(std::move(*message));
-  });
-  return lease;
+  return std::make_unique<KeptAnswer>(loop_, server_, std::move(request), owner,
+                                      made ? std::move(*made) : mcp::Message(entry.result));
 }
 
-void ResultCache::left(SharedCall& shared, std::string_view why) {
-  shared.close(why);
-  over(shared);
-}
-
-void ResultCache::over(SharedCall& shared) {
+void ResultCache::over(SharedFetch& shared) {
   asked_at_.erase(&shared);
   auto found = under_way_.find(shared.key());
   if (found == under_way_.end() || found->second.get() != &shared) return;
@@ -284,7 +200,7 @@ void ResultCache::forget(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-void ResultCache::keep(const SharedCall& shared, const mcp::Message& result) {
+void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   int64_t ttl = ttl_of(result);
   auto asked = asked_at_.find(&shared);
   bool complete = !result.has(Field::result_type) || result.text(Field::result_type) == "complete";

@@ -25,8 +25,8 @@ constexpr double kMostRepeats = 20;
 
 ToolUpstream::ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
                            const config::Server& server)
-    : loop_(loop),
-      inner_(std::move(inner)),
+    : PassingUpstream(std::move(inner)),
+      loop_(loop),
       server_(server),
       book_(server.name),
       repeats_left_(kFirstRepeats),
@@ -86,12 +86,7 @@ bool ToolUpstream::may_repeat() {
 
 void ToolUpstream::reconfigured() {
   repeats_per_call_ = server_.retry.budget / 100.0;
-  inner_->reconfigured();
-}
-
-void ToolUpstream::stop(std::function<void()> done) {
-  stopping_ = true;
-  inner_->stop(std::move(done));
+  PassingUpstream::reconfigured();
 }
 
 // ---- the list

@@ -10,38 +10,21 @@
 #include <vector>
 
 #include "config/config.h"
-#include "core/upstream.h"
+#include "core/passing_upstream.h"
 #include "net/loop.h"
 #include "upstream/tool_book.h"
 #include "upstream/tool_call.h"
 
 namespace lineward::upstream {
 
-class ToolUpstream final : public core::Upstream {
+class ToolUpstream final : public core::PassingUpstream {
  public:
   ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ToolUpstream() override;
 
-  const std::string& name() const override { return inner_->name(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
                                                            core::CallOwner& owner) override;
-  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override {
-    inner_->open_scope(scope, owner);
-  }
-  void close_scope(const core::Scope& scope) override { inner_->close_scope(scope); }
-  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override {
-    inner_->forward(scope, client_era, message);
-  }
-  void notify(const core::Scope& scope, const mcp::Message& message,
-              const core::HeaderFields& headers) override {
-    inner_->notify(scope, message, headers);
-  }
-  std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
-  std::optional<mcp::Era> era() const override { return inner_->era(); }
-  core::UpstreamStatus status() const override { return inner_->status(); }
-  void wake() override { inner_->wake(); }
   void reconfigured() override;
-  void stop(std::function<void()> done) override;
 
   // For ToolCall.
   net::Loop& loop() { return loop_; }
@@ -78,13 +61,11 @@ class ToolUpstream final : public core::Upstream {
   HeaderRole role_of(const core::CallRequest& request) const;
 
   net::Loop& loop_;
-  std::unique_ptr<core::Upstream> inner_;
   const config::Server& server_;
   ToolBook book_;
   std::map<std::string, std::unique_ptr<Listing>> listings_;  // by view
   double repeats_left_ = 0;
   double repeats_per_call_ = 0;
-  bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

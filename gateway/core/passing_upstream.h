@@ -1,0 +1,51 @@
+// An upstream in front of an upstream, as the base of decorators: everything passes straight through, but for
+// what a subclass takes into its own hands. A member that Upstream gets is passed on here, once for all.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/upstream.h"
+
+namespace lineward::core {
+
+class PassingUpstream : public Upstream {
+ public:
+  explicit PassingUpstream(std::unique_ptr<Upstream> inner)
+      : owned_(std::move(inner)), inner_(owned_.get()) {}
+  // In front of somebody else's, which outlives it.
+  explicit PassingUpstream(Upstream& inner) : inner_(&inner) {}
+
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::unique_ptr<Call>, Failure> start(CallRequest request, CallOwner& owner) override {
+    return inner_->start(std::move(request), owner);
+  }
+  void open_scope(const Scope& scope, ScopeOwner& owner) override { inner_->open_scope(scope, owner); }
+  void close_scope(const Scope& scope) override { inner_->close_scope(scope); }
+  void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) override {
+    inner_->forward(scope, client_era, message);
+  }
+  void notify(const Scope& scope, const mcp::Message& message, const HeaderFields& headers) override {
+    inner_->notify(scope, message, headers);
+  }
+  std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
+  std::optional<mcp::Era> era() const override { return inner_->era(); }
+  UpstreamStatus status() const override { return inner_->status(); }
+  void wake() override { inner_->wake(); }
+  void reconfigured() override { inner_->reconfigured(); }
+  void stop(std::function<void()> done) override {
+    stopping_ = true;
+    inner_->stop(std::move(done));
+  }
+
+ protected:
+  const std::unique_ptr<Upstream> owned_;
+  Upstream* const inner_;  // outlives what subclasses hold of its calls
+  bool stopping_ = false;
+};
+
+}  // namespace lineward::core

@@ -1,0 +1,119 @@
+// Calls that several callers share, and the share of each: what the listen hub and the result cache have in
+// common.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/config.h"
+#include "core/upstream.h"
+#include "net/loop.h"
+
+namespace lineward::upstream {
+
+class SharedCall;
+
+// One caller's share of a call.
+class Lease : public core::Call {
+ public:
+  // `server` outlives it.
+  Lease(const config::Server& server, core::CallRequest request, core::CallOwner& owner)
+      : server_(server), request_(std::move(request)), owner_(&owner) {}
+  ~Lease() override;
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  void cancel(std::string_view why) override;
+  bool live() const override { return owner_ != nullptr; }
+  void reply(std::string) override {}
+  void hand_over(core::CallOwner& owner, bool) override {
+    if (live()) owner_ = &owner;
+  }
+  const mcp::Message& request_message() const override { return request_.message; }
+  void retried(mcp::Message) override {}
+
+ protected:
+  // Its owner, who hears one more thing and may destroy it then.
+  core::CallOwner* take_owner() { return std::exchange(owner_, nullptr); }
+
+ private:
+  friend class SharedCall;
+  const config::Server& server_;
+  core::CallRequest request_;
+  core::CallOwner* owner_;
+  SharedCall* shared_ = nullptr;
+  size_t place_ = 0;  // among the leases of shared_
+  std::optional<core::CallPhase> told_;
+  bool acknowledged_ = false;
+};
+
+// One call on the server, and who waits for it. It lives as long as somebody does: each caller's own limits
+// run with its exchange. Its owner retires it when it is over.
+class SharedCall : public core::CallOwner {
+ public:
+  // `like`: the first caller's request, which is the one that is sent.
+  SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::CallRequest like);
+  virtual ~SharedCall();
+  SharedCall(const SharedCall&) = delete;
+  SharedCall& operator=(const SharedCall&) = delete;
+
+  // Nothing, or why it cannot even be begun.
+  std::optional<core::Failure> open();
+  void join(Lease& lease);
+  // Nobody is told anything any more.
+  virtual void close(std::string_view why);
+  const std::string& key() const { return key_; }
+  void rename(std::string key) { key_ = std::move(key); }
+  const core::CallRequest& like() const { return like_; }
+
+  // Those who came later hear it from greet().
+  void on_call_phase(core::CallPhase phase) override;
+
+ protected:
+  // Nobody waits for it any more: its owner lets go of it, which may be on the stack.
+  virtual void over() = 0;
+  // What the server acknowledged it with, where it did.
+  virtual const mcp::Message* acknowledgement() const { return nullptr; }
+
+  // The answer, or why there is none, for everybody; all leases are over then.
+  void tell_end(const mcp::Message& answer);
+  void tell_end(const core::Failure& failure);
+  // From here on they hear what tell() says, and no phases.
+  void tell_acknowledged(const mcp::Message& acknowledgement);
+  void tell(const mcp::Message& notification);
+
+  size_t living() const { return living_; }
+
+  net::Loop& loop_;
+  std::unique_ptr<core::Call> call_;
+
+ private:
+  friend class Lease;
+  template <class F>
+  void each(F&& visit);
+  // True when it was the last, and the call still goes on.
+  bool leave(Lease& lease);
+  // Its owner, who hears one more thing and may destroy it then: nothing here refers to it any more. Within
+  // each() only.
+  core::CallOwner* release(Lease& lease);
+  void greet();
+  void tell_phase(Lease& lease);
+  void acknowledge(Lease& lease, const mcp::Message& acknowledgement);
+
+  core::Upstream& inner_;
+  std::string key_;
+  const core::CallRequest like_;
+  std::vector<Lease*> leases_;  // null: left while all were told something
+  size_t living_ = 0;
+  std::optional<core::CallPhase> phase_;
+  bool telling_ = false;
+  bool closed_ = false;
+  net::Deferred greet_later_;
+};
+
+}  // namespace lineward::upstream
