@@ -32,6 +32,7 @@ class ToolCall final : public core::Call, public core::CallOwner {
   void cancel(std::string_view why) override;
   bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
+  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
   void hand_over(core::CallOwner& owner, bool parked) override;
   const mcp::Message& request_message() const override {
     return inner_ ? inner_->request_message() : request_.message;
@@ -41,6 +42,7 @@ class ToolCall final : public core::Call, public core::CallOwner {
   }
   bool has_session() const override { return !inner_ || inner_->has_session(); }
   std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
+  bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).
   void learned(bool listed);
