@@ -224,7 +224,8 @@ std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) 
     bool done = staff_.run(k, [&] {
       Worker& worker = staff_.worker(k);
       plugins_[k] = worker.exchanges().plugins();
-      if (!worker.wants_plugins(homes) || (plugins_[k] && !others)) return;
+      if (auto made = worker.prepare_replication(next); !made) fault = made.error().text;
+      if (!fault.empty() || !worker.wants_plugins(homes) || (plugins_[k] && !others)) return;
       auto made = worker.make_plugins(next);
       if (made) {
         plugins_[k] = std::move(*made);

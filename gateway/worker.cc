@@ -95,6 +95,8 @@ Status<> Worker::prepare() {
     exchanges_.use_plugins(*plugins);
     front_->use_gate(*plugins);
   }
+  if (auto made = prepare_replication(config_); !made) return made;
+  use_replication(std::move(replication_), http_, exchanges_);
   beat();
   return Done{};
 }
@@ -127,6 +129,13 @@ bool Worker::wants_plugins(const HomeMap& homes) const {
          std::any_of(homes.begin(), homes.end(), [&](const auto& one) { return one.second == place_.index; });
 }
 
+Status<> Worker::prepare_replication(const config::Config& next) {
+  auto made = make_replication(loop_, next.replicas, http_ != nullptr);
+  if (!made) return Unexpected<Error>{made.error()};
+  replication_ = std::move(*made);
+  return Done{};
+}
+
 Status<net::ListenFailure> Worker::listen() {
   return front_->listen();
 }
@@ -152,6 +161,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, HomeMap 
   using config::Change;
   config_ = std::move(next);
   place_.homes = std::move(homes);
+  use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {

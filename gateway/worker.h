@@ -26,6 +26,7 @@
 #include "net/loop.h"
 #include "net/loop_watch.h"
 #include "plugin_host.h"
+#include "replication.h"
 #include "upstream_set.h"
 
 namespace lineward {
@@ -64,6 +65,8 @@ class Worker {
   // A reload: what begins from here on sees `next`. `plugins` was made by make_plugins().
   Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
   bool wants_plugins(const HomeMap& homes) const;
+  // Reads the keys that replicas share, even where the file that names them is as it was; apply() uses them.
+  Status<> prepare_replication(const config::Config& next);
   void apply(const config::Changes& changes, config::Config next, HomeMap homes,
              std::shared_ptr<plugin::PluginSet> plugins);
   // Which servers, on whatever worker, are on their way out.
@@ -120,6 +123,7 @@ class Worker {
   exchange::ExchangeTable exchanges_;
   std::unique_ptr<client::Front> front_;
   client::HttpFront* http_ = nullptr;
+  Replication replication_;  // until it is used
   std::unique_ptr<net::LoopWatch> loop_watch_;
   std::unique_ptr<MemoryReturn> memory_return_;
   net::Timer grace_;

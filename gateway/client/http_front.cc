@@ -39,6 +39,7 @@ HttpFront::~HttpFront() {
 void HttpFront::on_closed(ClientConnection& connection) {
   awaiting_document_.erase(&connection);
   at_gate_.erase(&connection);
+  unsettled_.erase(&connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   caps_->leave(connection.peer());
@@ -101,6 +102,7 @@ void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std
 
 void HttpFront::dispatch(ClientConnection& connection, std::string body) {
   const http::RequestHead& head = connection.head();
+  if (replicas_ && passed_on(connection, body)) return;
   if (sse_request(connection, body)) return;
   auto route = paths_.servers.find(std::string(head.path));
   if (route == paths_.servers.end()) {
@@ -178,6 +180,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     }
     if (auto refusal = check_modern_request(message, headers, supported))
       return refuse(connection, *refusal, raw_id);
+    if (peers_ && state_passed_on(connection, message)) return;
     arrival.revision = std::string(headers.get("MCP-Protocol-Version"));
     if (paths_.keep_state.count(server) > 0)
       return start_with_state(connection, std::move(arrival), std::move(message));
@@ -241,6 +244,12 @@ void HttpFront::start(ClientConnection& connection, core::Arrival arrival,
   options.headers = std::move(headers);
   if (arrival.method == mcp::Method::initialize && arrival.era == mcp::Era::legacy) {
     options.session_header = arrival.session;
+    if (replicas_) {
+      options.name_session = [this, id = arrival.session] {
+        Session* opened = sessions_.find(id);
+        return opened != nullptr ? shown_id(*opened) : std::string();
+      };
+    }
   }
   // The reply may be told that its client is gone only after start() has returned, so the id is known by
   // then; and it lives until the end of the turn at least.
@@ -275,6 +284,7 @@ std::unique_ptr<HttpReply> HttpFront::transport(ClientConnection& connection, Se
                                        sessions_.touch(*owner);
                                        if (SessionStream* lost = owner->find_stream(number))
                                          lost->transport_lost(why);
+                                       stream_lost(*owner);
                                      });
 }
 
@@ -287,9 +297,13 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   arrival.principal = principal_of(connection);
   arrival.peer = connection.peer();
   auto era = era_of(message, headers);
+  const Session* settles = nullptr;
   if (era && *era == mcp::Era::legacy) {
     Session* session = session_of(connection, {});
     if (session == nullptr) return;
+    if (session->shared() != nullptr && arrival.method == mcp::Method::initialized) settles = session;
+    if (session->shared() != nullptr && arrival.method == mcp::Method::cancelled && peers_)
+      tell_peers(connection, message);
     if (auto refusal = check_legacy_version(headers, session->revision)) return refuse(connection, *refusal);
     sessions_.touch(*session);
     arrival.era = mcp::Era::legacy;
@@ -302,10 +316,11 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   }
   // The head is gone with the answer.
   if (arrival.era == mcp::Era::modern && era) arrival.headers = forwarded(connection, server, true);
-  connection.respond(202, {}, {});
+  if (settles == nullptr) connection.respond(202, {}, {});
   if (arrival.upstream.empty()) return;
   arrival.message = std::move(message);
   door_.notified(std::move(arrival));
+  if (settles != nullptr) answer_when_settled(connection, *settles);
 }
 
 void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) {
@@ -326,16 +341,6 @@ void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) 
   door_.answered(id, std::move(message));
 }
 
-Session* HttpFront::session_of(ClientConnection& connection, std::string_view raw_id) {
-  const http::HeaderList& headers = connection.head().headers;
-  Session* session =
-      headers.count("Mcp-Session-Id") == 1
-          ? sessions_.find(std::string(headers.get("Mcp-Session-Id")), principal_of(connection))
-          : nullptr;
-  if (session == nullptr) refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
-  return session;
-}
-
 void HttpFront::get(ClientConnection& connection) {
   const http::HeaderList& headers = connection.head().headers;
   if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
@@ -352,20 +357,25 @@ void HttpFront::get(ClientConnection& connection) {
     ++core::stats().overload[static_cast<size_t>(core::Overload::streams)];
     return refuse(connection, {503, 503, "no new streams for now (listen.maxBufferedBytes)", {}, {}});
   }
-  if (headers.count("Last-Event-ID") == 0) {
-    return session->open_get_stream(
-        [&](SessionStream& stream) { return transport(connection, *session, stream, session->id); });
-  }
+  std::string shown(headers.get("Mcp-Session-Id"));
   uint64_t after = 0;
-  SessionStream* stream = session->resumable(headers.get("Last-Event-ID"), after);
+  bool resumes = headers.count("Last-Event-ID") > 0;
+  SessionStream* stream = resumes ? session->resumable(headers.get("Last-Event-ID"), after) : nullptr;
+  // Another replica may have given out that event, and be no more: the client's stream goes on as a new one.
+  if (!resumes || (stream == nullptr && session->shared() != nullptr)) {
+    session->open_get_stream(
+        [&](SessionStream& opened) { return transport(connection, *session, opened, shown); });
+    return watch_stream(connection, *session);
+  }
   if (stream == nullptr) {
     return refuse(connection,
                   {405, 405, "this stream has ended, or its events are no longer kept", {}, "POST, DELETE"});
   }
   // It has no event before the ones that are missing: a priming one would set the client back.
-  auto renewed = transport(connection, *session, *stream, session->id, false);
+  auto renewed = transport(connection, *session, *stream, shown, false);
   stream->resume(after, std::move(renewed));
   session->flush_waiting(*stream);
+  watch_stream(connection, *session);
 }
 
 void HttpFront::remove_session(ClientConnection& connection) {
@@ -376,6 +386,7 @@ void HttpFront::remove_session(ClientConnection& connection) {
   Session* session = session_of(connection, {});
   if (session == nullptr) return;
   std::string id = session->id;
+  session->deleted = true;
   connection.respond(200, {}, {});
   door_.session_ended(id);
 }

@@ -19,6 +19,8 @@
 #include "client/forwarding.h"
 #include "client/front.h"
 #include "client/moved_connection.h"
+#include "client/peer_pass.h"
+#include "client/replicas.h"
 #include "client/resource_names.h"
 #include "client/session.h"
 #include "core/document_source.h"
@@ -55,6 +57,9 @@ struct Neighbours {
   std::function<void(size_t worker, MovedConnection connection)> send;
 };
 
+// The value of `sessionId` in the query of an HTTP+SSE client's POST; empty: there is none.
+std::string_view session_in_query(std::string_view target);
+
 class HttpFront final : public Front, public RequestHandler {
  public:
   // `caps` are shared by the fronts of all workers.
@@ -74,6 +79,9 @@ class HttpFront final : public Front, public RequestHandler {
   SessionTable& sessions() override { return sessions_; }
   void use_documents(core::DocumentSource* source) override { documents_ = source; }
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
+
+  // The other replicas, and the keys that they share; both null: there are none (http_front_replicas.cc).
+  void use_replicas(std::shared_ptr<const Replicas> replicas, std::shared_ptr<core::PeerDoor> peers);
 
   // A reload. Connections, sessions and what is being answered stay.
   const PathTable& paths() const { return paths_; }
@@ -144,6 +152,23 @@ class HttpFront final : public Front, public RequestHandler {
                                        std::string session_header, bool primes = true);
   // The session a request names, or null after it was refused.
   Session* session_of(ClientConnection& connection, std::string_view raw_id);
+  // Likewise, without an answer. One that another replica shared is made anew here.
+  Session* find_session(const ClientConnection& connection);
+  Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server);
+  std::string shown_id(Session& session);
+  void watch_stream(const ClientConnection& connection, Session& session);
+  void stream_lost(Session& session);
+  // True: another replica answers this request.
+  bool passed_on(ClientConnection& connection, std::string& body);
+  void pass(ClientConnection& connection, const std::string& peer, std::string body, std::string lost = {});
+  core::PeerRequest peer_request(const ClientConnection& connection, std::string body) const;
+  bool was_passed(const ClientConnection& connection, std::string_view body) const;
+  // The retry of a call that is parked elsewhere; true: it was passed there.
+  bool state_passed_on(ClientConnection& connection, const mcp::Message& message);
+  // A cancel of a call that may be another replica's.
+  void tell_peers(const ClientConnection& connection, const mcp::Message& cancel);
+  void answer_when_settled(ClientConnection& connection, const Session& session);
+  void pass_ended(PeerPass& pass);
   ReplyOptions reply_options(ClientConnection& connection) const;
   std::string principal_of(const ClientConnection& connection) const;
 
@@ -164,6 +189,11 @@ class HttpFront final : public Front, public RequestHandler {
   core::DocumentSource* documents_ = nullptr;
   std::unordered_map<const ClientConnection*, uint64_t> awaiting_document_;  // and which of them
   uint64_t next_document_ = 1;
+  std::shared_ptr<const Replicas> replicas_;
+  std::shared_ptr<core::PeerDoor> peers_;
+  std::vector<std::unique_ptr<PeerPass>> passes_;
+  std::vector<std::unique_ptr<PeerNote>> notes_;
+  std::unordered_map<const ClientConnection*, std::unique_ptr<net::Timer>> unsettled_;
   std::shared_ptr<core::Gate> gate_;
   struct AtGate {
     uint64_t number;

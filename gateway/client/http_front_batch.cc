@@ -21,10 +21,7 @@ void HttpFront::post_batch(ClientConnection& connection, const std::string& serv
   auto refused = [&](std::string text) {
     refuse(connection, {400, mcp::kInvalidRequest, std::move(text), {}, {}});
   };
-  Session* session =
-      headers.count("Mcp-Session-Id") == 1
-          ? sessions_.find(std::string(headers.get("Mcp-Session-Id")), principal_of(connection))
-          : nullptr;
+  Session* session = find_session(connection);
   if (session == nullptr || session->revision != kRevision || session->upstream != server)
     return refused("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(headers, session->revision)) return refuse(connection, *refusal);

@@ -37,6 +37,11 @@ void HttpFront::move() {
 
 void HttpFront::drain() {
   draining_ = true;
+  std::vector<PeerPass*> passes;
+  for (auto& pass : passes_)
+    passes.push_back(pass.get());
+  for (PeerPass* pass : passes)
+    pass->drain();  // which may end it
   if (listener_) {
     listener_->take_waiting();
     listener_->close();
@@ -51,7 +56,7 @@ void HttpFront::drain() {
 }
 
 size_t HttpFront::unanswered() const {
-  size_t count = 0;
+  size_t count = passes_.size();
   for (const auto& entry : connections_)
     count += entry.second->may_ask() ? 1 : 0;
   return count;

@@ -12,8 +12,9 @@ using mcp::Field;
 
 constexpr std::string_view kParameter = "sessionId=";
 
-// The value of `sessionId` in the query of a target.
-std::string_view session_in(std::string_view target) {
+}  // namespace
+
+std::string_view session_in_query(std::string_view target) {
   size_t at = target.find('?');
   while (at != std::string_view::npos) {
     std::string_view rest = target.substr(at + 1);
@@ -26,8 +27,6 @@ std::string_view session_in(std::string_view target) {
   }
   return {};
 }
-
-}  // namespace
 
 bool HttpFront::sse_request(ClientConnection& connection, std::string& body) {
   const http::RequestHead& head = connection.head();
@@ -66,15 +65,14 @@ void HttpFront::open_sse(ClientConnection& connection, const std::string& server
     auto reply =
         std::make_unique<HttpReply>(loop_, connection, reply_options(connection),
                                     [this, id = session->id](mcp::EndReason) { door_.session_ended(id); });
-    reply->announce("endpoint", post_path + "?" + std::string(kParameter) + session->id);
+    reply->announce("endpoint", post_path + "?" + std::string(kParameter) + shown_id(*session));
     return reply;
   });
 }
 
 void HttpFront::post_sse(ClientConnection& connection, const std::string& server, std::string body) {
   const http::HeaderList& headers = connection.head().headers;
-  Session* session =
-      sessions_.find(std::string(session_in(connection.head().target)), principal_of(connection));
+  Session* session = find_session(connection);
   if (session == nullptr || session->upstream != server)
     return refuse(connection, {404, 404, "Session not found", {}, {}});
   if (auto refusal = check_post_headers(headers)) return refuse(connection, *refusal);

@@ -64,8 +64,13 @@ void HttpReply::start_events() {
   connection_->add_headers(head.headers);
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
-  if (!options_.session_header.empty()) head.headers.push_back({"Mcp-Session-Id", options_.session_header});
+  add_session(head.headers);
   write(http::streaming_head(head));
+}
+
+void HttpReply::add_session(std::vector<http::OutHeader>& headers) {
+  if (options_.name_session) options_.session_header = options_.name_session();
+  if (!options_.session_header.empty()) headers.push_back({"Mcp-Session-Id", options_.session_header});
 }
 
 // After the last bytes nobody asks how far the client has read.
@@ -169,9 +174,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     for (auto& [name, value] : extra_)
       head.headers.push_back({name, std::move(value)});
     connection_->add_headers(head.headers);
-    if (!options_.session_header.empty() && status == 200) {
-      head.headers.push_back({"Mcp-Session-Id", options_.session_header});
-    }
+    if (status == 200) add_session(head.headers);
     write(http::full_response(head, message), true);
     return done();
   }

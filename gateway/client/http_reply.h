@@ -27,8 +27,9 @@ struct ReplyOptions {
   bool takes_json = true;
   bool takes_events = true;
   int minor_version = 1;
-  std::string session_header;            // Mcp-Session-Id of the response, where it has one
-  std::vector<http::OutHeader> headers;  // on every head, whatever the answer is
+  std::string session_header;                 // Mcp-Session-Id of the response, where it has one
+  std::function<std::string()> name_session;  // the same, where it is known only when the head is written
+  std::vector<http::OutHeader> headers;       // on every head, whatever the answer is
   std::string
       prime_id;  // legacy streams: the event id that makes the stream resumable before its first event
   std::chrono::milliseconds comment_every{15000};
@@ -68,7 +69,17 @@ class HttpReply final : public core::ReplyStream {
   // No event was sent on it: what was answered, if anything, was plain JSON.
   bool streamed() const { return streamed_; }
   // The session it would have announced never came to be.
-  void refuse_session() override { options_.session_header.clear(); }
+  void refuse_session() override {
+    options_.session_header.clear();
+    options_.name_session = nullptr;
+  }
+  // A response of another replica as it came, with no header but those (http_reply_pass.cc): whole, or its
+  // head, its body in pieces, and its end.
+  void pass_whole(int status, std::vector<http::OutHeader> headers, std::string_view type,
+                  const std::string& body);
+  void pass_head(int status, std::vector<http::OutHeader> headers, std::string_view type);
+  void pass_piece(std::string_view bytes);
+  void pass_end();
   // Nobody wants to hear of its end any more.
   void forget() { gone_ = nullptr; }
   // From the connection: all that waited went to the kernel.
@@ -82,6 +93,7 @@ class HttpReply final : public core::ReplyStream {
 
  private:
   void start_events();
+  void add_session(std::vector<http::OutHeader>& headers);
   void write(std::string bytes, bool last = false);
   void piece(const std::string& event);
   void tick();

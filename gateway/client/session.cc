@@ -80,6 +80,15 @@ SessionStream* Session::resumable(std::string_view event_id, uint64_t& after) {
   return stream != nullptr && stream->can_resume(after) ? stream : nullptr;
 }
 
+// Its streams have numbers that no other replica's are likely to have: an event id of theirs resumes nothing
+// here.
+void Session::share(core::ScopeState state) {
+  shared_ = std::move(state);
+  next_stream_ = 1;
+  for (char digit : random_id().substr(0, 7))
+    next_stream_ = next_stream_ * 16 + static_cast<uint32_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
 bool Session::has_stream() const {
   if (pipe_) return true;
   for (uint32_t number : get_streams_) {
@@ -137,17 +146,17 @@ SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
   sweeper_.start(sweep_every(), [this] { sweep(); });
 }
 
-Session* SessionTable::create(const std::string& principal, const std::string& upstream) {
+Session* SessionTable::create(std::string id, const std::string& principal, const std::string& upstream) {
   if (sessions_.size() >= limits_.max_sessions) {
     Session* oldest = nullptr;
-    for (auto& [id, session] : sessions_) {
+    for (auto& [its_id, session] : sessions_) {
       if (session->idle() && (oldest == nullptr || session->last_used < oldest->last_used))
         oldest = session.get();
     }
     if (oldest == nullptr) return nullptr;
     expired_(std::string(oldest->id));
   }
-  std::string id = random_id();
+  if (id.empty()) id = random_id();
   auto& slot = sessions_[id];
   slot = std::make_unique<Session>(loop_, limits_, id, principal, upstream);
   touch(*slot);

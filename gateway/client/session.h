@@ -7,12 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "client/session_stream.h"
 #include "config/config.h"
+#include "core/portable_scopes.h"
 #include "net/loop.h"
 
 namespace lineward::client {
@@ -36,7 +38,12 @@ class Session {
   uint32_t exchanges = 0;   // under way
   bool one_stream = false;  // HTTP+SSE: answers go out on its GET stream too
   std::chrono::milliseconds last_used{0};
+  bool tied = false;     // its client was given an id that names this replica
+  bool deleted = false;  // by its client: it ends for all replicas
 
+  // Other replicas may serve it too; null: this one alone. Before its first stream.
+  void share(core::ScopeState state);
+  const core::ScopeState* shared() const { return shared_ ? &*shared_ : nullptr; }
   bool has_stream() const;  // a GET stream with a connection, or a pipe
   bool idle() const { return exchanges == 0 && !has_stream(); }
   // On stdio everything goes to the one client there is.
@@ -71,6 +78,7 @@ class Session {
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
   std::vector<uint32_t> get_streams_;
   uint32_t next_stream_ = 1;
+  std::optional<core::ScopeState> shared_;
   std::deque<std::string> waiting_;
   size_t waiting_bytes_ = 0;
 };
@@ -84,7 +92,11 @@ class SessionTable {
                std::function<void(const std::string& id)> expired);
 
   // Null when the table is full of busy sessions.
-  Session* create(const std::string& principal, const std::string& upstream);
+  Session* create(const std::string& principal, const std::string& upstream) {
+    return create({}, principal, upstream);
+  }
+  // `id`: the name of one that another replica shared; empty: a new name.
+  Session* create(std::string id, const std::string& principal, const std::string& upstream);
   Session* find(const std::string& id, const std::string& principal);
   Session* find(const std::string& id);
   void remove(const std::string& id);

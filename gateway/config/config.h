@@ -239,6 +239,15 @@ struct Aggregate {
   uint32_t max_items = 10000;       // of one server on one page of a merged list
 };
 
+// Several processes that serve the same sessions (docs/replicas.md).
+struct Replicas {
+  std::string key_file;  // empty: this process is alone. Its content is a secret
+  std::string name;      // of this one
+  std::vector<std::pair<std::string, std::string>>
+      peers;  // name → url; this one's own entry counts for nothing
+  milliseconds session_lifetime = 24h;
+};
+
 enum class LogFormat : uint8_t { automatic, text, logfmt, json };
 enum class LogLevel : uint8_t { debug, info, warn, error };
 
@@ -256,6 +265,7 @@ struct Config {
   Admin admin;
   Reload reload;
   Aggregate aggregate;
+  Replicas replicas;
   Log log;
   Auth auth;
   std::vector<PluginEntry> plugins;  // in the order in which they see a client's message

@@ -8,6 +8,7 @@
 #include "config/aggregate.h"
 #include "config/document.h"
 #include "config/options.h"
+#include "config/replicas.h"
 #include "config/report.h"
 #include "config/secrets.h"
 #include "config/tree_reader.h"
@@ -167,6 +168,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     apply(setting, result);
   result.config.together.name = aggregate_path(result.config);
   check_together(document.root, result);
+  check_replicas(document.root, options, result);
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) {
                      return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);

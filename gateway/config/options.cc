@@ -7,6 +7,7 @@
 #include "config/option_row.h"
 #include "config/options_aggregate.h"
 #include "config/options_limits.h"
+#include "config/options_replicas.h"
 
 namespace lineward::config {
 namespace {
@@ -356,6 +357,7 @@ std::vector<Option> all_rows() {
   listen_rows(rows);
   gateway_rows(rows);
   add_aggregate_rows(rows);
+  add_replica_rows(rows);
   server_rows(rows);
   add_part_rows(rows);
   inherited_rows(rows);

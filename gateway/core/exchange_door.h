@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/slot_map.h"
 #include "core/gate.h"
 #include "core/headers.h"
+#include "core/portable_scopes.h"
 #include "core/reply_stream.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
@@ -55,6 +57,13 @@ class ExchangeDoor {
   virtual void answered(const std::string& session, mcp::Message answer) = 0;
   // A session is over: everything it owns ends.
   virtual void session_ended(const std::string& session) = 0;
+  // A session that another replica opened, and that the client side has just made; false when it cannot be
+  // served here.
+  virtual bool adopt_session(const std::string&, const ScopeState&) { return false; }
+  // The client has a stream of such a session here, or has no more (PortableScopes::want_stream).
+  virtual void session_stream(const std::string&, bool, const HeaderFields&) {}
+  // Of such a session; may come to nothing (PortableScopes::when_settled).
+  virtual void when_settled(const std::string&, std::function<void()>) {}
   // The versions that a server behind speaks; nothing while unknown.
   virtual std::optional<std::vector<std::string>> versions(const std::string& upstream) const = 0;
 

@@ -26,6 +26,7 @@ class PassingUpstream : public Upstream {
   }
   void open_scope(const Scope& scope, ScopeOwner& owner) override { inner_->open_scope(scope, owner); }
   void close_scope(const Scope& scope) override { inner_->close_scope(scope); }
+  PortableScopes* portable(const Scope& scope) override { return inner_->portable(scope); }
   void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) override {
     inner_->forward(scope, client_era, message);
   }

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "core/headers.h"
+#include "core/portable_scopes.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
@@ -167,6 +168,8 @@ class Upstream {
   // A session's life. Between the two, the owner must live.
   virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;
+  // For sessions that other replicas may serve too; null where such a session is this process's alone.
+  virtual PortableScopes* portable(const Scope&) { return nullptr; }
   // A notification, or the answer to a server's request, from a client. Dropped when there is no process for
   // it.
   virtual void forward(const Scope& scope, mcp::Era client_era, const mcp::Message& message) = 0;

@@ -171,6 +171,7 @@ void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* resul
   if (opened == nullptr) return;
   if (result != nullptr) {
     opened->revision = result->text(Field::result_protocol_version);
+    if (shares_sessions_) share(*opened);
     log::write(
         log::Level::info, "session.open",
         {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
@@ -203,7 +204,7 @@ void ExchangeTable::session_ended(const std::string& id) {
   }
   auto link = links_.find(session_id);
   if (link != links_.end()) {
-    link->second->upstream().close_scope(link->second->scope());
+    close_scope(*ending, *link->second);
     loop_.defer([kept = std::shared_ptr<SessionLink>(std::move(link->second))] {});
     links_.erase(link);
   }

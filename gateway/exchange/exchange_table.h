@@ -41,6 +41,12 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   };
   Work work_of(const core::Upstream& upstream);
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
+  // Sessions that can be served by other replicas are shared with them, from here on.
+  void share_sessions(bool share) { shares_sessions_ = share; }
+  // Parked calls have states that other replicas can tell whose they are. Null: only this process's.
+  void share_states(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
+    park_.share_states(keys, replica);
+  }
   // For exchanges that begin from here on; null: none.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
 
@@ -76,6 +82,9 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void notified(core::Arrival arrival) override;
   void answered(const std::string& session, mcp::Message answer) override;
   void session_ended(const std::string& session) override;
+  bool adopt_session(const std::string& session, const core::ScopeState& state) override;
+  void session_stream(const std::string& session, bool open, const core::HeaderFields& headers) override;
+  void when_settled(const std::string& session, std::function<void()> done) override;
   std::optional<std::vector<std::string>> versions(const std::string& upstream) const override;
 
   // ExchangeHome
@@ -102,6 +111,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
  private:
   std::string client_of(const CallView& view);
   void cancelled_by_message(const core::Arrival& arrival);
+  void share(client::Session& opened);
+  void close_scope(const client::Session& ending, SessionLink& link);
 
   net::Loop& loop_;
   std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // that take calls, by name
@@ -117,6 +128,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
+  bool shares_sessions_ = false;
   CallLog log_;
   uint64_t calls_ = 0;  // the number of the last one
   uint64_t call_step_ = 1;

@@ -65,6 +65,9 @@ class ParkTable {
   // Was this state made here, whatever it is good for?
   bool made(std::string_view state, std::string_view principal, const std::string& upstream,
             const mcp::Message& retry) const;
+  void share_states(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
+    states_.share(keys, replica);
+  }
   // Ends all; from here on none is parked.
   void close(std::string_view why);
   // Ends those of a server that is no longer served.

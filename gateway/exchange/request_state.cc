@@ -5,6 +5,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include "base/base64url.h"
 #include "base/check.h"
 
 namespace lineward::exchange {
@@ -20,35 +21,6 @@ static_assert(kBytes % 3 == 0);
 std::string random_bytes(size_t count) {
   std::string out(count, '\0');
   LW_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(count)) == 1);
-  return out;
-}
-
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-std::string base64url(std::string_view bytes) {
-  std::string out;
-  for (size_t i = 0; i + 2 < bytes.size(); i += 3) {
-    auto byte = [&](size_t at) { return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i + at])); };
-    uint32_t word = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (int shift = 18; shift >= 0; shift -= 6)
-      out += kDigits[word >> shift & 63];
-  }
-  return out;
-}
-
-// Empty when it is none.
-std::string from_base64url(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i + 3 < text.size(); i += 4) {
-    uint32_t word = 0;
-    for (size_t at = i; at < i + 4; ++at) {
-      size_t digit = kDigits.find(text[at]);
-      if (digit == std::string_view::npos) return {};
-      word = word << 6 | static_cast<uint32_t>(digit);
-    }
-    for (int shift = 16; shift >= 0; shift -= 8)
-      out += static_cast<char>(word >> shift & 0xff);
-  }
   return out;
 }
 
@@ -89,26 +61,32 @@ std::string_view name(StateFault fault) {
   return "";
 }
 
-RequestStates::RequestStates() : process_(random_bytes(kProcess)) {
-  LW_CHECK(RAND_bytes(key_.data(), static_cast<int>(key_.size())) == 1);
+RequestStates::RequestStates() : keys_(1), process_(random_bytes(kProcess)) {
+  LW_CHECK(RAND_bytes(keys_[0].data(), static_cast<int>(keys_[0].size())) == 1);
 }
 
-RequestStates::Digest RequestStates::mac(std::string_view text) const {
+void RequestStates::share(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
+  if (keys == nullptr) return;
+  keys_ = keys->derived("request state 1");
+  if (!replica.empty()) process_ = replica_tag(replica);
+}
+
+RequestStates::Digest RequestStates::mac(const Digest& key, std::string_view text) {
   Digest out{};
   unsigned int length = 0;
-  LW_CHECK(HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
+  LW_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
                 reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data(),
                 &length) != nullptr);
   return out;
 }
 
-RequestStates::Digest RequestStates::keyed(std::initializer_list<std::string_view> parts) const {
+RequestStates::Digest RequestStates::keyed(const Digest& key, std::initializer_list<std::string_view> parts) {
   std::string text;
   for (std::string_view part : parts) {
     text += number(part.size());  // so that no two lists of parts read the same
     text += part;
   }
-  return mac(text);
+  return mac(key, text);
 }
 
 RequestStates::Made RequestStates::make(const StateBinding& binding,
@@ -116,10 +94,11 @@ RequestStates::Made RequestStates::make(const StateBinding& binding,
   Made made;
   made.id = random_bytes(kId);
   std::string bytes = process_ + made.id + number(static_cast<uint64_t>(expires.count()));
-  bytes += view(keyed({"who", binding.principal, binding.upstream}), kWho);
-  bytes += view(keyed({"what", binding.method, binding.params}), kWhat);
-  bytes += view(mac(bytes), kMac);
-  made.text = std::string(kPrefix) + base64url(bytes);
+  const Digest& key = keys_.front();
+  bytes += view(keyed(key, {"who", binding.principal, binding.upstream}), kWho);
+  bytes += view(keyed(key, {"what", binding.method, binding.params}), kWhat);
+  bytes += view(mac(key, bytes), kMac);
+  made.text = std::string(kPrefix) + to_base64url(bytes);
   return made;
 }
 
@@ -127,11 +106,15 @@ RequestStates::Read RequestStates::read(std::string_view text, const StateBindin
                                         std::chrono::milliseconds now) const {
   if (text.size() != kPrefix.size() + kText || text.substr(0, kPrefix.size()) != kPrefix)
     return {StateFault::tampered, {}};
-  std::string bytes = from_base64url(text.substr(kPrefix.size()));
-  if (bytes.size() != kBytes) return {StateFault::tampered, {}};
-  std::string_view all = bytes;
+  auto bytes = from_base64url(text.substr(kPrefix.size()));
+  if (!bytes || bytes->size() != kBytes) return {StateFault::tampered, {}};
+  std::string_view all = *bytes;
   if (all.substr(0, kProcess) != process_) return {StateFault::lost, {}};
-  if (!same(all.substr(kSigned), view(mac(all.substr(0, kSigned)), kMac))) return {StateFault::tampered, {}};
+  const Digest* key = nullptr;
+  for (const Digest& one : keys_) {
+    if (key == nullptr && same(all.substr(kSigned), view(mac(one, all.substr(0, kSigned)), kMac))) key = &one;
+  }
+  if (key == nullptr) return {StateFault::tampered, {}};
   auto part = [&, at = kProcess](size_t length) mutable {
     std::string_view out = all.substr(at, length);
     at += length;
@@ -140,9 +123,9 @@ RequestStates::Read RequestStates::read(std::string_view text, const StateBindin
   Read read;
   read.id = std::string(part(kId));
   uint64_t expires = number_in(part(kExpiry));
-  if (!same(part(kWho), view(keyed({"who", binding.principal, binding.upstream}), kWho))) {
+  if (!same(part(kWho), view(keyed(*key, {"who", binding.principal, binding.upstream}), kWho))) {
     read.fault = StateFault::foreign;
-  } else if (!same(part(kWhat), view(keyed({"what", binding.method, binding.params}), kWhat))) {
+  } else if (!same(part(kWhat), view(keyed(*key, {"what", binding.method, binding.params}), kWhat))) {
     read.fault = StateFault::other_call;
   } else if (static_cast<uint64_t>(now.count()) >= expires) {
     read.fault = StateFault::expired;

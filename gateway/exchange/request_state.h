@@ -1,5 +1,6 @@
 // The `requestState` of parked calls: "lw1." and 128 characters of base64url. It holds an unguessable id, its
-// expiry, and digests of whose it is and of what was asked, all under an HMAC with a key of this process
+// expiry, and digests of whose it is and of what was asked, all under an HMAC with a key of this process, or
+// one that all replicas share
 // (2026-07-28 "Multi Round-Trip Requests", server requirements 4 and 5).
 //
 // Nothing here keeps states; that one is used only once is the matter of exchange/park_table.h.
@@ -8,8 +9,12 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/seal_keys.h"
 
 namespace lineward::exchange {
 
@@ -36,6 +41,9 @@ std::string_view name(StateFault fault);
 class RequestStates {
  public:
   RequestStates();  // a new key
+  // From here on under the keys of all replicas, and marked as this one's (replica_tag). Null keys change
+  // nothing.
+  void share(const std::shared_ptr<const SealKeys>& keys, std::string_view replica);
 
   struct Made {
     std::string id;  // 16 random bytes
@@ -53,11 +61,11 @@ class RequestStates {
 
  private:
   using Digest = std::array<unsigned char, 32>;
-  Digest mac(std::string_view text) const;
-  Digest keyed(std::initializer_list<std::string_view> parts) const;
+  static Digest mac(const Digest& key, std::string_view text);
+  static Digest keyed(const Digest& key, std::initializer_list<std::string_view> parts);
 
-  std::array<unsigned char, 32> key_{};
-  std::string process_;  // 8 random bytes: states of another process are lost, not tampered with
+  std::vector<Digest> keys_;  // the first one makes, all are read
+  std::string process_;       // 8 random bytes: states of another process are lost, not tampered with
 };
 
 }  // namespace lineward::exchange

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/json_scan.h"
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -16,8 +17,41 @@ using mcp::Method;
 
 constexpr size_t kMostQuestions = 256;
 constexpr size_t kMostTasks = 256;  // whose progress is still told
+// Begins the ids of questions in sessions that other replicas may serve too.
+constexpr std::string_view kShared = "lw";
+
+// The number of the question that this answers, −1: none; and the server's own id for it, where that stands
+// there too.
+std::pair<int64_t, std::string> read_shown(const mcp::Message& answer) {
+  std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
+  std::string_view text = canonical;
+  int64_t id = -1;
+  if (text.substr(0, 2) == "n:") {
+    std::from_chars(text.data() + 2, text.data() + text.size(), id);
+    return {id, {}};
+  }
+  if (!answer.is_string(Field::id)) return {id, {}};
+  std::string named = answer.text(Field::id);
+  text = named;
+  size_t colon = text.find(':');
+  if (text.substr(0, kShared.size()) != kShared || colon == std::string_view::npos) return {id, {}};
+  std::from_chars(text.data() + kShared.size(), text.data() + colon, id);
+  std::string server_id(text.substr(colon + 1));
+  return {id, json::validate(server_id) == json::Fault::none ? server_id : std::string()};
+}
 
 }  // namespace
+
+bool SessionLink::is_shared() {
+  client::Session* session = finder_.session(scope_.session);
+  return session != nullptr && session->shared() != nullptr;
+}
+
+// In a shared session the answer may come to another replica, which must find in it what to tell the server.
+std::string SessionLink::shown_id(int64_t id, std::string_view server_id) {
+  if (!is_shared()) return std::to_string(id);
+  return json::quote(fmt::format("{}{}:{}", kShared, id, server_id));
+}
 
 // The stream a message goes to: that of the one call it can belong to; else a GET stream (null here); else,
 // since all calls of a session are one client's, that of the newest call during which a server may ask.
@@ -84,7 +118,7 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
                   fmt::format("{} questions of this session are open already", kMostQuestions));
   }
   int64_t id = next_id_++;
-  std::string ours = mcp::with_id(message, std::to_string(id));
+  std::string ours = mcp::with_id(message, shown_id(id, message.raw(Field::id)));
   Question question{std::string(message.raw(Field::id)), {}};
   if (on != nullptr && on->ask(ours)) {
     question.on = on->id();
@@ -112,8 +146,8 @@ void SessionLink::closed(const Question& question) {
 // Tells the client that it need not answer any more.
 void SessionLink::tell_cancelled(int64_t id, const Question& question, std::string_view reason) {
   std::string message = fmt::format(
-      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})", id,
-      json::quote(reason));
+      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})",
+      shown_id(id, question.server_id), json::quote(reason));
   Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
   client::Session* session = finder_.session(scope_.session);
   if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
@@ -158,11 +192,15 @@ void SessionLink::refuse(std::string_view server_id, std::string_view why) {
 }
 
 void SessionLink::answer(const mcp::Message& answer) {
-  std::string canonical = answer.has(Field::id) ? mcp::canonical_id(answer.raw(Field::id)) : std::string();
-  int64_t id = -1;
-  if (canonical.rfind("n:", 0) == 0)
-    std::from_chars(canonical.data() + 2, canonical.data() + canonical.size(), id);
+  auto [id, server_id] = read_shown(answer);
   auto found = questions_.find(id);
+  bool elsewhere = found == questions_.end() || (!server_id.empty() && found->second.server_id != server_id);
+  if (elsewhere && !server_id.empty() && is_shared()) {
+    // Asked by way of another replica: only the server knows whether it still waits.
+    auto theirs = mcp::Message::parse(mcp::with_id(answer, server_id));
+    if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
+    return;
+  }
   if (found == questions_.end()) {
     log::write(log::Level::info, "session.dropped",
                {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_answer"}});
@@ -182,7 +220,7 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
                            : "";
   for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
     if (mcp::canonical_id(entry->second.server_id) != wanted) continue;
-    std::string message = mcp::with_request_id(cancelled, std::to_string(entry->first));
+    std::string message = mcp::with_request_id(cancelled, shown_id(entry->first, entry->second.server_id));
     Question question = std::move(entry->second);
     questions_.erase(entry);
     Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;

@@ -65,12 +65,15 @@ class SessionLink final : public core::ScopeOwner {
   void refuse(std::string_view server_id, std::string_view why);
   void closed(const Question& question);
   void tell_cancelled(int64_t id, const Question& question, std::string_view reason);
+  // The id of a question as the client sees it, and back.
+  std::string shown_id(int64_t id, std::string_view server_id);
+  bool is_shared();
 
   ExchangeFinder& finder_;
   const Lease lease_;
   core::Upstream& upstream_;
   core::Scope scope_;
-  std::map<int64_t, Question> questions_;                        // by the id the client sees
+  std::map<int64_t, Question> questions_;  // by the number in the id that the client sees
   std::deque<std::pair<std::string, std::string>> task_tokens_;  // ours → the client's; the oldest goes first
   uint64_t dropped_ = 0;
   int64_t next_id_ = 1;  // not 0: SDK 1.x clients overlook a cancel of request 0

@@ -1,13 +1,12 @@
 #include "route/sealed.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <openssl/sha.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 
+#include "base/base64url.h"
 #include "base/json_scan.h"
 
 namespace lineward::route {
@@ -23,32 +22,6 @@ std::string check_of(std::string_view method, std::string_view payload) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
   return std::string(reinterpret_cast<const char*>(digest.data()), kCheckBytes);
-}
-
-std::string to_base64url(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  int length =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  out.resize(static_cast<size_t>(length));
-  std::replace(out.begin(), out.end(), '+', '-');
-  std::replace(out.begin(), out.end(), '/', '_');
-  return out.substr(0, out.find('='));
-}
-
-std::string from_base64url(std::string_view text) {
-  std::string padded(text);
-  std::replace(padded.begin(), padded.end(), '-', '+');
-  std::replace(padded.begin(), padded.end(), '_', '/');
-  size_t padding = (4 - padded.size() % 4) % 4;
-  padded.append(padding, '=');
-  std::string out(padded.size() / 4 * 3 + 1, '\0');
-  int length =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(padded.data()), static_cast<int>(padded.size()));
-  if (length < static_cast<int>(padding)) return {};
-  out.resize(static_cast<size_t>(length) - padding);
-  return out;
 }
 
 // The number at the beginning of `text`, up to `end`; both are cut from it.
@@ -83,10 +56,10 @@ std::string seal_cursor(std::string_view method, const std::vector<CursorPart>& 
 
 std::optional<std::vector<CursorPart>> open_cursor(std::string_view method, std::string_view text) {
   if (text.substr(0, kCursor.size()) != kCursor) return std::nullopt;
-  std::string bytes = from_base64url(text.substr(kCursor.size()));
-  if (bytes.size() < kCheckBytes) return std::nullopt;
-  std::string_view rest = std::string_view(bytes).substr(kCheckBytes);
-  if (check_of(method, rest) != bytes.substr(0, kCheckBytes)) return std::nullopt;
+  auto bytes = from_base64url(text.substr(kCursor.size()));
+  if (!bytes || bytes->size() < kCheckBytes) return std::nullopt;
+  std::string_view rest = std::string_view(*bytes).substr(kCheckBytes);
+  if (check_of(method, rest) != bytes->substr(0, kCheckBytes)) return std::nullopt;
   std::vector<CursorPart> parts;
   while (!rest.empty() && parts.size() < kMostParts) {
     CursorPart part;

@@ -351,7 +351,7 @@ std::string HttpPool::render_head(const HttpRequest& request, const std::string&
   }
   out += request.target.empty() ? url_.target : request.target;
   out += " HTTP/1.1\r\nHost: ";
-  out += url_.host_header;
+  out += request.host.empty() ? url_.host_header : request.host;
   out += "\r\n";
   if (by_url && !options_.proxy->authorization.empty())
     append_header(out, "Proxy-Authorization", options_.proxy->authorization);

@@ -27,6 +27,7 @@ struct HttpRequest {
   bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
   // Stand before `headers`; outlive the request.
   const std::vector<http::OutHeader>* shared_headers = nullptr;
+  std::string host = {};  // empty: the URL's own
 };
 
 // What requests to a server carry as Authorization, where Lineward gets it itself.

@@ -127,9 +127,12 @@ void HttpSession::send_initialized(std::string message) {
   plan.request = request(std::move(message));
   plan.limit = kInitializedPatience;
   plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
-    if (!*alive || state_ != State::ready || check_lost(end)) return;
+    if (!*alive) return;
+    if (settled_told_) loop_.defer(std::exchange(settled_told_, nullptr));
+    if (state_ != State::ready || check_lost(end)) return;
     settling_ = false;
-    if (!sse_) open_stream();
+    if (!sse_ && !shared_) open_stream();
+    if (shared_) want_stream(stream_wanted_);
     owner_.on_session_free(*this);
   };
   errands_.run(std::move(plan));
@@ -240,7 +243,7 @@ void HttpSession::end() {
   stream_timer_.stop();
   if (stream_) stream_->close();
   retire(loop_, std::move(stream_));
-  if (state_ == State::ready && !id_.empty()) {
+  if (state_ == State::ready && !id_.empty() && !shared_) {
     ErrandPlan plan;
     plan.request = {"DELETE", headers(HttpVerb::remove), {}};
     plan.limit = kGoodbye;
@@ -300,6 +303,7 @@ void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (sse_) return sse_stream_ended(end);
   stream_settled();
   if (state_ != State::ready) return;
+  if (shared_) return shared_stream_ended(end);
   bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
   if (was_stream) return reopen_stream(retry_);
   if (stream_was_open_ && check_lost(end)) return;

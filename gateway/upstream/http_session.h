@@ -71,6 +71,14 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   // HTTP+SSE from here on: opens the stream; fresh when it is there.
   void connect();
   bool over_sse() const { return sse_; }
+  // Other replicas may serve it too: its end here is not its end, and it has a GET stream only while one is
+  // wanted (http_session_shared.cc).
+  void be_shared(bool shared) { shared_ = shared; }
+  const std::string& id() const { return id_; }
+  // One that another replica shared.
+  void adopt(std::string id, std::string revision);
+  void want_stream(bool wanted);
+  void when_settled(std::function<void()> done);
   // Lineward's own handshake, with these parameters. A server that refuses it as one that knows no Streamable
   // HTTP may do (400, 404, 405) is tried over HTTP+SSE, if `automatic`.
   void initialize(std::string_view params, bool automatic);
@@ -114,6 +122,7 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void open_stream();
   void stream_settled();
   void reopen_stream(std::chrono::milliseconds after);
+  void shared_stream_ended(const MessagesEnd& end);
   void handle(mcp::Message message, HttpCall* call);
   void send_initialize();
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
@@ -156,6 +165,9 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   bool settles_first_ = false;
   uint32_t levels_pending_ = 0;  // set and not confirmed
   bool pinged_ = false;          // and has not answered yet
+  bool shared_ = false;
+  bool stream_wanted_ = false;  // of a shared one
+  std::function<void()> settled_told_;
   bool sse_;
   std::string endpoint_;                      // HTTP+SSE: the target of POSTs
   std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried

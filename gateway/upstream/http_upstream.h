@@ -29,7 +29,10 @@
 
 namespace lineward::upstream {
 
-class HttpUpstream final : public core::Upstream, public core::DocumentSource, public SessionOwner {
+class HttpUpstream final : public core::Upstream,
+                           public core::PortableScopes,
+                           public core::DocumentSource,
+                           public SessionOwner {
  public:
   // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
   // the same fails every call.
@@ -48,6 +51,13 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
+  // Sessions that other replicas serve too (http_upstream_replicas.cc).
+  core::PortableScopes* portable(const core::Scope& scope) override;
+  std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
+  bool adopt_scope(const core::Scope& scope, core::ScopeOwner& owner, const core::ScopeState& state) override;
+  void want_stream(const core::Scope& scope, bool wanted, const core::HeaderFields& headers) override;
+  void when_settled(const core::Scope& scope, std::function<void()> done) override;
+  void leave_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, const mcp::Message& message,
               const core::HeaderFields& headers) override;
@@ -142,6 +152,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
     uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
   };
   GroupPlan plan_for(const core::Scope& scope);  // of a legacy client
+  void share_ids();
   Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
   bool room_for_group(const GroupPlan& plan);
   static bool busy(const Group& group);
@@ -227,6 +238,7 @@ class HttpUpstream final : public core::Upstream, public core::DocumentSource, p
   size_t in_flight_ = 0;  // without listens
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   bool stopping_ = false;
+  bool ids_shared_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

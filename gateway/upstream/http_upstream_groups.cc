@@ -219,7 +219,10 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
-  if (Group* group = find_group("session:" + scope.session)) close_group(*group, "its session ended");
+  Group* group = find_group("session:" + scope.session);
+  if (group == nullptr) return;
+  if (group->session) group->session->be_shared(false);  // it ends everywhere
+  close_group(*group, "its session ended");
 }
 
 // To a legacy server it would mean nothing.

@@ -57,6 +57,12 @@ void ModernBridge::close_scope(const core::Scope& scope) {
   drop(scope.session);
 }
 
+// What the bridge does for a session, no other process can go on with.
+core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
+  BridgeSession* session = find(scope.session);
+  return session == nullptr || session->trial() ? inner_->portable(scope) : nullptr;
+}
+
 void ModernBridge::drop(const std::string& id) {
   auto found = sessions_.find(id);
   if (found == sessions_.end()) return;

@@ -27,6 +27,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeHome {
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
+  core::PortableScopes* portable(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void stop(std::function<void()> done) override;
 

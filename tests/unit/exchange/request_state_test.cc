@@ -74,3 +74,25 @@ TEST_CASE("a state of another process is lost") {
   RequestStates before, after;
   CHECK(fault(after, before.make(kCall, kExpires).text) == StateFault::lost);
 }
+
+TEST_CASE("replicas read each other's states, tell whose they are, and change keys meanwhile") {
+  const std::string one(40, 'x'), two(40, 'y');
+  auto keys = [](const std::string& text) {
+    auto made = lineward::SealKeys::parse(text);
+    REQUIRE(made);
+    return *made;
+  };
+  RequestStates a, restarted, b, rotated, stranger;
+  a.share(keys(one), "a");
+  restarted.share(keys(one), "a");
+  b.share(keys(one), "b");
+  rotated.share(keys(two + "\n" + one), "a");
+  stranger.share(keys(two), "a");
+  std::string text = a.make(kCall, kExpires).text;
+  CHECK(fault(a, text) == StateFault::none);
+  CHECK(fault(restarted, text) == StateFault::none);
+  CHECK(fault(rotated, text) == StateFault::none);
+  CHECK(fault(b, text) == StateFault::lost);
+  CHECK(fault(stranger, text) == StateFault::tampered);
+  CHECK(fault(rotated, text, {"bob", "files", "tools/call", R"("name":"ask",)"}) == StateFault::foreign);
+}

@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -64,6 +66,11 @@ bool Peer::execute_common(const Command& command) {
     for (auto times = std::atol(option(command, "times", "1").c_str()); times > 1; --times)
       text += once;
     run_.set(arg(command, 0), {text, word.kind != Word::Kind::quoted && is_json(text)});
+  } else if (verb == "file") {
+    auto path = run_.tmp() + "/" + arg(command, 0);
+    std::filesystem::remove(path);
+    std::ofstream(path) << arg(command, 1);
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
   } else if (verb == "note") {
     run_.record(name_, ' ', arg(command, 0));
   } else {

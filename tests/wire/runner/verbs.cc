@@ -22,6 +22,8 @@ const std::vector<VerbSpec>& verb_table() {
       {all, "mark", "", "start the clock that `elapsed` (milliseconds) reads", 0, 0, "", ""},
       {all, "set", "NAME [-times N] VALUE", "give a value (N times over) a name, for ${NAME} everywhere", 2,
        2, "", "times"},
+      {all, "file", "NAME TEXT", "write a file of that name into ${tmp}, in place of one that is there", 2, 2,
+       "", ""},
       {all, "note", "TEXT", "write a line into the record that is printed on failure", 1, 1, "", ""},
 
       // the script

@@ -1,0 +1,143 @@
+// Two gateways behind haproxy, each request to the next one: sessions that both serve, sessions that one holds, and
+// what is left of them when one is killed.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import * as types from '@modelcontextprotocol/sdk/types.js';
+import { Inbox, temporaryFolder } from '../lib/events.mjs';
+import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
+import { freePort, haproxy, noHaproxy } from '../lib/haproxy.mjs';
+import { eventually } from '../lib/operator.mjs';
+import { legacyFixture } from '../lib/servers.mjs';
+import { DIRECT, legacyClient, textOf } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+if (noHaproxy) console.log(`# replicas: ${noHaproxy}`);
+const skip = DIRECT || noHaproxy;
+const QUIET = ['--ops', 'off', '--admin', 'off'];
+
+/** Two gateways that know each other and share a key, and a haproxy before them. */
+async function twoReplicas(t, server) {
+  const keyFile = join(temporaryFolder(t), 'keys');
+  writeFileSync(keyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  const ports = { a: await freePort(), b: await freePort() };
+  const peers = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, `http://127.0.0.1:${port}`]));
+  const start = (name) =>
+    startGatewayFrom(
+      t,
+      {
+        listen: { address: `127.0.0.1:${ports[name]}` },
+        replicas: { keyFile, name, peers },
+        mcpServers: { up: server },
+      },
+      { args: QUIET, strict: false },
+    );
+  const [a, b] = [await start('a'), await start('b')];
+  return { a, b, front: await haproxy(t, [a.url, b.url]) };
+}
+
+async function httpFixture(t) {
+  const [command, ...args] = legacyFixture('--http', '0');
+  const server = await startListener(command, args, { strict: false });
+  t.after(() => server.stop());
+  return { url: server.url };
+}
+
+const kill = (gateway) => process.kill(gateway.pid, 'SIGKILL');
+const calls = (gateway) => gateway.stderr().match(/call\.end/g)?.length ?? 0;
+const echo = async (client) => JSON.parse(textOf(await client.callTool({ name: 'test_echo', arguments: {} })));
+
+describe('replicas', { skip }, () => {
+  test('one session, two gateways, one of them killed under load: what comes later works', { timeout: 60_000 }, async (t) => {
+    const { a, b, front } = await twoReplicas(t, await httpFixture(t));
+    const changes = new Inbox();
+    const client = await legacyClient(t, front, {
+      notifications: [[types.ToolListChangedNotificationSchema, () => changes.put('tools')]],
+    });
+    const session = client.transport.sessionId;
+    assert.match(session, /^lws1\./);
+    for (let n = 0; n < 20; ++n) await echo(client);
+    assert.ok(calls(a) > 0 && calls(b) > 0, 'both serve the session');
+    await client.callTool({ name: 'test_trigger_tool_change', arguments: {} });
+    await changes.count(1);
+
+    let failed = 0;
+    let killed = 0;
+    let after = 0;
+    const worker = async () => {
+      for (let n = 0; n < 40; ++n) {
+        const begun = performance.now();
+        try {
+          await echo(client);
+          if (killed) ++after;
+        } catch (error) {
+          if (killed && begun > killed) throw error; // it was not in flight
+          ++failed;
+        }
+      }
+    };
+    const workers = Array.from({ length: 6 }, worker);
+    await eventually(() => calls(a) > 30, 'some load');
+    kill(a);
+    killed = performance.now();
+    await Promise.all(workers);
+    assert.ok(failed <= 6, `${failed} calls failed, more than were in flight`);
+    assert.ok(after > 20, `${after} calls came after it`);
+    assert.equal(client.transport.sessionId, session);
+
+    // Its GET stream comes back at the other one, and the server's own messages with it.
+    const before = changes.items.length;
+    await eventually(async () => {
+      await client.callTool({ name: 'test_trigger_tool_change', arguments: {} });
+      return changes.items.length > before;
+    }, 'a change on the stream that was opened again');
+    await client.transport.terminateSession();
+  });
+
+  test('questions of the server reach the client, and its answers the server, by whichever gateway', async (t) => {
+    const { front } = await twoReplicas(t, await httpFixture(t));
+    let asked = 0;
+    const client = await legacyClient(t, front, {
+      capabilities: { elicitation: {} },
+      requests: [
+        [
+          types.ElicitRequestSchema,
+          () => {
+            ++asked;
+            return { action: 'accept', content: { name: 'Ada', username: 'ada', email: 'ada@example.com' } };
+          },
+        ],
+      ],
+    });
+    for (let n = 0; n < 6; ++n) {
+      const result = await client.callTool({ name: 'test_elicitation', arguments: { message: 'Who?' } });
+      assert.ok(!result.isError, textOf(result));
+    }
+    assert.equal(asked, 6);
+  });
+
+  test('a session of a process is served by either gateway while its own lives, then a new one opens', { timeout: 60_000 }, async (t) => {
+    const [command, ...args] = legacyFixture();
+    const { a, b, front } = await twoReplicas(t, { command, args });
+    const client = await legacyClient(t, front);
+    const [, holder] = /^lwr1~([ab])~/.exec(client.transport.sessionId);
+    const pids = new Set();
+    for (let n = 0; n < 10; ++n) pids.add((await echo(client)).pid);
+    assert.equal(pids.size, 1, 'one process, whichever gateway was asked');
+    const steps = [];
+    await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, undefined, { onprogress: (p) => steps.push(p) });
+    assert.ok(steps.length > 0, 'progress comes through');
+
+    kill(holder === 'a' ? a : b);
+    const lost = await client.callTool({ name: 'test_echo', arguments: {} }).then(
+      () => assert.fail('the session is gone'),
+      (error) => error,
+    );
+    assert.match(`${lost.code} ${lost.message}`, /404/);
+    assert.match(lost.message, /initialize anew/);
+    const anew = await legacyClient(t, front);
+    assert.notEqual((await echo(anew)).pid, [...pids][0]);
+  });
+});

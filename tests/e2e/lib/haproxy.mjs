@@ -1,0 +1,63 @@
+// Debian's haproxy in front of several gateways, each request to the next one.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { temporaryFolder } from './events.mjs';
+import { eventually } from './operator.mjs';
+
+const program = ['/usr/sbin/haproxy', 'haproxy'].find((path) => spawnSync(path, ['-v']).status === 0);
+
+/** Why it cannot be used, or false. */
+export const noHaproxy = program ? false : 'there is no haproxy here (apt-get install haproxy)';
+
+/** A port that was free a moment ago. */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Resolves with {url}; ends with the test. `urls`: of the gateways. */
+export async function haproxy(t, urls) {
+  const port = await freePort();
+  const servers = urls.map((url, at) => `  server r${at} ${new URL(url).host} check inter 250ms fall 1 rise 1`);
+  const file = join(temporaryFolder(t), 'haproxy.cfg');
+  writeFileSync(
+    file,
+    `global
+  maxconn 400
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+  retries 3
+  option redispatch 1
+listen mcp
+  bind 127.0.0.1:${port}
+  balance roundrobin
+${servers.join('\n')}
+`,
+  );
+  const child = spawn(program, ['-db', '-f', file], { stdio: 'ignore' });
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  const accepts = () =>
+    new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('error', () => resolve(false));
+      socket.once('connect', () => {
+        socket.destroy();
+        resolve(true);
+      });
+    });
+  await eventually(accepts, 'a haproxy that accepts');
+  return { url: `http://127.0.0.1:${port}/mcp` };
+}
