@@ -150,18 +150,29 @@ conformance_suite() {
   if [ -z "$cells" ]; then add "client suite" 0 1; else add "client suite" ${cells% *} ${cells#* }; fi
 }
 
+# The same cases with two threads; `all` runs those where it matters most.
+two_workers() {  # FILES…
+  LINEWARD_WORKERS=2 node_suite "e2e with two workers" "$@"
+}
+
 case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
   wire) build_asan; ctest_suite wire -L 'wire|crosses' ;;
   threads) threads_suite ;;
-  e2e) build_asan; npm_peers; node_suite e2e tests/e2e/*/*.test.mjs; matrix_suite ;;
+  e2e)
+    build_asan
+    npm_peers
+    node_suite e2e tests/e2e/*/*.test.mjs
+    two_workers tests/e2e/cases/*.test.mjs
+    matrix_suite
+    ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)
     build_asan
     npm_peers
     ctest_suite "unit, wire, crosses, lint"
     node_suite e2e tests/e2e/*/*.test.mjs
-    LINEWARD_WORKERS=2 node_suite "e2e with two workers" tests/e2e/cases/*.test.mjs
+    two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
     matrix_suite
     conformance_suite
     faults_suite
