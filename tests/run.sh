@@ -177,7 +177,7 @@ case $what in
     conformance_suite
     faults_suite
     threads_suite quick
-    fuzz_suite "${FUZZ_SECONDS:-20}"
+    fuzz_suite "${FUZZ_SECONDS:-12}"
     ;;
   *) echo "usage: tests/run.sh all | unit | wire | threads | e2e | conformance" >&2; exit 2 ;;
 esac
