@@ -1,5 +1,6 @@
-// The workers of a gateway as they reach each other. Each has a thread, a loop and a mailbox; messages never
-// come this way, only connections that move and what people ask for.
+// The workers of a gateway as they reach each other. Each has a thread, a loop and a mailbox. This way come
+// connections that move and what people ask for; calls of the aggregate have doors of their own to the same
+// mailboxes (upstream/remote_door.h).
 //
 // Made by the Gateway before any thread and outlives all of them. enter() comes from each worker before
 // anybody posts to it; run() and paused() from the first worker's thread alone, which waits meanwhile: they
@@ -23,7 +24,6 @@ class Crew {
   void enter(size_t worker, std::shared_ptr<net::Mailbox> mailbox) {
     mailboxes_[worker] = std::move(mailbox);
   }
-  const std::shared_ptr<net::Mailbox>& mailbox(size_t worker) const { return mailboxes_[worker]; }
   // False when that worker has ended.
   template <class F>
   bool post(size_t worker, F&& work) {

@@ -13,6 +13,7 @@
 #include "cli/exit_codes.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
+#include "remote_members.h"
 
 namespace lineward {
 namespace {
@@ -94,6 +95,7 @@ int Gateway::start() {
   first_->serve();
   first_view_.emplace(first_->view());
   if (int failed = start_others(); failed != code(cli::ExitCode::ok)) return failed;
+  join_remote_members(*this);
   net::Loop& loop = first_->loop();
   reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
   reloader_->follow_watch();
@@ -253,10 +255,7 @@ void Gateway::begin_drain() {
   drain_until_ = first_->loop().now() + first_->config().shutdown.drain;
   not_over_ = crew_.size();
   on_each([this](Worker& worker) {
-    worker.drain([this, &worker] {
-      if (worker.index() == 0) return one_over();
-      crew_.post(0, [this] { one_over(); });
-    });
+    worker.drain([this, index = worker.index()] { on_first(index, [this] { one_over(); }); });
   });
 }
 
@@ -272,10 +271,8 @@ void Gateway::one_over() {
   if (idle || first_->loop().now() >= drain_until_) return stop_upstreams();
   not_over_ = crew_.size();
   on_each([this](Worker& worker) {
-    worker.when_over([this, &worker] {
-      if (worker.index() == 0) return first_->loop().defer([this] { one_over(); });
-      crew_.post(0, [this] { one_over(); });
-    });
+    // By mail from the first one too: this is on the stack.
+    worker.when_over([this] { crew_.post(0, [this] { one_over(); }); });
   });
 }
 
@@ -294,10 +291,7 @@ void Gateway::stop_upstreams() {
                      });
   not_stopped_ = crew_.size();
   on_each([this](Worker& worker) {
-    worker.stop([this, &worker] {
-      if (worker.index() == 0) return one_stopped();
-      crew_.post(0, [this] { one_stopped(); });
-    });
+    worker.stop([this, index = worker.index()] { on_first(index, [this] { one_stopped(); }); });
   });
 }
 

@@ -66,7 +66,7 @@ class Gateway final : public Staff {
   }
   size_t home(const std::string& server) const override { return home_of(homes_, server); }
   bool run(size_t index, const std::function<void()>& work) override { return crew_.run(index, work); }
-  bool paused(const std::function<void()>& work) override { return crew_.paused(work); }
+  bool paused(const std::function<void()>& work) override;
   void tell_first(std::function<void()> work) override { crew_.post(0, std::move(work)); }
   uint64_t slowest_beat() const override;
   const HomeMap& homes() const override { return homes_; }
@@ -85,6 +85,8 @@ class Gateway final : public Staff {
                  const std::shared_future<bool>& go);
   template <class F>
   void on_each(F&& work);
+  // What worker `index` has to tell, from its thread: there and then, or by mail.
+  void on_first(size_t index, std::function<void()> work);
   void hung_up();
   void client_left(mcp::EndReason why);
   void one_over();

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/exit_codes.h"
 #include "gateway.h"
+#include "remote_members.h"
 
 namespace lineward {
 namespace {
@@ -23,21 +24,35 @@ constexpr int code(cli::ExitCode exit) {
 }  // namespace
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index, &crew_, homes_, caps_, nullptr};
+  Worker::Place place{index, &crew_, homes_, caps_, nullptr, nullptr};
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
     crew_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
       target->http()->adopt(std::move(moving));
     });
   };
+  if (index != 0) {
+    place.cancel_settled = [this](uint64_t tag, const core::CancelReport& report) {
+      crew_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
+    };
+  }
   return place;
+}
+
+void Gateway::on_first(size_t index, std::function<void()> work) {
+  if (index == 0) return work();
+  crew_.post(0, std::move(work));
+}
+
+bool Gateway::paused(const std::function<void()>& work) {
+  return crew_.paused([&] {
+    refresh_remote_members(*this);
+    work();
+  });
 }
 
 // What a worker tells is heard on the first one's thread.
 WorkerEvents Gateway::events(size_t index) {
-  auto here = [this, index](std::function<void()> work) {
-    if (index == 0) return work();
-    crew_.post(0, std::move(work));
-  };
+  auto here = [this, index](std::function<void()> work) { on_first(index, std::move(work)); };
   WorkerEvents events;
   events.ready = [this, here](const std::string& server, const upstream::Verdict& verdict) {
     here([this, server, verdict] { upstream_ready(server, verdict); });

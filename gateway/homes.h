@@ -17,14 +17,12 @@ using HomeMap = std::unordered_map<std::string, size_t>;  // by server name; who
 inline void assign_homes(HomeMap& homes, const config::Config& config, size_t workers) {
   if (workers <= 1) return;
   std::vector<size_t> load(workers, 0);
+  if (config::is_aggregated(config)) ++load[0];  // all servers as one are a load too
   for (const auto& [name, home] : homes)
     ++load[home];
   for (const auto& server : config.servers) {
     if (server.disabled || homes.count(server.name) > 0) continue;
-    // Its calls go to servers that live where it does.
-    const bool together = config::is_aggregated(config);
-    const size_t home =
-        together ? 0 : static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+    const auto home = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
     homes[server.name] = home;
     ++load[home];
   }

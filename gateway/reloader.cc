@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/forward_rules.h"
 #include "config/options.h"
+#include "remote_members.h"
 #include "routes.h"
 
 namespace lineward {
@@ -259,6 +260,7 @@ void Reloader::apply(const Changes& changes, const config::Config& next, const H
   for (size_t k = 0; k < staff_.workers(); ++k) {
     staff_.run(k, [&] { staff_.worker(k).apply(changes, next, homes, std::move(plugins_[k])); });
   }
+  join_remote_members(staff_);
   server_left();
   for (size_t k = 0; k < staff_.workers(); ++k) {
     staff_.run(k, [&] {

@@ -15,8 +15,14 @@
 namespace lineward {
 
 UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
-                         Events events)
-    : loop_(loop), config_(config), exchanges_(exchanges), events_(std::move(events)) {
+                         Place place, Events events)
+    : loop_(loop),
+      config_(config),
+      exchanges_(exchanges),
+      place_(std::move(place)),
+      events_(std::move(events)),
+      remote_(loop, [this] { return exchanges_.plugins(); }) {
+  if (!place_.first) return;
   auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together.name);
   together_.members = members.get();
   together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
@@ -32,7 +38,10 @@ void UpstreamSet::add(const config::Server& server) {
   Running& one = *made;
   one.server = server;
   std::unique_ptr<core::Upstream> transport;
-  auto ready = [this, &one](const upstream::Verdict& verdict) { events_.ready(one.server, verdict); };
+  auto ready = [this, &one](const upstream::Verdict& verdict) {
+    if (one.door) one.door->tell_state();
+    events_.ready(one.server, verdict);
+  };
   if (!server.url.empty()) {
     auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server);
     one.http = http.get();
@@ -56,37 +65,59 @@ void UpstreamSet::add(const config::Server& server) {
   auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
   hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
   one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
-  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
-                                                          [this] { return exchanges_.plugins(); });
   exchanges_.add_upstream(*one.upstream, one.server);
   running_.push_back(std::move(made));
-  join(one);
+  auto leases = exchanges_.leases(*one.upstream);
+  if (!place_.first) {
+    one.door = std::make_shared<upstream::RemoteDoor>(loop_, *one.upstream, leases());
+    return;
+  }
+  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
+                                                          [this] { return exchanges_.plugins(); });
+  join(one.server, *one.guarded, std::move(leases));
 }
 
-void UpstreamSet::join(Running& one) {
+void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& guarded,
+                       std::function<std::shared_ptr<void>()> lease) {
   std::vector<std::string> order;
-  for (const auto& server : config_.servers)
-    order.push_back(server.name);
-  together_.members->join(one.server, *one.guarded, exchanges_.leases(*one.upstream), order);
+  for (const auto& each : config_.servers)
+    order.push_back(each.name);
+  together_.members->join(server, guarded, std::move(lease), order);
+}
+
+std::vector<RemoteServer> UpstreamSet::show_new() {
+  std::vector<RemoteServer> out;
+  for (auto& one : running_) {
+    if (!one->door || std::exchange(one->shown, true)) continue;
+    out.push_back({one->server, {place_.mailbox, one->door}, upstream::state_of(*one->upstream)});
+  }
+  return out;
+}
+
+void UpstreamSet::join_remote(RemoteServer shown) {
+  RemoteMembers::Member& one = remote_.add(std::move(shown), place_.mailbox);
+  exchanges_.hear_cancels(one.server.name);
+  join(one.server, *one.guarded, RemoteMembers::leases(one));
 }
 
 const config::Server* UpstreamSet::together() const {
-  return config::is_aggregated(config_) ? &config_.together : nullptr;
+  return place_.first && config::is_aggregated(config_) ? &config_.together : nullptr;
 }
 
 void UpstreamSet::adjust(const config::Server& server) {
   Running* one = find_running(server.name);
-  if (one == nullptr) return;
+  if (one == nullptr) return remote_.adjust(server);
   one->server = server;
   one->upstream->reconfigured();
 }
 
 void UpstreamSet::retire(const std::string& name, bool replaced) {
+  if (together_.members != nullptr)
+    together_.members->leave(name, replaced ? std::string() : name + " was removed by a reload");
   auto found = std::find_if(running_.begin(), running_.end(),
                             [&](const auto& one) { return one->server.name == name; });
-  if (found == running_.end()) return;
+  if (found == running_.end()) return remote_.retire(name);
   Running& one = **found;
-  together_.members->leave(name, replaced ? std::string() : name + " was removed by a reload");
   leaving_.push_back(std::move(*found));
   running_.erase(found);
   exchanges_.retire_upstream(*one.upstream, replaced, [this, &one, alive = alive_] {
@@ -135,7 +166,8 @@ void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
 
 core::Upstream* UpstreamSet::find(const std::string& name) const {
   Running* one = find_running(name);
-  if (one == nullptr && name == together_.upstream->name()) return together_.upstream.get();
+  if (one == nullptr && together_.upstream && name == together_.upstream->name())
+    return together_.upstream.get();
   return one != nullptr ? one->upstream.get() : nullptr;
 }
 
@@ -160,7 +192,7 @@ exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) cons
 
 void UpstreamSet::stop(std::function<void()> done) {
   stopped_ = std::move(done);
-  together_.upstream->stop([] {});
+  if (together_.upstream) together_.upstream->stop([] {});
   std::vector<Running*> all;
   for (auto* list : {&running_, &leaving_}) {
     for (auto& one : *list)

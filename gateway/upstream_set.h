@@ -1,7 +1,8 @@
 // The servers of a running gateway: each with the configuration it was made from, those that a reload
 // replaced or removed until their calls have ended, and their life from start to stop.
 //
-// Owned by the Gateway; outlived by the exchanges that call into it.
+// Owned by its worker; outlived by the exchanges that call into it. All servers as one are on the first
+// worker: there the members that live on other workers have stand-ins, and each of these has a door here.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,10 @@
 #include "config/config.h"
 #include "exchange/exchange_table.h"
 #include "net/loop.h"
+#include "net/mailbox.h"
 #include "net/spawner.h"
 #include "plugin/guarded_upstream.h"
+#include "remote_members.h"
 #include "upstream/era_probe.h"
 
 namespace lineward::upstream {
@@ -35,8 +38,13 @@ class UpstreamSet final : public admin::UpstreamFinder {
     std::function<void()> lost;  // a stdio server's process ended that was not told to; may be empty
     std::function<void()> left;  // one that was on its way out is gone
   };
+  // Which worker's they are; `mailbox` is that worker's.
+  struct Place {
+    bool first = true;
+    std::shared_ptr<net::Mailbox> mailbox;
+  };
   // `config`: what is in effect, also after a reload.
-  UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
+  UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges, Place place,
               Events events);
   ~UpstreamSet();
   UpstreamSet(const UpstreamSet&) = delete;
@@ -50,6 +58,13 @@ class UpstreamSet final : public admin::UpstreamFinder {
   void adjust(const config::Server& server);
   // Its calls go on, new ones go to the form that is added next, or nowhere.
   void retire(const std::string& name, bool replaced);
+  // Those that the first worker was not shown yet. On the others.
+  std::vector<RemoteServer> show_new();
+  // On the first worker: one that lives on another becomes a member of the aggregate.
+  void join_remote(RemoteServer shown);
+  void refresh_remote(const std::string& name, upstream::RemoteState state) {
+    remote_.refresh(name, std::move(state));
+  }
   // Starts what was added and did not start yet.
   void warm_up();
   // Which of them is the plain sidecar's (config::plain_sidecar), or empty.
@@ -69,7 +84,9 @@ class UpstreamSet final : public admin::UpstreamFinder {
     config::Server server;
     upstream::HttpUpstream* http = nullptr;
     std::unique_ptr<core::Upstream> upstream;          // dies before `server`
-    std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate sees it
+    std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here sees it
+    std::shared_ptr<upstream::RemoteDoor> door;        // the same, for the aggregate on the first worker
+    bool shown = false;
     std::function<void()> warm_up;
     bool stopping = false;
   };
@@ -78,7 +95,8 @@ class UpstreamSet final : public admin::UpstreamFinder {
     std::unique_ptr<core::Upstream> upstream;
     route::AggregateUpstream* members = nullptr;  // within it
   };
-  void join(Running& one);
+  void join(const config::Server& server, plugin::GuardedUpstream& guarded,
+            std::function<std::shared_ptr<void>()> lease);
   Running* find_running(const std::string& name) const;
   void stop_one(Running& one);
   void left(Running& one);
@@ -86,11 +104,13 @@ class UpstreamSet final : public admin::UpstreamFinder {
   net::Loop& loop_;
   const config::Config& config_;
   exchange::ExchangeTable& exchanges_;
+  const Place place_;
   Events events_;
   net::Spawner* spawner_ = nullptr;
   std::vector<std::unique_ptr<Running>> running_;
   std::vector<std::unique_ptr<Running>> leaving_;
-  Together together_;  // dies before its members
+  RemoteMembers remote_;
+  Together together_;  // dies before its members; empty but on the first worker
   std::function<void()> stopped_;
   size_t stopping_ = 0;  // those that stop() waits for
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

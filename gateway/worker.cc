@@ -84,7 +84,9 @@ Status<> Worker::prepare() {
   events.left = [this] { events_.left(); };
   if (events_.lost) events.lost = [this] { events_.lost(); };
   exchanges_.number_calls(place_.index, place_.crew->size());
-  upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(events));
+  if (place_.cancel_settled) exchanges_.log().use_home(place_.cancel_settled);
+  UpstreamSet::Place at{place_.index == 0, mailbox_};
+  upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));
   upstreams_->use(*spawner_);
   make_front();
   exchanges_.use_sessions(front_->sessions());
@@ -165,12 +167,14 @@ void Worker::apply(const config::Changes& changes, config::Config next, HomeMap 
   front_->use_gate(plugins);
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {
-    if (!is_home_of(change.name)) continue;
+    // All servers as one are on the first worker, and their members too, as it knows them.
+    const bool home = is_home_of(change.name);
+    if (!home && place_.index != 0) continue;
     if (change.kind == Change::removed || change.kind == Change::replaced)
       upstreams_->retire(change.name, change.kind == Change::replaced);
     const config::Server* server = config::find_server(config_, change.name);
     if (change.kind == Change::adjusted) upstreams_->adjust(*server);
-    if (change.kind == Change::added || change.kind == Change::replaced) upstreams_->add(*server);
+    if (home && (change.kind == Change::added || change.kind == Change::replaced)) upstreams_->add(*server);
   }
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);

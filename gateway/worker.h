@@ -47,7 +47,10 @@ class Worker {
     Crew* crew = nullptr;
     HomeMap homes;
     std::shared_ptr<client::ConnectionCaps> caps;
-    std::function<void(size_t worker, client::MovedConnection)> hand_on;  // called on this worker's thread
+    // Called on this worker's thread: a connection whose requests are for another, and what became of a
+    // cancel that came from the first one.
+    std::function<void(size_t worker, client::MovedConnection)> hand_on;
+    std::function<void(uint64_t tag, const core::CancelReport&)> cancel_settled;
   };
   Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events);
   ~Worker();
@@ -91,9 +94,6 @@ class Worker {
   exchange::ExchangeTable& exchanges() { return exchanges_; }
   client::Front& front() { return *front_; }
   client::HttpFront* http() { return http_; }  // the same, or null on stdio
-  PluginHost& plugin_host() { return *plugin_host_; }
-  net::LoopWatch& loop_watch() { return *loop_watch_; }
-  core::GatewayStats& stats() { return core::stats(); }
   admin::WorkerView view();
   // When its loop turned last, in Loop::nanoseconds(); from any thread.
   uint64_t beat_at() const { return beat_at_.load(std::memory_order_relaxed); }

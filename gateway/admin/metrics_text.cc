@@ -162,7 +162,8 @@ void by_label(Families& out, M metric, const UpstreamStats& stats, const char* l
     out.add(metric, {{"upstream", stats.name}, {label_name, core::label(static_cast<Enum>(i))}}, counts[i]);
 }
 
-void counters(Families& out, const UpstreamStats& stats) {
+// `first`: the same of the first worker, where the aggregate counts what it misses.
+void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& first) {
   std::string_view name = stats.name;
   out.add(M::queue_wait, {{"upstream", name}}, stats.queue_wait);
   for (size_t i = 0; i < stats.cancellations.size(); ++i) {
@@ -189,8 +190,8 @@ void counters(Families& out, const UpstreamStats& stats) {
   out.add(M::upstream_stderr, {{"upstream", name}}, stats.stderr_lines);
   by_label<core::MessageError>(out, M::message_errors, stats, "kind", stats.message_errors);
   by_label<core::RetryOn>(out, M::retries, stats, "on", stats.retries);
-  out.add(M::missing_parts, {{"upstream", name}}, stats.missing_parts);
-  out.add(M::left_out_items, {{"upstream", name}}, stats.left_out_items);
+  out.add(M::missing_parts, {{"upstream", name}}, first.missing_parts);
+  out.add(M::left_out_items, {{"upstream", name}}, first.left_out_items);
 }
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
@@ -348,7 +349,7 @@ std::string metrics_text(const Sources& sources) {
     const UpstreamStats& stats = core::upstream_stats(sources.home(server.name).stats, server.name);
     operations(out, stats, client_transport);
     ends(out, stats);
-    counters(out, stats);
+    counters(out, stats, core::upstream_stats(sources.staff.view(0).stats, server.name));
     upstream_now(out, sources, server, sessions[server.name]);
     for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
       client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/remote_tag.h"
+
 namespace lineward::exchange {
 namespace {
 
@@ -80,6 +82,10 @@ void CallLog::when_settled(const std::string& id, Settled settled) {
 }
 
 void CallLog::on_cancel_settled(uint64_t tag, const core::CancelReport& report) {
+  if (core::is_remote(tag)) {
+    if (home_) home_(core::home_tag(tag), report);
+    return;
+  }
   auto cancel = cancels_.find(tag);
   if (cancel == cancels_.end() || cancel->second.report) return;
   Cancel& one = cancel->second;

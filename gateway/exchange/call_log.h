@@ -77,6 +77,10 @@ class CallLog final : public core::CancelWatcher {
   using Settled = std::function<void(const EndedCall*)>;
   void when_settled(const std::string& id, Settled settled);
 
+  // Hears of the cancels that came from another worker, under that one's tags (core/remote_tag.h).
+  using Home = std::function<void(uint64_t tag, const core::CancelReport& report)>;
+  void use_home(Home home) { home_ = std::move(home); }
+
   void on_cancel_settled(uint64_t tag, const core::CancelReport& report) override;
 
  private:
@@ -94,6 +98,7 @@ class CallLog final : public core::CancelWatcher {
   NodeSlabs nodes_;
   Cancels cancels_{Cancels::allocator_type(nodes_)};  // not settled, or not ended yet
   std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
+  Home home_;
 };
 
 }  // namespace lineward::exchange

@@ -29,6 +29,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
 
   // New calls of this name go to it from here on. It must outlive this, or leave by retire_upstream().
   void add_upstream(core::Upstream& upstream, const config::Server& server);
+  // What becomes of cancels of calls of this name, which lives elsewhere, is for this table's log.
+  void hear_cancels(const std::string& upstream);
   // Makes leases on it for callers that reach it by another upstream.
   std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream);
   // It takes no new calls. Those that it has go on; its listens end in order, its sessions when their last

@@ -9,8 +9,12 @@ using mcp::EndReason;
 
 void ExchangeTable::add_upstream(core::Upstream& upstream, const config::Server& server) {
   servers_[upstream.name()] = std::make_shared<Served>(upstream, server);
-  core::upstream_stats(upstream.name()).cancel_watcher = &log_;
-  watched_.insert(upstream.name());
+  hear_cancels(upstream.name());
+}
+
+void ExchangeTable::hear_cancels(const std::string& upstream) {
+  core::upstream_stats(upstream).cancel_watcher = &log_;
+  watched_.insert(upstream);
 }
 
 std::function<std::shared_ptr<void>()> ExchangeTable::leases(const core::Upstream& upstream) {
