@@ -115,6 +115,9 @@ class Gateway final : public Staff {
   Crew crew_;
   HomeMap homes_;
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
+  std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight_ =
+      std::make_shared<exchange::ExchangeTable::InFlight>(0);
+  const exchange::RequestStates states_;
   std::unique_ptr<Worker> first_;  // on this thread; its loop is the one that what follows lives on
   std::optional<admin::WorkerView> first_view_;
   std::vector<Hand> hands_;

@@ -24,7 +24,7 @@ constexpr int code(cli::ExitCode exit) {
 }  // namespace
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index, &crew_, homes_, caps_, nullptr, nullptr};
+  Worker::Place place{index, &crew_, homes_, caps_, in_flight_, states_, nullptr, nullptr};
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
     crew_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
       target->http()->adopt(std::move(moving));

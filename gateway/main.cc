@@ -86,7 +86,9 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   options.quiet = invocation.quiet;
   int code = 0;
   {
-    // The others are no larger than this process is now: a few MiB that it shares with them.
+    // How many more it takes stands in the configuration. So these begin with a copy of it, and of secrets
+    // that it names, which the first spawner never has; they do not look at it, and share its few MiB with us
+    // until one of us writes there.
     std::vector<int> spawners{*spawner};
     while (spawners.size() < lineward::Gateway::workers_of(invocation.config)) {
       auto next = lineward::net::fork_spawner(nullptr);

@@ -2,7 +2,7 @@
 // the next time, and most of it is never needed again. Looks now and then, and acts only after a large fall,
 // since it walks the whole heap.
 //
-// One for the process; dies before its loop.
+// One for each worker, each with its own connections; what is given back is of all. Dies before its loop.
 #pragma once
 
 #include <malloc.h>

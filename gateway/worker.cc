@@ -83,6 +83,8 @@ Status<> Worker::prepare() {
   };
   events.left = [this] { events_.left(); };
   if (events_.lost) events.lost = [this] { events_.lost(); };
+  exchanges_.use_states(place_.states);
+  exchanges_.share_in_flight(place_.in_flight);
   exchanges_.number_calls(place_.index, place_.crew->size());
   if (place_.cancel_settled) exchanges_.log().use_home(place_.cancel_settled);
   UpstreamSet::Place at{place_.index == 0, mailbox_};

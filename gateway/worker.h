@@ -47,6 +47,8 @@ class Worker {
     Crew* crew = nullptr;
     HomeMap homes;
     std::shared_ptr<client::ConnectionCaps> caps;
+    std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight;
+    exchange::RequestStates states;  // as all workers make them
     // Called on this worker's thread: a connection whose requests are for another, and what became of a
     // cancel that came from the first one.
     std::function<void(size_t worker, client::MovedConnection)> hand_on;

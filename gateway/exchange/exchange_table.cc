@@ -56,7 +56,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<cor
     if (client::Session* owner = session(session_id)) ++owner->exchanges;
   }
   load_limits_.came(started.arrival().principal);
-  if (started.is_listen()) ++open_listens_;
+  if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
   started.begin();
   if (listens_ended_ && started.is_listen())
     started.tell(EndReason::cancelled_drain, "the gateway is stopping");
@@ -66,7 +66,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<cor
 void ExchangeTable::retire(Exchange& exchange) {
   core::ExchangeId id = exchange.id();
   load_limits_.went(exchange.arrival().principal);
-  if (exchange.is_listen()) --open_listens_;
+  if (!exchange.is_listen()) in_flight_->fetch_sub(1, std::memory_order_relaxed);
   const std::string& session_id = exchange.arrival().session;
   if (!session_id.empty()) {
     auto link = links_.find(session_id);

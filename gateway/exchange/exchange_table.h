@@ -2,6 +2,7 @@
 // side knocks on; owns what it opens.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -45,6 +46,11 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
   // Sessions that can be served by other replicas are shared with them, from here on.
   void share_sessions(bool share) { shares_sessions_ = share; }
+  // How many requests all workers have together, for listen.maxInFlight.
+  using InFlight = std::atomic<size_t>;
+  void share_in_flight(std::shared_ptr<InFlight> all) { in_flight_ = std::move(all); }
+  // All workers of a process make states alike, so that each can tell whose one is.
+  void use_states(const RequestStates& states) { park_.use_states(states); }
   // Parked calls have states that other replicas can tell whose they are. Null: only this process's.
   void share_states(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
     park_.share_states(keys, replica);
@@ -94,7 +100,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   ParkTable& park_table() override { return park_; }
   std::shared_ptr<plugin::PluginSet> plugins() override { return plugins_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override {
-    return load_limits_.refusal(exchanges_.size() - open_listens_, exchange.arrival().principal,
+    return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.arrival().principal,
                                 exchange.is_listen(), exchange.arrival().bytes_in);
   }
   void session_opening(Exchange& exchange) override;
@@ -123,7 +129,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   client::SessionTable* sessions_ = nullptr;
   std::shared_ptr<plugin::PluginSet> plugins_;
   LoadLimits load_limits_;
-  size_t open_listens_ = 0;  // each has a connection of its own, by which it is bounded
+  // Without listens: each of these has a connection of its own, by which it is bounded.
+  std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>(0);
   ParkTable park_;
   SlotMap<Exchange, core::ExchangeTag> exchanges_;
   std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;

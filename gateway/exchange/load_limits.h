@@ -1,7 +1,7 @@
 // What all callers together may ask for at once: requests, requests of one principal, bytes held. Refuses
 // before a server hears of the request (docs/limits.md).
 //
-// Owned by the exchange table; one thread.
+// Owned by the exchange table; one thread. The sum of requests is of all workers.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class LoadLimits {
   void came(const std::string& principal);
   void went(const std::string& principal);
 
-  // Why this one, which came already, goes nowhere. `in_flight` counts it, and no listens; `held` are its own
+  // Why this one, which came already, goes nowhere. `in_flight` counts it, on all workers, and no listens; `held` are its own
   // bytes.
   std::optional<core::Failure> refusal(size_t in_flight, const std::string& principal, bool stream,
                                        uint64_t held) const;

@@ -65,6 +65,7 @@ class ParkTable {
   // Was this state made here, whatever it is good for?
   bool made(std::string_view state, std::string_view principal, const std::string& upstream,
             const mcp::Message& retry) const;
+  void use_states(const RequestStates& states) { states_ = states; }
   void share_states(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
     states_.share(keys, replica);
   }

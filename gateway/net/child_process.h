@@ -76,7 +76,7 @@ class ChildProcess {
   bool running_ = true;
 };
 
-// The gateway's end of the spawner's socket. One per process, owned by main, outlives all ChildProcess
+// The gateway's end of a spawner's socket. One for each worker, owned by it, outlives all its ChildProcess
 // objects.
 class Spawner {
  public:

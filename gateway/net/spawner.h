@@ -16,9 +16,9 @@
 
 namespace lineward::net {
 
-// Forks the spawner. Call it once, before anything else in main(); returns only in the gateway. The returned
-// descriptor (close-on-exec) is the gateway's end of the socket; net::Spawner (child_process.h) takes it.
-// `spawner_pid` (may be null) gets its pid.
+// Forks a spawner: one for each worker, before there is a second thread, and the first before anything else
+// in main(). Returns only in the gateway. The returned descriptor (close-on-exec) is the gateway's end of the
+// socket; net::Spawner (child_process.h) takes it. `spawner_pid` (may be null) gets its pid.
 Result<int> fork_spawner(pid_t* spawner_pid);
 
 }  // namespace lineward::net
