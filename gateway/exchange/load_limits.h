@@ -22,8 +22,8 @@ class LoadLimits {
   void came(const std::string& principal);
   void went(const std::string& principal);
 
-  // Why this one, which came already, goes nowhere. `in_flight` counts it, on all workers, and no listens; `held` are its own
-  // bytes.
+  // Why this one, which came already, goes nowhere. `in_flight` counts it and those of all workers, but no
+  // listens; `held` are its own bytes.
   std::optional<core::Failure> refusal(size_t in_flight, const std::string& principal, bool stream,
                                        uint64_t held) const;
 

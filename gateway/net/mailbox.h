@@ -1,8 +1,8 @@
 // The only door between two threads: work for the loop of another worker, done there in the order in which it
-// came. Nothing on the way of a message that stays with its server goes through it.
+// came. Nothing on the way of a message at its server's own path goes through it.
 //
-// Made, closed and destroyed on its loop's thread, after everybody who could post has ended or knows that it
-// is closed; posted to from any thread.
+// Made and closed on its loop's thread; posted to from any thread by whoever holds it, also when it has been
+// closed. Once closed it may be destroyed anywhere.
 #pragma once
 
 #include <memory>

@@ -102,7 +102,7 @@ void RemoteDoor::retried(uint64_t number, mcp::Message request) {
 void RemoteDoor::taken(uint64_t number, size_t bytes) {
   FarCall* one = find(number);
   if (one == nullptr) return;
-  one->under_way -= std::min<size_t>(bytes, one->under_way);
+  one->under_way -= std::min(bytes, one->under_way);
   if (!one->held || one->under_way > kMostUnderWay / 2) return;
   one->held = false;
   one->hold();
@@ -130,10 +130,14 @@ void RemoteDoor::FarCall::on_call_message(mcp::Message message) {
     told.has_session = call->has_session();
   } else {
     under_way += message.bytes().size();
-    held = held || under_way > kMostUnderWay;
-    told.can_pause = hold();
+    const bool now = !held && under_way > kMostUnderWay;
+    held = held || now;
+    if (now || !can_pause) hold();
+    told.can_pause = can_pause;
   }
   const bool too_much = !told.last && !told.can_pause && under_way > kFarTooMuch;
+  told.held = std::make_unique<HeldBytes>();
+  told.held->set(message.bytes().size());
   told.message = std::move(message);
   door.desk_.tell([at = number, told = std::move(told)](RemoteDesk& desk) mutable {
     desk.on_message(at, std::move(told));

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/held_bytes.h"
 #include "core/upstream.h"
 #include "net/loop.h"
 #include "upstream/remote_mail.h"
@@ -56,14 +55,15 @@ class RemoteDoor {
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override;
     void on_call_failed(const core::Failure& failure) override;
-    bool hold() { return call && call->live() && call->pause(paused || held); }
+    void hold() { can_pause = call && call->live() && call->pause(paused || held); }
 
     RemoteDoor& door;
     const uint64_t number;
     std::unique_ptr<core::Call> call;
-    bool paused = false;    // by who waits for it
-    bool held = false;      // since much of it is under way
-    HeldCount under_way{};  // bytes that the other worker has not taken yet
+    bool paused = false;     // by who waits for it
+    bool held = false;       // since much of it is under way
+    bool can_pause = false;  // as it said the last time
+    size_t under_way = 0;    // bytes that the other worker has not taken yet
   };
   FarCall* find(uint64_t number);
   // It may be on the stack.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "core/upstream.h"
 #include "net/mailbox.h"
 
@@ -48,7 +49,8 @@ struct RemoteMessage {
   bool can_pause = false;
   bool of_legacy_server = false;
   bool has_session = true;
-  std::string server_info;  // with questions and answers
+  std::string server_info;          // with questions and answers
+  std::unique_ptr<HeldBytes> held;  // its bytes, from where it was posted to where it is taken
 };
 
 }  // namespace lineward::upstream

@@ -97,6 +97,7 @@ class RemoteCall final : public core::Call {
 
   void on_phase(core::CallPhase phase) { owner_->on_call_phase(phase); }
   void on_message(RemoteMessage told) {
+    told.held.reset();
     can_pause_ = told.can_pause;
     of_legacy_server_ = told.of_legacy_server;
     has_session_ = told.has_session;

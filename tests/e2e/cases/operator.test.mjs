@@ -15,13 +15,14 @@ import { test } from '../lib/test.mjs';
 
 const skip = DIRECT;
 
-async function running(t, { folder = temporaryFolder(t), timeouts = {} } = {}) {
+async function running(t, { folder = temporaryFolder(t), timeouts = {}, others = {}, workers } = {}) {
   const socket = join(folder, 'admin.sock');
   const [command, ...args] = plainFixture();
   const gateway = await startGatewayFrom(t, {
     ops: 'off',
     admin: { address: `unix:${socket}` },
-    mcpServers: { github: { command, args, timeouts } },
+    ...(workers && { workers }),
+    mcpServers: { github: { command, args, timeouts }, ...others },
   });
   const calls = async () => JSON.parse((await get(socket, '/api/v1/calls')).body).calls;
   const underWay = () =>
@@ -81,6 +82,31 @@ describe('lineward ps, cancel, status', { skip }, () => {
         new RegExp(`^error: no call ${id} in flight; it ended \\S+ ago: cancelled_operator after \\S+ \\(lineward ps ${id}\\)$`, 'm'),
       );
       assert.match((await lineward(['ps', id, ...admin])).out, /ended +\S+ ago: cancelled_operator after \S+, error 499/);
+    });
+  }
+
+  // With two workers the first server lives on the second, and all as one on the first.
+  for (const workers of [1, 2]) {
+    test(`cancel of a call at the aggregate, ${workers} worker${workers > 1 ? 's' : ''}: its server's word comes back`, async (t) => {
+      const [command, ...args] = plainFixture();
+      const { gateway, admin, underWay, socket } = await running(t, { workers, others: { other: { command, args } } });
+      for (const [how, said] of [
+        ['error', /was told \(notifications\/cancelled\) and stopped in \d+ms/],
+        ['result', /was told \(notifications\/cancelled\) but finished all the same, \d+ms later/],
+      ]) {
+        const call = callTool(gateway.url, 'github__slow', { onCancel: how });
+        const { id } = await underWay();
+        const { code, out } = await lineward(['cancel', id, ...admin]);
+        assert.equal(code, 0);
+        assert.match(out, said);
+        assert.equal((await call.answer).error.code, 499);
+      }
+      const { upstreams } = JSON.parse((await get(socket, '/api/v1/status')).body);
+      assert.deepEqual(
+        upstreams.map(({ state }) => state),
+        ['ready', 'ready', 'ready'],
+        JSON.stringify(upstreams),
+      );
     });
   }
 
