@@ -2,6 +2,7 @@
 // them, one uv_try_write after the other, when somebody calls `change`. It looks at nothing.
 //
 //   bench-bare-fanout PORT      on 127.0.0.1
+#include <sys/resource.h>
 #include <uv.h>
 
 #include <cstdio>
@@ -51,7 +52,13 @@ void on_request(Client& client, std::string_view text) {
   static const std::string event = chunk(kEvent);
   for (Client* stream : g_streams)
     send(*stream, event);
-  send(client, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+  // Whoever calls counts its calls, and wants that number back.
+  static int calls = 0;
+  const std::string number = std::to_string(++calls);
+  const std::string answer = R"({"jsonrpc":"2.0","id":)" + number +
+                             R"(,"result":{"content":[{"type":"text","text":")" + number + R"("}]}})";
+  send(client, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " +
+                   std::to_string(answer.size()) + "\r\n\r\n" + answer);
 }
 
 // A request has one body, and comes alone.
@@ -61,7 +68,11 @@ void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer) {
   client.in.append(buffer->base, static_cast<size_t>(n));
   size_t head = client.in.find("\r\n\r\n");
   size_t at = client.in.find("Content-Length: ");
-  if (head == std::string::npos || at == std::string::npos) return;
+  if (head == std::string::npos) return;
+  if (at == std::string::npos) {  // somebody asks whether we are there
+    client.in.clear();
+    return send(client, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+  }
   if (client.in.size() < head + 4 + static_cast<size_t>(std::atoi(client.in.c_str() + at + 16))) return;
   on_request(client, std::exchange(client.in, {}));
 }
@@ -86,6 +97,11 @@ void on_connection(uv_stream_t* listener, int) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
   uv_loop_t* loop = uv_default_loop();
   uv_tcp_t listener;
   sockaddr_in address{};

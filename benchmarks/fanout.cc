@@ -1,7 +1,8 @@
 // Fan-out: N clients listen (2026-07-28, subscriptions/listen), each on a connection of its own; then
 // `change` is called, and again, and each time every client has to be told once. Prints one line of JSON.
 //
-//   bench-fanout --port P --pid FRONT --marker TEXT [--path /mcp] [--streams N] [--rounds N] [--tool NAME]
+//   bench-fanout --port P --pid FRONT --marker TEXT [--path /mcp] [--streams N] [--rounds N] [--seconds N]
+//                [--tool NAME]
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,11 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "base/json_scan.h"
+#include "http_answer.h"
+#include "options.h"
 #include "process_cost.h"
 #include "requests.h"
 
@@ -23,17 +25,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kPatience{60};  // until all listen, and until all were told
 constexpr std::string_view kAcknowledged = "subscriptions/acknowledged";
 constexpr std::string_view kChanged = "tools/list_changed";
 
-struct Options {
-  Target target;
-  pid_t pid = 0;
-  std::string marker;
+struct Plan {
+  Front front;
   std::string tool = "change";
   size_t streams = 10000;
   size_t rounds = 20;
+  std::chrono::seconds limit{60};  // no round begins after it
 };
 
 // What a stream has sent and was not looked at: the end of it may be half of a message.
@@ -45,45 +46,57 @@ struct Stream {
 
 class Fanout {
  public:
-  explicit Fanout(const Options& options) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  explicit Fanout(const Plan& plan) : plan_(plan), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
   // In groups, so that no listen queue overflows.
   bool open() {
-    streams_.resize(options_.streams);
+    streams_.resize(plan_.streams);
+    const auto latest = Clock::now() + kPatience;
     for (size_t begin = 0; begin < streams_.size(); begin += 200) {
       size_t end = std::min(streams_.size(), begin + 200);
       for (size_t i = begin; i < end; ++i) {
         Stream& stream = streams_[i];
-        stream.fd = connect_to(options_.target.port, false);
-        if (stream.fd < 0) return fail("cannot connect");
+        stream.fd = connect_to(plan_.front.target.port, false);
+        if (stream.fd < 0) return fail(fmt::format("cannot connect stream {}", i));
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = i;
         epoll_ctl(epoll_, EPOLL_CTL_ADD, stream.fd, &event);
         // Many clients call their listen the same.
-        std::string request = plain_request(options_.target, 1, "subscriptions/listen",
+        std::string request = plain_request(plan_.front.target, 1, "subscriptions/listen",
                                             R"("notifications":{"toolsListChanged":true},)");
         if (send(stream.fd, request.data(), request.size(), MSG_NOSIGNAL) !=
             static_cast<ssize_t>(request.size()))
           return fail("cannot send");
       }
-      if (!hear(kAcknowledged, end, 1)) return false;
+      if (!hear(kAcknowledged, end, 1, latest)) return false;
     }
     for (Stream& stream : streams_)
       stream.heard = 0;
-    caller_ = connect_to(options_.target.port, true);
-    return caller_ >= 0 || fail("cannot connect");
+    caller_ = connect_to(plan_.front.target.port, true);
+    const timeval patience{kPatience.count(), 0};
+    return (caller_ >= 0 && setsockopt(caller_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0) ||
+           fail("cannot connect");
   }
 
   // Until every stream was told; milliseconds.
   bool round(uint64_t number, std::vector<double>& times) {
     auto begin = Clock::now();
-    std::string request = call_request(options_.target, {}, static_cast<int64_t>(number), options_.tool, "x");
+    const auto id = static_cast<int64_t>(number);
+    const std::string nonce = std::to_string(number);
+    std::string request = call_request(plan_.front.target, {}, id, plan_.tool, nonce);
     if (send(caller_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return fail("cannot send");
-    if (!hear(kChanged, streams_.size(), number)) return false;
+    if (!hear(kChanged, streams_.size(), number, begin + kPatience)) return false;
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-    std::string answer(8192, '\0');
-    return recv(caller_, answer.data(), answer.size(), 0) > 0 || fail("no answer");
+    HttpAnswer answer;
+    for (auto state = HttpAnswer::State::more; state != HttpAnswer::State::complete;) {
+      ssize_t n = recv(caller_, buffer_.data(), buffer_.size(), 0);
+      if (n <= 0) return fail("the call was not answered");
+      state = answer.feed({buffer_.data(), static_cast<size_t>(n)});
+      if (state == HttpAnswer::State::broken) return fail("broken HTTP answer");
+    }
+    std::string wrong = answer.check(id, nonce);
+    return wrong.empty() || fail("the call: " + wrong);
   }
 
   // Nobody was told twice.
@@ -102,11 +115,10 @@ class Fanout {
   }
 
   // Until the first `count` streams have heard `what` so often.
-  bool hear(std::string_view what, size_t count, uint64_t often) {
+  bool hear(std::string_view what, size_t count, uint64_t often, Clock::time_point latest) {
     size_t open = 0;
     for (size_t i = 0; i < count; ++i)
       open += streams_[i].heard < often ? 1 : 0;
-    auto latest = Clock::now() + kPatience;
     std::vector<epoll_event> ready(1024);
     while (open > 0) {
       int n = epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), 1000);
@@ -130,7 +142,7 @@ class Fanout {
     return true;
   }
 
-  const Options& options_;
+  const Plan& plan_;
   int epoll_;
   int caller_ = -1;
   std::vector<Stream> streams_;
@@ -138,16 +150,17 @@ class Fanout {
   std::string error_;
 };
 
-int run(const Options& options) {
-  Fanout fanout(options);
+int run(const Plan& plan) {
+  Fanout fanout(plan);
   std::vector<double> times;
   bool ok = fanout.open() && fanout.round(1, times);  // the first one warms up
   times.clear();
-  Cost before = cost_of(options.pid, options.marker);
-  for (size_t i = 0; ok && i < options.rounds; ++i)
-    ok = fanout.round(i + 2, times);
-  Cost after = cost_of(options.pid, options.marker);
-  ok = ok && fanout.exact(options.rounds + 1);
+  Cost before = cost_of(plan.front.pid, plan.front.marker);
+  const auto latest = Clock::now() + plan.limit;
+  while (ok && times.size() < plan.rounds && Clock::now() < latest)
+    ok = fanout.round(times.size() + 2, times);
+  Cost after = cost_of(plan.front.pid, plan.front.marker);
+  ok = ok && fanout.exact(times.size() + 1);
   std::sort(times.begin(), times.end());
   auto at = [&](double q) {
     return times.empty() ? 0
@@ -157,44 +170,28 @@ int run(const Options& options) {
   fmt::print(
       R"({{"ok":{},"error":{},"streams":{},"rounds":{},"p50_ms":{:.2f},"p99_ms":{:.2f},"front_cpu":{:.4f},"pss_kib":{}}})"
       "\n",
-      ok, lineward::json::quote(fanout.error()), options.streams, times.size(), at(0.5), at(0.99),
+      ok, lineward::json::quote(fanout.error()), plan.streams, times.size(), at(0.5), at(0.99),
       after.front_cpu - before.front_cpu, after.front_pss_kib);
   return ok ? 0 : 1;
-}
-
-bool parse(int argc, char** argv, Options& out) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    std::string_view name = argv[i];
-    std::string value = argv[i + 1];
-    if (name == "--marker") {
-      out.marker = value;
-    } else if (name == "--port") {
-      out.target.port = static_cast<uint16_t>(std::atoi(value.c_str()));
-    } else if (name == "--pid") {
-      out.pid = std::atoi(value.c_str());
-    } else if (name == "--path") {
-      out.target.path = value;
-    } else if (name == "--tool") {
-      out.tool = value;
-    } else if (name == "--streams") {
-      out.streams = static_cast<size_t>(std::clamp<int64_t>(std::atoll(value.c_str()), 1, 100'000));
-    } else if (name == "--rounds") {
-      out.rounds = static_cast<size_t>(std::clamp<int64_t>(std::atoll(value.c_str()), 1, 10'000));
-    } else {
-      return false;
-    }
-  }
-  return argc % 2 == 1 && out.target.port != 0 && out.pid > 0 && !out.marker.empty();
 }
 
 }  // namespace
 }  // namespace bench
 
 int main(int argc, char** argv) {
-  bench::Options options;
-  if (!bench::parse(argc, argv, options)) {
-    fmt::print(stderr, "usage: bench-fanout --port P --pid FRONT --marker TEXT [--streams N] [--rounds N]\n");
+  bench::Options options(argc, argv);
+  bench::Plan plan;
+  options.take("--tool", plan.tool);
+  options.take("--streams", plan.streams, 1, 100'000);
+  options.take("--rounds", plan.rounds, 1, 10'000);
+  int64_t seconds = plan.limit.count();
+  options.take("--seconds", seconds, 1, 3600);
+  plan.limit = std::chrono::seconds(seconds);
+  if (!plan.front.take(options) || !options.done()) {
+    fmt::print(stderr,
+               "usage: bench-fanout --port P --pid FRONT --marker TEXT [--streams N] [--rounds N] …\n");
     return 2;
   }
-  return bench::run(options);
+  bench::raise_descriptor_limit();
+  return bench::run(plan);
 }

@@ -1,14 +1,14 @@
 // The HTTP hop: Lineward with an HTTP upstream beside nginx and haproxy, all up at once in front of one fast origin,
 // measured in turns so that a busy moment of the machine hits all of them.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answers, freePort } from './fronts.mjs';
+import { freePort } from './fronts.mjs';
 import { ALL, ONE, pin } from './pin.mjs';
+import { flags, launcher, median, middle, ROUNDS, share } from './turns.mjs';
 
-const ROUNDS = 5;
 const CLIENTS = [1, 64];
 
 function find(name) {
@@ -89,47 +89,17 @@ const version = (path, args) => {
   }
 };
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-
-/** The middle one of the rounds in each respect; calls and time added up. */
-function middle(runs) {
+/** What this table has more of. */
+function rowOf(front, runs) {
   const of = (key) => median(runs.map((run) => run[key]));
-  const sum = (key) => runs.reduce((total, run) => total + run[key], 0);
-  const calls = sum('calls');
-  return {
-    clients: runs[0].clients,
-    calls,
-    per_second: median(runs.map((run) => run.calls / run.seconds)),
-    cpu_us: median(runs.map((run) => (run.front_cpu / run.calls) * 1e6)),
-    p50_us: of('p50_us'),
-    p99_us: of('p99_us'),
-    pss_kib: of('pss_kib'),
-  };
+  return { front, clients: runs[0].clients, ...middle({ name: front, runs }), p99_us: of('p99_us'), pss_kib: of('pss_kib') };
 }
 
 /** `measure` runs one of our programs and gives its JSON. */
 export async function hop({ build, calls, seconds, measure }) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-hop-'));
-  const children = [];
+  const { launch, stop } = launcher({ silent: true });
   const out = { rows: [], skipped: [], errors: [], notes: [] };
-  const launch = async (name, command, port) => {
-    const child = spawn(String(command[0]), command.slice(1).map(String), { stdio: 'ignore' });
-    let ended = false;
-    child.once('exit', () => (ended = true)).once('error', () => (ended = true));
-    const stop = async () => {
-      if (ended) return;
-      child.kill('SIGTERM');
-      for (let i = 0; i < 100 && !ended; ++i) await sleep(100);
-      if (!ended) child.kill('SIGKILL');
-    };
-    children.push(stop);
-    const latest = Date.now() + 20_000;
-    while (!(await answers(port))) {
-      if (ended || Date.now() > latest) throw new Error(`${name} did not start: ${command.join(' ')}`);
-      await sleep(50);
-    }
-    return child.pid;
-  };
   try {
     const origin = await freePort();
     const originPid = await launch('the origin', [join(build, 'benchmarks/bench-hop-origin'), origin], origin);
@@ -156,18 +126,17 @@ export async function hop({ build, calls, seconds, measure }) {
         for (const front of fronts) {
           const each = Math.ceil((clients > 1 ? calls : calls / 5) / ROUNDS);
           const args = { port: front.port, pid: front.pid, marker: 'bench-hop-origin-only', era: 'modern', clients, calls: each };
-          const more = { seconds: Math.max(2, Math.ceil(seconds / ROUNDS)), warmup: Math.min(1000, Math.ceil(each / 5)) };
+          const more = { seconds: share(seconds), warmup: Math.min(1000, Math.ceil(each / 5)) };
           const pinned = clients === 1;
           for (const pid of [originPid, front.pid]) pin(pid, pinned ? ONE : ALL);
-          const flags = Object.entries({ ...args, ...more }).flatMap(([k, v]) => [`--${k}`, v]);
-          const result = await measure('bench-load', flags, pinned);
+          const result = await measure('bench-load', flags({ ...args, ...more }), pinned);
           if (result.ok && result.calls) runs.get(front)[i].push(result);
           else out.errors.push(`${front.name}, ${clients} clients: ${result.error}`);
         }
       }
     }
     for (const [front, groups] of runs) {
-      for (const group of groups) if (group.length) out.rows.push({ front: front.name, ...middle(group) });
+      for (const group of groups) if (group.length) out.rows.push(rowOf(front.name, group));
     }
     const direct = out.rows.find(({ front, clients }) => front === 'direct' && clients === 1);
     for (const row of out.rows) {
@@ -179,7 +148,7 @@ export async function hop({ build, calls, seconds, measure }) {
   } catch (error) {
     out.errors.push(String(error.message));
   } finally {
-    for (const stop of children.toReversed()) await stop();
+    await stop();
     rmSync(folder, { recursive: true, force: true });
   }
   return out;

@@ -1,10 +1,11 @@
 // The load: N keep-alive connections, each a client of its own with one call in flight. Every answer is
 // checked. Prints one line of JSON; ends with 1 when an answer was wrong or missing.
 //
-//   bench-load --port P --pid FRONT --marker TEXT [--era modern|legacy] [--clients N] [--calls N] [--warmup
-//   N]
-//              [--seconds N]      (--calls 0 only reads the memory)
+//   bench-load --port P --pid FRONT --marker TEXT [--era modern|legacy] [--path /mcp]
+//              [--clients N] [--calls N] [--warmup N] [--seconds N]      (--calls 0 only reads the memory)
 //              [--tools N]        asks for the list of tools instead, which has so many (modern)
+//              [--paths A,B]      clients take turns with these paths
+//              [--names A,B]      they call these tools in turns, instead of "echo"
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -21,6 +21,7 @@
 
 #include "base/json_scan.h"
 #include "http_answer.h"
+#include "options.h"
 #include "process_cost.h"
 #include "requests.h"
 
@@ -35,10 +36,9 @@ constexpr seconds kStalled{20};
 constexpr seconds kSetUp{180};
 constexpr int64_t kTick = 100;  // latencies are kept in 100 ns: seven minutes fit into 32 bits
 
-struct Options {
-  Target target;
-  pid_t pid = 0;
-  std::string marker;
+struct Plan {
+  Front front;
+  std::vector<std::string> paths, names;  // of the clients, in turns; never empty
   int64_t clients = 1;
   int64_t calls = 1000;
   int64_t warmup = 0;
@@ -53,26 +53,32 @@ struct Client {
   HttpAnswer answer;
   std::string session;
   std::string nonce;
+  Target target;
+  std::string_view tool;
   int64_t id = 0;
   Clock::time_point sent;
 };
 
 class Load {
  public:
-  explicit Load(const Options& options) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  explicit Load(const Plan& plan) : plan_(plan), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     seed_ = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
-    for (int64_t i = 0; i < options.clients; ++i)
+    for (size_t i = 0; i < static_cast<size_t>(plan.clients); ++i) {
       clients_.push_back(std::make_unique<Client>());
+      clients_.back()->target = plan.front.target;
+      clients_.back()->target.path = plan.paths[i % plan.paths.size()];
+      clients_.back()->tool = plan.names[i % plan.names.size()];
+    }
   }
 
   bool set_up() {
     for (auto& client : clients_) {
       if (!connect(*client)) return false;
-      if (options_.target.era == Era::modern) {
+      if (plan_.front.target.era == Era::modern) {
         client->step = Client::Step::ready;
       } else {
         client->step = Client::Step::initializing;
-        transmit(*client, initialize_request(options_.target, client->id++));
+        transmit(*client, initialize_request(client->target, client->id++));
         ++busy_;
       }
     }
@@ -104,7 +110,7 @@ class Load {
   }
 
   bool connect(Client& client) {
-    client.fd = connect_to(options_.target.port, false);
+    client.fd = connect_to(plan_.front.target.port, false);
     if (client.fd < 0) return fail("cannot connect");
     epoll_event event{};
     event.events = EPOLLIN;
@@ -130,10 +136,9 @@ class Load {
     --left_;
     ++busy_;
     client.step = Client::Step::calling;
-    if (options_.tools > 0)
-      return transmit(client, plain_request(options_.target, client.id, "tools/list", ""));
+    if (plan_.tools > 0) return transmit(client, plain_request(client.target, client.id, "tools/list", ""));
     client.nonce = fmt::format("{:x}-{:x}", seed_, ++calls_);
-    transmit(client, call_request(options_.target, client.session, client.id, "echo", client.nonce));
+    transmit(client, call_request(client.target, client.session, client.id, client.tool, client.nonce));
   }
 
   // Until nobody waits for an answer.
@@ -186,7 +191,7 @@ class Load {
           return;
         }
         client.step = Client::Step::announcing;
-        transmit(client, notification(options_.target, client.session, "notifications/initialized", "{}"));
+        transmit(client, notification(client.target, client.session, "notifications/initialized", "{}"));
         ++busy_;
         return;
       case Client::Step::announcing: client.step = Client::Step::ready; return;
@@ -194,8 +199,8 @@ class Load {
       default: fail("an answer that nobody asked for"); return;
     }
     client.step = Client::Step::ready;
-    std::string wrong = options_.tools > 0 ? client.answer.check_list(client.id, options_.tools)
-                                           : client.answer.check(client.id, client.nonce);
+    std::string wrong = plan_.tools > 0 ? client.answer.check_list(client.id, plan_.tools)
+                                        : client.answer.check(client.id, client.nonce);
     ++client.id;
     if (!wrong.empty()) {
       fail(std::move(wrong));
@@ -207,7 +212,7 @@ class Load {
     next_call(client);
   }
 
-  const Options& options_;
+  const Plan& plan_;
   int epoll_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<uint32_t> latencies_;
@@ -237,18 +242,18 @@ double quantile_us(const std::vector<uint32_t>& sorted, double q) {
   return static_cast<double>(sorted[std::min(at, sorted.size() - 1)]) * kTick / 1000;
 }
 
-int run(const Options& options) {
-  Load load(options);
+int run(const Plan& plan) {
+  Load load(plan);
   bool ok = true;
-  if (options.calls > 0) ok = load.set_up();
-  if (ok && options.warmup > 0) ok = load.drive(options.warmup, options.limit);
-  Cost before = cost_of(options.pid, options.marker);
+  if (plan.calls > 0) ok = load.set_up();
+  if (ok && plan.warmup > 0) ok = load.drive(plan.warmup, plan.limit);
+  Cost before = cost_of(plan.front.pid, plan.front.marker);
   double own = own_cpu();
   auto start = Clock::now();
-  if (ok && options.calls > 0) ok = load.drive(options.calls, options.limit);
+  if (ok && plan.calls > 0) ok = load.drive(plan.calls, plan.limit);
   double wall = std::chrono::duration<double>(Clock::now() - start).count();
   own = own_cpu() - own;
-  Cost after = cost_of(options.pid, options.marker);
+  Cost after = cost_of(plan.front.pid, plan.front.marker);
   auto& sorted = load.latencies();
   std::sort(sorted.begin(), sorted.end());
   fmt::print(
@@ -256,54 +261,36 @@ int run(const Options& options) {
       R"("load_cpu":{:.2f},"p50_us":{:.1f},"p99_us":{:.1f},"rss_kib":{},"pss_kib":{},"front_processes":{},)"
       R"("server_processes":{},"events":{},"reconnects":{}}})"
       "\n",
-      ok, lineward::json::quote(load.error()), options.clients, sorted.size(), wall,
+      ok, lineward::json::quote(load.error()), plan.clients, sorted.size(), wall,
       after.front_cpu - before.front_cpu, std::max(0.0, after.server_cpu - before.server_cpu), own,
       quantile_us(sorted, 0.5), quantile_us(sorted, 0.99), after.front_rss_kib, after.front_pss_kib,
       after.front_processes, after.server_processes, load.events(), load.reconnects());
   return ok ? 0 : 1;
 }
 
-bool parse(int argc, char** argv, Options& out) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    std::string_view name = argv[i];
-    std::string value = argv[i + 1];
-    if (name == "--marker") {
-      out.marker = value;
-    } else if (name == "--era") {
-      out.target.era = value == "legacy" ? Era::legacy : Era::modern;
-    } else if (name == "--port") {
-      out.target.port = static_cast<uint16_t>(std::atoi(value.c_str()));
-    } else if (name == "--pid") {
-      out.pid = std::atoi(value.c_str());
-    } else if (name == "--clients") {
-      out.clients = std::clamp<int64_t>(std::atoll(value.c_str()), 1, 1000);
-    } else if (name == "--calls") {
-      out.calls = std::clamp<int64_t>(std::atoll(value.c_str()), 0, 100'000'000);
-    } else if (name == "--warmup") {
-      out.warmup = std::max<int64_t>(0, std::atoll(value.c_str()));
-    } else if (name == "--tools") {
-      out.tools = static_cast<size_t>(std::max<int64_t>(0, std::atoll(value.c_str())));
-    } else if (name == "--header") {
-      out.target.header = value + "\r\n";
-    } else if (name == "--seconds") {
-      out.limit = seconds(std::clamp<int64_t>(std::atoll(value.c_str()), 1, 3600));
-    } else {
-      return false;
-    }
-  }
-  return argc % 2 == 1 && out.target.port != 0 && out.pid > 0 && !out.marker.empty();
-}
-
 }  // namespace
 }  // namespace bench
 
 int main(int argc, char** argv) {
-  bench::Options options;
-  if (!bench::parse(argc, argv, options)) {
+  bench::Options options(argc, argv);
+  bench::Plan plan;
+  options.take("--clients", plan.clients, 1, 1000);
+  options.take("--calls", plan.calls, 0, 100'000'000);
+  options.take("--warmup", plan.warmup, 0, 100'000'000);
+  options.take("--tools", plan.tools, 0, 1'000'000);
+  int64_t seconds = plan.limit.count();
+  options.take("--seconds", seconds, 1, 3600);
+  plan.limit = std::chrono::seconds(seconds);
+  std::string paths, names = "echo";
+  options.take("--paths", paths);
+  options.take("--names", names);
+  if (!plan.front.take(options) || !options.done()) {
     fmt::print(
         stderr,
         "usage: bench-load --port P --pid FRONT --marker TEXT [--era E] [--clients N] [--calls N] …\n");
     return 2;
   }
-  return bench::run(options);
+  plan.paths = bench::parts_of(paths.empty() ? plan.front.target.path : paths);
+  plan.names = bench::parts_of(names);
+  return bench::run(plan);
 }

@@ -1,14 +1,12 @@
 // What each plugin costs per call: one Lineward for each, all up at once in front of one fast HTTP origin, measured in
 // turns, 64 clients; the difference to the one without plugins is printed.
-import { spawn } from 'node:child_process';
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { answers, freePort } from './fronts.mjs';
+import { freePort } from './fronts.mjs';
+import { launcher, lineward, middle, ROUNDS, share, turns } from './turns.mjs';
 
-const ROUNDS = 5;
 const CLIENTS = 64;
 
 const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -58,81 +56,37 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 });
 `;
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-
 /** `measure` runs one of our programs and gives its JSON. */
 export async function plugins({ build, calls, seconds, measure }) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-plugins-'));
-  const stops = [];
+  const { launch, stop } = launcher();
   const out = { rows: [], errors: [] };
-  const launch = async (name, command, port) => {
-    let said = '';
-    const child = spawn(String(command[0]), command.slice(1).map(String), { stdio: ['ignore', 'ignore', 'pipe'] });
-    child.stderr.setEncoding('utf8').on('data', (text) => (said = (said + text).slice(-2000)));
-    let ended = false;
-    child.once('exit', () => (ended = true)).once('error', () => (ended = true));
-    stops.push(async () => {
-      child.kill('SIGTERM');
-      for (let i = 0; i < 100 && !ended; ++i) await sleep(100);
-      if (!ended) child.kill('SIGKILL');
-    });
-    const latest = Date.now() + 20_000;
-    while (!(await answers(port))) {
-      if (ended || Date.now() > latest) throw new Error(`${name} did not start: ${said}`);
-      await sleep(50);
-    }
-    return child.pid;
-  };
   try {
     writeFileSync(join(folder, 'hook.mjs'), HOOK);
     const origin = await freePort();
     await launch('the origin', [join(build, 'benchmarks/bench-hop-origin'), origin], origin);
+    const mcpServers = { origin: { url: `http://127.0.0.1:${origin}/mcp`, protocolEra: 'modern' } };
     const fronts = [];
-    for (const one of cases(folder, `http://127.0.0.1:${origin}/v1/traces`)) {
+    for (const { name, config, header } of cases(folder, `http://127.0.0.1:${origin}/v1/traces`)) {
       const port = await freePort();
-      const path = join(folder, `${port}.json`);
-      writeFileSync(
-        path,
-        JSON.stringify({
-          listen: { address: `127.0.0.1:${port}` },
-          log: { level: 'error' },
-          ...one.config,
-          mcpServers: { origin: { url: `http://127.0.0.1:${origin}/mcp`, protocolEra: 'modern' } },
-        }),
-      );
       try {
-        const command = [join(build, 'lineward'), 'run', '--ops', 'off', '--admin', 'off', '--config', path];
-        fronts.push({ ...one, port, pid: await launch(one.name, command, port), runs: [] });
+        const pid = await launch(name, lineward({ build, folder }, port, { ...config, mcpServers }), port);
+        fronts.push({ name, port, pid, options: header ? { header } : {} });
       } catch (error) {
         out.errors.push(String(error.message));
       }
     }
-    for (let round = 0; round < ROUNDS; ++round) {
-      for (const front of fronts) {
-        const each = Math.ceil(calls / 2 / ROUNDS);
-        const args = { port: front.port, pid: front.pid, marker: 'bench-hop-origin-only', era: 'modern', clients: CLIENTS, calls: each };
-        const more = { seconds: Math.max(2, Math.ceil(seconds / ROUNDS)), warmup: Math.min(1000, Math.ceil(each / 5)) };
-        const flags = Object.entries({ ...args, ...more, ...(front.header ? { header: front.header } : {}) });
-        const result = await measure('bench-load', flags.flatMap(([k, v]) => [`--${k}`, v]), false);
-        if (result.ok && result.calls) front.runs.push(result);
-        else out.errors.push(`${front.name}: ${result.error}`);
-      }
-    }
-    for (const { name, runs } of fronts) {
-      if (!runs.length) continue;
-      out.rows.push({
-        name,
-        calls: runs.reduce((sum, run) => sum + run.calls, 0),
-        per_second: median(runs.map((run) => run.calls / run.seconds)),
-        cpu_us: median(runs.map((run) => (run.front_cpu / run.calls) * 1e6)),
-      });
-    }
+    const each = Math.ceil(calls / 2 / ROUNDS);
+    const options = { marker: 'bench-hop-origin-only', era: 'modern', clients: CLIENTS, calls: each };
+    const more = { seconds: share(seconds), warmup: Math.min(1000, Math.ceil(each / 5)) };
+    await turns(fronts, { ...options, ...more }, { measure, errors: out.errors });
+    out.rows.push(...fronts.filter(({ runs }) => runs.length).map(middle));
     const [none] = out.rows;
     for (const row of out.rows) row.added_us = row.cpu_us - none.cpu_us;
   } catch (error) {
     out.errors.push(String(error.message));
   } finally {
-    for (const stop of stops.toReversed()) await stop();
+    await stop();
     rmSync(folder, { recursive: true, force: true });
   }
   return out;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,6 +64,13 @@ std::string notification(const Target& target, std::string_view session, std::st
                          std::string_view params) {
   return post(target, session_headers(session),
               fmt::format(R"({{"jsonrpc":"2.0","method":"{}","params":{}}})", method, params));
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int connect_to(uint16_t port, bool blocking) {

@@ -25,6 +25,9 @@ std::string initialize_request(const Target& target, int64_t id);
 std::string notification(const Target& target, std::string_view session, std::string_view method,
                          std::string_view params);
 
+// As many open files as the system allows.
+void raise_descriptor_limit();
+
 // A blocking or non-blocking connection to 127.0.0.1; -1 when nobody listens.
 int connect_to(uint16_t port, bool blocking);
 
