@@ -69,6 +69,10 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "What Lineward holds for clients and servers: bodies, queues, backlogs (listen.maxBufferedBytes).", ""},
     {M::overload, "lineward_overload_refused_total", T::counter, B::mcp, "limit",
      "Requests, streams and connections that a limit over all refused, or cut (docs/limits.md).", ""},
+    {M::replica_passed, "lineward_replica_passed_total", T::counter, B::mcp, "outcome",
+     "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
+     "(failed). Not without replicas.",
+     ""},
     {M::upstream_state, "lineward_upstream_state", T::gauge, B::mcp, "upstream state",
      "1 for the state that the upstream is in, 0 for the others; `open`: its circuit is.", ""},
     {M::upstream_starts, "lineward_upstream_starts_total", T::counter, B::mcp, "upstream result",

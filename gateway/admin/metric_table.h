@@ -35,6 +35,7 @@ enum class Metric : uint8_t {
   client_connections,
   held_bytes,
   overload,
+  replica_passed,
   upstream_state,
   upstream_starts,
   upstream_exits,

@@ -278,6 +278,10 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::held_bytes, {}, static_cast<double>(HeldBytes::total()));
   for (size_t i = 0; i < all.overload.size(); ++i)
     out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
+  if (!sources.config.replicas.key_file.empty()) {
+    for (size_t i = 0; i < all.passed.size(); ++i)
+      out.add(M::replica_passed, {{"outcome", core::label(static_cast<core::Passed>(i))}}, all.passed[i]);
+  }
   for (auto [side, label] :
        {std::pair(core::Side::client, "client"), std::pair(core::Side::upstream, "upstream")}) {
     out.add(M::bytes, {{"side", label}, {"direction", "in"}}, all.bytes_in[static_cast<size_t>(side)]);

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/random_id.h"
 #include "client/affinity.h"
 #include "config/load_levels.h"
 #include "core/stats.h"
@@ -101,8 +100,11 @@ void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std
 }
 
 void HttpFront::dispatch(ClientConnection& connection, std::string body) {
+  if (!replicas_ || !passed_on(connection, body)) serve(connection, std::move(body));
+}
+
+void HttpFront::serve(ClientConnection& connection, std::string body) {
   const http::RequestHead& head = connection.head();
-  if (replicas_ && passed_on(connection, body)) return;
   if (sse_request(connection, body)) return;
   auto route = paths_.servers.find(std::string(head.path));
   if (route == paths_.servers.end()) {
@@ -219,8 +221,8 @@ void HttpFront::start_with_state(ClientConnection& connection, core::Arrival arr
   auto name = affinity_of(connection.head().headers);
   if (!name) return refuse(connection, name.error(), message.raw(Field::id));
   std::vector<http::OutHeader> headers;
-  if (name->empty()) headers = affinity_headers(*name = random_id(), config_.path);
-  arrival.affinity = std::move(*name);
+  arrival.affinity = state_name(*name);
+  if (arrival.affinity != *name) headers = affinity_headers(arrival.affinity, config_.path);
   arrival.message = std::move(message);
   start(connection, std::move(arrival), std::move(headers));
 }

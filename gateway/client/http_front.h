@@ -120,6 +120,7 @@ class HttpFront final : public Front, public RequestHandler {
   void ask_gate(ClientConnection& connection, std::string body);
   void through_gate(ClientConnection& connection, core::GateAnswer answer, std::string body);
   void dispatch(ClientConnection& connection, std::string body);
+  void serve(ClientConnection& connection, std::string body);
   core::HeaderFields seen_by_plugins(const ClientConnection& connection) const;
   net::Listener::Accepted accepting();
   void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
@@ -160,7 +161,11 @@ class HttpFront final : public Front, public RequestHandler {
   void stream_lost(Session& session);
   // True: another replica answers this request.
   bool passed_on(ClientConnection& connection, std::string& body);
-  void pass(ClientConnection& connection, const std::string& peer, std::string body, std::string lost = {});
+  void pass(ClientConnection& connection, const std::string& peer, std::string body, PeerPassPlan plan);
+  std::string holder_of(std::string_view tied) const;
+  std::string holder_of_stream(const ClientConnection& connection, std::string_view shown) const;
+  std::string holder_of_state(const ClientConnection& connection) const;
+  std::string state_name(const std::string& shown) const;
   core::PeerRequest peer_request(const ClientConnection& connection, std::string body) const;
   bool was_passed(const ClientConnection& connection, std::string_view body) const;
   // The retry of a call that is parked elsewhere; true: it was passed there.

@@ -2,9 +2,11 @@
 // opened, and requests that only another one can answer (docs/replicas.md).
 #include <algorithm>
 
-#include "base/base64url.h"
 #include "base/log.h"
+#include "base/random_id.h"
+#include "client/affinity.h"
 #include "client/http_front.h"
+#include "core/parked_state.h"
 #include "mcp/errors.h"
 
 namespace lineward::client {
@@ -14,9 +16,7 @@ using Kind = Replicas::Read::Kind;
 
 using mcp::Field;
 
-constexpr std::string_view kTied = "lwr1~";
-constexpr std::string_view kState = "lw1.";  // exchange/request_state.h
-constexpr size_t kMostNotes = 256;           // at once
+constexpr size_t kMostNotes = 256;  // at once
 // A server that has not taken `notifications/initialized` by then is not waited for.
 constexpr std::chrono::milliseconds kSettled{2500};
 // The id of a larger request is not looked for: it is needed only when its replica fails.
@@ -31,9 +31,12 @@ std::string_view literal(std::string_view method) {
   return {};
 }
 
-std::string server_at(const std::unordered_map<std::string, std::string>& paths, const std::string& path) {
-  auto found = paths.find(path);
-  return found == paths.end() ? std::string() : found->second;
+// Whose session a request at this path may name.
+std::string server_at(const PathTable& paths, const std::string& path) {
+  auto found = paths.servers.find(path);
+  if (found != paths.servers.end()) return found->second;
+  found = paths.leaving.find(path);
+  return found == paths.leaving.end() ? std::string() : found->second;
 }
 
 }  // namespace
@@ -50,6 +53,7 @@ std::string HttpFront::shown_id(Session& session) {
   if (const core::ScopeState* state = session.shared()) {
     std::string id =
         replicas_->sealed_id({session.id, *state}, session.upstream, session.principal, Replicas::now());
+    if (peers_) session.place = replicas_->name();
     if (!id.empty()) return id;
   }
   session.tied = true;
@@ -70,8 +74,7 @@ Session* HttpFront::find_session(const ClientConnection& connection) {
   std::string_view shown = over_sse ? session_in_query(head.target) : head.headers.get("Mcp-Session-Id");
   std::string principal = principal_of(connection);
   if (!replicas_) return sessions_.find(std::string(shown), principal);
-  std::string server = server_at(paths_.servers, path);
-  if (server.empty()) server = server_at(paths_.leaving, path);
+  std::string server = server_at(paths_, path);
   Replicas::Read read = replicas_->read(shown, server, principal, Replicas::now());
   if (read.kind == Kind::none || read.kind == Kind::elsewhere) return nullptr;
   Session* known = sessions_.find(read.session.id, principal);
@@ -85,6 +88,7 @@ Session* HttpFront::adopt(const Replicas::Read& read, const std::string& princip
   if (read.session.id.empty() || sessions_.find(read.session.id) != nullptr) return nullptr;
   Session* session = sessions_.create(read.session.id, principal, server);
   if (session == nullptr) return nullptr;
+  if (peers_) session->place = replicas_->name();
   if (door_.adopt_session(session->id, read.session.state)) return session;
   sessions_.remove(read.session.id);
   return nullptr;
@@ -122,44 +126,86 @@ core::PeerRequest HttpFront::peer_request(const ClientConnection& connection, st
 }
 
 bool HttpFront::passed_on(ClientConnection& connection, std::string& body) {
-  if (!peers_) return false;
   const http::RequestHead& head = connection.head();
+  const bool passed = was_passed(connection, body);
+  if (passed) core::stats().count(core::Passed::in);
+  if (!peers_ || passed || literal(head.method).empty()) return false;
   std::string_view shown = head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id")
                                                                      : session_in_query(head.target);
-  if (shown.substr(0, kTied.size()) != kTied || literal(head.method).empty()) return false;
-  Replicas::Read read = replicas_->read(shown, {}, {}, Replicas::now());
-  if (read.kind != Kind::elsewhere || !peers_->knows(read.replica) || was_passed(connection, body))
-    return false;
-  pass(connection, read.replica, std::move(body));
+  const bool tied = Replicas::is_tied(shown);
+  std::string peer = tied                    ? holder_of(shown)
+                     : head.method == "GET"  ? holder_of_stream(connection, shown)
+                     : head.method == "POST" ? holder_of_state(connection)
+                                             : std::string();
+  if (peer.empty() || !peers_->knows(peer)) return false;
+  PeerPassPlan plan;
+  if (!tied) {
+    plan.serve_here = [this, asker = &connection, copy = body]() mutable { serve(*asker, std::move(copy)); };
+  }
+  pass(connection, peer, std::move(body), std::move(plan));
   return true;
+}
+
+// The other replica that this name is tied to; empty: none.
+std::string HttpFront::holder_of(std::string_view tied) const {
+  Replicas::Read read = replicas_->read(tied, {}, {}, Replicas::now());
+  return read.kind == Kind::elsewhere ? read.replica : std::string();
+}
+
+// A stream that a client of a shared session wants to resume is where it was: it is asked for there while
+// that replica lives, and begins anew here when it does not.
+std::string HttpFront::holder_of_stream(const ClientConnection& connection, std::string_view shown) const {
+  const http::RequestHead& head = connection.head();
+  if (head.headers.count("Last-Event-ID") != 1) return {};
+  std::string_view place = Session::place_of(head.headers.get("Last-Event-ID"));
+  if (place.empty() || place == replicas_->name()) return {};
+  std::string server = server_at(paths_, std::string(head.path));
+  Replicas::Read read = replicas_->read(shown, server, principal_of(connection), Replicas::now());
+  return read.kind == Kind::sealed ? std::string(place) : std::string();
+}
+
+// What a client without a session calls its state says where that is, when the name is one that we gave.
+std::string HttpFront::holder_of_state(const ClientConnection& connection) const {
+  const http::RequestHead& head = connection.head();
+  auto route = paths_.servers.find(std::string(head.path));
+  if (route == paths_.servers.end() || paths_.keep_state.count(route->second) == 0) return {};
+  if (!mcp::looks_modern(head.headers.get("MCP-Protocol-Version"))) return {};
+  auto name = affinity_of(head.headers);
+  return name && Replicas::is_tied(*name) ? holder_of(*name) : std::string();
+}
+
+// The name that a client's state goes by from here on: its own, unless it has none or that replica is gone
+// with the state.
+std::string HttpFront::state_name(const std::string& shown) const {
+  if (!peers_) return shown.empty() ? random_id() : shown;
+  const bool lost = Replicas::is_tied(shown) && !holder_of(shown).empty();
+  return shown.empty() || lost ? replicas_->tied_id(random_id()) : shown;
 }
 
 bool HttpFront::state_passed_on(ClientConnection& connection, const mcp::Message& message) {
   if (!message.is_string(Field::params_request_state)) return false;
-  std::string state = message.text(Field::params_request_state);
-  if (state.rfind(kState, 0) != 0) return false;
-  auto bytes = from_base64url(std::string_view(state).substr(kState.size()));
-  if (!bytes || bytes->substr(0, replica_tag({}).size()) == replica_tag(replicas_->name())) return false;
-  std::string peer = peers_->tagged(bytes->substr(0, replica_tag({}).size()));
+  std::string made_by = core::parked_by(message.text(Field::params_request_state));
+  if (made_by.empty() || made_by == replica_tag(replicas_->name())) return false;
+  std::string peer = peers_->tagged(made_by);
   if (peer.empty() || was_passed(connection, message.bytes())) return false;
   mcp::GatewayError error{mcp::EndReason::invalid_request,
                           "the call that this requestState belongs to is gone with replica '" + peer + "'",
                           std::string(server_of(connection.head())),
                           {}};
   std::string data = R"({"reason":"lost",)" + mcp::gateway_data(error).substr(1);
-  pass(connection, peer, message.bytes(),
-       mcp::error_message(message.raw(Field::id), mcp::kInvalidParams, error.text, data));
+  PeerPassPlan plan;
+  plan.lost = mcp::error_message(message.raw(Field::id), mcp::kInvalidParams, error.text, data);
+  pass(connection, peer, message.bytes(), std::move(plan));
   return true;
 }
 
 void HttpFront::pass(ClientConnection& connection, const std::string& peer, std::string body,
-                     std::string lost) {
+                     PeerPassPlan plan) {
   const http::RequestHead& head = connection.head();
-  PeerPassPlan plan;
   plan.peer = peer;
   plan.server = server_of(head);
-  plan.lost = std::move(lost);
-  plan.is_stream = head.method == "GET";
+  plan.is_stream = head.method == "GET" ||
+                   mcp::method_of(head.headers.get("Mcp-Method")) == mcp::Method::subscriptions_listen;
   plan.quiet_limit = kMissing * config_.keep_alive;
   if (head.method == "POST" && body.size() <= kSmall) {
     auto parsed = mcp::Message::parse(body, static_cast<int>(config_.max_depth));

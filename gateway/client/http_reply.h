@@ -80,6 +80,9 @@ class HttpReply final : public core::ReplyStream {
   void pass_head(int status, std::vector<http::OutHeader> headers, std::string_view type);
   void pass_piece(std::string_view bytes);
   void pass_end();
+  // Nothing was said yet: its connection waits for another answer, and this one says nothing more. False:
+  // the connection is gone, or something was said.
+  bool release();
   // Nobody wants to hear of its end any more.
   void forget() { gone_ = nullptr; }
   // From the connection: all that waited went to the kernel.
@@ -94,6 +97,7 @@ class HttpReply final : public core::ReplyStream {
  private:
   void start_events();
   void add_session(std::vector<http::OutHeader>& headers);
+  http::ResponseHead passed_head(int status, std::vector<http::OutHeader> headers, std::string_view type);
   void write(std::string bytes, bool last = false);
   void piece(const std::string& event);
   void tick();

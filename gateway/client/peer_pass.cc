@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "client/replicas.h"
+#include "core/stats.h"
 #include "mcp/errors.h"
 
 namespace lineward::client {
@@ -55,6 +56,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPa
       reply_(std::move(reply)),
       over_(std::move(over)),
       silence_(loop) {
+  core::stats().count(core::Passed::out);
   reply_->on_gone([this](mcp::EndReason) { finish(); });
   call_ = door_->pass(plan_.peer, std::move(plan_.request), *this);
 }
@@ -134,9 +136,15 @@ void PeerPass::on_peer_complete() {
 // whether it had an effect.
 void PeerPass::on_peer_failed(bool nothing_sent, const std::string& why) {
   log::write(log::Level::warn, "peer.failed", {{"peer", plan_.peer}, {"why", why}, {"sent", !nothing_sent}});
+  core::stats().count(core::Passed::failed);
   if (status_ != 0 && !whole_) {
     reply_->cut();
     return finish();
+  }
+  if (nothing_sent && plan_.serve_here && reply_->release()) {
+    auto serve_here = std::move(plan_.serve_here);
+    finish();
+    return serve_here();
   }
   if (nothing_sent && !plan_.lost.empty()) {
     reply_->finish(plan_.lost, 200);
@@ -160,8 +168,14 @@ void PeerPass::on_peer_failed(bool nothing_sent, const std::string& why) {
 PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, const std::string& peer,
                    core::PeerRequest request, Over over)
     : door_(std::move(door)), over_(std::move(over)), limit_(loop) {
-  limit_.start(kNoteLimit, [this] { finish(); });
+  core::stats().count(core::Passed::out);
+  limit_.start(kNoteLimit, [this] { failed(); });
   call_ = door_->pass(peer, std::move(request), *this);
+}
+
+void PeerNote::failed() {
+  core::stats().count(core::Passed::failed);
+  finish();
 }
 
 void PeerNote::finish() {

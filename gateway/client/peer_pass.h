@@ -20,6 +20,9 @@ struct PeerPassPlan {
   std::string server;  // for messages
   std::string raw_id;  // of the JSON-RPC request; empty: it was none
   std::string lost;  // the answer, status 200, when the peer cannot be reached; empty: 404, session not found
+  // Instead of that answer: the peer has seen nothing of it, and the request can be served here. Called after
+  // the end, when the connection is free again.
+  std::function<void()> serve_here;
   bool is_stream = false;                    // a GET: it ends when the gateway drains
   std::chrono::milliseconds quiet_limit{0};  // of an event stream: its keep-alive comes more often
   core::PeerRequest request;
@@ -73,7 +76,8 @@ class PeerNote final : private core::PeerListener {
   void on_peer_head(const http::ResponseInfo&) override {}
   void on_peer_body(std::string_view) override {}
   void on_peer_complete() override { finish(); }
-  void on_peer_failed(bool, const std::string&) override { finish(); }
+  void on_peer_failed(bool, const std::string&) override { failed(); }
+  void failed();
   void finish();
 
   std::shared_ptr<core::PeerDoor> door_;

@@ -92,11 +92,15 @@ std::string Replicas::tied_id(std::string_view id) const {
   return std::string(kTied) + name_ + "~" + std::string(id) + "~" + to_base64url(mac);
 }
 
+bool Replicas::is_tied(std::string_view shown) {
+  return shown.substr(0, kTied.size()) == kTied;
+}
+
 Replicas::Read Replicas::read(std::string_view shown, std::string_view server, std::string_view principal,
                               Time at) const {
   if (shown.size() > kMostId) return {};
   if (shown.substr(0, kSealed.size()) == kSealed) return read_sealed(shown, server, principal, at);
-  if (shown.substr(0, kTied.size()) == kTied) return read_tied(shown);
+  if (is_tied(shown)) return read_tied(shown);
   Read read;
   read.kind = Read::Kind::here;
   read.session.id = std::string(shown);

@@ -1,9 +1,11 @@
-// Session ids where several replicas stand behind one address (docs/replicas.md):
+// Session ids where several replicas stand behind one address (docs/replicas.md), and the mark on a request
+// that a replica passes to another.
 //
-//   lws1.…            sealed: what any replica needs to go on with the session, encrypted under the common
-//   key lwr1~NAME~ID~MAC  tied: only the replica of that name can serve it
+// An id that begins with `lws1.` is sealed: it holds what any replica needs to go on with the session,
+// encrypted under the common key. One that reads `lwr1~NAME~ID~MAC` is tied: only the replica of that name
+// can serve it.
 //
-// and the mark on a request that a replica passes to another. Immutable and shared; a reload makes another.
+// Immutable and shared; a reload makes another.
 #pragma once
 
 #include <chrono>
@@ -39,6 +41,8 @@ class Replicas {
                         Time issued) const;
   // Without a name of our own it is `id` itself.
   std::string tied_id(std::string_view id) const;
+  // It looks like one; read() tells whether it is.
+  static bool is_tied(std::string_view shown);
 
   struct Read {
     enum class Kind : uint8_t { none, here, sealed, elsewhere };

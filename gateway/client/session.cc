@@ -27,7 +27,7 @@ SessionStream& Session::open(SessionStream::Gone gone) {
   }
   uint32_t number = next_stream_++;
   auto& slot = streams_[number];
-  slot = std::make_unique<SessionStream>(loop_, number, limits_.resume_window, std::move(gone),
+  slot = std::make_unique<SessionStream>(loop_, number, place, limits_.resume_window, std::move(gone),
                                          [this](uint32_t over) { remove(over); });
   return *slot;
 }
@@ -70,6 +70,10 @@ SessionStream* Session::find_stream(uint32_t number) {
 }
 
 SessionStream* Session::resumable(std::string_view event_id, uint64_t& after) {
+  if (std::string_view where = place_of(event_id); !where.empty()) {
+    if (where != place) return nullptr;
+    event_id.remove_prefix(where.size() + 1);
+  }
   uint32_t number = 0;
   const char* end = event_id.data() + event_id.size();
   auto [dash, error] = std::from_chars(event_id.data(), end, number);

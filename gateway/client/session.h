@@ -40,6 +40,9 @@ class Session {
   std::chrono::milliseconds last_used{0};
   bool tied = false;     // its client was given an id that names this replica
   bool deleted = false;  // by its client: it ends for all replicas
+  // This replica, in the ids of events of a session that others may serve too; empty: it has no name. Before
+  // its first stream.
+  std::string place;
 
   // Other replicas may serve it too; null: this one alone. Before its first stream.
   void share(core::ScopeState state);
@@ -53,6 +56,11 @@ class Session {
   // A GET stream; what waited goes out on it. `make` builds the transport for the stream it is given.
   void open_get_stream(const std::function<std::unique_ptr<HttpReply>(SessionStream&)>& make);
   SessionStream* find_stream(uint32_t number);
+  // What an event id says of where its stream is, as Session::place; empty: nothing.
+  static std::string_view place_of(std::string_view event_id) {
+    size_t tilde = event_id.find('~');
+    return tilde == std::string_view::npos ? std::string_view() : event_id.substr(0, tilde);
+  }
   // The stream that an event id belongs to, when it can go on behind that event; sets `after`.
   SessionStream* resumable(std::string_view event_id, uint64_t& after);
   // What waits for a GET stream goes out on this one, if it is one.

@@ -8,16 +8,23 @@ constexpr size_t kMostBytes = 1 << 20;
 
 }  // namespace
 
-SessionStream::SessionStream(net::Loop& loop, uint32_t number, std::chrono::milliseconds window, Gone gone,
-                             Over over)
+SessionStream::SessionStream(net::Loop& loop, uint32_t number, const std::string& place,
+                             std::chrono::milliseconds window, Gone gone, Over over)
     : loop_(loop),
       number_(number),
+      place_(place),
       window_length_(window),
       gone_(std::move(gone)),
       over_(std::move(over)),
       window_(loop) {}
 
 SessionStream::~SessionStream() = default;
+
+// PLACE~STREAM-EVENT, or STREAM-EVENT. No place has a '~' in its name.
+std::string SessionStream::event_id(uint64_t event) const {
+  std::string id = std::to_string(number_) + "-" + std::to_string(event);
+  return place_.empty() ? id : place_ + "~" + id;
+}
 
 void SessionStream::when_relieved(std::function<void()> relieved) {
   relieved_ = std::move(relieved);

@@ -25,7 +25,9 @@ class SessionStream {
   // Nothing can be resumed here any more: the owner may remove it (at the end of the turn).
   using Over = std::function<void(uint32_t number)>;
 
-  SessionStream(net::Loop& loop, uint32_t number, std::chrono::milliseconds window, Gone gone, Over over);
+  // `place`: its session's, which it need not outlive.
+  SessionStream(net::Loop& loop, uint32_t number, const std::string& place, std::chrono::milliseconds window,
+                Gone gone, Over over);
   ~SessionStream();
 
   uint32_t number() const { return number_; }
@@ -64,7 +66,7 @@ class SessionStream {
     uint64_t number;
     std::string message;
   };
-  std::string event_id(uint64_t event) const { return std::to_string(number_) + "-" + std::to_string(event); }
+  std::string event_id(uint64_t event) const;
   uint64_t keep(const std::string& message);
   void end_transport();
   void relieve();
@@ -72,6 +74,7 @@ class SessionStream {
 
   net::Loop& loop_;
   const uint32_t number_;
+  const std::string& place_;
   const std::chrono::milliseconds window_length_;
   Gone gone_;
   Over over_;

@@ -192,6 +192,8 @@ void GatewayStats::add(const GatewayStats& other) {
   refused += other.refused;
   for (size_t i = 0; i < overload.size(); ++i)
     overload[i] += other.overload[i];
+  for (size_t i = 0; i < passed.size(); ++i)
+    passed[i] += other.passed[i];
   for (size_t i = 0; i < server_sessions.size(); ++i)
     server_sessions[i].add(other.server_sessions[i]);
 }
@@ -247,6 +249,11 @@ std::string_view label(ExitCause cause) {
 std::string_view label(Overload what) {
   constexpr std::array<std::string_view, size_of<Overload>> kLabels{
       "requests", "streams", "in_flight", "principal", "connections", "address", "descriptors", "backlog"};
+  return kLabels[static_cast<size_t>(what)];
+}
+
+std::string_view label(Passed what) {
+  constexpr std::array<std::string_view, size_of<Passed>> kLabels{"in", "out", "failed"};
   return kLabels[static_cast<size_t>(what)];
 }
 

@@ -49,6 +49,9 @@ enum class Overload : uint8_t {
   backlog,  // cut, not refused: what a client had not taken was needed for others
   count_
 };
+// Requests between replicas: taken from a peer, passed to one, and those of the latter that it did not
+// answer.
+enum class Passed : uint8_t { in, out, failed, count_ };
 enum class Side : uint8_t { client, upstream, count_ };
 
 // Names of tools or prompts, for labels: those that the server listed, the first 200 of them.
@@ -199,9 +202,11 @@ struct GatewayStats {
   uint64_t started_calls = 0;
   uint64_t refused = 0;  // requests that never became a call
   std::array<uint64_t, size_of<Overload>> overload{};
+  std::array<uint64_t, size_of<Passed>> passed{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;
 
+  void count(Passed what) { ++passed[static_cast<size_t>(what)]; }
   // All of another worker's but the upstreams, each of which has its numbers where it lives.
   void add(const GatewayStats& other);
   void bytes(Side side, uint64_t in, uint64_t out) {
@@ -226,6 +231,7 @@ std::string_view label(MessageError kind);
 std::string_view label(ExitCause cause);
 std::string_view label(RetryOn on);
 std::string_view label(Overload what);
+std::string_view label(Passed what);
 
 // Which initiator an end reason means.
 CancelInitiator initiator_of(mcp::EndReason reason);

@@ -7,12 +7,13 @@
 
 #include "base/base64url.h"
 #include "base/check.h"
+#include "core/parked_state.h"
 
 namespace lineward::exchange {
 namespace {
 
-constexpr std::string_view kPrefix = "lw1.";
-constexpr size_t kProcess = 8, kId = 16, kExpiry = 8, kWho = 16, kWhat = 16, kMac = 32;
+constexpr std::string_view kPrefix = core::kParkedPrefix;
+constexpr size_t kProcess = core::kParkedBy, kId = 16, kExpiry = 8, kWho = 16, kWhat = 16, kMac = 32;
 constexpr size_t kSigned = kProcess + kId + kExpiry + kWho + kWhat;
 constexpr size_t kBytes = kSigned + kMac;  // a multiple of 3: base64 without padding
 constexpr size_t kText = kBytes / 3 * 4;

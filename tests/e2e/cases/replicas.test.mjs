@@ -9,17 +9,17 @@ import * as types from '@modelcontextprotocol/sdk/types.js';
 import { Inbox, temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
 import { freePort, haproxy, noHaproxy } from '../lib/haproxy.mjs';
-import { eventually } from '../lib/operator.mjs';
+import { eventually, get, opsOf } from '../lib/operator.mjs';
+import { parse, value } from '../lib/prometheus.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
 if (noHaproxy) console.log(`# replicas: ${noHaproxy}`);
 const skip = DIRECT || noHaproxy;
-const QUIET = ['--ops', 'off', '--admin', 'off'];
 
 /** Two gateways that know each other and share a key, and a haproxy before them. */
-async function twoReplicas(t, server) {
+async function twoReplicas(t, mcpServers, more = {}) {
   const keyFile = join(temporaryFolder(t), 'keys');
   writeFileSync(keyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   const ports = { a: await freePort(), b: await freePort() };
@@ -29,10 +29,13 @@ async function twoReplicas(t, server) {
       t,
       {
         listen: { address: `127.0.0.1:${ports[name]}` },
+        ops: { address: '127.0.0.1:0' },
+        admin: 'off',
         replicas: { keyFile, name, peers },
-        mcpServers: { up: server },
+        mcpServers,
+        ...more,
       },
-      { args: QUIET, strict: false },
+      { strict: false },
     );
   const [a, b] = [await start('a'), await start('b')];
   return { a, b, front: await haproxy(t, [a.url, b.url]) };
@@ -60,7 +63,7 @@ const echo = async (client) => JSON.parse(textOf(await client.callTool({ name: '
 
 describe('replicas', { skip }, () => {
   test('one session, two gateways, one of them killed under load: what comes later works', { timeout: 120_000 }, async (t) => {
-    const { a, b, front } = await twoReplicas(t, await httpFixture(t));
+    const { a, b, front } = await twoReplicas(t, { up: await httpFixture(t) });
     const changes = new Inbox();
     const client = await legacyClient(t, front, {
       notifications: [[types.ToolListChangedNotificationSchema, () => changes.put('tools')]],
@@ -107,7 +110,7 @@ describe('replicas', { skip }, () => {
   });
 
   test('questions of the server reach the client, and its answers the server, by whichever gateway', { timeout: 60_000 }, async (t) => {
-    const { front } = await twoReplicas(t, await httpFixture(t));
+    const { front } = await twoReplicas(t, { up: await httpFixture(t) });
     let asked = 0;
     const client = await legacyClient(t, front, {
       capabilities: { elicitation: {} },
@@ -130,7 +133,7 @@ describe('replicas', { skip }, () => {
 
   test('a session of a process is served by either gateway while its own lives, then a new one opens', { timeout: 120_000 }, async (t) => {
     const [command, ...args] = legacyFixture();
-    const { a, b, front } = await twoReplicas(t, { command, args });
+    const { a, b, front } = await twoReplicas(t, { up: { command, args } });
     const client = await legacyClient(t, front);
     const [, holder] = /^lwr1~([ab])~/.exec(client.transport.sessionId);
     const pids = new Set();
@@ -153,5 +156,39 @@ describe('replicas', { skip }, () => {
     assert.match(lost.message, /initialize anew/);
     const anew = await legacyClient(t, front);
     assert.notEqual((await echo(anew)).pid, [...pids][0]);
+  });
+
+  test('with two workers each, wherever a server lives, and the metrics tell what was passed', { timeout: 120_000 }, async (t) => {
+    const [command, ...args] = legacyFixture();
+    const mcpServers = { here: { command, args }, there: { command, args }, up: await httpFixture(t) };
+    const { a, b, front } = await twoReplicas(t, mcpServers, { workers: 2, aggregate: { enabled: false } });
+    const clients = {};
+    for (const name of Object.keys(mcpServers))
+      clients[name] = await legacyClient(t, { url: front.url.replace(/\/mcp$/, `/mcp/${name}`) });
+    const used = { here: new Set(), there: new Set(), up: new Set() };
+    for (let n = 0; n < 10; ++n)
+      for (const [name, client] of Object.entries(clients)) used[name].add((await echo(client)).pid);
+    for (const [name, pids] of Object.entries(used)) assert.equal(pids.size, 1, `${name}: one process`);
+    assert.equal(new Set(Object.values(used).flatMap((pids) => [...pids])).size, 3);
+    const steps = [];
+    for (const client of Object.values(clients))
+      await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, undefined, { onprogress: (p) => steps.push(p) });
+    assert.ok(steps.length >= 3);
+
+    const passed = async (gateway, outcome) =>
+      value(parse((await get(opsOf(gateway), '/metrics')).body), 'lineward_replica_passed_total', { outcome });
+    const [out, taken] = [(await passed(a, 'out')) + (await passed(b, 'out')), (await passed(a, 'in')) + (await passed(b, 'in'))];
+    assert.ok(out >= 10, `${out} of at least 22 requests came to the other one`);
+    assert.equal(taken, out);
+    assert.equal((await passed(a, 'failed')) + (await passed(b, 'failed')), 0);
+
+    const [, holder] = /^lwr1~([ab])~/.exec(clients.here.transport.sessionId);
+    kill(holder === 'a' ? a : b);
+    const left = holder === 'a' ? b : a;
+    await eventually(async () => {
+      await echo(clients.here).catch(() => {});
+      return (await passed(left, 'failed')) > 0;
+    }, 'a request that could not be passed');
+    await eventually(() => echo(clients.up).catch(() => false), 'the shared session at the other one');
   });
 });
