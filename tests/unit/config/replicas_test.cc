@@ -68,3 +68,17 @@ TEST_CASE("what is wrong with replicas is told where it stands") {
     CHECK_FALSE(with("{ name: a, keyFile: " + good.path + ", peers: { b: '" + url + "' } }").ok());
   }
 }
+
+TEST_CASE("conf/replicas.yaml loads without a warning") {
+  KeyFile keys(kKey);
+  LoadOptions options;
+  options.env = lookup_in(
+      {{"HOSTNAME", "lineward-1"}, {"SEARCH_URL", "http://127.0.0.1:1/mcp"}, {"REPLICA_KEYS", keys.path}});
+  options.plugins = &lineward::plugins::specs();
+  LoadResult result = load_file(LINEWARD_SOURCE_DIR "/conf/replicas.yaml", options);
+  INFO(result.report(false));
+  REQUIRE(result.diagnostics.empty());
+  CHECK(result.config.replicas.name == "lineward-1");
+  CHECK(result.config.replicas.peers.size() == 2);
+  CHECK(result.config.servers.size() == 2);
+}
