@@ -146,6 +146,25 @@ describe('the port', { skip }, () => {
   });
 });
 
+describe('the address', { skip }, () => {
+  for (const workers of [1, 2]) {
+    test(`of a Lineward with ${workers} worker${workers > 1 ? 's' : ''} is refused to a second one: exit 75`, async (t) => {
+      const config = { workers, aggregate: { enabled: false }, mcpServers: { a: server(plainFixture()), b: server(plainFixture()) } };
+      const { gateway } = await start(t, config);
+      const listen = new URL(gateway.url).host;
+      const folder = temporaryFolder(t);
+      for (const second of [1, 2]) {
+        const path = join(folder, `${second}.json`);
+        writeFileSync(path, JSON.stringify({ ...config, workers: second, listen: { address: listen }, ops: 'off', admin: 'off' }));
+        const { code, err } = await lineward(['run', path]);
+        assert.equal(code, 75, err);
+        assert.match(err, new RegExp(`cannot listen on ${listen}: address already in use`));
+      }
+      assert.ok((await callTool(gateway.url.replace(/\/mcp.*/, '/mcp/b'), 'echo').answer).result);
+    });
+  }
+});
+
 describe('metrics', { skip }, () => {
   test('what happened is what they say', async (t) => {
     const { gateway, metrics } = await start(t, {

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
-import { eventually } from '../lib/operator.mjs';
+import { eventually, get, opsOf } from '../lib/operator.mjs';
 import { answer, call, gatewayError, json, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -127,5 +127,34 @@ describe('shared objects', { skip: DIRECT }, () => {
     const { origin, ...servers } = await up(t);
     const { url } = await start(t, servers, [{ path: rubbish('HEADERS') }]);
     assert.ok((await call(url, 'tools/call', { name: 'x' })).message.result);
+  });
+
+  test('one that never returns holds up its worker alone; /livez fails while it does', { timeout: 60_000 }, async (t) => {
+    const file = join(temporaryFolder(t), 'stuck');
+    writeFileSync(file, '');
+    const { mcpServers } = await up(t);
+    const gateway = await startGatewayFrom(
+      t,
+      {
+        ops: { address: '127.0.0.1:0' },
+        admin: 'off',
+        workers: 2,
+        watchdog: { abort: '0s' },
+        aggregate: { enabled: false }, // a lives on the first worker, b on the second
+        mcpServers: { a: mcpServers.up, b: mcpServers.up },
+        plugins: [{ path: rubbish('STUCK'), servers: ['b'] }],
+      },
+      { env: { STUCK_WHILE: file }, strict: false },
+    );
+    const ops = await eventually(() => opsOf(gateway), 'the line with the ops address');
+    const livez = async () => (await get(ops, '/livez')).status;
+    const ask = (name) => call(gateway.url.replace(/\/mcp.*/, `/mcp/${name}`), 'tools/call', { name: 'x' });
+    assert.equal(await livez(), 200);
+    const held = ask('b');
+    await eventually(async () => (await livez()) === 503, 'a worker that stands still is no life');
+    assert.ok((await ask('a')).message.result, 'the other one works');
+    rmSync(file);
+    assert.ok((await held).message.result);
+    await eventually(async () => (await livez()) === 200, 'life again');
   });
 });
