@@ -96,10 +96,10 @@ matrix_suite() {
 }
 
 # ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
-# wire tests reach. In its quick form the wire tests are those of HTTP, sessions, many servers and workers.
+# wire tests reach. In its quick form the wire tests are those of HTTP, sessions, replicas, many servers and workers.
 threads_suite() {  # [quick]
   local asan=build/tsan which='^unit/|^wire/'
-  [ "${1:-}" != quick ] || which='^unit/|^wire/(00|10|50|60|65|68)_'
+  [ "${1:-}" != quick ] || which='^unit/|^wire/(00|10|50|55|60|65|68)_'
   say "build with ThreadSanitizer"
   conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread -DLINEWARD_COVERAGE=ON &&
     cmake --build $asan -j "$jobs" || {
