@@ -25,7 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};  // until all listen, and until all were told
+constexpr std::chrono::seconds kPatience{60};  // until a group listens, and until all were told
+constexpr std::chrono::seconds kOpening{300};  // until all listen
 constexpr std::string_view kAcknowledged = "subscriptions/acknowledged";
 constexpr std::string_view kChanged = "tools/list_changed";
 
@@ -51,7 +52,7 @@ class Fanout {
   // In groups, so that no listen queue overflows.
   bool open() {
     streams_.resize(plan_.streams);
-    const auto latest = Clock::now() + kPatience;
+    const auto latest = Clock::now() + kOpening;
     for (size_t begin = 0; begin < streams_.size(); begin += 200) {
       size_t end = std::min(streams_.size(), begin + 200);
       for (size_t i = begin; i < end; ++i) {
@@ -69,7 +70,7 @@ class Fanout {
             static_cast<ssize_t>(request.size()))
           return fail("cannot send");
       }
-      if (!hear(kAcknowledged, end, 1, latest)) return false;
+      if (!hear(kAcknowledged, end, 1, std::min(latest, Clock::now() + kPatience))) return false;
     }
     for (Stream& stream : streams_)
       stream.heard = 0;

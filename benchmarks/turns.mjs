@@ -16,6 +16,7 @@ export const share = (seconds) => Math.max(2, Math.ceil(seconds / ROUNDS));
 /** Processes that are stopped together, the last one first. `silent`: what they log for each call goes to /dev/null. */
 export function launcher({ silent = false } = {}) {
   const stops = [];
+  let stopping = false;
   /** Until it answers at its port. Its process id. */
   const launch = async (name, command, port) => {
     let said = '';
@@ -24,6 +25,9 @@ export function launcher({ silent = false } = {}) {
     child.stderr?.setEncoding('utf8').on('data', (text) => (said = (said + text).slice(-2000)));
     let ended = false;
     child.once('exit', () => (ended = true)).once('error', () => (ended = true));
+    child.once('exit', (code, signal) => {
+      if (!stopping) console.error(`${name} ended by itself (${signal ?? code}): ${said}`);
+    });
     stops.push(async () => {
       child.kill('SIGTERM');
       for (let i = 0; i < 100 && !ended; ++i) await sleep(100);
@@ -37,6 +41,7 @@ export function launcher({ silent = false } = {}) {
     return child.pid;
   };
   const stop = async () => {
+    stopping = true;
     for (const one of stops.splice(0).toReversed()) await one();
   };
   return { launch, stop };
