@@ -71,14 +71,14 @@ struct Scanner {
     }
   }
 
-  bool digits() {
+  LW_INLINE bool digits() {
     if (at == end || !is_digit(*at)) return stop(Fault::syntax);
     while (at != end && is_digit(*at))
       ++at;
     return true;
   }
 
-  bool number() {
+  LW_INLINE bool number() {
     if (*at == '-') ++at;
     if (at != end && *at == '0') {
       ++at;
@@ -121,13 +121,13 @@ struct Scanner {
   }
 
   // `"key":`, from white space before it.
-  bool key(const char*& from, bool& escaped) {
+  LW_INLINE bool key(const char*& from, bool& escaped) {
     space();
     if (at == end || *at != '"') return stop(Fault::syntax);
     from = ++at;
     return string(escaped);
   }
-  bool colon() {
+  LW_INLINE bool colon() {
     space();
     if (at == end || *at != ':') return stop(Fault::syntax);
     ++at;
@@ -246,6 +246,42 @@ bool Cursor::next_key(Span& key, bool& escaped) {
   good = good && scan.colon();
   at_ = scan.at;
   return good || stop(scan.fault);
+}
+
+Cursor::Member Cursor::next_member(Span& key, bool& escaped, Span& value) {
+  if (fault_ != Fault::none) return Member::none;
+  Scanner scan{at_, end_};
+  const auto fault = [&](Fault why) {
+    at_ = scan.at;
+    stop(why);
+    return Member::none;
+  };
+  const bool first = first_;
+  first_ = done_ = escaped = false;
+  scan.space();
+  if (scan.at == end_) return fault(Fault::syntax);
+  if (*scan.at == '}') {
+    at_ = scan.at + 1;
+    --depth_;
+    done_ = true;
+    return Member::none;
+  }
+  if (!first) {
+    if (*scan.at != ',') return fault(Fault::syntax);
+    ++scan.at;
+  }
+  const char* from = scan.at;
+  if (!scan.key(from, escaped)) return fault(scan.fault);
+  key = {static_cast<uint32_t>(from - begin_), static_cast<uint32_t>(scan.at - begin_) - 1};
+  if (!scan.colon()) return fault(scan.fault);
+  scan.space();
+  at_ = from = scan.at;
+  if (from != end_ && *from == '{') return Member::object;
+  const bool list = from != end_ && *from == '[';
+  if (!(list ? scan.container(max_depth_ - depth_) : scan.scalar())) return fault(scan.fault);
+  at_ = scan.at;
+  value = {static_cast<uint32_t>(from - begin_), offset()};
+  return Member::value;
 }
 
 bool Cursor::at_object() {

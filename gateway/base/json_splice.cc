@@ -126,6 +126,16 @@ std::string Splice::apply() {
   return out;
 }
 
+std::string replaced(std::string_view text, Span range, std::string_view with) {
+  LW_CHECK(range.begin <= range.end && range.end <= text.size());
+  std::string out;
+  out.reserve(text.size() + with.size() + 1);  // many get a line end next
+  out.append(text.data(), range.begin);
+  out += with;
+  out.append(text.data() + range.end, text.size() - range.end);
+  return out;
+}
+
 void flatten_lines(std::string& text) {
   for (const char line_end : {'\n', '\r'}) {
     for (size_t at = text.find(line_end); at != std::string::npos; at = text.find(line_end, at + 1)) {

@@ -51,6 +51,9 @@ class Splice {
   std::vector<Removal> removals_;
 };
 
+// The text with `with` in the place of one range.
+std::string replaced(std::string_view text, Span range, std::string_view with);
+
 // Turns raw line breaks into spaces in place. In valid JSON they are white space between tokens, so the
 // message stays the same and fits on one stdio line.
 void flatten_lines(std::string& text);

@@ -68,6 +68,7 @@ uint32_t decode_escape(const char*& at, const char* end) {
 }
 
 std::string decode(std::string_view inner, bool keep_surrogates) {
+  if (inner.find('\\') == std::string_view::npos) return std::string(inner);
   std::string out;
   out.reserve(inner.size());
   const char* at = inner.data();

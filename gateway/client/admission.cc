@@ -67,11 +67,12 @@ Refusal mismatch(std::string text) {
 }
 
 // One header that must be there exactly once; its value, or the refusal.
-Result<std::string_view, Refusal> single(const http::HeaderList& headers, std::string_view name) {
+Result<std::string_view, Refusal> single(const http::HeaderList& headers, http::FieldName name) {
   size_t count = headers.count(name);
-  if (count == 0) return Unexpected<Refusal>{mismatch(fmt::format("the {} header is missing", name))};
+  if (count == 0) return Unexpected<Refusal>{mismatch(fmt::format("the {} header is missing", name.text))};
   if (count > 1)
-    return Unexpected<Refusal>{mismatch(fmt::format("the {} header stands there {} times", name, count))};
+    return Unexpected<Refusal>{
+        mismatch(fmt::format("the {} header stands there {} times", name.text, count))};
   return headers.get(name);
 }
 
@@ -87,7 +88,7 @@ std::optional<Refusal> check_name(const mcp::Message& message, const http::Heade
   if (!decoded) return mismatch("the Mcp-Name header is no valid encoded value");
   if (!message.is_string(source))
     return std::nullopt;  // the server says what is wrong with its own parameters
-  if (*decoded != message.text(source))
+  if (!message.text_is(source, *decoded))
     return mismatch("the Mcp-Name header differs from the name in the body");
   return std::nullopt;
 }
@@ -225,8 +226,7 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
   auto version = single(headers, "MCP-Protocol-Version");
   if (!version) return version.error();
   if (message.has(Field::meta_protocol_version)) {
-    if (!message.is_string(Field::meta_protocol_version) ||
-        message.text(Field::meta_protocol_version) != *version) {
+    if (!message.text_is(Field::meta_protocol_version, *version)) {
       return mismatch("MCP-Protocol-Version differs from the version in _meta");
     }
   }

@@ -144,7 +144,10 @@ void ClientConnection::pump() {
     Next next = has_head_ ? Next::head : parser_.next();
     if (next == Next::head) {
       has_head_ = true;
-      if (handler_.belongs_elsewhere(*this)) return;
+      if (handler_.belongs_elsewhere(*this)) {
+        if (stream_) watch_writes();  // it goes when what it was answered before is out
+        return;
+      }
       has_head_ = false;
       unread_ = true;
       begin();

@@ -217,7 +217,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
 }
 
 // The server keeps state for each client: one that comes without a name for it is given one.
-void HttpFront::start_with_state(ClientConnection& connection, core::Arrival arrival, mcp::Message message) {
+void HttpFront::start_with_state(ClientConnection& connection, core::Arrival&& arrival,
+                                 mcp::Message message) {
   auto name = affinity_of(connection.head().headers);
   if (!name) return refuse(connection, name.error(), message.raw(Field::id));
   std::vector<http::OutHeader> headers;
@@ -240,7 +241,7 @@ ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
   return options;
 }
 
-void HttpFront::start(ClientConnection& connection, core::Arrival arrival,
+void HttpFront::start(ClientConnection& connection, core::Arrival&& arrival,
                       std::vector<http::OutHeader> headers) {
   ReplyOptions options = reply_options(connection);
   options.headers = std::move(headers);
@@ -263,7 +264,7 @@ void HttpFront::start(ClientConnection& connection, core::Arrival arrival,
 }
 
 // In a session the answer's stream may outlive this connection.
-void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival) {
+void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival) {
   SessionStream& stream = session.open_post_stream(nullptr);
   stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });
   stream.attach(transport(connection, session, stream, {}));

@@ -146,9 +146,10 @@ class HttpFront final : public Front, public RequestHandler {
   core::HeaderFields forwarded(const ClientConnection& connection, const std::string& server,
                                bool mirrored) const;
   void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {});
-  void start(ClientConnection& connection, core::Arrival arrival, std::vector<http::OutHeader> headers = {});
-  void start_with_state(ClientConnection& connection, core::Arrival arrival, mcp::Message message);
-  void start_in_session(ClientConnection& connection, Session& session, core::Arrival arrival);
+  void start(ClientConnection& connection, core::Arrival&& arrival,
+             std::vector<http::OutHeader> headers = {});
+  void start_with_state(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
+  void start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival);
   std::unique_ptr<HttpReply> transport(ClientConnection& connection, Session& session, SessionStream& stream,
                                        std::string session_header, bool primes = true);
   // The session a request names, or null after it was refused.

@@ -148,7 +148,8 @@ core::HeaderFields HttpFront::seen_by_plugins(const ClientConnection& connection
   if (!gate_ || gate_->headers_wanted().empty()) return out;
   const http::HeaderList& headers = connection.head().headers;
   for (const std::string& name : gate_->headers_wanted()) {
-    if (headers.count(name) == 1) out.emplace_back(name, std::string(headers.get(name)));
+    if (headers.count(std::string_view(name)) == 1)
+      out.emplace_back(name, std::string(headers.get(std::string_view(name))));
   }
   return out;
 }

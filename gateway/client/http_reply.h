@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pooled.h"
 #include "core/exchange_door.h"
 #include "core/reply_stream.h"
 #include "http/writer.h"
@@ -39,7 +40,7 @@ struct ReplyOptions {
   std::shared_ptr<const ResourceNames> resource;  // of the plain sidecar's server
 };
 
-class HttpReply final : public core::ReplyStream {
+class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
  public:
   using Gone = std::function<void(mcp::EndReason why)>;
 

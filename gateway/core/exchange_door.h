@@ -46,13 +46,13 @@ struct Arrival {
 
 class ExchangeDoor {
  public:
-  virtual ExchangeId start(Arrival arrival, std::unique_ptr<ReplyStream> reply) = 0;
+  virtual ExchangeId start(Arrival&& arrival, std::unique_ptr<ReplyStream> reply) = 0;
   // The stream or connection of an exchange is gone.
   virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
   // The client cancels a request by a message; `why` is its reason or empty.
   virtual void cancelled(ExchangeId id, std::string_view why) = 0;
   // A notification from a client (its session, or a modern POST).
-  virtual void notified(Arrival arrival) = 0;
+  virtual void notified(Arrival&& arrival) = 0;
   // A client's answer to a server's request, in a legacy session.
   virtual void answered(const std::string& session, mcp::Message answer) = 0;
   // A session is over: everything it owns ends.

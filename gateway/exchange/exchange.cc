@@ -52,7 +52,7 @@ int refusal_status(EndReason reason) {
 }
 
 Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
-                   core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply)
+                   core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply)
     : loop_(loop),
       home_(home),
       id_(id),

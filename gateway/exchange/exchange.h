@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/held_bytes.h"
+#include "base/pooled.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "core/stats.h"
@@ -57,10 +58,10 @@ class ExchangeHome {
   ~ExchangeHome() = default;
 };
 
-class Exchange final : public core::CallOwner {
+class Exchange final : public core::CallOwner, public Pooled<Exchange> {
  public:
   Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
-           core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply);
+           core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply);
   ~Exchange();
 
   void begin() { advance(); }

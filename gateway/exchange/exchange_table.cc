@@ -44,7 +44,7 @@ client::Session* ExchangeTable::session(const std::string& id) {
   return sessions_ != nullptr ? sessions_->find(id) : nullptr;
 }
 
-core::ExchangeId ExchangeTable::start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) {
+core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) {
   core::ExchangeId id = exchanges_.reserve();
   char name[20] = "c";
   char* name_end = std::to_chars(name + 1, name + sizeof name, calls_ += call_step_, 16).ptr;
@@ -118,7 +118,7 @@ std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) 
 // ---- notifications and answers of clients
 // ---------------------------------------------------------------------------
 
-void ExchangeTable::notified(core::Arrival arrival) {
+void ExchangeTable::notified(core::Arrival&& arrival) {
   if (arrival.method == Method::cancelled) return cancelled_by_message(arrival);
   if (arrival.message.method().rfind("notifications/", 0) != 0) {
     log::write(log::Level::info, "client.dropped",

@@ -84,10 +84,10 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void when_empty(std::function<void()> empty);
 
   // core::ExchangeDoor
-  core::ExchangeId start(core::Arrival arrival, std::unique_ptr<core::ReplyStream> reply) override;
+  core::ExchangeId start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
   void client_gone(core::ExchangeId id, mcp::EndReason why) override;
   void cancelled(core::ExchangeId id, std::string_view why) override;
-  void notified(core::Arrival arrival) override;
+  void notified(core::Arrival&& arrival) override;
   void answered(const std::string& session, mcp::Message answer) override;
   void session_ended(const std::string& session) override;
   bool adopt_session(const std::string& session, const core::ScopeState& state) override;

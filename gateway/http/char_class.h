@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <string_view>
 
 #ifdef __SSE2__
@@ -63,10 +64,19 @@ inline const char* find_control(const char* at, const char* end) {
     if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
     at += 16;
   }
-#endif
+  if (at == end) return end;
+  char rest[16];  // spaces are no controls
+  std::memset(rest, ' ', sizeof rest);
+  std::memcpy(rest, at, static_cast<size_t>(end - at));
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rest));
+  const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest), bytes);
+  const int mask = _mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(bytes, del)));
+  return mask != 0 ? at + __builtin_ctz(static_cast<unsigned>(mask)) : end;
+#else
   while (at != end && !is_control(*at))
     ++at;
   return at;
+#endif
 }
 
 inline bool all_tchars(std::string_view text) {

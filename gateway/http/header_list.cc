@@ -1,11 +1,5 @@
 #include "http/header_list.h"
 
-#include <bit>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 namespace lineward::http {
 
 bool same_letters(const char* a, const char* b, size_t size) {
@@ -17,49 +11,31 @@ bool same_letters(const char* a, const char* b, size_t size) {
   return true;
 }
 
-template <class F>
-void HeaderList::for_each(std::string_view name, F&& visit) const {
-  const auto length = static_cast<uint8_t>(name.size() < 255 ? name.size() : 255);
-  uint32_t candidates = 0;
-#ifdef __SSE2__
-  const __m128i lengths = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lengths_.data()));
-  candidates = static_cast<uint32_t>(
-      _mm_movemask_epi8(_mm_cmpeq_epi8(lengths, _mm_set1_epi8(static_cast<char>(length)))));
-#else
-  for (size_t i = 0; i < kQuick; ++i)
-    candidates |= static_cast<uint32_t>(lengths_[i] == length) << i;
-#endif
-  for (; candidates != 0; candidates &= candidates - 1) {
-    const size_t at = static_cast<size_t>(std::countr_zero(candidates));
-    if (at >= fields_.size()) break;  // an empty name
-    if (equals_ignoring_case(fields_[at].name, name) && !visit(fields_[at])) return;
-  }
-  for (size_t i = kQuick; i < fields_.size(); ++i) {
-    if (equals_ignoring_case(fields_[i].name, name) && !visit(fields_[i])) return;
-  }
+void HeaderList::add(std::string_view name, std::string_view value) {
+  fields_.push_back({name, value});
+  const size_t number = FieldName(name).number;
+  if (number == known_.size()) return;
+  Known& known = known_[number];
+  if (known.count++ == 0) known.first = static_cast<uint32_t>(fields_.size());
 }
 
-const Header* HeaderList::find(std::string_view name) const {
-  const Header* found = nullptr;
-  for_each(name, [&](const Header& field) {
-    found = &field;
-    return false;
-  });
-  return found;
+const Header* HeaderList::find(FieldName name) const {
+  if (name.number < known_.size()) {
+    const Known& known = known_[name.number];
+    return known.count == 0 ? nullptr : &fields_[known.first - 1];
+  }
+  for (const Header& field : fields_) {
+    if (equals_ignoring_case(field.name, name.text)) return &field;
+  }
+  return nullptr;
 }
 
-size_t HeaderList::count(std::string_view name) const {
+size_t HeaderList::count(FieldName name) const {
+  if (name.number < known_.size()) return known_[name.number].count;
   size_t found = 0;
-  for_each(name, [&](const Header&) {
-    ++found;
-    return true;
-  });
+  for (const Header& field : fields_)
+    found += equals_ignoring_case(field.name, name.text) ? 1 : 0;
   return found;
-}
-
-std::string_view HeaderList::get(std::string_view name) const {
-  const Header* field = find(name);
-  return field ? field->value : std::string_view();
 }
 
 bool list_has_token(std::string_view list, std::string_view token) {

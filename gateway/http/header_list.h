@@ -28,32 +28,71 @@ inline std::string_view trim_white_space(std::string_view text) {
   return text;
 }
 
+// A field name to look for. Those that Lineward asks every message for are known by number, which a literal
+// finds when it is compiled.
+class FieldName {
+ public:
+  template <size_t N>
+  consteval FieldName(const char (&literal)[N]) : FieldName(std::string_view(literal, N - 1)) {}
+  constexpr FieldName(std::string_view name) : text(name), number(number_of(name)) {}
+
+  static constexpr std::array<std::string_view, 16> kKnown = {"Host",
+                                                              "Origin",
+                                                              "Accept",
+                                                              "Content-Type",
+                                                              "Content-Length",
+                                                              "Mcp-Session-Id",
+                                                              "Content-Encoding",
+                                                              "Transfer-Encoding",
+                                                              "Connection",
+                                                              "Expect",
+                                                              "Keep-Alive",
+                                                              "Last-Event-ID",
+                                                              "Authorization",
+                                                              "MCP-Protocol-Version",
+                                                              "Mcp-Method",
+                                                              "Mcp-Name"};
+  std::string_view text;
+  size_t number;  // in kKnown, or its size
+
+ private:
+  static constexpr char small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+  static constexpr size_t number_of(std::string_view name) {
+    for (size_t i = 0; i < kKnown.size(); ++i) {
+      if (kKnown[i].size() != name.size()) continue;
+      size_t at = 0;
+      while (at < name.size() && small(kKnown[i][at]) == small(name[at]))
+        ++at;
+      if (at == name.size()) return i;
+    }
+    return kKnown.size();
+  }
+};
+
 class HeaderList {
  public:
-  void add(std::string_view name, std::string_view value) {
-    if (fields_.size() < kQuick) {
-      lengths_[fields_.size()] = static_cast<uint8_t>(name.size() < 255 ? name.size() : 255);
-    }
-    fields_.push_back({name, value});
-  }
+  void add(std::string_view name, std::string_view value);
   void clear() {
     fields_.clear();
-    lengths_.fill(0);
+    known_.fill({});
   }
   // The first field of that name (case-insensitive), or null.
-  const Header* find(std::string_view name) const;
-  size_t count(std::string_view name) const;
+  const Header* find(FieldName name) const;
+  size_t count(FieldName name) const;
   // The value of the first field of that name, or an empty view.
-  std::string_view get(std::string_view name) const;
+  std::string_view get(FieldName name) const {
+    const Header* field = find(name);
+    return field != nullptr ? field->value : std::string_view();
+  }
   const std::vector<Header>& all() const { return fields_; }
 
  private:
-  // The lengths of the first names: one look at all of them finds the few that can be meant.
-  static constexpr size_t kQuick = 16;
-  template <class F>
-  void for_each(std::string_view name, F&& visit) const;  // until visit(field) is false
+  struct Known {
+    uint32_t first = 0;  // in fields_, from 1
+    uint32_t count = 0;
+  };
   std::vector<Header> fields_;
-  std::array<uint8_t, kQuick> lengths_{};
+  std::array<Known, FieldName::kKnown.size()> known_{};
 };
 
 // True when a comma-separated list value (Accept, Connection, …) has this token; parameters after ';' are

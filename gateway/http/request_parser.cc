@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "http/chunk_decoder.h"
 #include "http/head_gate.h"
+#include "http/head_memo.h"
 #include "http/head_reader.h"
 #include "http/head_scan.h"
 
@@ -41,7 +42,9 @@ struct RequestParser::State {
   void append_to_body(std::string_view bytes);
   Next fail(RequestFault why);
   bool skip_leading_empty_lines();
+  void forget_head();
   Next next_in_head();
+  Next head_read();
   Next next_in_body();
   Next complete();
 
@@ -54,6 +57,7 @@ struct RequestParser::State {
   std::string head_block;  // owns what `head` looks at, so that `input` may move under the body
   RequestHead head;
   BodyFraming framing;
+  HeadMemo memo;           // of `head_block`, `head` and `framing`
   uint64_t body_left = 0;  // of a body with Content-Length
   ChunkDecoder chunks;
   std::string body;
@@ -97,12 +101,27 @@ bool RequestParser::State::skip_leading_empty_lines() {
   return true;
 }
 
+void RequestParser::State::forget_head() {
+  memo.forget();
+  HeaderList headers = std::move(head.headers);  // keeps its memory for the next request
+  headers.clear();
+  head = RequestHead();
+  head.headers = std::move(headers);
+  clear_and_trim(head_block);
+}
+
 RequestParser::Next RequestParser::State::next_in_head() {
+  if (!scan.started() && memo.repeats(waiting(), head_block)) {
+    consume(head_block.size());
+    framing.length = memo.length();
+    return head_read();
+  }
   if (!scan.started() && !skip_leading_empty_lines()) return Next::need_more;
   HeadScan::Found found = scan.scan(waiting());
   if (found == HeadScan::Found::more) return Next::need_more;
   if (found == HeadScan::Found::fault) return fail(scan.fault());
 
+  forget_head();
   head_block.assign(waiting().substr(0, scan.head_size()));
   consume(scan.head_size());
   Status<RequestFault> gate = check_request_head(head_block, limits);
@@ -110,6 +129,11 @@ RequestParser::Next RequestParser::State::next_in_head() {
   Result<BodyFraming, RequestFault> read = read_head(head_block, head);
   if (!read) return fail(std::move(read.error()));
   framing = *read;
+  memo.learn(head_block, framing.chunked ? std::string_view() : head.headers.get("Content-Length"));
+  return head_read();
+}
+
+RequestParser::Next RequestParser::State::head_read() {
   if (framing.length > limits.body_bytes) {
     return fail({413, fmt::format("The request body must not have more than {} bytes.", limits.body_bytes)});
   }
@@ -217,11 +241,7 @@ void RequestParser::next_request() {
   s.empty_lines = 0;
   s.scan.reset();
   s.chunks.reset();
-  HeaderList headers = std::move(s.head.headers);  // keeps its memory for the next request
-  headers.clear();
-  s.head = RequestHead();
-  s.head.headers = std::move(headers);
-  clear_and_trim(s.head_block);
+  if (s.head_block.capacity() > kKeepBytes) s.forget_head();
   clear_and_trim(s.body);
 }
 

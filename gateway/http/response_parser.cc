@@ -6,99 +6,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/char_class.h"
+#include "http/head_memo.h"
+#include "http/response_gate.h"
 
 namespace lineward::http {
 
 namespace {
 
-constexpr size_t kMaxLengthDigits = 15;
 // What framing may cost: so much for each chunk, and so much once. Extensions, zeros before a size and
 // trailers cannot grow beyond it.
 constexpr uint64_t kChunkOverhead = 512;
 constexpr uint64_t kFreeOverhead = 8 * 1024;
 constexpr size_t kKeptBytes = 16 * 1024;  // of the input, for the next response
 
-bool is_token(std::string_view text) {
-  return !text.empty() && all_tchars(text);
-}
-
-Status<Error> check_status_line(std::string_view line) {
-  bool version = line.substr(0, 9) == "HTTP/1.1 " || line.substr(0, 9) == "HTTP/1.0 ";
-  if (!version) return fail("its first line is no HTTP/1 status line");
-  std::string_view status = line.substr(9, 3);
-  bool number = status.size() == 3 && std::all_of(status.begin(), status.end(), is_digit) &&
-                status[0] >= '1' && status[0] <= '5';
-  if (!number || (line.size() > 12 && line[12] != ' '))
-    return fail("its status is no number of three digits");
-  for (char c : line.substr(12)) {
-    if (is_control(c) && c != '\t') return fail("its status line holds control characters");
-  }
-  return Done{};
-}
-
-struct Seen {
-  size_t fields = 0;
-  size_t lengths = 0;
-  std::string_view coding;
-  bool coded = false;
-};
-
-Status<Error> check_field(std::string_view line, Seen& seen) {
-  if (line.front() == ' ' || line.front() == '\t') return fail("it has a folded header field");
-  size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return fail("it has a header line without a colon");
-  std::string_view name = line.substr(0, colon);
-  if (!is_token(name)) return fail("it has a header name that is no token");
-  std::string_view value = trim_white_space(line.substr(colon + 1));
-  for (char c : value) {
-    if (is_control(c) && c != '\t') return fail("it has control characters in a header value");
-  }
-  if (equals_ignoring_case(name, "Content-Length")) {
-    if (++seen.lengths > 1) return fail("it has two lengths");
-    bool number = !value.empty() && value.size() <= kMaxLengthDigits &&
-                  std::all_of(value.begin(), value.end(), is_digit);
-    if (!number) return fail("its Content-Length is no plain number");
-  } else if (equals_ignoring_case(name, "Transfer-Encoding")) {
-    if (seen.coded) return fail("it has two transfer codings");
-    seen.coded = true;
-    seen.coding = value;
-  }
-  return Done{};
-}
-
 }  // namespace
-
-Status<Error> check_response_head(std::string_view block, const ResponseLimits& limits) {
-  Seen seen;
-  bool is_http_1_0 = false;
-  std::string_view rest = block;
-  for (bool first = true;; first = false) {
-    size_t line_feed = rest.find('\n');
-    if (line_feed == std::string_view::npos) return fail("its head does not end");
-    if (line_feed == 0 || rest[line_feed - 1] != '\r')
-      return fail("it has a line that does not end with CR and LF");
-    std::string_view line = rest.substr(0, line_feed - 1);
-    rest.remove_prefix(line_feed + 1);
-    if (first) {
-      Status<Error> checked = check_status_line(line);
-      if (!checked) return checked;
-      is_http_1_0 = line[7] == '0';
-      continue;
-    }
-    if (line.empty()) break;
-    if (++seen.fields > limits.fields)
-      return fail(fmt::format("it has more than {} header fields", limits.fields));
-    Status<Error> checked = check_field(line, seen);
-    if (!checked) return checked;
-  }
-  if (!rest.empty()) return fail("something follows its head");
-  if (!seen.coded) return Done{};
-  if (seen.lengths > 0) return fail("it has a length and a transfer coding");
-  if (is_http_1_0) return fail("it has a transfer coding in HTTP/1.0");
-  if (!equals_ignoring_case(seen.coding, "chunked")) return fail("its transfer coding is not chunked");
-  return Done{};
-}
 
 struct ResponseParser::State {
   enum class Stage { head, body, complete, failed };
@@ -116,6 +37,8 @@ struct ResponseParser::State {
   Next read_head();
   bool parse_head();
   Next read_body();
+  bool read_sized();
+  Next too_much();
   bool find_end(size_t& size);
 
   const ResponseLimits limits;
@@ -126,10 +49,13 @@ struct ResponseParser::State {
   uint32_t interim = 0;
   std::string head_block;  // what `info` looks into
   ResponseInfo info;
+  HeadMemo memo;  // of both, where a length frames the body
   llhttp_t parser;
   std::string_view name, value;
   bool headers_done = false;
   bool message_done = false;
+  bool sized = false;  // a length frames the body: llhttp does not see it
+  uint64_t left = 0;   // of such a body
   bool has_body_limit = true;
   std::string body;
   uint64_t body_bytes = 0;
@@ -216,13 +142,9 @@ bool keeps_alive(const ResponseInfo& info) {
 }  // namespace
 
 void ResponseParser::State::reset() {
-  HeaderList headers = std::move(info.headers);
-  headers.clear();
-  info = ResponseInfo();
-  info.headers = std::move(headers);
   stage = Stage::head;
   scanned = line_start = 0;
-  headers_done = message_done = false;
+  headers_done = message_done = sized = false;
   body_bytes = overhead = chunks = 0;
   last_chunk = trailers = false;
   has_body_limit = true;
@@ -254,6 +176,14 @@ bool ResponseParser::State::find_end(size_t& size) {
 }
 
 ResponseParser::Next ResponseParser::State::read_head() {
+  if (scanned == 0 && memo.repeats(input, head_block)) {
+    input.erase(0, head_block.size());
+    headers_done = sized = true;
+    left = memo.length();
+    message_done = left == 0;
+    stage = Stage::body;
+    return Next::head;
+  }
   for (;;) {
     size_t size = 0;
     bool found = find_end(size);
@@ -266,6 +196,7 @@ ResponseParser::Next ResponseParser::State::read_head() {
         return fail_with(input.empty() ? "the connection ended before its answer" : "its head was cut off");
       return Next::need_more;
     }
+    memo.forget();
     head_block.assign(input, 0, size);
     input.erase(0, size);
     Status<Error> checked = check_response_head(head_block, limits);
@@ -278,6 +209,7 @@ ResponseParser::Next ResponseParser::State::read_head() {
     }
     reset();
   }
+  if (sized) memo.learn(head_block, info.headers.get("Content-Length"));
   stage = Stage::body;
   return Next::head;
 }
@@ -285,7 +217,10 @@ ResponseParser::Next ResponseParser::State::read_head() {
 bool ResponseParser::State::parse_head() {
   llhttp_init(&parser, HTTP_RESPONSE, &settings<State>());
   parser.data = this;
-  info.headers.clear();
+  HeaderList headers = std::move(info.headers);
+  headers.clear();
+  info = ResponseInfo();
+  info.headers = std::move(headers);
   llhttp_errno_t error = llhttp_execute(&parser, head_block.data(), head_block.size());
   bool whole = headers_done && (error == HPE_OK || (error == HPE_PAUSED && message_done));
   if (!whole) {
@@ -297,20 +232,44 @@ bool ResponseParser::State::parse_head() {
   info.keep_alive = keeps_alive(info);
   // llhttp and the gate must see the same framing.
   bool chunked = info.headers.find("Transfer-Encoding") != nullptr;
-  bool sized = info.headers.find("Content-Length") != nullptr;
-  uint64_t length = number_of(info.headers.get("Content-Length"));
+  const bool has_length = info.headers.find("Content-Length") != nullptr;
   bool bodiless = info.status < 200 || info.status == 204 || info.status == 304;
   if (chunked != ((parser.flags & F_CHUNKED) != 0)) {
     fail_with("the end of its body is not clear");
     return false;
   }
-  if (!bodiless && !chunked && !sized) info.keep_alive = false;  // its body ends with the connection
-  if (!bodiless && sized && length == 0) message_done = true;
+  if (!bodiless && !chunked && !has_length) info.keep_alive = false;  // its body ends with the connection
+  sized = !bodiless && has_length;
+  left = number_of(info.headers.get("Content-Length"));
+  if (sized && left == 0) message_done = true;
   return true;
 }
 
+// What is framed by a length needs no parser.
+bool ResponseParser::State::read_sized() {
+  const size_t part = static_cast<size_t>(std::min<uint64_t>(left, input.size()));
+  left -= part;
+  body_bytes += part;
+  message_done = left == 0;
+  if (has_body_limit && body_bytes > limits.body_bytes) return false;
+  if (part == input.size() && body.empty()) {
+    body.swap(input);
+  } else {
+    body.append(input, 0, part);
+    input.erase(0, part);
+  }
+  return true;
+}
+
+ResponseParser::Next ResponseParser::State::too_much() {
+  too_long = true;
+  return fail_with(fmt::format("its body has more than {} bytes", limits.body_bytes));
+}
+
 ResponseParser::Next ResponseParser::State::read_body() {
-  if (!message_done && !input.empty()) {
+  if (sized && !message_done && !input.empty()) {
+    if (!read_sized()) return too_much();
+  } else if (!message_done && !input.empty()) {
     uint64_t before = body_bytes;
     llhttp_errno_t error = llhttp_execute(&parser, input.data(), input.size());
     size_t used = input.size();
@@ -325,13 +284,12 @@ ResponseParser::Next ResponseParser::State::read_body() {
     if (trailers) return fail_with("it has trailer fields");
     if (overhead > kFreeOverhead + chunks * kChunkOverhead)
       return fail_with("its framing is larger than its content");
-    if (has_body_limit && body_bytes > limits.body_bytes) {
-      too_long = true;
-      return fail_with(fmt::format("its body has more than {} bytes", limits.body_bytes));
-    }
+    if (has_body_limit && body_bytes > limits.body_bytes) return too_much();
     input.erase(0, used);
   }
-  if (!message_done && ended) {
+  if (!message_done && ended && sized) {
+    return body.empty() ? fail_with("its body was cut off") : Next::body;
+  } else if (!message_done && ended) {
     // HPE_OK with the message complete: a body that ends with the connection.
     llhttp_errno_t error = llhttp_finish(&parser);
     bool whole = message_done && (error == HPE_OK || error == HPE_PAUSED);

@@ -30,11 +30,6 @@ struct ResponseInfo {
   bool keep_alive = false;  // the connection may be used again after this response
 };
 
-// A whole head: status line, field lines, the empty line. Refuses what two readers could take differently:
-// folding, bare CR or LF, white space around names, two lengths, a length with a transfer coding, any coding
-// but `chunked`.
-Status<Error> check_response_head(std::string_view block, const ResponseLimits& limits);
-
 class ResponseParser {
  public:
   enum class Next { need_more, head, body, complete, failed };

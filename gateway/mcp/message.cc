@@ -79,27 +79,30 @@ constexpr bool every_field_has_one_row() {
 }
 static_assert(every_field_has_one_row());
 
-// The rows of one level stand together.
-struct Range {
-  uint8_t first = 0, last = 0;
+// Most keys of a message are told apart by their length alone: for each level and length the first row, from
+// 1, and for each row the next of its length.
+constexpr size_t kLongestKey = 48;
+struct RowsBySize {
+  std::array<std::array<uint8_t, kLongestKey>, static_cast<size_t>(Level::none)> first{};
+  std::array<uint8_t, std::size(kRows)> next{};
 };
-constexpr std::array<Range, static_cast<size_t>(Level::none)> level_ranges() {
-  std::array<Range, static_cast<size_t>(Level::none)> ranges{};
-  for (size_t i = 0; i < std::size(kRows); ++i) {
-    Range& range = ranges[static_cast<size_t>(kRows[i].where)];
-    if (range.last == 0) range.first = static_cast<uint8_t>(i);
-    range.last = static_cast<uint8_t>(i + 1);
+constexpr RowsBySize rows_by_size() {
+  RowsBySize rows;
+  for (size_t i = std::size(kRows); i-- > 0;) {
+    uint8_t& first = rows.first[static_cast<size_t>(kRows[i].where)][kRows[i].key.size()];
+    rows.next[i] = first;
+    first = static_cast<uint8_t>(i + 1);
   }
-  return ranges;
+  return rows;
 }
-constexpr auto kRanges = level_ranges();
+constexpr RowsBySize kBySize = rows_by_size();
 
 const Row* find_row(Level level, std::string_view key) {
-  const Range range = kRanges[static_cast<size_t>(level)];
-  for (size_t i = range.first; i < range.last; ++i) {
-    const std::string_view known = kRows[i].key;
+  if (key.size() >= kLongestKey) return nullptr;
+  for (size_t i = kBySize.first[static_cast<size_t>(level)][key.size()]; i != 0; i = kBySize.next[i - 1]) {
+    const std::string_view known = kRows[i - 1].key;
     // Long keys begin alike: their last byte tells more than their first ones.
-    if (known.size() == key.size() && known.back() == key.back() && known == key) return &kRows[i];
+    if (known.back() == key.back() && known == key) return &kRows[i - 1];
   }
   return nullptr;
 }
@@ -171,30 +174,26 @@ struct MessageParser {
   // Walks the object at the cursor. Goes no deeper than the levels do.
   bool walk(Level level) {
     if (!cursor.enter_object()) return false;
-    json::Span key;
+    using Member = json::Cursor::Member;
+    json::Span key, value;
     bool escaped = false;
-    while (cursor.next_key(key, escaped)) {
+    for (Member next; (next = cursor.next_member(key, escaped, value)) != Member::none;) {
       const std::string_view raw = key.in(message.bytes_);
       const Row* row = escaped ? find_row(level, json::unescape(raw)) : find_row(level, raw);
-      json::Span value;
-      if (!row) {
-        if (!cursor.skip(value)) return false;
-        continue;
+      const bool is_version = row != nullptr && row->field == kVersion;
+      const bool twice =
+          row != nullptr && (is_version ? static_cast<bool>(version) : message.has(row->field));
+      if (next == Member::object) {
+        const Level inside = row == nullptr || twice ? Level::none : level_inside(row->field);
+        value.begin = cursor.offset();
+        if (!(inside != Level::none ? walk(inside) : cursor.skip(value))) return false;
+        value.end = cursor.offset();
       }
-      const bool is_version = row->field == kVersion;
-      if (is_version ? static_cast<bool>(version) : message.has(row->field)) {
+      if (row == nullptr) continue;
+      if (twice) {
         if (duplicate.empty()) duplicate = row->key;
         id_twice = id_twice || row->field == Field::id;
-        if (!cursor.skip(value)) return false;
         continue;
-      }
-      const Level inside = level_inside(row->field);
-      if (inside != Level::none && cursor.at_object()) {
-        value.begin = cursor.offset();
-        if (!walk(inside)) return false;
-        value.end = cursor.offset();
-      } else if (!cursor.skip(value)) {
-        return false;
       }
       if (is_version) {
         version = value;
@@ -263,6 +262,12 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
     refuse(Kind::invalid_request, std::move(wrong), is_legal_id(id) ? std::string(id) : std::string());
   }
   return out;
+}
+
+bool Message::text_is(Field f, std::string_view text) const {
+  if (!is_string(f)) return false;
+  const std::string_view inner = between_quotes(raw(f));
+  return inner.find('\\') == std::string_view::npos ? inner == text : json::unescape(inner) == text;
 }
 
 std::string Message::text(Field f) const {

@@ -111,6 +111,7 @@ class Message {
   std::string_view raw(Field f) const { return at(f).in(bytes_); }
   // The decoded text of a string value; empty when absent or not a string (see is_string).
   std::string text(Field f) const;
+  bool text_is(Field f, std::string_view text) const;  // a string, and decoded this one
   bool is_string(Field f) const { return has(f) && raw(f).front() == '"'; }
   bool is_object(Field f) const { return has(f) && raw(f).front() == '{'; }
 

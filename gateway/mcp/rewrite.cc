@@ -9,35 +9,33 @@
 namespace lineward::mcp {
 
 std::string request_for_upstream(const Message& request, int64_t id) {
-  json::Splice splice = request.splice();
   std::string ours = std::to_string(id);
+  if (!request.has(Field::meta_progress_token))
+    return json::replaced(request.bytes(), request.at(Field::id), ours);
+  json::Splice splice = request.splice();
   splice.replace(request.at(Field::id), ours);
-  if (request.has(Field::meta_progress_token)) splice.replace(request.at(Field::meta_progress_token), ours);
+  splice.replace(request.at(Field::meta_progress_token), ours);
   return splice.apply();
 }
 
 std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen) {
+  const bool subscription = listen && response.has(Field::result_subscription_id);
+  if (!subscription && response.has(Field::id))
+    return json::replaced(response.bytes(), response.at(Field::id), client_raw_id);
   json::Splice splice = response.splice();
   if (response.has(Field::id)) splice.replace(response.at(Field::id), std::string(client_raw_id));
-  if (listen && response.has(Field::result_subscription_id)) {
-    splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
-  }
+  if (subscription) splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
   return splice.apply();
 }
 
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token) {
   if (!progress.has(Field::params_progress_token)) return progress.bytes();
-  json::Splice splice = progress.splice();
-  splice.replace(progress.at(Field::params_progress_token), std::string(client_raw_token));
-  return splice.apply();
+  return json::replaced(progress.bytes(), progress.at(Field::params_progress_token), client_raw_token);
 }
 
 std::string subscription_for_client(const Message& message, std::string_view client_raw_id) {
-  json::Splice splice = message.splice();
-  if (message.has(Field::meta_subscription_id)) {
-    splice.replace(message.at(Field::meta_subscription_id), std::string(client_raw_id));
-  }
-  return splice.apply();
+  if (!message.has(Field::meta_subscription_id)) return message.bytes();
+  return json::replaced(message.bytes(), message.at(Field::meta_subscription_id), client_raw_id);
 }
 
 std::string listen_result(std::string_view client_raw_id) {
@@ -74,16 +72,12 @@ std::vector<std::string> changes_after_loss(const Message& acknowledgement, std:
 }
 
 std::string with_id(const Message& message, std::string_view raw_id) {
-  json::Splice splice = message.splice();
-  splice.replace(message.at(Field::id), std::string(raw_id));
-  return splice.apply();
+  return json::replaced(message.bytes(), message.at(Field::id), raw_id);
 }
 
 std::string with_request_id(const Message& cancelled, std::string_view raw_id) {
   if (!cancelled.has(Field::params_request_id)) return cancelled.bytes();
-  json::Splice splice = cancelled.splice();
-  splice.replace(cancelled.at(Field::params_request_id), std::string(raw_id));
-  return splice.apply();
+  return json::replaced(cancelled.bytes(), cancelled.at(Field::params_request_id), raw_id);
 }
 
 namespace {

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <vector>
 
 namespace lineward::net {
@@ -30,6 +32,25 @@ void give_buffer(uv_handle_t*, size_t, uv_buf_t* buffer) {
 }
 
 constexpr size_t kMostPieces = 64;  // per system call
+
+// A socket's own call: write(2) asks the file system first, which is a good part of its price.
+ssize_t send_pieces(const Handle<uv_tcp_t>& socket, uv_buf_t* pieces, unsigned count) {
+  uv_os_fd_t fd = -1;
+  if (int error = uv_fileno(reinterpret_cast<const uv_handle_t*>(socket.stream()), &fd); error != 0)
+    return error;
+  static_assert(sizeof(uv_buf_t) == sizeof(iovec) && offsetof(uv_buf_t, base) == offsetof(iovec, iov_base) &&
+                offsetof(uv_buf_t, len) == offsetof(iovec, iov_len));
+  msghdr all{};
+  all.msg_iov = reinterpret_cast<iovec*>(pieces);
+  all.msg_iovlen = count;
+  for (;;) {
+    const ssize_t sent = count == 1 ? ::send(fd, pieces->base, pieces->len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                                    : ::sendmsg(fd, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return sent;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return UV_EAGAIN;
+    if (errno != EINTR) return -errno;
+  }
+}
 
 }  // namespace
 
@@ -177,9 +198,10 @@ int ByteStream::try_send(size_t& partial) {
       if (count == kMostPieces) break;
       buffers[count++] = uv_buf_init(piece.data(), static_cast<unsigned>(piece.size()));
     }
-    int sent = uv_try_write(raw(), buffers.data(), count);
+    const ssize_t sent =
+        tcp_ ? send_pieces(tcp_, buffers.data(), count) : uv_try_write(raw(), buffers.data(), count);
     if (sent == UV_EAGAIN || sent == 0) return 0;
-    if (sent < 0) return sent;
+    if (sent < 0) return static_cast<int>(sent);
     size_t left = static_cast<size_t>(sent);
     backlog_ -= left;
     sent_ += left;

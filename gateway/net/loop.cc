@@ -34,7 +34,12 @@ Loop::Loop() : loop_(std::make_unique<uv_loop_t>()), handles_(std::make_unique<H
     if (h->data) static_cast<Loop*>(h->data)->run_deferred();
   });
   uv_check_start(handles_->after_poll.get(), [](uv_check_t* h) {
-    if (h->data) static_cast<Loop*>(h->data)->run_deferred();
+    if (h->data == nullptr) return;
+    auto* loop = static_cast<Loop*>(h->data);
+    ++loop->turn_;
+    loop->settled_ = true;
+    loop->run_deferred();
+    loop->settled_ = false;
   });
 }
 

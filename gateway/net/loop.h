@@ -38,6 +38,9 @@ class Loop {
   static uint64_t nanoseconds();
   uint64_t read_at() const { return read_at_; }
   void update_time();
+  // Counts the times the loop has asked for events. While `settled`, all that they brought is dealt with.
+  uint64_t turn() const { return turn_; }
+  bool settled() const { return settled_; }
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
   void defer(std::function<void()> work);
@@ -73,6 +76,8 @@ class Loop {
   bool running_deferred_ = false;
   std::set<class ByteStream*> farewells_;  // streams that only send their last bytes and own themselves
   uint64_t read_at_ = 0;
+  uint64_t turn_ = 0;
+  bool settled_ = false;
   bool closed_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/pooled.h"
 #include "core/upstream.h"
 #include "upstream/http_messages.h"
 #include "upstream/legacy_listens.h"
@@ -19,7 +20,7 @@ namespace lineward::upstream {
 class HttpSession;
 class HttpUpstream;
 
-class HttpCall final : public core::Call, public ListenCall, public MessagesOwner {
+class HttpCall final : public core::Call, public ListenCall, public MessagesOwner, public Pooled<HttpCall> {
  public:
   HttpCall(HttpUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
   ~HttpCall() override;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/stats.h"
+#include "http/response_gate.h"
 
 namespace lineward::upstream {
 namespace {
@@ -106,7 +107,7 @@ void HttpConnection::connect_timed_out(const std::string& what) {
        connect_limit_.count());
 }
 
-void HttpConnection::send(std::string head, std::string body) {
+void HttpConnection::send(std::string head, std::string_view body) {
   busy_ = true;
   drained_told_ = false;
   keep_alive_ = false;
@@ -209,11 +210,7 @@ void HttpConnection::read_response() {
         note_keep_alive();
         owner_->on_response_head(parser_.info());
         break;
-      case http::ResponseParser::Next::body: {
-        std::string bytes = parser_.take_body();
-        owner_->on_response_body(bytes);
-        break;
-      }
+      case http::ResponseParser::Next::body: owner_->on_response_body(parser_.take_body()); break;
       case http::ResponseParser::Next::complete:
         busy_ = false;
         pause(false);

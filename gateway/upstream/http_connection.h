@@ -45,7 +45,7 @@ class HttpConnectionOwner {
   // All of the request went to the kernel.
   virtual void on_request_drained() = 0;
   virtual void on_response_head(const http::ResponseInfo& info) = 0;
-  virtual void on_response_body(std::string_view bytes) = 0;
+  virtual void on_response_body(std::string&& bytes) = 0;
   // The connection says nothing more about this request: it may be given back when reusable().
   virtual void on_response_complete() = 0;
   virtual void on_connection_failed(const HttpFault& fault) = 0;
@@ -68,7 +68,7 @@ class HttpConnection final : public net::StreamOwner {
                std::chrono::milliseconds limit);
   // Lives as long as it does.
   void hold(std::shared_ptr<void> lease) { lease_ = std::move(lease); }
-  void send(std::string head, std::string body);
+  void send(std::string head, std::string_view body);
   // The response's body is a stream: no limit as a whole.
   void unlimited_body() { parser_.unlimited_body(); }
   // Back-pressure: stops reading, or goes on. What was read already is still given out.

@@ -52,7 +52,7 @@ class HttpDocument final : public HttpTransferOwner {
     if (!coding.empty() && !http::equals_ignoring_case(coding, "identity"))
       return fail(502, "came compressed");
   }
-  void on_transfer_body(std::string_view bytes) override {
+  void on_transfer_body(std::string&& bytes) override {
     if (body_.size() + bytes.size() > kMostBytes)
       return fail(502, fmt::format("is larger than {} bytes", kMostBytes));
     body_ += bytes;

@@ -80,7 +80,7 @@ HttpFault fault_of_status(int status, const std::string& location) {
 
 }  // namespace
 
-HttpMessages::HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes,
+HttpMessages::HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes,
                            MessagesOwner& owner)
     : pool_(pool),
       max_message_bytes_(max_message_bytes),
@@ -133,14 +133,18 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
   owner_->on_messages_open(*this, info);
 }
 
-void HttpMessages::on_transfer_body(std::string_view bytes) {
+void HttpMessages::on_transfer_body(std::string&& bytes) {
   if (sse_) {
     sse_->append(bytes);
     return read_events();
   }
   // Of what is no JSON nothing is kept.
   if (!json_) return;
-  body_.append(bytes);
+  if (body_.empty()) {
+    body_ = std::move(bytes);
+  } else {
+    body_ += bytes;
+  }
   held_.set(body_.size());
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/held_bytes.h"
+#include "base/pooled.h"
 #include "core/headers.h"
 #include "http/sse_parser.h"
 #include "mcp/message.h"
@@ -48,9 +49,9 @@ class MessagesOwner {
   ~MessagesOwner() = default;
 };
 
-class HttpMessages final : public HttpTransferOwner {
+class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages> {
  public:
-  HttpMessages(HttpPool& pool, HttpRequest request, uint64_t max_message_bytes, MessagesOwner& owner);
+  HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes, MessagesOwner& owner);
   ~HttpMessages() { close(); }
   HttpMessages(const HttpMessages&) = delete;
   HttpMessages& operator=(const HttpMessages&) = delete;
@@ -78,7 +79,7 @@ class HttpMessages final : public HttpTransferOwner {
   void on_transfer_sent() override { owner_->on_messages_sent(*this); }
   void on_transfer_drained() override { owner_->on_messages_drained(*this); }
   void on_transfer_head(const http::ResponseInfo& info) override;
-  void on_transfer_body(std::string_view bytes) override;
+  void on_transfer_body(std::string&& bytes) override;
   void on_transfer_complete() override;
   void on_transfer_failed(const HttpFault& fault) override;
   void read_events();

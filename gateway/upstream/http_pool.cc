@@ -34,10 +34,15 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 
 }  // namespace
 
+SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(std::move(headers)) {
+  for (const http::OutHeader& header : headers_)
+    append_header(lines_, header.name, header.value);
+}
+
 // ---- one transfer
 // ---------------------------------------------------------------------------------------------------
 
-HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner)
+HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner)
     : pool_(pool),
       request_(std::move(request)),
       owner_(&owner),
@@ -96,8 +101,8 @@ void HttpTransfer::on_connected() {
   RequestCredentials* credentials = pool_.credentials_;
   if (credentials != nullptr) authorization_ = credentials->authorization();
   std::string head = pool_.render_head(request_, authorization_);
-  bool last = !reused_ && credentials == nullptr;  // nothing may make us say it again
-  connection_->send(std::move(head), last ? std::move(request_.body) : request_.body);
+  connection_->send(std::move(head), request_.body);
+  if (!reused_ && credentials == nullptr) std::string().swap(request_.body);  // nothing makes us say it again
   owner_->on_transfer_sent();
 }
 
@@ -119,8 +124,8 @@ void HttpTransfer::on_response_head(const http::ResponseInfo& info) {
   owner_->on_transfer_head(info);
 }
 
-void HttpTransfer::on_response_body(std::string_view bytes) {
-  if (!quiet_) return owner_->on_transfer_body(bytes);
+void HttpTransfer::on_response_body(std::string&& bytes) {
+  if (!quiet_) return owner_->on_transfer_body(std::move(bytes));
   quiet_bytes_ += bytes.size();
   if (quiet_bytes_ > kQuietBytes) end_quietly();
 }
@@ -244,7 +249,10 @@ std::unique_ptr<HttpConnection> HttpPool::take_idle() {
     Idle entry = std::move(idle_.back());
     idle_.pop_back();
     entry.connection->when_lost(nullptr);
-    if (entry.until > loop_.now() && entry.connection->quiet()) return std::move(entry.connection);
+    // Its end would have been seen in a turn since; only what came with its last answer is asked for.
+    const bool watched = loop_.settled() && loop_.turn() > entry.since && entry.connection->connected();
+    if (entry.until > loop_.now() && (watched || entry.connection->quiet()))
+      return std::move(entry.connection);
     entry.connection->close();
     retire(loop_, std::move(entry.connection));
   }
@@ -274,7 +282,7 @@ void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
     look_again();
     drop(*kept);
   });
-  idle_.push_back({std::move(connection), until});
+  idle_.push_back({std::move(connection), until, loop_.turn()});
   if (!sweeper_.running()) sweeper_.start(kSweepEvery, [this] { sweep(); });
 }
 
@@ -355,20 +363,19 @@ std::string HttpPool::render_head(const HttpRequest& request, const std::string&
   out += "\r\n";
   if (by_url && !options_.proxy->authorization.empty())
     append_header(out, "Proxy-Authorization", options_.proxy->authorization);
-  auto named_in = [](const std::vector<http::OutHeader>& headers, std::string_view name) {
-    return std::any_of(headers.begin(), headers.end(), [name](const http::OutHeader& header) {
-      return http::equals_ignoring_case(header.name, name);
-    });
-  };
-  auto append_all = [&](const std::vector<http::OutHeader>& headers, bool shared) {
+  auto append_all = [&](const std::vector<http::OutHeader>& headers) {
     for (const http::OutHeader& header : headers) {
-      bool replaced = (!authorization.empty() && http::equals_ignoring_case(header.name, "Authorization")) ||
-                      (shared && named_in(request.headers, header.name));
+      const bool replaced =
+          !authorization.empty() && http::equals_ignoring_case(header.name, "Authorization");
       if (!replaced) append_header(out, header.name, header.value);
     }
   };
-  if (request.shared_headers != nullptr) append_all(*request.shared_headers, true);
-  append_all(request.headers, false);
+  if (request.shared_headers != nullptr && authorization.empty()) {
+    out += request.shared_headers->lines();
+  } else if (request.shared_headers != nullptr) {
+    append_all(request.shared_headers->all());
+  }
+  append_all(request.headers);
   if (!authorization.empty()) append_header(out, "Authorization", authorization);
   if (request.method == "POST") {
     out += "Content-Length: ";

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pooled.h"
 #include "config/config.h"
 #include "core/stats.h"
 #include "http/writer.h"
@@ -19,14 +20,27 @@
 
 namespace lineward::upstream {
 
+// Headers that many requests have, ready to be sent.
+class SharedHeaders {
+ public:
+  explicit SharedHeaders(std::vector<http::OutHeader> headers);
+  const std::vector<http::OutHeader>& all() const { return headers_; }
+  // As lines of a head.
+  const std::string& lines() const { return lines_; }
+
+ private:
+  std::vector<http::OutHeader> headers_;
+  std::string lines_;
+};
+
 struct HttpRequest {
   std::string_view method = "POST";
   std::vector<http::OutHeader> headers;  // framing and Host are the pool's
   std::string body;
   std::string target;         // empty: the URL's own
   bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
-  // Stand before `headers`; outlive the request.
-  const std::vector<http::OutHeader>* shared_headers = nullptr;
+  // Stand before `headers`, none of which has a name of theirs; outlive the request.
+  const SharedHeaders* shared_headers = nullptr;
   std::string host = {};  // empty: the URL's own
 };
 
@@ -51,7 +65,7 @@ class HttpTransferOwner {
   // All of it went to the kernel.
   virtual void on_transfer_drained() = 0;
   virtual void on_transfer_head(const http::ResponseInfo& info) = 0;
-  virtual void on_transfer_body(std::string_view bytes) = 0;
+  virtual void on_transfer_body(std::string&& bytes) = 0;
   // One of these two is the last.
   virtual void on_transfer_complete() = 0;
   virtual void on_transfer_failed(const HttpFault& fault) = 0;
@@ -64,9 +78,9 @@ class HttpPool;
 
 // One request and its response. Its owner may close() it in any callback, and frees it at the end of the
 // turn.
-class HttpTransfer final : public HttpConnectionOwner {
+class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfer> {
  public:
-  HttpTransfer(HttpPool& pool, HttpRequest request, HttpTransferOwner& owner);
+  HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner);
   ~HttpTransfer() { close(); }
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
@@ -92,7 +106,7 @@ class HttpTransfer final : public HttpConnectionOwner {
   void on_connected() override;
   void on_request_drained() override;
   void on_response_head(const http::ResponseInfo& info) override;
-  void on_response_body(std::string_view bytes) override;
+  void on_response_body(std::string&& bytes) override;
   void on_response_complete() override;
   void on_connection_failed(const HttpFault& fault) override;
   void end_quietly();
@@ -161,6 +175,7 @@ class HttpPool {
   struct Idle {
     std::unique_ptr<HttpConnection> connection;
     std::chrono::milliseconds until;
+    uint64_t since;  // in turns of the loop
   };
   // An idle one, or null.
   std::unique_ptr<HttpConnection> take_idle();

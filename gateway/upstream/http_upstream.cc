@@ -334,10 +334,10 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
   Headers forwarded = forwarded_headers(server_, call.request.headers);
   if (group.era == mcp::Era::modern) {
     if (forwarded.empty()) {
-      request.shared_headers = &post_headers_;  // none of which can be one of those that follow
+      request.shared_headers = &post_headers_;
       request.headers.reserve(4);
     } else {
-      request.headers = post_headers_;
+      request.headers = post_headers_.all();
       add_all(request.headers, forwarded);
     }
     add_modern_headers(request.headers, call.request.message, call.request.headers);

@@ -208,7 +208,7 @@ class HttpUpstream final : public core::Upstream,
 
   net::Loop& loop_;
   const config::Server& server_;
-  const Headers post_headers_ = base_headers(server_, HttpVerb::post);
+  const SharedHeaders post_headers_{base_headers(server_, HttpVerb::post)};
   core::UpstreamStats& stats_ = core::upstream_stats(server_.name);
   HttpUrl url_;
   std::string broken_;                  // why no call can be made at all

@@ -30,6 +30,11 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
 
 // The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
 Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
+  GroupPlan plan;
+  plan.era = verdict_.era;
+  plan.key = "modern";
+  if (request.client_era == mcp::Era::modern && plan.era == mcp::Era::modern)
+    return plan;  // no state anywhere
   // A session belongs to those who came with the same credentials.
   std::string identity = identity_of(forwarded_headers(server_, request.headers));
   if (!identity.empty()) identity = ":as:" + identity;
@@ -38,10 +43,6 @@ Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core
     if (!legacy.initialize_params.empty()) legacy.key += identity;
     return legacy;
   }
-  GroupPlan plan;
-  plan.era = verdict_.era;
-  plan.key = "modern";
-  if (plan.era == mcp::Era::modern) return plan;  // no state anywhere
   plan.per_call = server_.isolation == Isolation::call;
   auto translated = translated_plan(server_, request, plan.per_call ? next_group_++ : 0);
   if (!translated) return Unexpected<core::Failure>{translated.error()};
@@ -98,7 +99,8 @@ bool HttpUpstream::busy(const Group& group) {
 
 void HttpUpstream::join(Group& group, HttpCall& call) {
   call.group = group.key;
-  group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
+  if (group.era == mcp::Era::legacy)
+    group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
   group.queue.push_back(&call);
 }
 

@@ -8,6 +8,10 @@
 namespace lineward::upstream {
 
 std::optional<int64_t> own_id(std::string_view raw) {
+  // Nearly always as we wrote it.
+  int64_t plain = 0;
+  auto [behind, wrong] = std::from_chars(raw.data(), raw.data() + raw.size(), plain);
+  if (wrong == std::errc() && behind == raw.data() + raw.size()) return plain;
   std::string canonical = mcp::canonical_id(raw);
   if (canonical.substr(0, 2) != "n:") return std::nullopt;
   int64_t value = 0;

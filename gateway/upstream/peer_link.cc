@@ -31,7 +31,7 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
     transfer_->unlimited_body();
     listener_.on_peer_head(info);
   }
-  void on_transfer_body(std::string_view bytes) override { listener_.on_peer_body(bytes); }
+  void on_transfer_body(std::string&& bytes) override { listener_.on_peer_body(bytes); }
   void on_transfer_complete() override { listener_.on_peer_complete(); }
   void on_transfer_failed(const HttpFault& fault) override {
     listener_.on_peer_failed(!sent_ || fault.nothing_sent, fault.text);

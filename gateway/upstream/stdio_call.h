@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/pooled.h"
 #include "core/upstream.h"
 #include "upstream/legacy_listens.h"
 #include "upstream/open_questions.h"
@@ -14,7 +15,7 @@ namespace lineward::upstream {
 class StdioInstance;
 class StdioUpstream;
 
-class StdioCall final : public core::Call, public ListenCall {
+class StdioCall final : public core::Call, public ListenCall, public Pooled<StdioCall> {
  public:
   StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
   ~StdioCall() override;

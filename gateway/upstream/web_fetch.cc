@@ -67,7 +67,7 @@ void WebFetch::on_transfer_head(const http::ResponseInfo& info) {
   answer_.status = info.status;
 }
 
-void WebFetch::on_transfer_body(std::string_view bytes) {
+void WebFetch::on_transfer_body(std::string&& bytes) {
   if (answer_.body.size() + bytes.size() > kMostBody)
     return fail(fmt::format("answered with more than {} bytes", kMostBody));
   answer_.body += bytes;

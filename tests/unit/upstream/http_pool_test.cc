@@ -62,7 +62,7 @@ struct Owner final : HttpTransferOwner {
   void on_transfer_sent() override {}
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo&) override {}
-  void on_transfer_body(std::string_view bytes) override { body += bytes; }
+  void on_transfer_body(std::string&& bytes) override { body += bytes; }
   void on_transfer_complete() override {
     if (distrusts) transfer->distrust();
     over = true;

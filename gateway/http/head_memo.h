@@ -1,0 +1,59 @@
+// The head that was read last on a connection. Peers that keep a connection repeat their heads byte by byte,
+// but for the length of the body; what was found out about one holds for the next, which need not be checked
+// and parsed again.
+//
+// Owned by a parser, beside the block that its views look into.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace lineward::http {
+
+class HeadMemo {
+ public:
+  // `block` was read without a fault; `length`: the value of its one Content-Length, a view into it, or
+  // empty.
+  void learn(std::string_view block, std::string_view length) {
+    known_ = true;
+    at_ = length.empty() ? block.size() : static_cast<size_t>(length.data() - block.data());
+    digits_ = length.size();
+    number_ = number_of(length);
+  }
+  void forget() { known_ = false; }
+  // Do `bytes` begin with a head that is `block` but for as many other digits? They stand in `block` then, so
+  // that all views into it hold.
+  bool repeats(std::string_view bytes, std::string& block) {
+    if (!known_ || bytes.size() < block.size()) return false;
+    const size_t behind = at_ + digits_;
+    if (std::memcmp(bytes.data(), block.data(), at_) != 0 ||
+        std::memcmp(bytes.data() + behind, block.data() + behind, block.size() - behind) != 0)
+      return false;
+    const std::string_view digits = bytes.substr(at_, digits_);
+    // A zero in front, or no body at all, is for the whole parser to judge.
+    if (!digits.empty() && digits.front() == '0' && digits != std::string_view(block).substr(at_, digits_))
+      return false;
+    for (char c : digits) {
+      if (c < '0' || c > '9') return false;
+    }
+    std::memcpy(block.data() + at_, digits.data(), digits_);
+    number_ = number_of(digits);
+    return true;
+  }
+  uint64_t length() const { return number_; }  // 0 where there is none
+
+ private:
+  static uint64_t number_of(std::string_view digits) {
+    uint64_t number = 0;
+    for (char c : digits)
+      number = number * 10 + static_cast<uint64_t>(c - '0');
+    return number;
+  }
+  bool known_ = false;
+  size_t at_ = 0, digits_ = 0;  // of the length, in the block
+  uint64_t number_ = 0;
+};
+
+}  // namespace lineward::http
