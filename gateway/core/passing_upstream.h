@@ -21,7 +21,7 @@ class PassingUpstream : public Upstream {
   explicit PassingUpstream(Upstream& inner) : inner_(&inner) {}
 
   const std::string& name() const override { return inner_->name(); }
-  Result<std::unique_ptr<Call>, Failure> start(CallRequest request, CallOwner& owner) override {
+  Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) override {
     return inner_->start(std::move(request), owner);
   }
   void open_scope(const Scope& scope, ScopeOwner& owner) override { inner_->open_scope(scope, owner); }

@@ -164,7 +164,7 @@ class Upstream {
   virtual ~Upstream() = default;
   virtual const std::string& name() const = 0;
   // Takes the request. Fails at once only when nothing can be queued any more.
-  virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest request, CallOwner& owner) = 0;
+  virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) = 0;
   // A session's life. Between the two, the owner must live.
   virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;

@@ -9,7 +9,7 @@ bool GuardedUpstream::is_judged() const {
   return plugins && plugins->judges_parts(name());
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::CallRequest&& request,
                                                                           core::CallOwner& owner) {
   auto plugins = request.of_gateway ? nullptr : plugins_();
   if (!plugins || plugins->empty()) return inner_->start(std::move(request), owner);

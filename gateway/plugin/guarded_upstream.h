@@ -23,7 +23,7 @@ class GuardedUpstream final : public core::PassingUpstream {
   // Is there a plugin that may answer one caller otherwise than another?
   bool is_judged() const;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
 
  private:

@@ -159,7 +159,7 @@ void AggregateUpstream::left_out(const Member& member, List list, const std::str
 // ---- calls
 // -----------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core::CallRequest&& request,
                                                                             core::CallOwner& owner) {
   using Started = Result<std::unique_ptr<core::Call>, core::Failure>;
   if (stopping_) return Unexpected<core::Failure>{{EndReason::cancelled_drain, "the gateway is stopping"}};

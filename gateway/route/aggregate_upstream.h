@@ -40,7 +40,7 @@ class AggregateUpstream final : public core::Upstream {
 
   // core::Upstream
   const std::string& name() const override { return name_; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   // No sessions: the bridge in front keeps them.
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}

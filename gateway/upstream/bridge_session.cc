@@ -50,7 +50,7 @@ BridgeCall* BridgeSession::find(uint64_t serial) const {
 // ---- calls
 // ----------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
   bool handshake = request.method == Method::initialize;
   if (trial_ && !handshake) return inner().start(std::move(request), owner);

@@ -5,7 +5,7 @@
 
 namespace lineward::upstream {
 
-HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest what, core::CallOwner& owner)
+HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
     : request(std::move(what)), timer(upstream.loop()), upstream_(upstream), owner_(&owner) {}
 
 HttpCall::~HttpCall() {

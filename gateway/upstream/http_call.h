@@ -22,7 +22,7 @@ class HttpUpstream;
 
 class HttpCall final : public core::Call, public ListenCall, public MessagesOwner, public Pooled<HttpCall> {
  public:
-  HttpCall(HttpUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
+  HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
   ~HttpCall() override;
 
   void cancel(std::string_view why) override;

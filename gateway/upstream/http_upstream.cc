@@ -183,7 +183,7 @@ std::optional<std::vector<std::string>> HttpUpstream::versions() const {
 // ---- calls on their way in
 // ------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest&& request,
                                                                        core::CallOwner& owner) {
   using Refusal = Unexpected<core::Failure>;
   if (stopping_) return Refusal{stopping()};

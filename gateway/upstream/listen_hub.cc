@@ -142,7 +142,7 @@ SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key
   return shared_.insert(std::move(early)).position->second.get();
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::CallRequest&& request,
                                                                     core::CallOwner& owner) {
   bool shares = request.method == Method::subscriptions_listen && request.client_era == mcp::Era::modern &&
                 request.message.is_object(Field::params_notifications) && !stopping_;

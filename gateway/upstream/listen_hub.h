@@ -57,7 +57,7 @@ class ListenHub final : public core::PassingUpstream {
       : PassingUpstream(std::move(inner)), loop_(loop), server_(server) {}
   ~ListenHub() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
 
   // Hears of every notification on a listen of the server, and of each acknowledgement after the first.

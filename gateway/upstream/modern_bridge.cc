@@ -30,7 +30,7 @@ BridgeSession* ModernBridge::find(const std::string& session) {
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::CallRequest&& request,
                                                                        core::CallOwner& owner) {
   if (request.client_era == mcp::Era::modern || request.scope.session.empty())
     return inner_->start(std::move(request), owner);

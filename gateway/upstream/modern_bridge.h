@@ -23,7 +23,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeHome {
   ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ModernBridge() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;

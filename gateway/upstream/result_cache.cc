@@ -135,7 +135,7 @@ std::string ResultCache::key_of(const core::CallRequest& request, bool everybody
   return key;
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::CallRequest&& request,
                                                                       core::CallOwner& owner) {
   if (!may_keep(request)) return inner_->start(std::move(request), owner);
   std::string key = key_of(request, false);

@@ -45,7 +45,7 @@ class ResultCache final : public core::PassingUpstream {
   ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ResultCache() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void reconfigured() override;
 

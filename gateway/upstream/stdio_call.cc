@@ -6,7 +6,7 @@
 
 namespace lineward::upstream {
 
-StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner)
+StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
     : request(std::move(what)), upstream_(upstream), owner_(&owner) {
   if (!is_listen()) upstream_.count_call(1);
 }

@@ -17,7 +17,7 @@ class StdioUpstream;
 
 class StdioCall final : public core::Call, public ListenCall, public Pooled<StdioCall> {
  public:
-  StdioCall(StdioUpstream& upstream, core::CallRequest what, core::CallOwner& owner);
+  StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
   ~StdioCall() override;
 
   void cancel(std::string_view why) override;

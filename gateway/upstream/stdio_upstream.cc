@@ -134,7 +134,7 @@ std::optional<std::vector<std::string>> StdioUpstream::versions() const {
 // ---- calls
 // ----------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
   if (stopping_) {
     return Unexpected<core::Failure>{{mcp::EndReason::cancelled_drain, "the gateway is stopping"}};

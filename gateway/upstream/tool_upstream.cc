@@ -53,7 +53,7 @@ std::string ToolUpstream::view_key(const core::CallRequest& request) const {
   return request.scope.principal + "\n" + key;
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::CallRequest&& request,
                                                                        core::CallOwner& owner) {
   bool repeats = server_.retry.attempts > 1;
   Method method = request.method;

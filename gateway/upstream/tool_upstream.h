@@ -22,7 +22,7 @@ class ToolUpstream final : public core::PassingUpstream {
   ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ToolUpstream() override;
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void reconfigured() override;
 

@@ -209,7 +209,7 @@ class FakeUpstream final : public core::Upstream {
  public:
   const std::string& name() const override { return name_; }
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override {
     LW_CHECK(starting != nullptr && request.message.raw(mcp::Field::id) == starting->raw_id);
     LW_CHECK(request.method == starting->method && request.scope.session == starting->session);

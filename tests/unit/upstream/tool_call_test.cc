@@ -39,7 +39,7 @@ struct ServersCall final : core::Call {
 struct Transport final : core::PassingUpstream {
   explicit Transport(Told& what) : PassingUpstream(nullptr), told(what) {}
   std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner&) override {
     return Result<std::unique_ptr<core::Call>, core::Failure>(
         std::make_unique<ServersCall>(told, std::move(request)));
