@@ -34,8 +34,8 @@ class AggregateUpstream final : public core::Upstream {
   // upstream alive while it is held.
   void join(const config::Server& server, plugin::GuardedUpstream& upstream,
             std::function<std::shared_ptr<void>()> lease, const std::vector<std::string>& order);
-  // It takes no new calls; those that it has go on. With `why`, since nothing takes its place, calls that wait
-  // for their client end: it could not come back to them.
+  // It takes no new calls; those that it has go on. With `why`, since nothing takes its place, calls that
+  // wait for their client end: it could not come back to them.
   void leave(const std::string& name, const std::string& why = {});
 
   // core::Upstream

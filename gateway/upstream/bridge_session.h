@@ -41,7 +41,8 @@ class BridgeSession {
   BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial);
   ~BridgeSession();
 
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request, core::CallOwner& owner);
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner);
   void forward(const mcp::Message& message);
   // Ends everything; nobody is told anything after it.
   void close(const core::Failure& why);

@@ -172,7 +172,7 @@ RemoteUpstream::~RemoteUpstream() {
   desk_->door().tell([](RemoteDoor& door) { door.let_go(); });
 }
 
-Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::CallRequest request,
+Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::CallRequest&& request,
                                                                          core::CallOwner& owner) {
   if (stopping_)
     return Unexpected<core::Failure>{{EndReason::cancelled_drain, desk_->server() + " is leaving"}};

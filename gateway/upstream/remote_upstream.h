@@ -62,7 +62,7 @@ class RemoteUpstream final : public core::Upstream {
   void use(RemoteState state) { desk_->on_state(std::move(state)); }
 
   const std::string& name() const override { return desk_->server(); }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest request,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}
   void close_scope(const core::Scope&) override {}

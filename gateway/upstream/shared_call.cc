@@ -44,7 +44,7 @@ SharedCall::~SharedCall() {
 }
 
 std::optional<core::Failure> SharedCall::open() {
-  auto call = inner_.start(like_, *this);
+  auto call = inner_.start(core::CallRequest(like_), *this);
   if (!call) return std::move(call.error());
   call_ = std::move(*call);
   return std::nullopt;

@@ -99,7 +99,7 @@ struct FakeCall final : core::Call {
 struct FakeServer final : core::PassingUpstream {
   FakeServer() : PassingUpstream(nullptr) {}
   const std::string& name() const override { return its_name; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest asked,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& asked,
                                                            core::CallOwner& owner) override {
     if (refuses) return Unexpected<core::Failure>{{EndReason::queue_full, "full"}};
     auto made = std::make_unique<FakeCall>(open, std::make_shared<Heard>(), std::move(asked), owner);

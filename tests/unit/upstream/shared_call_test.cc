@@ -72,7 +72,7 @@ struct WireCall final : core::Call {
 
 struct WireUpstream final : core::PassingUpstream {
   explicit WireUpstream(Wire& its_wire) : PassingUpstream(nullptr), wire(its_wire) {}
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest asked,
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& asked,
                                                            core::CallOwner&) override {
     ++wire.started;
     return Result<std::unique_ptr<core::Call>, core::Failure>(
@@ -233,7 +233,7 @@ namespace {
 struct Recorder final : core::Upstream {
   explicit Recorder(std::string& its_last) : last(its_last) {}
   const std::string& name() const override { return id; }
-  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest, core::CallOwner&) override {
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&&, core::CallOwner&) override {
     last = "start";
     return Unexpected<core::Failure>{{}};
   }
