@@ -33,10 +33,10 @@ struct Field {
 void configure(Format format, Level level, bool colour);
 bool enabled(Level level);
 void set_level(Level level);
-// This thread's lines gather until flush(). `wanted` is called when the first one is there and must see to it that flush()
-// is called soon, and again with `urgent` when the first warning or error is there, which must not wait
-// longer than to the end of the loop turn. Without it every line is written at once. What has gathered when
-// the process crashes is written by a signal handler.
+// This thread's lines gather until flush(). `wanted` is called when the first one is there and must see to it
+// that flush() is called soon, and again with `urgent` when the first warning or error is there, which must
+// not wait longer than to the end of the loop turn. Without it every line is written at once. What has
+// gathered when the process crashes is written by a signal handler.
 void gather(std::function<void(bool urgent)> wanted);
 void flush();
 // `event` is a stable name such as "call.end"; empty values are left out.
