@@ -1,6 +1,7 @@
 #include "mcp/message.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace lineward::mcp {
@@ -97,12 +98,30 @@ constexpr RowsBySize rows_by_size() {
 }
 constexpr RowsBySize kBySize = rows_by_size();
 
+// Both are that long; most have a few bytes.
+bool same_bytes(const char* a, const char* b, size_t size) {
+  const auto eight = [](const char* at) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  };
+  if (size < 8) {
+    while (size > 0 && a[size - 1] == b[size - 1])
+      --size;
+    return size == 0;
+  }
+  size_t at = 0;
+  while (at + 8 < size && eight(a + at) == eight(b + at))
+    at += 8;
+  return at + 8 >= size && eight(a + size - 8) == eight(b + size - 8);
+}
+
 const Row* find_row(Level level, std::string_view key) {
   if (key.size() >= kLongestKey) return nullptr;
   for (size_t i = kBySize.first[static_cast<size_t>(level)][key.size()]; i != 0; i = kBySize.next[i - 1]) {
     const std::string_view known = kRows[i - 1].key;
     // Long keys begin alike: their last byte tells more than their first ones.
-    if (known.back() == key.back() && known == key) return &kRows[i - 1];
+    if (known.back() == key.back() && same_bytes(known.data(), key.data(), key.size())) return &kRows[i - 1];
   }
   return nullptr;
 }

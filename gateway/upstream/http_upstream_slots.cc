@@ -135,6 +135,7 @@ void HttpUpstream::keep_apart(Group& group) {
 
 // Calls that wait for a session of their own get those that have become free.
 void HttpUpstream::fill_slots() {
+  if (slotless_.empty()) return;
   std::erase_if(slotless_, [this](HttpCall* call) {
     auto plan = plan_for(call->request);
     Group* group = plan ? free_slot(std::move(*plan), true) : nullptr;
