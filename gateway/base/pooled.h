@@ -24,7 +24,7 @@ class Pooled {
       kept.blocks[kept.count++] = memory;
       return;
     }
-    ::operator delete(memory, size);
+    ::operator delete(memory);
   }
 
  private:
