@@ -10,6 +10,8 @@
 #include <new>
 #include <vector>
 
+#include "base/sanitized.h"
+
 namespace lineward {
 
 class NodeSlabs {
@@ -81,11 +83,7 @@ class SlabAllocator {
   }
 
  private:
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool kOneByOne = true;
-#else
-  static constexpr bool kOneByOne = false;
-#endif
+  static constexpr bool kOneByOne = kAddressSanitizer;
   NodeSlabs* slabs_;
 };
 

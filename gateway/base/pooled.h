@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <new>
 
+#include "base/sanitized.h"
+
 namespace lineward {
 
 template <class T>
@@ -28,11 +30,8 @@ class Pooled {
   }
 
  private:
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr size_t kMost = 0;  // a block that is used after its end must be found out
-#else
-  static constexpr size_t kMost = 64;
-#endif
+  // A block that is used after its end must be found out.
+  static constexpr size_t kMost = kAddressSanitizer || kThreadSanitizer ? 0 : 64;
   struct Kept {
     std::array<void*, kMost + 1> blocks{};
     size_t count = 0;

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/sanitized.h"
 #include "net/handle.h"
 #include "net/loop.h"
 
@@ -32,15 +33,18 @@ constexpr int kAsk = SIGURG;
 
 // A signal handler has no other place to put them.
 std::array<void*, kMostFrames> frames;
-std::atomic<int> depth{-1};
+constexpr int kAsked = -1, kAnswering = -2;
+std::atomic<int> depth{kAsked};  // then how many frames there are
 
 void on_asked(int) {
+  // One that was asked before may answer late: not while another answer is made or read.
+  int expected = kAsked;
+  if (!depth.compare_exchange_strong(expected, kAnswering, std::memory_order_acq_rel)) return;
   int before = errno;
-#ifdef __SANITIZE_THREAD__
-  depth.store(0);  // it delivers signals from where backtrace() crashes
-#else
-  depth.store(backtrace(frames.data(), kMostFrames), std::memory_order_release);
-#endif
+  // ThreadSanitizer delivers signals from where backtrace() crashes.
+  int found = 0;
+  if constexpr (!kThreadSanitizer) found = backtrace(frames.data(), kMostFrames);
+  depth.store(found, std::memory_order_release);
   errno = before;
 }
 
@@ -50,7 +54,8 @@ int watches = 0;  // under it
 
 std::string stack_of(pthread_t thread) {
   std::lock_guard<std::mutex> lock(asking);
-  depth.store(-1);
+  if (depth.load(std::memory_order_acquire) == kAnswering) return {};
+  depth.store(kAsked, std::memory_order_release);
   if (pthread_kill(thread, kAsk) != 0) return {};
   int found = -1;
   for (milliseconds waited{0}; waited < kForStack && found < 0; ++waited) {

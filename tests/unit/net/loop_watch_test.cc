@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "base/sanitized.h"
 #include "net/loop.h"
 
 using lineward::net::Loop;
@@ -50,7 +51,7 @@ TEST_CASE("a loop that is held up is told once, with a stack") {
     CHECK(watch.stalls() == 1);
   }
   CHECK(reports.count == 1);
-#ifndef __SANITIZE_THREAD__
+#ifndef LW_THREAD_SANITIZER
   CHECK(reports.stack.find("+0x") != std::string::npos);
 #endif
   loop.close_all();
