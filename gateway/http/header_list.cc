@@ -5,7 +5,7 @@
 namespace lineward::http {
 
 bool same_letters(const char* a, const char* b, size_t size) {
-  if (std::memcmp(a, b, size) == 0) return true;  // nearly always, when they are the same at all
+  if (size == 0 || std::memcmp(a, b, size) == 0) return true;  // nearly always, when they are the same at all
   for (size_t i = 0; i < size; ++i) {
     if (a[i] == b[i]) continue;
     const char letter = static_cast<char>(a[i] | 0x20);

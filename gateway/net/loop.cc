@@ -31,12 +31,14 @@ Loop::Loop() : loop_(std::make_unique<uv_loop_t>()), handles_(std::make_unique<H
   // Deferred work runs on both sides of the poll: what I/O callbacks deferred runs right after them, what
   // timers and close callbacks deferred runs before the loop may sleep.
   uv_prepare_start(handles_->before_poll.get(), [](uv_prepare_t* h) {
-    if (h->data) static_cast<Loop*>(h->data)->run_deferred();
+    if (h->data == nullptr) return;
+    auto* loop = static_cast<Loop*>(h->data);
+    ++loop->turn_;  // before the poll: what comes idle in its callbacks was not asked for in it
+    loop->run_deferred();
   });
   uv_check_start(handles_->after_poll.get(), [](uv_check_t* h) {
     if (h->data == nullptr) return;
     auto* loop = static_cast<Loop*>(h->data);
-    ++loop->turn_;
     loop->settled_ = true;
     loop->run_deferred();
     loop->settled_ = false;

@@ -28,6 +28,11 @@ struct Server {
       std::string answer = server->script.front();
       server->script.erase(server->script.begin());
       if (answer == "close") return stream->close();
+      if (answer.rfind("last:", 0) == 0) {  // its end comes right behind it
+        stream->write(answer.substr(5));
+        stream->flush_now();
+        return stream->close();
+      }
       stream->write(answer);
     }
     void on_end(int) override { ++server->ends; }
@@ -121,6 +126,29 @@ TEST_CASE("the pool of connections") {
       CHECK(ask() == "ok");
       CHECK(ask() == "ok");
       CHECK(server.peers.size() == 5);
+    }
+    SECTION("not when its end came with its last answer, in the turn that brought that") {
+      server.script = {"last:" + kOk, kOk};
+      Owner second(loop);
+      struct First final : HttpTransferOwner {
+        std::function<void()> done;
+        void on_transfer_sent() override {}
+        void on_transfer_drained() override {}
+        void on_transfer_head(const http::ResponseInfo&) override {}
+        void on_transfer_body(std::string&&) override {}
+        void on_transfer_complete() override { done(); }
+        void on_transfer_failed(const HttpFault& fault) override { FAIL(fault.text); }
+      } first;
+      first.done = [&] {
+        loop.defer([&] {
+          second.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, second);
+        });
+      };
+      HttpTransfer transfer(pool, HttpRequest{"POST", {}, "{}"}, first);
+      loop.run();
+      REQUIRE(second.over);
+      CHECK(second.fault.empty());
+      CHECK(second.body == "ok");
     }
     SECTION("not when it ended, or anything came, while it was idle") {
       server.script = {kOk, kOk, kOk};
