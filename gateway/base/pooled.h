@@ -12,7 +12,10 @@
 
 namespace lineward {
 
-template <class T>
+// A block that is used after its end must be found out.
+inline constexpr size_t kPooled = kAddressSanitizer || kThreadSanitizer ? 0 : 64;
+
+template <class T, size_t most = kPooled>
 class Pooled {
  public:
   static void* operator new(size_t size) {
@@ -22,7 +25,7 @@ class Pooled {
   }
   static void operator delete(void* memory, size_t size) {
     Kept& kept = kept_;
-    if (size == sizeof(T) && kept.count < kMost) {
+    if (size == sizeof(T) && kept.count < most) {
       kept.blocks[kept.count++] = memory;
       return;
     }
@@ -30,15 +33,13 @@ class Pooled {
   }
 
  private:
-  // A block that is used after its end must be found out.
-  static constexpr size_t kMost = kAddressSanitizer || kThreadSanitizer ? 0 : 64;
   struct Kept {
-    std::array<void*, kMost + 1> blocks{};
+    std::array<void*, most + 1> blocks{};
     size_t count = 0;
     ~Kept() {
       while (count > 0)
         ::operator delete(blocks[--count]);
-      count = kMost;  // what dies after this thread's own objects is not kept
+      count = most;  // what dies after this thread's own objects is not kept
     }
   };
   static inline thread_local Kept kept_;

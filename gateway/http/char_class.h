@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -17,6 +18,14 @@ inline bool is_digit(char c) {
 }
 inline bool is_alpha(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Of digits, and few: who calls made sure.
+inline uint64_t decimal_value(std::string_view digits) {
+  uint64_t number = 0;
+  for (char c : digits)
+    number = number * 10 + static_cast<uint64_t>(c - '0');
+  return number;
 }
 
 // -1 when it is none.

@@ -5,10 +5,13 @@
 // Owned by a parser, beside the block that its views look into.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
+
+#include "http/char_class.h"
 
 namespace lineward::http {
 
@@ -20,7 +23,7 @@ class HeadMemo {
     known_ = true;
     at_ = length.empty() ? block.size() : static_cast<size_t>(length.data() - block.data());
     digits_ = length.size();
-    number_ = number_of(length);
+    number_ = decimal_value(length);
   }
   void forget() { known_ = false; }
   // Do `bytes` begin with a head that is `block` but for as many other digits? They stand in `block` then, so
@@ -35,22 +38,14 @@ class HeadMemo {
     // A zero in front, or no body at all, is for the whole parser to judge.
     if (!digits.empty() && digits.front() == '0' && digits != std::string_view(block).substr(at_, digits_))
       return false;
-    for (char c : digits) {
-      if (c < '0' || c > '9') return false;
-    }
+    if (!std::all_of(digits.begin(), digits.end(), is_digit)) return false;
     std::memcpy(block.data() + at_, digits.data(), digits_);
-    number_ = number_of(digits);
+    number_ = decimal_value(digits);
     return true;
   }
   uint64_t length() const { return number_; }  // 0 where there is none
 
  private:
-  static uint64_t number_of(std::string_view digits) {
-    uint64_t number = 0;
-    for (char c : digits)
-      number = number * 10 + static_cast<uint64_t>(c - '0');
-    return number;
-  }
   bool known_ = false;
   size_t at_ = 0, digits_ = 0;  // of the length, in the block
   uint64_t number_ = 0;

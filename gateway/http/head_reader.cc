@@ -94,14 +94,6 @@ bool asks_to_keep_alive(const RequestHead& head) {
   return keep_alive;
 }
 
-// Digits, and few: the gate made sure.
-uint64_t number_of(std::string_view digits) {
-  uint64_t number = 0;
-  for (char c : digits)
-    number = number * 10 + static_cast<uint64_t>(c - '0');
-  return number;
-}
-
 Unexpected<RequestFault> refuse(int status, std::string text) {
   return {RequestFault{status, std::move(text)}};
 }
@@ -125,7 +117,7 @@ Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead&
 
   BodyFraming framing;
   framing.chunked = head.headers.find("Transfer-Encoding") != nullptr;
-  framing.length = number_of(head.headers.get("Content-Length"));
+  framing.length = decimal_value(head.headers.get("Content-Length"));
   bool same_framing = framing.chunked == ((parser.flags & F_CHUNKED) != 0) &&
                       (framing.chunked || framing.length == parser.content_length);
   if (!same_framing || parser.http_major != 1 || parser.http_minor > 1) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/char_class.h"
 #include "http/head_memo.h"
 #include "http/response_gate.h"
 
@@ -122,13 +123,6 @@ const llhttp_settings_t& settings() {
   return all;
 }
 
-uint64_t number_of(std::string_view digits) {
-  uint64_t number = 0;
-  for (char c : digits)
-    number = number * 10 + static_cast<uint64_t>(c - '0');
-  return number;
-}
-
 bool keeps_alive(const ResponseInfo& info) {
   bool keep = info.minor_version == 1;
   for (const Header& field : info.headers.all()) {
@@ -240,7 +234,7 @@ bool ResponseParser::State::parse_head() {
   }
   if (!bodiless && !chunked && !has_length) info.keep_alive = false;  // its body ends with the connection
   sized = !bodiless && has_length;
-  left = number_of(info.headers.get("Content-Length"));
+  left = decimal_value(info.headers.get("Content-Length"));
   if (sized && left == 0) message_done = true;
   return true;
 }
@@ -289,7 +283,8 @@ ResponseParser::Next ResponseParser::State::read_body() {
   }
   if (!message_done && ended && sized) {
     return body.empty() ? fail_with("its body was cut off") : Next::body;
-  } else if (!message_done && ended) {
+  }
+  if (!message_done && ended) {
     // HPE_OK with the message complete: a body that ends with the connection.
     llhttp_errno_t error = llhttp_finish(&parser);
     bool whole = message_done && (error == HPE_OK || error == HPE_PAUSED);

@@ -29,29 +29,25 @@ std::vector<std::string> neighbours(const std::string& text) {
   return out;
 }
 
-// What the second of two requests comes to.
-Outcome second(const std::string& one, const std::string& other) {
-  RequestParser parser{RequestLimits()};
-  Outcome first;
-  parser.append(one);
-  pump(parser, first);
-  REQUIRE(first.first_complete());
+Outcome read_on(RequestParser& parser, const std::string& bytes) {
   Outcome out;
-  parser.append(other);
+  parser.append(bytes);
   pump(parser, out);
   out.phase = parser.phase();
   out.buffered = parser.buffered();
   return out;
 }
 
-Outcome alone(const std::string& other) {
+Outcome alone(const std::string& bytes) {
   RequestParser parser{RequestLimits()};
-  Outcome out;
-  parser.append(other);
-  pump(parser, out);
-  out.phase = parser.phase();
-  out.buffered = parser.buffered();
-  return out;
+  return read_on(parser, bytes);
+}
+
+// What the second of two requests comes to.
+Outcome second(const std::string& one, const std::string& other) {
+  RequestParser parser{RequestLimits()};
+  REQUIRE(read_on(parser, one).first_complete());
+  return read_on(parser, other);
 }
 
 std::string all_of(ResponseParser& parser, const std::string& bytes) {
