@@ -40,8 +40,7 @@ std::string_view without_port(std::string_view host) {
 }
 
 bool is_loopback_name(std::string_view host) {
-  if (host == "localhost" || host == "[::1]") return true;
-  if (host.substr(0, 4) != "127.") return false;
+  if (host.substr(0, 4) != "127.") return host == "[::1]" || http::equals_ignoring_case(host, "localhost");
   int dots = 0;
   for (char c : host) {
     if (c == '.') {
@@ -54,10 +53,10 @@ bool is_loopback_name(std::string_view host) {
 }
 
 // A configured host matches with its port where it names one, and with any port where it does not.
-bool host_listed(const std::vector<std::string>& list, const std::string& host) {
+bool host_listed(const std::vector<std::string>& list, std::string_view host) {
   for (const auto& entry : list) {
-    std::string wanted = lower(entry);
-    if (wanted == host || wanted == without_port(host)) return true;
+    if (http::equals_ignoring_case(entry, host) || http::equals_ignoring_case(entry, without_port(host)))
+      return true;
   }
   return false;
 }
@@ -66,14 +65,11 @@ Refusal mismatch(std::string text) {
   return {400, mcp::kHeaderMismatch, "Header mismatch: " + std::move(text), {}, {}};
 }
 
-// One header that must be there exactly once; its value, or the refusal.
-Result<std::string_view, Refusal> single(const http::HeaderList& headers, http::FieldName name) {
+// Of a header that must be there exactly once, and is not.
+Refusal not_single(const http::HeaderList& headers, http::FieldName name) {
   size_t count = headers.count(name);
-  if (count == 0) return Unexpected<Refusal>{mismatch(fmt::format("the {} header is missing", name.text))};
-  if (count > 1)
-    return Unexpected<Refusal>{
-        mismatch(fmt::format("the {} header stands there {} times", name.text, count))};
-  return headers.get(name);
+  return mismatch(count == 0 ? fmt::format("the {} header is missing", name.text)
+                             : fmt::format("the {} header stands there {} times", name.text, count));
 }
 
 bool media_type_is(std::string_view value, std::string_view type) {
@@ -82,9 +78,10 @@ bool media_type_is(std::string_view value, std::string_view type) {
 
 std::optional<Refusal> check_name(const mcp::Message& message, const http::HeaderList& headers,
                                   Field source) {
-  auto value = single(headers, "Mcp-Name");
-  if (!value) return value.error();
-  std::optional<std::string> decoded = mcp::decode_header_value(*value);
+  const http::Header* header = headers.only("Mcp-Name");
+  if (header == nullptr) return not_single(headers, "Mcp-Name");
+  std::string room;
+  std::optional<std::string_view> decoded = mcp::decode_header_value(header->value, room);
   if (!decoded) return mismatch("the Mcp-Name header is no valid encoded value");
   if (!message.is_string(source))
     return std::nullopt;  // the server says what is wrong with its own parameters
@@ -97,7 +94,7 @@ std::optional<Refusal> check_name(const mcp::Message& message, const http::Heade
 
 std::optional<Refusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
                                   bool loopback) {
-  std::string host = lower(headers.get("Host"));
+  std::string_view host = headers.get("Host");
   bool check_host = loopback || !listen.allowed_hosts.empty();
   if (check_host && !host_listed(listen.allowed_hosts, host) &&
       !(loopback && is_loopback_name(without_port(host)))) {
@@ -113,7 +110,7 @@ std::optional<Refusal> check_addresses(const http::HeaderList& headers, const co
   if (origins == 0) return std::nullopt;
   std::string origin = lower(headers.get("Origin"));
   for (const auto& allowed : listen.allowed_origins) {
-    if (origins == 1 && lower(allowed) == origin) return std::nullopt;
+    if (origins == 1 && http::equals_ignoring_case(allowed, origin)) return std::nullopt;
   }
   if (origins == 1 && loopback) {
     for (std::string_view scheme : {"http://", "https://"}) {
@@ -198,8 +195,8 @@ std::optional<Refusal> check_revision(const mcp::Message& message, std::string_v
 }
 
 // Fields that every request needs, and methods that were removed.
-std::optional<Refusal> check_meta_and_method(const mcp::Message& message, std::string_view version) {
-  const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
+std::optional<Refusal> check_meta_and_method(const mcp::Message& message, const mcp::MethodRow* row,
+                                             std::string_view version) {
   if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
     return Refusal{400,
                    mcp::kInvalidParams,
@@ -223,23 +220,21 @@ std::optional<Refusal> check_meta_and_method(const mcp::Message& message, std::s
 
 std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
                                             const std::vector<std::string>& supported) {
-  auto version = single(headers, "MCP-Protocol-Version");
-  if (!version) return version.error();
-  if (message.has(Field::meta_protocol_version)) {
-    if (!message.text_is(Field::meta_protocol_version, *version)) {
-      return mismatch("MCP-Protocol-Version differs from the version in _meta");
-    }
-  }
-  if (auto refusal = check_revision(message, *version, supported)) return refusal;
-  auto method = single(headers, "Mcp-Method");
-  if (!method) return method.error();
-  if (*method != message.method())
+  const http::Header* version = headers.only("MCP-Protocol-Version");
+  if (version == nullptr) return not_single(headers, "MCP-Protocol-Version");
+  if (message.has(Field::meta_protocol_version) &&
+      !message.text_is(Field::meta_protocol_version, version->value))
+    return mismatch("MCP-Protocol-Version differs from the version in _meta");
+  if (auto refusal = check_revision(message, version->value, supported)) return refusal;
+  const http::Header* method = headers.only("Mcp-Method");
+  if (method == nullptr) return not_single(headers, "Mcp-Method");
+  if (method->value != message.method())
     return mismatch("the Mcp-Method header differs from the method in the body");
   const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
   if (row != nullptr && row->mcp_name != Field::count_) {
     if (auto refusal = check_name(message, headers, row->mcp_name)) return refusal;
   }
-  return check_meta_and_method(message, *version);
+  return check_meta_and_method(message, row, version->value);
 }
 
 std::optional<Refusal> check_modern_body(const mcp::Message& message,
@@ -253,7 +248,7 @@ std::optional<Refusal> check_modern_body(const mcp::Message& message,
   }
   std::string version = message.text(Field::meta_protocol_version);
   if (auto refusal = check_revision(message, version, supported)) return refusal;
-  return check_meta_and_method(message, version);
+  return check_meta_and_method(message, mcp::row(mcp::method_of(message.method())), version);
 }
 
 std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated) {

@@ -22,22 +22,17 @@ void HeaderList::add(std::string_view name, std::string_view value) {
   if (known.count++ == 0) known.first = static_cast<uint32_t>(fields_.size());
 }
 
-const Header* HeaderList::find(FieldName name) const {
-  if (name.number < known_.size()) {
-    const Known& known = known_[name.number];
-    return known.count == 0 ? nullptr : &fields_[known.first - 1];
-  }
+const Header* HeaderList::search(std::string_view name) const {
   for (const Header& field : fields_) {
-    if (equals_ignoring_case(field.name, name.text)) return &field;
+    if (equals_ignoring_case(field.name, name)) return &field;
   }
   return nullptr;
 }
 
-size_t HeaderList::count(FieldName name) const {
-  if (name.number < known_.size()) return known_[name.number].count;
+size_t HeaderList::tally(std::string_view name) const {
   size_t found = 0;
   for (const Header& field : fields_)
-    found += equals_ignoring_case(field.name, name.text) ? 1 : 0;
+    found += equals_ignoring_case(field.name, name) ? 1 : 0;
   return found;
 }
 

@@ -77,8 +77,16 @@ class HeaderList {
     known_.fill({});
   }
   // The first field of that name (case-insensitive), or null.
-  const Header* find(FieldName name) const;
-  size_t count(FieldName name) const;
+  const Header* find(FieldName name) const {
+    if (name.number == known_.size()) return search(name.text);
+    const Known& known = known_[name.number];
+    return known.count == 0 ? nullptr : &fields_[known.first - 1];
+  }
+  size_t count(FieldName name) const {
+    return name.number == known_.size() ? tally(name.text) : known_[name.number].count;
+  }
+  // The one field of that name; null where there are none or several.
+  const Header* only(FieldName name) const { return count(name) == 1 ? find(name) : nullptr; }
   // The value of the first field of that name, or an empty view.
   std::string_view get(FieldName name) const {
     const Header* field = find(name);
@@ -87,6 +95,10 @@ class HeaderList {
   const std::vector<Header>& all() const { return fields_; }
 
  private:
+  // Of names that have no number.
+  const Header* search(std::string_view name) const;
+  size_t tally(std::string_view name) const;
+
   struct Known {
     uint32_t first = 0;  // in fields_, from 1
     uint32_t count = 0;

@@ -45,25 +45,35 @@ void append_number(std::string& out, size_t number, int base = 10) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
 }
 
+void append_length(std::string& out, size_t body_size) {
+  constexpr std::string_view kName = "Content-Length: ";
+  char line[kName.size() + 24];
+  kName.copy(line, kName.size());
+  char* end = std::to_chars(line + kName.size(), line + sizeof line - 2, body_size).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out.append(line, end);
+}
+
 void append_head(std::string& out, const ResponseHead& head, int status, Framing framing, size_t body_size,
                  bool keep_alive) {
-  out += "HTTP/1.1 ";
-  append_number(out, static_cast<size_t>(status));
-  out += ' ';
-  out += reason_phrase(status);
-  out += "\r\n";
-  if (!head.content_type.empty()) {
-    out += "Content-Type: ";
-    out += head.content_type;
+  if (status == 200 && head.content_type == "application/json") {  // nearly all
+    out += "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+  } else {
+    out += "HTTP/1.1 ";
+    append_number(out, static_cast<size_t>(status));
+    out += ' ';
+    out += reason_phrase(status);
     out += "\r\n";
+    if (!head.content_type.empty()) {
+      out += "Content-Type: ";
+      out += head.content_type;
+      out += "\r\n";
+    }
   }
   for (const OutHeader& header : head.headers)
     append_header(out, header);
-  if (framing == Framing::length) {
-    out += "Content-Length: ";
-    append_number(out, body_size);
-    out += "\r\n";
-  }
+  if (framing == Framing::length) append_length(out, body_size);
   if (framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
   if (status >= 200) {  // an interim response says nothing about the connection
     if (!keep_alive) {

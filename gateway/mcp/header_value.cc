@@ -51,11 +51,18 @@ bool is_base64(std::string_view text) {
 }  // namespace
 
 std::optional<std::string> decode_header_value(std::string_view value) {
+  std::string room;
+  auto text = decode_header_value(value, room);
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
+std::optional<std::string_view> decode_header_value(std::string_view value, std::string& room) {
   if (!plain_bytes(value)) return std::nullopt;
-  if (!is_wrapped(value)) return std::string(value);
+  if (!is_wrapped(value)) return value;
   std::string_view text = value.substr(kOpen.size(), value.size() - kOpen.size() - kClose.size());
   if (!is_base64(text)) return std::nullopt;
-  std::string out(text.size() / 4 * 3, '\0');
+  std::string& out = room;
+  out.assign(text.size() / 4 * 3, '\0');
   if (text.empty()) return out;
   int size =
       EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),

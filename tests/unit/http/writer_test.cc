@@ -22,6 +22,20 @@ TEST_CASE("a full response") {
   head.headers = {{"Content-Type", "application/json"}, {"X-Empty", ""}};
   CHECK(full_response(head, "{}") ==
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Empty: \r\nContent-Length: 2\r\n\r\n{}");
+  // As nearly all are, and what differs from them in one thing.
+  head.headers = {{"X", "y"}};
+  head.content_type = "application/json";
+  CHECK(full_response(head, std::string(1234, 'x')) ==
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX: y\r\nContent-Length: 1234\r\n\r\n" +
+            std::string(1234, 'x'));
+  head.status = 429;
+  CHECK(full_response(head, "{}") ==
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nX: y\r\nContent-Length: "
+        "2\r\n\r\n{}");
+  head.status = 200;
+  head.content_type = "text/plain";
+  CHECK(full_response(head, "") ==
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX: y\r\nContent-Length: 0\r\n\r\n");
   CHECK(full_response(response(202), "") == "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
   CHECK(full_response(response(204), "ignored") == "HTTP/1.1 204 No Content\r\n\r\n");
   CHECK(full_response(response(304), "ignored") == "HTTP/1.1 304 Not Modified\r\n\r\n");
