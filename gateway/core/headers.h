@@ -1,6 +1,8 @@
 // Header fields on their way through the gateway, in the order in which they came.
 #pragma once
 
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,5 +11,24 @@ namespace lineward::core {
 
 // Names and values were checked where they came in: a token, and no control characters.
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
+
+// The same, for many to hold: a copy costs nothing, and nobody can change what others see.
+class SharedFields {
+ public:
+  SharedFields() = default;
+  SharedFields(HeaderFields fields)
+      : fields_(fields.empty() ? nullptr : std::make_shared<const HeaderFields>(std::move(fields))) {}
+  SharedFields(std::initializer_list<HeaderFields::value_type> fields) : SharedFields(HeaderFields(fields)) {}
+  operator const HeaderFields&() const {
+    static const HeaderFields kNone;
+    return fields_ ? *fields_ : kNone;
+  }
+  HeaderFields::const_iterator begin() const { return all().begin(); }
+  HeaderFields::const_iterator end() const { return all().end(); }
+
+ private:
+  const HeaderFields& all() const { return *this; }
+  std::shared_ptr<const HeaderFields> fields_;  // null: there are none
+};
 
 }  // namespace lineward::core

@@ -114,7 +114,7 @@ struct CallRequest {
   bool client_on_stdio = false;
   // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
   // names).
-  HeaderFields headers;
+  SharedFields headers;
   // A modern client over HTTP: it has made the headers that repeat its message (Mcp-Param-*) itself. For all
   // others Lineward makes them where the server wants them.
   bool mirrors_itself = false;

@@ -66,7 +66,9 @@ bool ExchangePlugins::pass_request() {
 void ExchangePlugins::drop_stale_mirrors() {
   core::Arrival& arrival = exchange_.arrival_;
   if (mirrored_ == 0 || std::hash<std::string>{}(arrival.message.bytes()) == mirrored_) return;
-  std::erase_if(arrival.headers, is_mirror);
+  core::HeaderFields headers = arrival.headers;
+  std::erase_if(headers, is_mirror);
+  arrival.headers = std::move(headers);
   arrival.mirrors_itself = false;  // Lineward makes them anew
 }
 
@@ -172,9 +174,10 @@ std::string_view ExchangePlugins::header(std::string_view name) const {
 }
 
 void ExchangePlugins::set_upstream_header(std::string_view name, std::string value) {
-  core::HeaderFields& headers = exchange_.arrival_.headers;
+  core::HeaderFields headers = exchange_.arrival_.headers;
   std::erase_if(headers, [&](const auto& field) { return http::equals_ignoring_case(field.first, name); });
   headers.emplace_back(std::string(name), std::move(value));
+  exchange_.arrival_.headers = std::move(headers);
 }
 
 void ExchangePlugins::add_reply_header(std::string_view name, std::string value) {

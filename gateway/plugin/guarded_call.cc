@@ -90,7 +90,9 @@ void GuardedCall::ask() {
   if (!same) return broke("changed the request's id or method");
   // Headers of the client that repeat a message which a plugin has changed do not go on.
   if (mirrored_ != 0 && digest(message) != mirrored_) {
-    std::erase_if(request_.headers, is_mirror);
+    core::HeaderFields headers = request_.headers;
+    std::erase_if(headers, is_mirror);
+    request_.headers = std::move(headers);
     request_.mirrors_itself = false;
   }
   send();
@@ -279,9 +281,10 @@ std::string_view GuardedCall::header(std::string_view name) const {
 }
 
 void GuardedCall::set_upstream_header(std::string_view name, std::string value) {
-  std::erase_if(request_.headers,
-                [&](const auto& field) { return http::equals_ignoring_case(field.first, name); });
-  request_.headers.emplace_back(std::string(name), std::move(value));
+  core::HeaderFields headers = request_.headers;
+  std::erase_if(headers, [&](const auto& field) { return http::equals_ignoring_case(field.first, name); });
+  headers.emplace_back(std::string(name), std::move(value));
+  request_.headers = std::move(headers);
 }
 
 void GuardedCall::add_reply_header(std::string_view name, std::string value) {

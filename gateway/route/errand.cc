@@ -88,11 +88,13 @@ core::CallRequest own_request(const core::CallRequest& like, mcp::Method method,
   request.scope = like.scope;
   request.client_on_stdio = like.client_on_stdio;
   request.of_gateway = true;
+  core::HeaderFields headers;
   for (const auto& header : like.headers) {
     if (header.first.size() < 4 ||
         (header.first.compare(0, 4, "Mcp-") != 0 && header.first.compare(0, 4, "mcp-") != 0))
-      request.headers.push_back(header);
+      headers.push_back(header);
   }
+  request.headers = std::move(headers);
   return request;
 }
 

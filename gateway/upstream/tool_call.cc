@@ -115,12 +115,14 @@ std::optional<core::Failure> ToolCall::go() {
     }
   }
   if (role_ == HeaderRole::make && request_.method == Method::tools_call) {
-    std::erase_if(request_.headers, [](const auto& header) { return is_param_header(header.first); });
+    core::HeaderFields headers = request_.headers;
+    std::erase_if(headers, [](const auto& header) { return is_param_header(header.first); });
     if (const ToolFacts* known = facts()) {
       for (auto& header :
            mcp::make_param_headers(known->params, request_.message.raw(Field::params_arguments)))
-        request_.headers.push_back(std::move(header));
+        headers.push_back(std::move(header));
     }
+    request_.headers = std::move(headers);
   }
   ++attempts_;
   written_ = false;

@@ -132,10 +132,11 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
   request.method = Method::tools_list;
   request.client_era = like.client_era;
   request.scope = like.scope;
-  request.headers = like.headers;
-  std::erase_if(request.headers, [](const auto& header) {
+  core::HeaderFields headers = like.headers;
+  std::erase_if(headers, [](const auto& header) {
     return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
   });
+  request.headers = std::move(headers);
   if (call) home.loop_.defer([kept = std::shared_ptr<core::Call>(std::move(call))] {});
   auto started = home.inner_->start(std::move(request), *this);
   if (!started) return false;
