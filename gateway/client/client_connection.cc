@@ -82,6 +82,10 @@ bool ClientConnection::may_keep_alive() const {
   return !unread_ && parser_.head().keep_alive && !handler_.draining();
 }
 
+void ClientConnection::learn_facts() {
+  facts_ = HeadFacts(head());
+}
+
 void ClientConnection::on_data(std::string_view bytes) {
   core::stats().bytes(core::Side::client, bytes.size(), 0);
   if (lingering_) return;
@@ -177,7 +181,6 @@ void ClientConnection::pump() {
 void ClientConnection::begin() {
   busy_ = true;
   request_at_ = loop_.now();
-  counted_method_ = parser_.head().method;
   ++core::stats().http_active;
 }
 
@@ -251,7 +254,7 @@ void ClientConnection::write(std::string bytes) {
 void ClientConnection::count_request(int status) {
   if (!busy_) return;
   --core::stats().http_active;
-  core::stats().http_requests.observe(counted_method_, status,
+  core::stats().http_requests.observe(parser_.head().method, status,
                                       std::chrono::duration<double>(loop_.now() - request_at_).count());
 }
 
@@ -261,6 +264,7 @@ void ClientConnection::reply_finished(bool keep_alive, int status) {
   busy_ = false;
   if (!keep_alive || handler_.draining()) return linger();
   parser_.next_request();
+  if (parser_.head().number != facts_.number) facts_ = HeadFacts();  // too big a head to be kept
   pump_later_.schedule();  // we may be deep inside the exchange that has just been answered
 }
 

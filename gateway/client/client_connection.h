@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/held_bytes.h"
+#include "client/head_facts.h"
 #include "client/http_reply.h"
 #include "client/moved_connection.h"
 #include "config/config.h"
@@ -58,6 +59,10 @@ class ClientConnection final : private net::StreamOwner {
   const core::CallerPtr& caller() const { return caller_; }
   void use_caller(core::CallerPtr caller) { caller_ = std::move(caller); }
   const http::RequestHead& head() const { return parser_.head(); }  // of the request being answered
+  HeadFacts& facts() {                                              // of this head
+    if (facts_.number != head().number) learn_facts();
+    return facts_;
+  }
   bool busy() const { return busy_; }
   // No request is being answered, and one more may come.
   bool may_ask() const { return stream_ && !busy_ && !lingering_; }
@@ -91,6 +96,7 @@ class ClientConnection final : private net::StreamOwner {
   void arm();
   void too_late();
   void refuse(const http::RequestFault& fault);
+  void learn_facts();
   void note_held();
   void linger();
   void watch_writes();
@@ -104,11 +110,11 @@ class ClientConnection final : private net::StreamOwner {
   std::string peer_;
   core::CallerPtr caller_;
   http::RequestParser parser_;
+  HeadFacts facts_;  // of the head that was asked about last
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
   HttpReply* reply_ = nullptr;
-  std::string counted_method_;               // of the request being answered, for metrics
-  std::chrono::milliseconds request_at_{0};  // when it was complete
+  std::chrono::milliseconds request_at_{0};  // when the request being answered was complete
   bool busy_ = false;                        // a request is being answered
   bool unread_ = false;                      // of the request being answered, the body
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away

@@ -105,16 +105,16 @@ void HttpFront::dispatch(ClientConnection& connection, std::string body) {
 
 void HttpFront::serve(ClientConnection& connection, std::string body) {
   const http::RequestHead& head = connection.head();
-  if (sse_request(connection, body)) return;
-  auto route = paths_.servers.find(std::string(head.path));
-  if (route == paths_.servers.end()) {
+  const std::string* server = facts(connection).server;
+  if (server == nullptr) {
+    if (sse_request(connection, body)) return;
     if (paths_.resource && documents_ != nullptr &&
         head.path.substr(0, kResourceMetadata.size()) == kResourceMetadata)
       return resource_metadata(connection);
     if (leaving_request(connection, body)) return;
     return nothing_here(connection);
   }
-  if (head.method == "POST") return post(connection, route->second, std::move(body));
+  if (head.method == "POST") return post(connection, *server, std::move(body));
   if (head.method == "GET") return get(connection);
   if (head.method == "DELETE") return remove_session(connection);
   refuse(connection, {405,
@@ -125,7 +125,8 @@ void HttpFront::serve(ClientConnection& connection, std::string body) {
 }
 
 void HttpFront::post(ClientConnection& connection, const std::string& server, std::string body) {
-  if (auto refusal = check_post_headers(connection.head().headers)) return refuse(connection, *refusal);
+  if (!connection.facts().fit_to_post)
+    return refuse(connection, *check_post_headers(connection.head().headers));
   uint64_t bytes = body.size();
   if (bytes > most_bytes(server)) return refuse_size(connection, server);
   size_t first = body.find_first_not_of(" \t\r\n");
@@ -146,10 +147,10 @@ void HttpFront::post(ClientConnection& connection, const std::string& server, st
   }
 }
 
-void HttpFront::post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
+void HttpFront::post_request(ClientConnection& connection, const std::string& server, mcp::Message&& message,
                              uint64_t bytes) {
   const http::HeaderList& headers = connection.head().headers;
-  std::string raw_id(message.raw(Field::id));
+  const std::string_view raw_id = message.raw(Field::id);
   auto era = era_of(message, headers);
   if (!era) {
     return refuse(connection,
@@ -167,7 +168,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   arrival.upstream = server;
   arrival.principal = principal_of(connection);
   arrival.peer = connection.peer();
-  arrival.wait = preferred_wait(headers);
+  arrival.wait = connection.facts().wait;
   arrival.bytes_in = bytes;
   arrival.caller = connection.caller();
   arrival.seen = seen_by_plugins(connection);
@@ -229,7 +230,7 @@ void HttpFront::start_with_state(ClientConnection& connection, core::Arrival&& a
 }
 
 ReplyOptions HttpFront::reply_options(ClientConnection& connection) const {
-  Accepts takes = accepts(connection.head().headers);
+  const Accepts takes = connection.facts().takes;
   ReplyOptions options;
   options.takes_json = takes.json;
   options.takes_events = takes.events;

@@ -85,7 +85,10 @@ class HttpFront final : public Front, public RequestHandler {
 
   // A reload. Connections, sessions and what is being answered stay.
   const PathTable& paths() const { return paths_; }
-  void use_paths(PathTable paths) { paths_ = std::move(paths); }
+  void use_paths(PathTable paths) {
+    paths_ = std::move(paths);
+    ++paths_number_;
+  }
   // Another address for new connections: opens it, and move() closes the old one. Nothing changes on failure.
   Status<net::ListenFailure> open_next(const std::string& address);
   Status<net::ListenFailure> join_next(int socket, std::string address, bool loopback);
@@ -127,7 +130,7 @@ class HttpFront final : public Front, public RequestHandler {
   void turned_away(core::Overload why);
   void make_room();
   void post(ClientConnection& connection, const std::string& server, std::string body);
-  void post_request(ClientConnection& connection, const std::string& server, mcp::Message message,
+  void post_request(ClientConnection& connection, const std::string& server, mcp::Message&& message,
                     uint64_t bytes);
   void post_notification(ClientConnection& connection, const std::string& server, mcp::Message message);
   // HTTP+SSE; false when the path is none of its.
@@ -143,8 +146,14 @@ class HttpFront final : public Front, public RequestHandler {
   void nothing_here(ClientConnection& connection, std::string_view raw_id = {});
   void remove_session(ClientConnection& connection);
   void resource_metadata(ClientConnection& connection);
-  core::HeaderFields forwarded(const ClientConnection& connection, const std::string& server,
-                               bool mirrored) const;
+  // What follows from its request's head, and is of today's paths.
+  HeadFacts& facts(ClientConnection& connection) const {
+    HeadFacts& facts = connection.facts();
+    if (facts.paths != paths_number_) look_up(connection.head().path, facts);
+    return facts;
+  }
+  void look_up(std::string_view path, HeadFacts& facts) const;
+  core::SharedFields forwarded(ClientConnection& connection, const std::string& server, bool mirrored) const;
   void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {});
   void start(ClientConnection& connection, core::Arrival&& arrival,
              std::vector<http::OutHeader> headers = {});
@@ -158,7 +167,7 @@ class HttpFront final : public Front, public RequestHandler {
   Session* find_session(const ClientConnection& connection);
   Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server);
   std::string shown_id(Session& session);
-  void watch_stream(const ClientConnection& connection, Session& session);
+  void watch_stream(ClientConnection& connection, Session& session);
   void stream_lost(Session& session);
   // True: another replica answers this request.
   bool passed_on(ClientConnection& connection, std::string& body);
@@ -181,6 +190,7 @@ class HttpFront final : public Front, public RequestHandler {
   net::Loop& loop_;
   const config::Listen& config_;
   PathTable paths_;
+  uint64_t paths_number_ = 1;  // another with each reload
   core::ExchangeDoor& door_;
   SessionTable sessions_;
   std::shared_ptr<ConnectionCaps> caps_;

@@ -51,7 +51,7 @@ Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string addres
 // Its bytes are read here and answered there; from then on all of it is the other worker's.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (!neighbours_) return false;
-  const size_t home = paths_.home(connection.head().path);
+  const size_t home = facts(connection).home;
   if (home == neighbours_->self) return false;
   auto moved = connection.move_away();
   if (!moved) {

@@ -10,12 +10,28 @@ constexpr size_t kMostDocuments = 64;  // asked for at once
 
 }  // namespace
 
-core::HeaderFields HttpFront::forwarded(const ClientConnection& connection, const std::string& server,
+void HttpFront::look_up(std::string_view path, HeadFacts& facts) const {
+  facts.paths = paths_number_;
+  facts.forwarded.reset();
+  const std::string key(path);
+  auto route = paths_.servers.find(key);
+  const bool plain =
+      route != paths_.servers.end() && paths_.sse_streams.count(key) == 0 && paths_.sse_posts.count(key) == 0;
+  facts.server = plain ? &route->second : nullptr;
+  facts.home = neighbours_ ? paths_.home(path) : 0;
+}
+
+core::SharedFields HttpFront::forwarded(ClientConnection& connection, const std::string& server,
                                         bool mirrored) const {
+  HeadFacts& known = facts(connection);
+  const bool kept = known.server != nullptr && *known.server == server;
+  if (kept && known.forwarded && known.forwarded->mirrored == mirrored) return known.forwarded->fields;
   static const config::ForwardRules kNone;
   auto rules = paths_.forward.find(server);
-  return headers_to_forward(connection.head().headers, rules == paths_.forward.end() ? kNone : rules->second,
-                            mirrored);
+  core::SharedFields fields = headers_to_forward(
+      connection.head().headers, rules == paths_.forward.end() ? kNone : rules->second, mirrored);
+  if (kept) known.forwarded = {mirrored, fields};
+  return fields;
 }
 
 void HttpFront::resource_metadata(ClientConnection& connection) {

@@ -2,8 +2,6 @@
 // calls (core/gate.h), and what is for everybody. All of it before sessions and messages are looked at.
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "client/cors.h"
 #include "client/http_front.h"
 #include "mcp/errors.h"
@@ -14,13 +12,6 @@ namespace {
 constexpr size_t kMostAtGate = 1024;  // requests whose credentials are being looked into at once
 // A body that announces no more is read before anybody is asked: most come in one piece with their head.
 constexpr uint64_t kSmallBody = 16 * 1024;
-
-uint64_t announced(const http::HeaderList& headers) {
-  std::string_view text = headers.get("Content-Length");
-  uint64_t length = 0;
-  std::from_chars(text.data(), text.data() + text.size(), length);
-  return headers.count("Transfer-Encoding") > 0 ? UINT64_MAX : length;
-}
 
 }  // namespace
 
@@ -47,7 +38,7 @@ void HttpFront::refuse_size(ClientConnection& connection, std::string_view serve
 // Nothing of a large body is read for nobody.
 bool HttpFront::on_head(ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
-  uint64_t length = announced(head.headers);
+  const uint64_t length = head.body_bytes;
   if (!paths_.most_bytes.empty() && length != UINT64_MAX) {
     std::string_view server = server_of(head);
     if (length > most_bytes(server)) return refuse_size(connection, server), true;

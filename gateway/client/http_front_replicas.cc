@@ -95,7 +95,7 @@ Session* HttpFront::adopt(const Replicas::Read& read, const std::string& princip
 }
 
 // The server's own stream follows the client's.
-void HttpFront::watch_stream(const ClientConnection& connection, Session& session) {
+void HttpFront::watch_stream(ClientConnection& connection, Session& session) {
   if (session.shared() == nullptr || !session.has_stream()) return;
   door_.session_stream(session.id, true, forwarded(connection, session.upstream, false));
 }

@@ -16,7 +16,7 @@ constexpr uint64_t kClogged = 4;
 
 }  // namespace
 
-HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions options, Gone gone)
+HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone)
     : loop_(loop),
       timer_(loop),
       connection_(&connection),

@@ -44,7 +44,7 @@ class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
  public:
   using Gone = std::function<void(mcp::EndReason why)>;
 
-  HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions options, Gone gone);
+  HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
   ~HttpReply() override;
   HttpReply(const HttpReply&) = delete;
   HttpReply& operator=(const HttpReply&) = delete;

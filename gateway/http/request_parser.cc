@@ -21,6 +21,8 @@ constexpr size_t kCompactBytes = 64 * 1024;    // consumed bytes in front of the
 constexpr size_t kFirstBodyBytes = 64 * 1024;  // an announced length alone does not cost more than this
 constexpr size_t kKeepBytes = 16 * 1024;       // what an idle connection may hold on to
 
+const RequestHead kNoHead;
+
 // A buffer used again for every request, but given back when one request made it big.
 void clear_and_trim(std::string& buffer) {
   if (buffer.capacity() > kKeepBytes) {
@@ -58,6 +60,7 @@ struct RequestParser::State {
   RequestHead head;
   BodyFraming framing;
   HeadMemo memo;           // of `head_block`, `head` and `framing`
+  uint64_t heads = 0;      // that were read, and not just repeated
   uint64_t body_left = 0;  // of a body with Content-Length
   ChunkDecoder chunks;
   std::string body;
@@ -129,6 +132,7 @@ RequestParser::Next RequestParser::State::next_in_head() {
   Result<BodyFraming, RequestFault> read = read_head(head_block, head);
   if (!read) return fail(std::move(read.error()));
   framing = *read;
+  head.number = ++heads;
   memo.learn(head_block, framing.chunked ? std::string_view() : head.headers.get("Content-Length"));
   return head_read();
 }
@@ -137,6 +141,7 @@ RequestParser::Next RequestParser::State::head_read() {
   if (framing.length > limits.body_bytes) {
     return fail({413, fmt::format("The request body must not have more than {} bytes.", limits.body_bytes)});
   }
+  head.body_bytes = framing.chunked ? UINT64_MAX : framing.length;
   body_left = framing.length;
   body.reserve(static_cast<size_t>(std::min<uint64_t>(framing.length, kFirstBodyBytes)));
   stage = Stage::body;
@@ -218,8 +223,7 @@ RequestParser::Phase RequestParser::phase() const {
 }
 
 const RequestHead& RequestParser::head() const {
-  static const RequestHead nothing;
-  return state_ ? state_->head : nothing;
+  return state_ ? state_->head : kNoHead;
 }
 
 std::string RequestParser::take_body() {

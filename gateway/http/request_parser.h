@@ -30,6 +30,10 @@ struct RequestHead {
   HeaderList headers;
   bool keep_alive = true;  // what the request asks for
   bool expect_continue = false;
+  uint64_t body_bytes = 0;  // as announced; UINT64_MAX: it comes in chunks
+  // Which of the connection's heads this is. Requests that repeat a head byte by byte, but for their length,
+  // have the same number: what else follows from a head holds as long as it (http/head_memo.h). 0: none yet.
+  uint64_t number = 0;
 };
 
 // Why a request is refused. The connection answers with `status` and closes.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/loop.h"
 
@@ -69,4 +70,62 @@ TEST_CASE("a client that does not take its answer holds no connection that anoth
     CHECK(front.closed);
   }
   close(ends[1]);
+}
+
+TEST_CASE("what follows from a head is kept as long as it is repeated, and no longer") {
+  struct Noting final : client::RequestHandler {
+    explicit Noting(net::Loop& its_loop) : loop(its_loop) {}
+    void on_request(client::ClientConnection& connection, std::string) override {
+      client::HeadFacts& facts = connection.facts();
+      seen.push_back(facts);
+      facts.paths = seen.size();  // to be seen again by those that have the same
+      connection.respond(204, {}, {});
+      if (seen.size() == 6) loop.stop();
+    }
+    void on_closed(client::ClientConnection&) override { loop.stop(); }
+    bool on_head(client::ClientConnection&) override { return false; }
+    bool belongs_elsewhere(client::ClientConnection&) override { return false; }
+    bool wants_body(const http::RequestHead&) const override { return true; }
+    bool draining() const override { return false; }
+    void on_full() override {}
+    net::Loop& loop;
+    std::vector<client::HeadFacts> seen;
+  };
+  auto request = [](const std::string& type, const std::string& accept, const std::string& wait,
+                    const std::string& body) {
+    return "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Type: " + type + "\r\nAccept: " + accept +
+           "\r\nPrefer: wait=" + wait + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+           body;
+  };
+  net::Loop loop;
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  const std::string json = "application/json", events = "text/event-stream";
+  const std::string all = request(json, json, "1", "12") + request(json, json, "1", "345") +  // the same
+                          request(json, json, "2", "12") + request(json, events, "2", "12") +
+                          request("text/plain", events, "2", "12") + request(json, json, "1", "12");
+  REQUIRE(write(ends[1], all.data(), all.size()) == static_cast<ssize_t>(all.size()));
+  Noting front(loop);
+  config::Listen limits;
+  auto stream = net::ByteStream::from_socket(loop, ends[0]);
+  REQUIRE(stream);
+  {
+    client::ClientConnection connection(loop, limits, front, std::move(*stream), "test");
+    net::Timer late(loop);
+    late.start(milliseconds(5000), [&] { loop.stop(); });
+    loop.run();
+  }
+  close(ends[1]);
+  REQUIRE(front.seen.size() == 6);
+  const std::vector<uint64_t> paths = {0, 1, 0, 0, 0, 0};
+  const std::vector<int> waits = {1, 1, 2, 2, 2, 1};
+  for (size_t i = 0; i < 6; ++i) {
+    INFO("request " << i);
+    const client::HeadFacts& facts = front.seen[i];
+    CHECK(facts.paths == paths[i]);
+    CHECK(facts.wait == std::chrono::seconds(waits[i]));
+    CHECK(facts.takes.json == (i != 3 && i != 4));
+    CHECK(facts.takes.events == (i == 3 || i == 4));
+    CHECK(facts.fit_to_post == (i != 4));
+  }
 }

@@ -20,6 +20,7 @@ struct SeenRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   bool keep_alive = false;
   bool expect_continue = false;
+  uint64_t announced = 0;
   bool complete = false;
   std::string body;
 
@@ -48,6 +49,7 @@ inline SeenRequest seen(const RequestHead& head) {
     request.headers.emplace_back(field.name, field.value);
   request.keep_alive = head.keep_alive;
   request.expect_continue = head.expect_continue;
+  request.announced = head.body_bytes;
   return request;
 }
 
@@ -62,6 +64,8 @@ inline void pump(RequestParser& parser, Outcome& outcome) {
         if (!(again == outcome.requests.back())) outcome.text = "the head changed under its body";
         outcome.requests.back().complete = true;
         outcome.requests.back().body = parser.take_body();
+        if (again.announced != UINT64_MAX && again.announced != outcome.requests.back().body.size())
+          outcome.text = "a body of another length than was announced";
         parser.next_request();
         if (parser.buffered() == 0) return;
         break;

@@ -3,6 +3,7 @@
 #include "http/head_memo.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,35 @@ TEST_CASE("a length of as many digits is another length") {
   parser.append(begin + "12\r\n\r\n" + std::string(12, 'x') + begin + "34\r\n\r\n");
   pump(parser, out);
   CHECK(out.status == 413);
+}
+
+TEST_CASE("only a head that is repeated keeps its number") {
+  RequestParser parser{RequestLimits()};
+  CHECK(parser.head().number == 0);
+  auto number = [&](const std::string& fields, const std::string& body) {
+    parser.append("POST /mcp HTTP/1.1\r\nHost: a\r\n" + fields +
+                  "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    REQUIRE(parser.next() == RequestParser::Next::head);
+    const uint64_t found = parser.head().number;
+    REQUIRE(parser.next() == RequestParser::Next::complete);
+    CHECK(parser.head().number == found);
+    CHECK(parser.head().body_bytes == body.size());
+    CHECK(parser.take_body() == body);
+    parser.next_request();
+    return found;
+  };
+  std::set<uint64_t> numbers = {0};
+  for (const char* fields : {"", "X: y\r\n", "X: z\r\n", "X: y\r\n"}) {
+    const uint64_t first = number(fields, "12");
+    CHECK(numbers.insert(first).second);
+    CHECK(number(fields, "34") == first);
+    CHECK(number(fields, "345678901") == first);
+    CHECK(numbers.insert(number(fields, "3456789012")).second);  // longer by a digit
+  }
+  const std::string big = "X: " + std::string(20'000, 'x') + "\r\n";  // is not remembered
+  CHECK(numbers.insert(number(big, "12")).second);
+  CHECK(numbers.insert(number(big, "12")).second);
+  CHECK(numbers.insert(number("", "12")).second);
 }
 
 TEST_CASE("a response is read the same behind one that is like it") {

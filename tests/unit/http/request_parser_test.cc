@@ -98,6 +98,8 @@ TEST_CASE("pipelined requests come one by one, and a bad one fails in its turn")
   CHECK(got.requests[0].body == "one");
   CHECK(got.requests[1].body == "two");
   CHECK(got.requests[2].body == "three");
+  CHECK(got.requests[0].announced == 3);
+  CHECK(got.requests[1].announced == UINT64_MAX);
   CHECK(got.status == 400);
 
   RequestParser parser({});
