@@ -1,4 +1,4 @@
-// How JSON text looks byte by byte. For json_scan.cc and json_text.cc only.
+// How JSON text looks byte by byte. For json_grammar.h and json_text.cc only.
 #pragma once
 
 #include <cstddef>
@@ -46,17 +46,39 @@ inline const char* skip_plain_portable(const char* at, const char* end) {
 
 inline const char* skip_plain(const char* at, const char* end) {
 #ifdef __SSE2__
-  const __m128i space = _mm_set1_epi8(0x20), quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+  // With this bit turned, quotes change places with spaces and stand next to the control bytes. Bytes from
+  // 0x80 on are the lowest: the comparison is signed.
+  const __m128i turn = _mm_set1_epi8('"' ^ ' '), highest = _mm_set1_epi8(' '),
+                backslash = _mm_set1_epi8('\\');
   while (end - at >= 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i low = _mm_cmplt_epi8(bytes, space);  // signed, so 0x80 and above are found as well
-    const __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash));
-    const int mask = _mm_movemask_epi8(_mm_or_si128(low, marks));
-    if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
+    const __m128i higher = _mm_cmpgt_epi8(_mm_xor_si128(bytes, turn), highest);
+    const __m128i plain = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, backslash), higher);
+    const unsigned special = static_cast<unsigned>(_mm_movemask_epi8(plain)) ^ 0xFFFF;
+    if (special != 0) return at + static_cast<unsigned>(__builtin_ctz(special));
     at += 16;
   }
 #endif
   return skip_plain_portable(at, end);
+}
+
+// The length of the escape at the backslash `at`, or 0 when it is none.
+inline int escape_length(const char* at, const char* end) {
+  if (end - at < 2) return 0;
+  switch (at[1]) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't': return 2;
+    case 'u': break;
+    default: return 0;
+  }
+  if (end - at < 6) return 0;
+  return (hex_value(at[2]) | hex_value(at[3]) | hex_value(at[4]) | hex_value(at[5])) < 0 ? 0 : 6;
 }
 
 // The length of the well-formed multi-byte UTF-8 sequence at `at`, or 0 (Unicode, table 3-7).

@@ -46,9 +46,6 @@ class Cursor {
   // enter_object().
   bool enter_object();
   bool next_key(Span& key, bool& escaped);
-  // The same, and the value too unless that is an object: one is left to skip() or enter_object().
-  enum class Member : uint8_t { value, object, none };  // none: there is no other, or a fault; see done()
-  Member next_member(Span& key, bool& escaped, Span& value);
   bool enter_array();
   bool next_element();
   bool done() const { return done_; }  // the object or array just walked has ended properly

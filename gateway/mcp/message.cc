@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/json_grammar.h"
+
 namespace lineward::mcp {
 namespace {
 
@@ -14,18 +16,19 @@ struct Row {
   Level where;
   std::string_view key;
   Field field;
+  Level inside = Level::none;  // the level that an object in this field opens
 };
 
-constexpr Field kVersion = Field::count_;  // "jsonrpc": checked here, of no use to others
+constexpr Field kVersion = Field::count_;  // "jsonrpc": of no use to others
 
 constexpr Row kRows[] = {
     {Level::top, "jsonrpc", kVersion},
     {Level::top, "id", Field::id},
     {Level::top, "method", Field::method},
-    {Level::top, "params", Field::params},
-    {Level::top, "result", Field::result},
-    {Level::top, "error", Field::error},
-    {Level::params, "_meta", Field::params_meta},
+    {Level::top, "params", Field::params, Level::params},
+    {Level::top, "result", Field::result, Level::result},
+    {Level::top, "error", Field::error, Level::error},
+    {Level::params, "_meta", Field::params_meta, Level::params_meta},
     {Level::params, "name", Field::params_name},
     {Level::params, "uri", Field::params_uri},
     {Level::params, "cursor", Field::params_cursor},
@@ -50,7 +53,7 @@ constexpr Row kRows[] = {
     {Level::params_meta, "io.modelcontextprotocol/subscriptionId", Field::meta_subscription_id},
     {Level::params_meta, "io.lineward/timeoutMs", Field::meta_timeout_ms},
     {Level::params_meta, "traceparent", Field::meta_traceparent},
-    {Level::result, "_meta", Field::result_meta},
+    {Level::result, "_meta", Field::result_meta, Level::result_meta},
     {Level::result, "resultType", Field::result_type},
     {Level::result, "isError", Field::result_is_error},
     {Level::result, "task", Field::result_task},
@@ -65,7 +68,7 @@ constexpr Row kRows[] = {
     {Level::result_meta, "io.modelcontextprotocol/serverInfo", Field::result_meta_server_info},
     {Level::error, "code", Field::error_code},
     {Level::error, "message", Field::error_message},
-    {Level::error, "data", Field::error_data},
+    {Level::error, "data", Field::error_data, Level::error_data},
     {Level::error_data, "supported", Field::error_data_supported},
 };
 
@@ -80,63 +83,65 @@ constexpr bool every_field_has_one_row() {
 }
 static_assert(every_field_has_one_row());
 
-// Most keys of a message are told apart by their length alone: for each level and length the first row, from
-// 1, and for each row the next of its length.
-constexpr size_t kLongestKey = 48;
-struct RowsBySize {
-  std::array<std::array<uint8_t, kLongestKey>, static_cast<size_t>(Level::none)> first{};
-  std::array<uint8_t, std::size(kRows)> next{};
-};
-constexpr RowsBySize rows_by_size() {
-  RowsBySize rows;
-  for (size_t i = std::size(kRows); i-- > 0;) {
-    uint8_t& first = rows.first[static_cast<size_t>(kRows[i].where)][kRows[i].key.size()];
-    rows.next[i] = first;
-    first = static_cast<uint8_t>(i + 1);
-  }
-  return rows;
+// Length, first and last byte tell the rows of a level apart: the one that a key may be, from 1, stands in
+// its slot. Where a new row has no slot of its own, another factor will do.
+constexpr size_t kSlots = 64;
+constexpr size_t slot_of(std::string_view key) {
+  return (key.size() * 10 + static_cast<unsigned char>(key.front()) +
+          static_cast<unsigned char>(key.back())) %
+         kSlots;
 }
-constexpr RowsBySize kBySize = rows_by_size();
-
-// Both are that long; most have a few bytes.
-bool same_bytes(const char* a, const char* b, size_t size) {
-  const auto eight = [](const char* at) {
-    uint64_t word;
-    std::memcpy(&word, at, sizeof word);
-    return word;
-  };
-  if (size < 8) {
-    while (size > 0 && a[size - 1] == b[size - 1])
-      --size;
-    return size == 0;
-  }
-  size_t at = 0;
-  while (at + 8 < size && eight(a + at) == eight(b + at))
-    at += 8;
-  return at + 8 >= size && eight(a + size - 8) == eight(b + size - 8);
+using Slots = std::array<uint8_t, kSlots>;
+constexpr auto all_slots() {
+  std::array<Slots, static_cast<size_t>(Level::none)> all{};
+  for (size_t i = 0; i < std::size(kRows); ++i)
+    all[static_cast<size_t>(kRows[i].where)][slot_of(kRows[i].key)] = static_cast<uint8_t>(i + 1);
+  return all;
 }
+constexpr auto kSlotsOf = all_slots();
 
-const Row* find_row(Level level, std::string_view key) {
-  if (key.size() >= kLongestKey) return nullptr;
-  for (size_t i = kBySize.first[static_cast<size_t>(level)][key.size()]; i != 0; i = kBySize.next[i - 1]) {
-    const std::string_view known = kRows[i - 1].key;
-    // Long keys begin alike: their last byte tells more than their first ones.
-    if (known.back() == key.back() && same_bytes(known.data(), key.data(), key.size())) return &kRows[i - 1];
+constexpr bool every_row_has_its_slot() {
+  size_t taken = 0;
+  for (const Slots& slots : kSlotsOf) {
+    for (const uint8_t row : slots)
+      taken += row != 0;
   }
-  return nullptr;
+  return taken == std::size(kRows);
+}
+static_assert(every_row_has_its_slot());
+
+template <class Word>
+Word load(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+template <class Word>
+bool same_ends(const char* a, const char* b, size_t size) {
+  const size_t last = size - sizeof(Word);
+  return load<Word>(a) == load<Word>(b) && load<Word>(a + last) == load<Word>(b + last);
 }
 
-// The level that the object in this field opens.
-constexpr Level level_inside(Field field) {
-  switch (field) {
-    case Field::params: return Level::params;
-    case Field::params_meta: return Level::params_meta;
-    case Field::result: return Level::result;
-    case Field::result_meta: return Level::result_meta;
-    case Field::error: return Level::error;
-    case Field::error_data: return Level::error_data;
-    default: return Level::none;
+// Both are that long, at least 1.
+LW_INLINE inline bool same_bytes(const char* a, const char* b, size_t size) {
+  for (; size > 16; a += 8, b += 8, size -= 8) {
+    if (load<uint64_t>(a) != load<uint64_t>(b)) return false;
   }
+  if (size >= 8) return same_ends<uint64_t>(a, b, size);
+  if (size >= 4) return same_ends<uint32_t>(a, b, size);
+  return size == 1 ? *a == *b : same_ends<uint16_t>(a, b, size);
+}
+
+LW_INLINE inline const Row* find_row(const Slots& slots, std::string_view key) {
+  if (key.empty()) return nullptr;
+  const size_t row = slots[slot_of(key)];
+  if (row == 0) return nullptr;
+  const std::string_view known = kRows[row - 1].key;
+  const bool same = known.size() == key.size() && same_bytes(known.data(), key.data(), key.size());
+  return same ? &kRows[row - 1] : nullptr;
+}
+const Row* find_escaped_row(const Slots& slots, std::string_view key) {
+  return find_row(slots, json::unescape(key));
 }
 
 std::string_view between_quotes(std::string_view raw) {
@@ -145,8 +150,10 @@ std::string_view between_quotes(std::string_view raw) {
 
 // Of a valid JSON number: how many bytes its integer takes, or 0 when it is no integer (1.5, 1e3).
 size_t integer_size(std::string_view raw) {
-  const size_t size = raw.find_first_not_of("-0123456789");
-  if (size == std::string_view::npos) return raw.size();
+  size_t size = 0;
+  while (size < raw.size() && (raw[size] == '-' || (raw[size] >= '0' && raw[size] <= '9')))
+    ++size;
+  if (size == raw.size()) return size;
   if (raw[size] != '.' || raw.find_first_not_of('0', size + 1) != std::string_view::npos) return 0;
   return size;
 }
@@ -158,9 +165,9 @@ bool is_legal_id(std::string_view raw) {
   return number && integer_size(raw) != 0;
 }
 
-std::string describe(const json::Cursor& cursor, std::string_view bytes, int max_depth) {
-  const std::string place = " at byte " + std::to_string(cursor.offset());
-  switch (cursor.fault()) {
+std::string describe(json::Fault fault, size_t offset, std::string_view bytes, int max_depth) {
+  const std::string place = " at byte " + std::to_string(offset);
+  switch (fault) {
     case json::Fault::depth:
       return "nested deeper than the limit of " + std::to_string(std::min(max_depth, json::kDepthCeiling)) +
              " levels" + place;
@@ -169,7 +176,7 @@ std::string describe(const json::Cursor& cursor, std::string_view bytes, int max
     default: break;
   }
   if (bytes.substr(0, 3) == "\xEF\xBB\xBF") return "not JSON: byte order mark" + place;
-  if (cursor.offset() >= bytes.size()) return "not JSON: the text ends too early" + place;
+  if (offset >= bytes.size()) return "not JSON: the text ends too early" + place;
   return "not JSON: syntax error" + place;
 }
 
@@ -177,56 +184,65 @@ std::string describe(const json::Cursor& cursor, std::string_view bytes, int max
 
 // One pass over the bytes; what is wrong with the shape is judged when all of it is known to be JSON.
 struct MessageParser {
-  static constexpr size_t kUsualFields = 12;
-
   Message& message;
-  json::Cursor cursor;
-  json::Span version;
+  const char* begin;
+  const char* end;
   std::string duplicate;  // the first key that stands twice
   bool id_twice = false;
 
-  MessageParser(Message& into, std::string bytes, int max_depth)
-      : message(into), cursor((into.bytes_ = std::move(bytes)), max_depth) {
-    into.places_.reserve(kUsualFields);
-  }
+  explicit MessageParser(Message& into)
+      : message(into), begin(into.bytes_.data()), end(begin + into.bytes_.size()) {}
 
-  // Walks the object at the cursor. Goes no deeper than the levels do.
-  bool walk(Level level) {
-    if (!cursor.enter_object()) return false;
-    using Member = json::Cursor::Member;
-    json::Span key, value;
-    bool escaped = false;
-    for (Member next; (next = cursor.next_member(key, escaped, value)) != Member::none;) {
-      const std::string_view raw = key.in(message.bytes_);
-      const Row* row = escaped ? find_row(level, json::unescape(raw)) : find_row(level, raw);
-      const bool is_version = row != nullptr && row->field == kVersion;
-      const bool twice =
-          row != nullptr && (is_version ? static_cast<bool>(version) : message.has(row->field));
-      if (next == Member::object) {
-        const Level inside = row == nullptr || twice ? Level::none : level_inside(row->field);
-        value.begin = cursor.offset();
-        if (!(inside != Level::none ? walk(inside) : cursor.skip(value))) return false;
-        value.end = cursor.offset();
+  uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - begin); }
+
+  // Walks the object at `at`, at most `room` levels. Goes no deeper than our levels do.
+  json::Passed walk(Level level, const char* at, int room) {
+    if (room <= 0) return {at, json::Fault::depth};
+    json::Scanner<true> scan{at + 1, end};
+    const Slots& slots = kSlotsOf[static_cast<size_t>(level)];
+    const char* from;
+    const char* to;
+    bool escaped;
+    for (bool first_key = true; scan.another('}', first_key); first_key = false) {
+      if (!scan.key(from, to, escaped)) break;
+      const std::string_view key(from, static_cast<size_t>(to - from));
+      const Row* row = escaped ? find_escaped_row(slots, key) : find_row(slots, key);
+      const bool twice = row != nullptr && message.has(row->field);
+      const char first = scan.token();
+      const char* value = scan.at;
+      const Level inside = row == nullptr || twice || first != '{' ? Level::none : row->inside;
+      if (inside != Level::none) {
+        if (!scan.take(walk(inside, value, room - 1))) break;
+      } else if (!scan.value(first, room - 1)) {
+        break;
       }
-      if (row == nullptr) continue;
       if (twice) {
         if (duplicate.empty()) duplicate = row->key;
         id_twice = id_twice || row->field == Field::id;
-        continue;
-      }
-      if (is_version) {
-        version = value;
-      } else {
-        message.set(row->field, key, value);
+      } else if (row != nullptr) {
+        message.set(row->field, {offset(from), offset(to), offset(value), offset(scan.at)});
       }
     }
-    return cursor.done();
+    return {scan.at, scan.fault};
+  }
+
+  // The whole text; `first` is what it begins with. Bytes are a string's: behind them stands a zero.
+  json::Passed read(char& first, int room) {
+    // Offsets would wrap.
+    if (message.bytes_.size() >= std::numeric_limits<uint32_t>::max()) return {begin, json::Fault::syntax};
+    json::Scanner<true> scan{begin, end};
+    first = scan.token();
+    if (first == '{' ? scan.take(walk(Level::top, scan.at, room)) : scan.value(first, room)) {
+      scan.space();
+      if (scan.at != end) scan.stop(json::Fault::trailing);
+    }
+    return {scan.at, scan.fault};
   }
 
   // What breaks the JSON-RPC shape, or empty. Sets the kind and the method.
   std::string judge() {
     if (!duplicate.empty()) return "the key \"" + duplicate + "\" stands twice in one object";
-    const std::string_view said = version.in(message.bytes_);
+    const std::string_view said = message.raw(kVersion);
     const bool plain = said == "\"2.0\"";  // nearly always
     if (!plain && (said.empty() || said.front() != '"' || json::unescape(between_quotes(said)) != "2.0")) {
       return "\"jsonrpc\" must be \"2.0\"";
@@ -265,16 +281,15 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
         Unexpected<MessageFault>{MessageFault{kind, std::move(text), std::move(raw_id), std::move(refused)}};
   };
 
-  MessageParser parser(*out, std::move(bytes), max_depth);
-  const bool object = parser.cursor.at_object();
-  const bool array = parser.cursor.at_array();
-  json::Span whole;
-  const bool valid = (object ? parser.walk(Level::top) : parser.cursor.skip(whole)) && parser.cursor.finish();
-  if (!valid) {
-    refuse(Kind::not_json, describe(parser.cursor, out->bytes_, max_depth));
-  } else if (array) {
+  out->bytes_ = std::move(bytes);
+  MessageParser parser(*out);
+  char first = 0;
+  const json::Passed end = parser.read(first, std::min(max_depth, json::kDepthCeiling));
+  if (end.fault != json::Fault::none) {
+    refuse(Kind::not_json, describe(end.fault, parser.offset(end.at), out->bytes_, max_depth));
+  } else if (first == '[') {
     refuse(Kind::batch, "batches are not supported");
-  } else if (!object) {
+  } else if (first != '{') {
     refuse(Kind::invalid_request, "a message must be an object");
   } else if (std::string wrong = parser.judge(); !wrong.empty()) {
     const std::string_view id = parser.id_twice ? std::string_view() : out->raw(Field::id);

@@ -87,7 +87,7 @@ struct MessageFault {
 // The located parts of a message. Get one from Message::parse only.
 class Message {
  public:
-  Message() = default;
+  Message() { near_[0] = {}; }
   // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an
   // integer (1.0 counts; null, 1.5, objects do not), params an object, exactly one of method | result |
   // error.
@@ -98,15 +98,9 @@ class Message {
   std::string take_bytes() && { return std::move(bytes_); }
 
   bool has(Field f) const { return index_[static_cast<size_t>(f)] != 0; }
-  json::Span at(Field f) const {
-    const uint8_t place = index_[static_cast<size_t>(f)];
-    return place == 0 ? json::Span() : places_[place - 1u].value;
-  }
+  json::Span at(Field f) const { return {place(f).begin, place(f).end}; }
   // Where the field's key stands, between its quotes.
-  json::Span key_at(Field f) const {
-    const uint8_t place = index_[static_cast<size_t>(f)];
-    return place == 0 ? json::Span() : places_[place - 1u].key;
-  }
+  json::Span key_at(Field f) const { return {place(f).key, place(f).key_end}; }
   // The value's JSON text as it came, e.g. `"a\u0062"` or `1.0`; empty when absent.
   std::string_view raw(Field f) const { return at(f).in(bytes_); }
   // The decoded text of a string value; empty when absent or not a string (see is_string).
@@ -123,17 +117,26 @@ class Message {
   std::string bytes_;
   std::string method_;
   MessageKind kind_ = MessageKind::notification;
-  // A message has few of the fields and is moved often: what is there stands close together.
+  // Few of the fields are in a message, and it is moved often: what is there stands close together, the usual
+  // number of it without an allocation. The first place is for all that is not there.
   struct Place {
-    json::Span key;
-    json::Span value;
+    uint32_t key, key_end;
+    uint32_t begin, end;  // of the value
   };
-  void set(Field f, json::Span key, json::Span value) {
-    places_.push_back({key, value});
-    index_[static_cast<size_t>(f)] = static_cast<uint8_t>(places_.size());
+  static constexpr size_t kNear = 12;
+  const Place& place(Field f) const {
+    const size_t i = index_[static_cast<size_t>(f)];
+    return i < kNear ? near_[i] : far_[i - kNear];
   }
-  std::array<uint8_t, static_cast<size_t>(Field::count_)> index_{};  // into places_, from 1; 0: not there
-  std::vector<Place> places_;
+  [[gnu::always_inline]] void set(Field f, const Place& found) {
+    (places_ < kNear ? near_[places_] : far_.emplace_back()) = found;
+    index_[static_cast<size_t>(f)] = places_++;
+  }
+  // Into the places; behind the fields stands that of "jsonrpc".
+  std::array<uint8_t, static_cast<size_t>(Field::count_) + 1> index_{};
+  uint8_t places_ = 1;
+  std::array<Place, kNear> near_;  // written as far as places_ says
+  std::vector<Place> far_;
 };
 
 // A form of an id or token by which equal ones compare equal: type tag and unescaped text; 1 and 1.0 are the

@@ -1,9 +1,11 @@
 #include "base/json_scan.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
 
+#include "base/json_grammar.h"
 #include "json_gen.h"
 
 using namespace lineward;
@@ -183,6 +185,52 @@ TEST_CASE("depth is limited, in bounded stack, however deep the text is") {
   // Objects in arrays in objects close in the right order only.
   CHECK(accepts(nest(64, "[{\"a\":", "}]")));
   CHECK_FALSE(accepts(nest(64, "[{\"a\":", "]}")));
+}
+
+TEST_CASE("a zero byte behind the text stops what its end stops") {
+  JsonGen gen(7);
+  int good = 0, bad = 0;
+  for (int i = 0; i < 3000; ++i) {
+    gen.pretty = i % 2 == 0;
+    std::string whole = gen.value(3);
+    if (i % 3 == 0) whole = gen.mutate(whole);
+    for (size_t size = i % 10 == 0 ? 0 : whole.size(); size <= whole.size(); ++size) {
+      // Both end where their allocation ends.
+      const auto bare = std::make_unique<char[]>(size), zeroed = std::make_unique<char[]>(size + 1);
+      std::copy_n(whole.data(), size, bare.get());
+      std::copy_n(whole.data(), size, zeroed.get());
+      Cursor cursor(std::string_view(bare.get(), size));
+      Span value;
+      const bool passed = cursor.skip(value);
+      json::Scanner<true> scan{zeroed.get(), zeroed.get() + size};
+      const char first = scan.token();
+      CAPTURE(whole, size);
+      REQUIRE(scan.value(first, json::kMaxDepth) == passed);
+      REQUIRE(scan.fault == cursor.fault());
+      REQUIRE(scan.at == zeroed.get() + cursor.offset());
+      ++(passed ? good : bad);
+    }
+  }
+  CHECK(good > 1000);
+  CHECK(bad > 1000);
+}
+
+TEST_CASE("containers close in the right order at any depth") {
+  JsonGen gen(8);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text, closing;
+    for (uint32_t depth = 1 + gen.below(300); depth > 0; --depth) {
+      const bool object = gen.chance(2);
+      text += object ? "{\"a\":" : "[";
+      closing += object ? '}' : ']';
+      if (gen.chance(8)) text += object ? "[{}],\"b\":" : "{\"c\":[]},";
+    }
+    std::reverse(closing.begin(), closing.end());
+    REQUIRE(check(text + "0" + closing, 512) == Fault::none);
+    char& one = closing[gen.below(static_cast<uint32_t>(closing.size()))];
+    one = one == ']' ? '}' : ']';
+    REQUIRE(check(text + "0" + closing, 512) == Fault::syntax);
+  }
 }
 
 TEST_CASE("Cursor walks nested objects and arrays and gives exact ranges") {

@@ -1,6 +1,9 @@
 #include "mcp/message.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
 
 #include "../base/json_gen.h"
 
@@ -83,6 +86,51 @@ TEST_CASE("Message: moves with its fields, also a short one") {
   CHECK(second.kind() == MessageKind::notification);
   Message third = second;
   CHECK(std::move(third).take_bytes() == second.bytes());
+}
+
+TEST_CASE("Message: every field is found by its key and by no other") {
+  const std::vector<std::string> texts = {
+      R"({"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":2,)"
+      R"("io.modelcontextprotocol/protocolVersion":3,"io.modelcontextprotocol/clientCapabilities":4,)"
+      R"("io.modelcontextprotocol/clientInfo":5,"io.modelcontextprotocol/logLevel":6,)"
+      R"("io.modelcontextprotocol/subscriptionId":7,"io.lineward/timeoutMs":8,"traceparent":9},"name":10,"uri":11,)"
+      R"("cursor":12,"requestId":13,"reason":14,"progressToken":15,"level":16,"notifications":17,"arguments":18,)"
+      R"("protocolVersion":19,"capabilities":20,"clientInfo":21,"requestState":22,"inputResponses":23,"task":24,)"
+      R"("taskId":25}})",
+      R"({"jsonrpc":"2.0","id":1,"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":2,)"
+      R"("io.modelcontextprotocol/serverInfo":3},"resultType":4,"isError":5,"task":6,"supportedVersions":7,)"
+      R"("protocolVersion":8,"capabilities":9,"serverInfo":10,"nextCursor":11,"ttlMs":12,"cacheScope":13}})",
+      R"({"jsonrpc":"2.0","id":1,"error":{"code":2,"message":3,"data":{"supported":4}}})"};
+  size_t found = 0;
+  for (const std::string& text : texts) {
+    const Message first = parsed(text);
+    Message copy = first;
+    const Message m = std::move(copy);  // with the fields beyond the usual number
+    std::vector<std::string> values;
+    for (uint8_t i = 0; i < static_cast<uint8_t>(Field::count_); ++i) {
+      const Field field{i};
+      if (!m.has(field)) continue;
+      ++found;
+      CHECK(first.raw(field) == m.raw(field));
+      values.emplace_back(m.raw(field));
+      // With another byte anywhere, or one more or less: another key.
+      const json::Span key = m.key_at(field);
+      CAPTURE(key.in(text));
+      const auto is_other = [&](uint32_t at, size_t size, const char* bytes) {
+        std::string other = text;
+        other.replace(at, size, bytes);
+        const auto changed = Message::parse(other);
+        return !changed || !changed->has(field);
+      };
+      for (uint32_t at = key.begin; at < key.end; ++at)
+        CHECK(is_other(at, 1, "~"));
+      CHECK(is_other(key.begin + key.size() / 2, 0, "~"));
+      CHECK(is_other(key.begin + key.size() / 2, 1, ""));
+    }
+    std::sort(values.begin(), values.end());
+    CHECK(std::unique(values.begin(), values.end()) == values.end());
+  }
+  CHECK(found == static_cast<size_t>(Field::count_) + 2);  // all, and the id three times
 }
 
 TEST_CASE("Message: results and errors") {
@@ -209,6 +257,12 @@ TEST_CASE("Message: text that is not JSON, and where") {
       R"({"jsonrpc":"2.0","method":"m","x":)" + std::string(128, '[') + std::string(128, ']') + "}";
   CHECK(fault_text(deep) == "nested deeper than the limit of 128 levels at byte 161");
   CHECK(Message::parse(deep, 129));
+  const auto deep_as = [](size_t depth) {
+    return R"({"jsonrpc":"2.0","method":"m","params":{"_meta":{"x":)" + std::string(depth - 3, '[') +
+           std::string(depth - 3, ']') + "}}}";
+  };
+  CHECK(Message::parse(deep_as(1024), 5000));
+  CHECK_FALSE(Message::parse(deep_as(1025), 5000));
   CHECK_FALSE(Message::parse(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":{}}})", 2));
   CHECK(Message::parse(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":{}}})", 3));
 }
