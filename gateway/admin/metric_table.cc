@@ -45,7 +45,7 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::queue_wait, "lineward_queue_wait_seconds", T::histogram, B::mcp, "upstream",
      "How long requests waited for a place before they were written.", ""},
     {M::overhead, "lineward_overhead_seconds", T::histogram, B::precise, "direction",
-     "What Lineward itself adds to a request that does not wait, and to its answer; one call in eight.", ""},
+     "What Lineward itself adds to a request that does not wait, and to its answer; of one in seven.", ""},
     {M::timeouts, "lineward_timeouts_total", T::counter, B::mcp, "upstream kind",
      "Requests that ran into a limit.", ""},
     {M::cancellations, "lineward_cancellations_total", T::counter, B::mcp, "upstream initiator outcome",

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/spare_texts.h"
 
 namespace lineward::json {
 namespace {
@@ -128,8 +129,7 @@ std::string Splice::apply() {
 
 std::string replaced(std::string_view text, Span range, std::string_view with) {
   LW_CHECK(range.begin <= range.end && range.end <= text.size());
-  std::string out;
-  out.reserve(text.size() + with.size() + 1);  // many get a line end next
+  std::string out = SpareTexts::take(text.size() + with.size() + 1);  // many get a line end next
   out.append(text.data(), range.begin);
   out += with;
   out.append(text.data() + range.end, text.size() - range.end);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/spare_texts.h"
 #include "client/client_connection.h"
 #include "client/resource_names.h"
 
@@ -176,6 +177,7 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
     connection_->add_headers(head.headers);
     if (status == 200) add_session(head.headers);
     write(http::full_response(head, message), true);
+    SpareTexts::give(std::move(message));
     return done();
   }
   if (!head_sent_) start_events();

@@ -188,7 +188,6 @@ void GatewayStats::add(const GatewayStats& other) {
   loop_lag.add(other.loop_lag);
   http_requests.add(other.http_requests);
   http_active += other.http_active;
-  started_calls += other.started_calls;
   refused += other.refused;
   for (size_t i = 0; i < overload.size(); ++i)
     overload[i] += other.overload[i];

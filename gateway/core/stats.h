@@ -199,7 +199,6 @@ struct GatewayStats {
   Histogram loop_lag{Buckets::precise};
   HttpSeries http_requests;
   int64_t http_active = 0;
-  uint64_t started_calls = 0;
   uint64_t refused = 0;  // requests that never became a call
   std::array<uint64_t, size_of<Overload>> overload{};
   std::array<uint64_t, size_of<Passed>> passed{};

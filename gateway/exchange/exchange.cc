@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
-#include "base/glob.h"
 #include "base/log.h"
+#include "base/spare_texts.h"
 #include "exchange/asking.h"
 #include "exchange/exchange_plugins.h"
 #include "mcp/errors.h"
@@ -20,9 +19,6 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
-
-// A server has this long to acknowledge a listen (BEHAVIOUR 6).
-constexpr milliseconds kAckLimit{5000};
 
 std::string target_of(const mcp::Message& message) {
   if (message.is_string(Field::params_name)) return message.text(Field::params_name);
@@ -67,8 +63,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       started_(loop.now()),
       phase_since_(loop.now()),
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
-      read_at_(loop.read_at()),
-      measured_((core::stats().started_calls++ & 7) == 0) {
+      read_at_(loop.read_at()) {
   note_people();
   request_bytes_.set(arrival_.bytes_in);
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
@@ -150,7 +145,7 @@ void Exchange::on_call_message(mcp::Message message) {
   received(std::move(message));
 }
 
-void Exchange::received(mcp::Message message) {
+void Exchange::received(mcp::Message&& message) {
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     return final_message(std::move(message));
   }
@@ -163,7 +158,7 @@ void Exchange::received(mcp::Message message) {
   forward_message(std::move(message));
 }
 
-void Exchange::forward_message(mcp::Message message) {
+void Exchange::forward_message(mcp::Message&& message) {
   if (mcp::method_of(message.method()) == Method::progress) {
     note_progress(message);
     if (limits_.progress_resets) {
@@ -193,7 +188,7 @@ void Exchange::hold_back() {
   set_clock();
 }
 
-void Exchange::listen_message(mcp::Message message) {
+void Exchange::listen_message(mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::subscriptions_acknowledged) {
     if (acknowledged_) return listen_again(message);
@@ -220,7 +215,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
     reply_->send(notification);
 }
 
-void Exchange::final_message(mcp::Message message) {
+void Exchange::final_message(mcp::Message&& message) {
   answered_by_server_ = true;
   int status = mcp::response_status(arrival_.era, message);
   int code = 0;
@@ -255,6 +250,7 @@ void Exchange::final_message(mcp::Message message) {
   }
   status_ = status;
   reply_->finish(mcp::response_for_client(message, raw_id_, is_listen()), status);
+  SpareTexts::give(std::move(message).take_bytes());
   end(reason, code);
 }
 
@@ -328,93 +324,6 @@ void Exchange::answered() {
     last_progress_ = loop_.now();
   }
   set_clock();
-}
-
-// ---- time
-// -----------------------------------------------------------------------------------------------------------
-
-void Exchange::set_limits() {
-  limits_ = server_->timeouts;
-  auto apply = [&](const std::vector<config::TimeoutOverride>& overrides, std::string_view name) {
-    for (const auto& o : overrides) {
-      if (!glob_match(o.pattern, name)) continue;
-      limits_.request = o.request.value_or(limits_.request);
-      limits_.max_duration = o.max_duration.value_or(limits_.max_duration);
-      limits_.progress_resets = o.progress_resets.value_or(limits_.progress_resets);
-      return;
-    }
-  };
-  apply(server_->method_timeouts, method_);
-  if (arrival_.method == Method::tools_call) apply(server_->tool_timeouts, target_);
-  // The client's own wish for this request, never above the hard limit.
-  if (arrival_.wait) limits_.request = std::min(*arrival_.wait, limits_.max_duration);
-}
-
-// One clock, set anew whenever something it depends on has changed (BEHAVIOUR 4).
-void Exchange::set_clock() {
-  if (ended() || server_ == nullptr) return;
-  const config::Timeouts& t = limits_;
-  auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
-  due_at_ = milliseconds(0);
-  auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
-    due_at_ = loop_.now() + in;
-    due_ = {reason, limit, option};
-    clock_.start(in, [this] { deadline(due_.reason, due_.limit, due_.option); });
-  };
-  if (acknowledged_) return clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
-  if (step_ == Step::plugins) {
-    return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
-               server_->limits.queue_timeout, "limits.queueTimeout");
-  }
-  switch (phase_) {
-    case CallPhase::queued:
-      return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
-                 server_->limits.queue_timeout, "limits.queueTimeout");
-    case CallPhase::starting:
-      return arm(since(phase_since_, t.startup), EndReason::timeout_startup, t.startup, "timeouts.startup");
-    case CallPhase::written: break;
-  }
-  if (is_listen()) {
-    return arm(since(written_at_, kAckLimit), EndReason::timeout_request, kAckLimit, "acknowledgement");
-  }
-  if (open_questions_ > 0) {
-    return arm(since(question_since_, t.park), EndReason::timeout_park, t.park, "timeouts.park");
-  }
-  milliseconds request = std::min(t.request, t.max_duration);
-  milliseconds left = since(last_progress_, request);
-  milliseconds left_total = since(written_at_ + waited_, t.max_duration);
-  if (held_) return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
-  if (left_total < left ||
-      (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {
-    return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
-  }
-  arm(left, EndReason::timeout_request, request, "timeouts.request");
-}
-
-void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view option) {
-  if (ended()) return;
-  std::string method = method_.substr(0, 100);
-  std::string text;
-  switch (reason) {
-    case EndReason::timeout_queue:
-      if (step_ == Step::plugins) {
-        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})", plugins_->waits_for(),
-                           method, limit.count(), option);
-        break;
-      }
-      text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method,
-                         limit.count(), option);
-      break;
-    case EndReason::timeout_startup:
-      text = fmt::format("{} was not ready within {} ms (lineward {})", arrival_.upstream, limit.count(),
-                         option);
-      break;
-    default:
-      text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", arrival_.upstream, method,
-                         target_.empty() ? "" : " ", target_, limit.count(), option);
-      break;
-  }
-  fail(reason, text, limit.count());
 }
 
 // ---- the end

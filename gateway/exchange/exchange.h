@@ -115,9 +115,9 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void count_end(mcp::EndReason reason, int code);
   void count_listen_event(mcp::Method method);
   // A server's message that every plugin has let pass.
-  void received(mcp::Message message);
+  void received(mcp::Message&& message);
   void failed(const core::Failure& failure);
-  void forward_message(mcp::Message message);
+  void forward_message(mcp::Message&& message);
   // A legacy server asks a modern client (exchange_questions.cc).
   void question(const mcp::Message& message);
   void settle();
@@ -129,12 +129,13 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void refuse_retry(std::string_view reason, std::string_view text);
   // −32042 of a legacy server becomes a result; false when it cannot.
   bool url_elicitation(const mcp::Message& error);
-  void final_message(mcp::Message message);
-  void listen_message(mcp::Message message);
+  void final_message(mcp::Message&& message);
+  void listen_message(mcp::Message&& message);
   void listen_again(const mcp::Message& acknowledgement);
   void hold_back();
   void set_limits();
   void set_clock();
+  void ring();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
   void refuse(mcp::EndReason reason, int code, const std::string& text);
@@ -178,8 +179,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   bool held_ = false;  // the server is not read from, until the client has taken what waits
   uint64_t tag_;  // by which the upstream knows the call; of a parked call that was taken up: the first one's
   core::UpstreamStats* stats_ = nullptr;
-  uint64_t read_at_;         // when its request was read, in nanoseconds
-  bool measured_;            // one in eight: looking at a clock is a good part of what is to be measured
+  uint64_t read_at_;         // when its request was read, in nanoseconds; mostly 0 (Loop::read_at)
   std::string client_info_;  // JSON text of clientInfo, cut to a bound
   std::string progress_;     // params of the last progress notification, likewise
   std::string listens_;      // of a listen: its filter, likewise
@@ -187,9 +187,10 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   int64_t retry_after_ms_ = -1;
   int status_ = 200;  // that the answer had, if it was the first thing to be sent
   HeldBytes request_bytes_;
-  uint64_t events_ = 0;                  // that went to the client before the answer
-  std::chrono::milliseconds due_at_{0};  // when the clock ends it; 0: never
-  bool acknowledged_ = false;            // a listen
+  uint64_t events_ = 0;                    // that went to the client before the answer
+  std::chrono::milliseconds due_at_{0};    // when the clock ends it; 0: never
+  std::chrono::milliseconds rings_at_{0};  // when it looks, at the latest then
+  bool acknowledged_ = false;              // a listen
   bool answered_by_server_ = false;
 };
 

@@ -98,7 +98,7 @@ void Exchange::count_written() {
   stats_->queue_wait.observe(queued_for_);
   // What else a call waits for (a place, a process, a connection) takes other turns of the loop: it is not
   // ours.
-  if (loop_.now() != started_ || !measured_) return;
+  if (loop_.now() != started_ || read_at_ == 0) return;
   core::stats().overhead_request.observe(std::chrono::nanoseconds(net::Loop::nanoseconds() - read_at_));
 }
 
@@ -118,7 +118,7 @@ void Exchange::count_end(EndReason reason, int code) {
   stats_->server_operations.observe(operation, seconds(elapsed()));
   if (phase_ == CallPhase::written)
     stats_->client_operations.observe(operation, seconds(loop_.now() - written_at_));
-  if (answered_by_server_ && measured_) {
+  if (answered_by_server_ && loop_.read_at() != 0) {
     core::stats().overhead_response.observe(
         std::chrono::nanoseconds(net::Loop::nanoseconds() - loop_.read_at()));
   }

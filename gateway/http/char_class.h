@@ -88,11 +88,12 @@ inline const char* find_control(const char* at, const char* end) {
 #endif
 }
 
-inline bool all_tchars(std::string_view text) {
+// RFC 9110, 5.6.2: a method, a header's name.
+inline bool is_token(std::string_view text) {
   for (char c : text) {
     if (!is_tchar(c)) return false;
   }
-  return true;
+  return !text.empty();
 }
 
 // Visible ASCII, no white space.

@@ -20,10 +20,6 @@ Unexpected<RequestFault> refuse(int status, std::string text) {
   return {RequestFault{status, std::move(text)}};
 }
 
-bool is_token(std::string_view text) {
-  return !text.empty() && all_tchars(text);
-}
-
 bool is_valid_port(std::string_view port) {
   if (port.empty() || port.size() > 5 || !std::all_of(port.begin(), port.end(), is_digit)) return false;
   unsigned number = 0;

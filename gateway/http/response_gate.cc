@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kMaxLengthDigits = 15;
 
-bool is_token(std::string_view text) {
-  return !text.empty() && all_tchars(text);
-}
-
 Status<Error> check_status_line(std::string_view line) {
   bool version = line.substr(0, 9) == "HTTP/1.1 " || line.substr(0, 9) == "HTTP/1.0 ";
   if (!version) return fail("its first line is no HTTP/1 status line");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/spare_texts.h"
 #include "http/char_class.h"
 #include "http/head_memo.h"
 #include "http/response_gate.h"
@@ -313,6 +314,8 @@ void ResponseParser::append(std::string_view bytes) {
     state_->extra = true;
     return;
   }
+  // Mostly a whole response: its body leaves in this text.
+  if (state_->input.empty()) SpareTexts::renew(state_->input, bytes.size());
   state_->input.append(bytes);
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/spare_texts.h"
 #include "http/char_class.h"
 #include "http/header_list.h"
 
@@ -25,34 +26,9 @@ bool is_owned_by_writer(std::string_view name) {
          equals_ignoring_case(name, "Connection");
 }
 
-void append_header(std::string& out, const OutHeader& header) {
-  if (header.name.empty() || !all_tchars(header.name)) return;
-  if (is_owned_by_writer(header.name)) return;
-  out += header.name;
-  out += ": ";
-  const char* end = header.value.data() + header.value.size();
-  for (const char* at = header.value.data(); at != end;) {
-    const char* stop = find_control(at, end);
-    out.append(at, stop);
-    at = stop;
-    if (at != end && *at++ == '\t') out += '\t';
-  }
-  out += "\r\n";
-}
-
 void append_number(std::string& out, size_t number, int base = 10) {
   char digits[24];
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
-}
-
-void append_length(std::string& out, size_t body_size) {
-  constexpr std::string_view kName = "Content-Length: ";
-  char line[kName.size() + 24];
-  kName.copy(line, kName.size());
-  char* end = std::to_chars(line + kName.size(), line + sizeof line - 2, body_size).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  out.append(line, end);
 }
 
 void append_head(std::string& out, const ResponseHead& head, int status, Framing framing, size_t body_size,
@@ -71,8 +47,9 @@ void append_head(std::string& out, const ResponseHead& head, int status, Framing
       out += "\r\n";
     }
   }
-  for (const OutHeader& header : head.headers)
-    append_header(out, header);
+  for (const OutHeader& header : head.headers) {
+    if (!is_owned_by_writer(header.name)) append_field(out, header.name, header.value);
+  }
   if (framing == Framing::length) append_length(out, body_size);
   if (framing == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
   if (status >= 200) {  // an interim response says nothing about the connection
@@ -145,11 +122,34 @@ std::string_view reason_phrase(int status) {
   }
 }
 
+void append_field(std::string& head, std::string_view name, std::string_view value) {
+  if (!is_token(name)) return;
+  head += name;
+  head += ": ";
+  const char* end = value.data() + value.size();
+  for (const char* at = value.data(); at != end;) {
+    const char* stop = find_control(at, end);
+    head.append(at, stop);
+    at = stop;
+    if (at != end && *at++ == '\t') head += '\t';
+  }
+  head += "\r\n";
+}
+
+void append_length(std::string& head, size_t body_size) {
+  constexpr std::string_view kName = "Content-Length: ";
+  char line[kName.size() + 24];
+  kName.copy(line, kName.size());
+  char* end = std::to_chars(line + kName.size(), line + sizeof line - 2, body_size).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  head.append(line, end);
+}
+
 std::string full_response(const ResponseHead& head, std::string_view body) {
   int status = checked_status(head.status);
   if (has_no_body(status)) body = {};
-  std::string out;
-  out.reserve(256 + body.size());
+  std::string out = SpareTexts::take(256 + body.size());
   append_head(out, head, status, has_no_body(status) ? Framing::none : Framing::length, body.size(),
               head.keep_alive);
   out += body;

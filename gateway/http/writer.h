@@ -23,6 +23,11 @@ struct ResponseHead {
 
 std::string_view reason_phrase(int status);
 
+// One line of a head: nothing where `name` is none, and no control bytes of the value.
+void append_field(std::string& head, std::string_view name, std::string_view value);
+// The line that frames a body.
+void append_length(std::string& head, size_t body_size);
+
 // A response with its whole body: head with Content-Length (none for 204 and 304), then the body.
 std::string full_response(const ResponseHead& head, std::string_view body);
 

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/spare_texts.h"
+
 namespace lineward::net {
 
 // Owns the bytes until libuv is done with them; knows the stream only while that one lives.
@@ -138,7 +140,7 @@ void ByteStream::start_reading() {
     auto* self = static_cast<ByteStream*>(h->data);
     if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
     if (n > 0) {
-      self->loop_.read_at_ = Loop::nanoseconds();
+      self->loop_.note_read();
       if (self->owner_) self->owner_->on_data({buffer->base, static_cast<size_t>(n)});
       return;
     }
@@ -207,7 +209,7 @@ int ByteStream::try_send(size_t& partial) {
     sent_ += left;
     while (left > 0 && left >= queue_.front().size()) {
       left -= queue_.front().size();
-      queue_.pop();
+      SpareTexts::give(queue_.pop());
     }
     partial = left;
     if (left > 0) return 0;

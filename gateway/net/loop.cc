@@ -21,7 +21,8 @@ struct Loop::Handles {
   Handle<uv_check_t> after_poll;
 };
 
-Loop::Loop() : loop_(std::make_unique<uv_loop_t>()), handles_(std::make_unique<Handles>()) {
+Loop::Loop()
+    : loop_(std::make_unique<uv_loop_t>()), time_(&loop_->time), handles_(std::make_unique<Handles>()) {
   LW_CHECK(uv_loop_init(loop_.get()) == 0);
   LW_CHECK(handles_->timer.open(this, [&](uv_timer_t* h) { return uv_timer_init(loop_.get(), h); }) == 0);
   LW_CHECK(handles_->before_poll.open(this,
@@ -71,10 +72,6 @@ void Loop::close_all() {
   }
   LW_CHECK(uv_loop_close(loop_.get()) == 0);
   closed_ = true;
-}
-
-milliseconds Loop::now() const {
-  return milliseconds(uv_now(loop_.get()));
 }
 
 uint64_t Loop::nanoseconds() {

@@ -70,7 +70,7 @@ void HttpCall::message(mcp::Message message) {
   owner_->on_call_message(std::move(message));
 }
 
-void HttpCall::answer(mcp::Message message) {
+void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
   if (live()) upstream_.note_answer();
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
@@ -91,7 +91,7 @@ void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& in
   upstream_.call_opened(*this, from, info);
 }
 
-void HttpCall::on_message(HttpMessages& from, mcp::Message message) {
+void HttpCall::on_message(HttpMessages& from, mcp::Message&& message) {
   upstream_.call_message(*this, from, std::move(message));
 }
 

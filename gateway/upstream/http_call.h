@@ -61,13 +61,13 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void message(mcp::Message message) override;  // not the last
   const mcp::Message& listen_request() const override { return request.message; }
   // The last message, or the failure: the call is over.
-  void answer(mcp::Message message);
+  void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
 
  private:
   void on_messages_sent(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
-  void on_message(HttpMessages& from, mcp::Message message) override;
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
   HttpUpstream& upstream_;

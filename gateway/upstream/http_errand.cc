@@ -41,7 +41,7 @@ void HttpErrand::on_messages_open(HttpMessages&, const http::ResponseInfo& info)
   if (plan_.opened) plan_.opened(info);
 }
 
-void HttpErrand::on_message(HttpMessages& from, mcp::Message message) {
+void HttpErrand::on_message(HttpMessages& from, mcp::Message&& message) {
   bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!response) {
     if (plan_.other) plan_.other(std::move(message));

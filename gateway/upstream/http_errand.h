@@ -40,7 +40,7 @@ class HttpErrand final : public MessagesOwner {
  private:
   void on_messages_drained(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
-  void on_message(HttpMessages& from, mcp::Message message) override;
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void finish(std::optional<mcp::Message> answer, const MessagesEnd& end);
 

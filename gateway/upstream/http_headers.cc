@@ -29,6 +29,8 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 // What a header of a refusal may hold, and how many of one name there may be.
 constexpr size_t kMostChallengeBytes = 2048;
 constexpr size_t kMostChallenges = 4;
+// Of lines that repeat a message, to be used again.
+constexpr size_t kMostKept = 4096;
 
 bool is_plain(std::string_view value) {
   return !value.empty() && value.size() <= kMostChallengeBytes &&
@@ -52,6 +54,27 @@ void set(Headers& headers, std::string_view name, std::string_view value) {
     return;
   }
   headers.push_back({std::string(name), std::string(value)});
+}
+
+// The field of the body that Mcp-Name repeats. Where there is none (what an extension's methods are called by
+// is known to the client alone) the client's own goes on.
+Field name_field(const mcp::Message& message) {
+  const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
+  return row != nullptr ? row->mcp_name : Field::count_;
+}
+
+bool is_clients_own(std::string_view name, Field named_by) {
+  return starts_with(name, kParam) || (named_by == Field::count_ && equals_ignoring_case(name, "Mcp-Name"));
+}
+
+// `add` gets names and values: those that follow from the message, of which there is one of each name.
+template <class Add>
+void each_modern_header(const mcp::Message& message, Field named_by, Add&& add) {
+  const std::string version = message.text(Field::meta_protocol_version);
+  add("MCP-Protocol-Version", version.empty() ? mcp::kNewestModern : version);
+  add("Mcp-Method", message.method());
+  if (named_by != Field::count_ && message.is_string(named_by))
+    add("Mcp-Name", mcp::encode_header_value(message.text(named_by)));
 }
 
 }  // namespace
@@ -113,19 +136,31 @@ std::string identity_of(const Headers& forwarded) {
 }
 
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client) {
-  std::string version = message.text(Field::meta_protocol_version);
-  set(headers, "MCP-Protocol-Version", version.empty() ? std::string(mcp::kNewestModern) : version);
-  set(headers, "Mcp-Method", message.method());
-  const mcp::MethodRow* row = mcp::row(mcp::method_of(message.method()));
-  if (row != nullptr && row->mcp_name != Field::count_ && message.is_string(row->mcp_name)) {
-    set(headers, "Mcp-Name", mcp::encode_header_value(message.text(row->mcp_name)));
-  }
-  // What an extension's methods are called by is known to the client alone.
-  bool from_body = row != nullptr && row->mcp_name != Field::count_;
+  const Field named_by = name_field(message);
+  each_modern_header(message, named_by,
+                     [&](std::string_view name, std::string_view value) { set(headers, name, value); });
   for (const auto& [name, value] : client) {
-    if (starts_with(name, kParam) || (!from_body && equals_ignoring_case(name, "Mcp-Name"))) {
-      headers.push_back({name, value});
-    }
+    if (is_clients_own(name, named_by)) headers.push_back({name, value});
+  }
+}
+
+void ModernLines::append(std::string& head, const mcp::Message& message, const ClientHeaders& client) {
+  const Field named_by = name_field(message);
+  const std::string_view version = message.raw(Field::meta_protocol_version);
+  const std::string_view name = named_by != Field::count_ ? message.raw(named_by) : std::string_view();
+  if (method_ != message.method() || name_ != name || version_ != version || lines_.empty()) {
+    method_ = message.method();
+    name_ = name;
+    version_ = version;
+    lines_.clear();
+    each_modern_header(message, named_by, [&](std::string_view key, std::string_view value) {
+      http::append_field(lines_, key, value);
+    });
+  }
+  head += lines_;
+  if (name_.size() + version_.size() + lines_.size() > kMostKept) *this = ModernLines();
+  for (const auto& [key, value] : client) {
+    if (is_clients_own(key, named_by)) http::append_field(head, key, value);
   }
 }
 

@@ -33,6 +33,16 @@ bool is_trace_header(std::string_view name);
 std::string identity_of(const Headers& forwarded);
 // The headers that repeat a modern message's body, and the client's Mcp-Param-* as they came.
 void add_modern_headers(Headers& headers, const mcp::Message& message, const ClientHeaders& client);
+// The same as lines of a head that has none of these names otherwise. Mostly the tool is called that was
+// called last: its lines are kept.
+class ModernLines {
+ public:
+  void append(std::string& head, const mcp::Message& message, const ClientHeaders& client);
+
+ private:
+  std::string method_, name_, version_;  // as the message has them
+  std::string lines_;
+};
 void add_session_headers(Headers& headers, const std::string& session_id, const std::string& revision);
 // Adds; what has the same name already is replaced.
 void add_all(Headers& headers, const Headers& more);

@@ -40,7 +40,7 @@ class MessagesOwner {
   virtual void on_messages_sent(HttpMessages&) {}  // as HttpTransferOwner's
   virtual void on_messages_drained(HttpMessages&) {}
   virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
-  virtual void on_message(HttpMessages& from, mcp::Message message) = 0;
+  virtual void on_message(HttpMessages& from, mcp::Message&& message) = 0;
   // An event of another type than "message".
   virtual void on_other_event(HttpMessages&, const http::SseEvent&) {}
   virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last

@@ -1,10 +1,10 @@
 #include "upstream/http_pool.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "http/char_class.h"
+#include "base/spare_texts.h"
 #include "http/header_list.h"
+#include "upstream/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -18,25 +18,11 @@ constexpr size_t kMostFinishing = 64;
 constexpr uint32_t kMostRefusals = 2;  // of credentials, for one request
 constexpr milliseconds kSweepEvery{1000};
 
-void append_header(std::string& out, std::string_view name, std::string_view value) {
-  if (name.empty() || !http::all_tchars(name)) return;
-  out += name;
-  out += ": ";
-  const char* end = value.data() + value.size();
-  for (const char* at = value.data(); at != end;) {
-    const char* stop = http::find_control(at, end);
-    out.append(at, stop);
-    at = stop;
-    if (at != end && *at++ == '\t') out += '\t';
-  }
-  out += "\r\n";
-}
-
 }  // namespace
 
 SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(std::move(headers)) {
   for (const http::OutHeader& header : headers_)
-    append_header(lines_, header.name, header.value);
+    http::append_field(lines_, header.name, header.value);
 }
 
 // ---- one transfer
@@ -62,7 +48,14 @@ HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOw
   }
 }
 
+HttpTransfer::~HttpTransfer() {
+  close();
+  SpareTexts::give(std::move(request_.body));
+  SpareTexts::give(std::move(request_.lines));
+}
+
 void HttpTransfer::await_credentials() {
+  alive_ = std::make_shared<bool>(true);
   pool_.credentials_->fetch([this, weak = std::weak_ptr<bool>(alive_)](const std::string& fault) {
     if (weak.expired() || closed_) return;
     if (fault.empty()) return begin(false);
@@ -102,7 +95,8 @@ void HttpTransfer::on_connected() {
   if (credentials != nullptr) authorization_ = credentials->authorization();
   std::string head = pool_.render_head(request_, authorization_);
   connection_->send(std::move(head), request_.body);
-  if (!reused_ && credentials == nullptr) std::string().swap(request_.body);  // nothing makes us say it again
+  if (!reused_ && credentials == nullptr)
+    SpareTexts::give(std::move(request_.body));  // nothing makes us say it again
   owner_->on_transfer_sent();
 }
 
@@ -212,7 +206,13 @@ Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& ur
 
 HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls,
                    PoolOptions options)
-    : loop_(loop), url_(url), tls_(std::move(tls)), options_(std::move(options)), sweeper_(loop) {
+    : loop_(loop),
+      url_(url),
+      tls_(std::move(tls)),
+      options_(std::move(options)),
+      by_url_(options_.proxy && !tls_),
+      sweeper_(loop) {
+  append_start(post_start_, "POST", {}, {});
   if (options_.proxy) {
     resolver_ =
         std::make_unique<net::Resolver>(loop, options_.proxy->host, options_.proxy->port, options_.resolver);
@@ -347,27 +347,36 @@ void HttpPool::finished(HttpTransfer& transfer) {
   finishing_.erase(found);
 }
 
-std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
-  bool by_url = options_.proxy && !tls_;  // RFC 9112 3.2.2
-  std::string out;
-  out.reserve(512 + request.body.size());  // which follows it
-  out += request.method;
-  out += ' ';
-  if (by_url) {
-    out += "http://";
-    out += url_.host_header;
+// Up to the headers that a request brings along. An empty target or host is the URL's own.
+void HttpPool::append_start(std::string& head, std::string_view method, std::string_view target,
+                            std::string_view host) const {
+  head += method;
+  head += ' ';
+  if (by_url_) {
+    head += "http://";
+    head += url_.host_header;
   }
-  out += request.target.empty() ? url_.target : request.target;
-  out += " HTTP/1.1\r\nHost: ";
-  out += request.host.empty() ? url_.host_header : request.host;
-  out += "\r\n";
-  if (by_url && !options_.proxy->authorization.empty())
-    append_header(out, "Proxy-Authorization", options_.proxy->authorization);
+  head += target.empty() ? std::string_view(url_.target) : target;
+  head += " HTTP/1.1\r\nHost: ";
+  head += host.empty() ? std::string_view(url_.host_header) : host;
+  head += "\r\n";
+  if (by_url_ && !options_.proxy->authorization.empty())
+    http::append_field(head, "Proxy-Authorization", options_.proxy->authorization);
+}
+
+std::string HttpPool::render_head(const HttpRequest& request, const std::string& authorization) const {
+  const bool post = request.method == "POST";
+  std::string out = SpareTexts::take(512 + request.body.size());  // which follows it
+  if (post && request.target.empty() && request.host.empty()) {
+    out += post_start_;
+  } else {
+    append_start(out, request.method, request.target, request.host);
+  }
   auto append_all = [&](const std::vector<http::OutHeader>& headers) {
     for (const http::OutHeader& header : headers) {
       const bool replaced =
           !authorization.empty() && http::equals_ignoring_case(header.name, "Authorization");
-      if (!replaced) append_header(out, header.name, header.value);
+      if (!replaced) http::append_field(out, header.name, header.value);
     }
   };
   if (request.shared_headers != nullptr && authorization.empty()) {
@@ -376,12 +385,9 @@ std::string HttpPool::render_head(const HttpRequest& request, const std::string&
     append_all(request.shared_headers->all());
   }
   append_all(request.headers);
-  if (!authorization.empty()) append_header(out, "Authorization", authorization);
-  if (request.method == "POST") {
-    out += "Content-Length: ";
-    out += std::to_string(request.body.size());
-    out += "\r\n";
-  }
+  if (!authorization.empty()) http::append_field(out, "Authorization", authorization);
+  out += request.lines;
+  if (post) http::append_length(out, request.body.size());
   out += "\r\n";
   return out;
 }

@@ -41,7 +41,8 @@ struct HttpRequest {
   bool receipt_only = false;  // HTTP+SSE: whatever a 2xx says, what counts comes on another stream
   // Stand before `headers`, none of which has a name of theirs; outlive the request.
   const SharedHeaders* shared_headers = nullptr;
-  std::string host = {};  // empty: the URL's own
+  std::string host = {};   // empty: the URL's own
+  std::string lines = {};  // more headers, as http::append_field() writes them
 };
 
 // What requests to a server carry as Authorization, where Lineward gets it itself.
@@ -81,7 +82,7 @@ class HttpPool;
 class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfer> {
  public:
   HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner);
-  ~HttpTransfer() { close(); }
+  ~HttpTransfer();
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
@@ -125,7 +126,7 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
   net::Deferred connected_later_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::shared_ptr<bool> alive_;  // while credentials are waited for
 };
 
 struct PoolOptions {
@@ -187,12 +188,16 @@ class HttpPool {
   void look_again();
   void sweep();
   void refresh_addresses();
+  void append_start(std::string& head, std::string_view method, std::string_view target,
+                    std::string_view host) const;
   std::string render_head(const HttpRequest& request, const std::string& authorization) const;
 
   net::Loop& loop_;
   const HttpUrl& url_;
   std::shared_ptr<net::TlsContext> tls_;
   PoolOptions options_;
+  const bool by_url_;                        // through a proxy that is told the whole URL (RFC 9112 3.2.2)
+  std::string post_start_;                   // of a usual request's head
   std::unique_ptr<net::Resolver> resolver_;  // null for a Unix socket
   std::vector<Idle> idle_;                   // the one used last is at the end
   std::vector<std::unique_ptr<HttpTransfer>> finishing_;

@@ -292,7 +292,7 @@ void HttpSession::on_messages_open(HttpMessages& from, const http::ResponseInfo&
   stream_settled();
 }
 
-void HttpSession::on_message(HttpMessages&, mcp::Message message) {
+void HttpSession::on_message(HttpMessages&, mcp::Message&& message) {
   handle(std::move(message), nullptr);
 }
 

@@ -116,7 +116,7 @@ class HttpSession final : public ListenServer, public MessagesOwner {
 
  private:
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
-  void on_message(HttpMessages& from, mcp::Message message) override;
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void open_stream();

@@ -6,6 +6,7 @@
 
 #include "base/json_member.h"
 #include "base/log.h"
+#include "base/spare_texts.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
@@ -76,6 +77,7 @@ HttpUpstream::~HttpUpstream() {
   *alive_ = false;
   for (auto& farewell : farewells_)
     farewell->messages->close();
+  found_last_ = nullptr;
   groups_.clear();
   errands_->drop_all();
 }
@@ -324,7 +326,7 @@ bool HttpUpstream::translates(const HttpCall& call, const Group& group) const {
 
 void HttpUpstream::send(Group& group, HttpCall& call) {
   call.id = next_id();
-  calls_[call.id] = &call;
+  calls_.emplace_hint(calls_.end(), call.id, &call);
   ++group.calls;
   if (call.counts()) ++in_flight_;
   group.last_used = loop_.now();
@@ -333,14 +335,15 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
   HttpRequest request;
   Headers forwarded = forwarded_headers(server_, call.request.headers);
   if (group.era == mcp::Era::modern) {
-    if (forwarded.empty()) {
+    if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
       request.shared_headers = &post_headers_;
-      request.headers.reserve(4);
+      request.lines = SpareTexts::take(256);
+      modern_lines_.append(request.lines, call.request.message, call.request.headers);
     } else {
       request.headers = post_headers_.all();
       add_all(request.headers, forwarded);
+      add_modern_headers(request.headers, call.request.message, call.request.headers);
     }
-    add_modern_headers(request.headers, call.request.message, call.request.headers);
     request.body = mcp::request_for_upstream(call.request.message, call.id);
   } else {
     HttpSession& session = *group.session;

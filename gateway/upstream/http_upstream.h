@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/node_slabs.h"
 #include "core/document_source.h"
 #include "core/stats.h"
 #include "core/upstream.h"
@@ -77,7 +78,7 @@ class HttpUpstream final : public core::Upstream,
   std::string server_info(const HttpCall& call);
   bool has_session(const HttpCall& call);
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
-  void call_message(HttpCall& call, HttpMessages& from, mcp::Message message);
+  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message);
   void call_ended(HttpCall& call, const MessagesEnd& end);
   // Health: every call ends in one of these (http_upstream_health.cc).
   void note_answer() { breaker_.closed() ? breaker_.succeeded() : circuit_closed(); }
@@ -120,7 +121,7 @@ class HttpUpstream final : public core::Upstream,
     net::Timer timer;
     std::function<void()> over;
     std::function<bool(const mcp::Message&)> heard;  // true: nothing more is of interest
-    void on_message(HttpMessages&, mcp::Message message) override {
+    void on_message(HttpMessages&, mcp::Message&& message) override {
       if (heard(message)) timer.start(std::chrono::milliseconds(0), over);
     }
     void on_messages_end(HttpMessages&, const MessagesEnd&) override { over(); }
@@ -151,6 +152,11 @@ class HttpUpstream final : public core::Upstream,
     bool per_call = false;
     uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
   };
+  const GroupPlan modern_plan_{.key = "modern", .initialize_params = {}};
+  // No state anywhere: all such calls share one queue.
+  bool stateless(const core::CallRequest& request) const {
+    return request.client_era == mcp::Era::modern && verdict_.era == mcp::Era::modern;
+  }
   GroupPlan plan_for(const core::Scope& scope);  // of a legacy client
   void share_ids();
   Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
@@ -186,7 +192,7 @@ class HttpUpstream final : public core::Upstream,
   void replay(Group& group, HttpSession& session);
   bool handled_here(Group& group, HttpCall& call);
   void send(Group& group, HttpCall& call);
-  void finish(HttpCall& call, mcp::Message answer);
+  void finish(HttpCall& call, mcp::Message&& answer);
   void fail(HttpCall& call, const core::Failure& failure);
   void left(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
@@ -194,7 +200,7 @@ class HttpUpstream final : public core::Upstream,
   core::Failure session_over() const;
   void listen_again(HttpCall& call, const core::Failure& failure);
   void say_goodbye(HttpCall& call, Group& group, std::string_view why);
-  void call_notification(HttpCall& call, Group* group, mcp::Message message);
+  void call_notification(HttpCall& call, Group* group, mcp::Message&& message);
   void question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call);
   HttpCall* asking_call(const Group& group) const;
   void close_group(Group& group, std::string_view why);
@@ -209,6 +215,7 @@ class HttpUpstream final : public core::Upstream,
   net::Loop& loop_;
   const config::Server& server_;
   const SharedHeaders post_headers_{base_headers(server_, HttpVerb::post)};
+  ModernLines modern_lines_;
   core::UpstreamStats& stats_ = core::upstream_stats(server_.name);
   HttpUrl url_;
   std::string broken_;                  // why no call can be made at all
@@ -226,10 +233,14 @@ class HttpUpstream final : public core::Upstream,
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
+  Group* found_last_ = nullptr;      // of them: mostly it is the one that is wanted again
   std::deque<HttpCall*> undecided_;  // modern calls that wait for the verdict
   std::deque<HttpCall*> slotless_;   // calls that may ask, for whom no session is free
   net::Timer apart_timer_;
-  std::map<int64_t, HttpCall*> calls_;  // sent, by the id the server knows
+  NodeSlabs call_nodes_;
+  using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
+  // Sent, by the id the server knows.
+  std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   std::vector<std::unique_ptr<Farewell>> farewells_;
   net::Timer reaper_;
   net::Timer stop_limit_;

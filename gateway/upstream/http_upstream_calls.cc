@@ -32,13 +32,13 @@ bool names_nothing(const mcp::Message& message) {
          (!message.has(Field::id) || message.raw(Field::id) == "null");
 }
 
-// The error with an id, so that it can be given the client's.
-mcp::Message with_some_id(mcp::Message message) {
-  if (message.has(Field::id)) return message;
+// An error gets an id, so that it can be given the client's.
+void give_some_id(mcp::Message& message) {
+  if (message.has(Field::id)) return;
   std::string text = message.bytes();
   text.insert(text.find('{') + 1, R"("id":0,)");
   auto parsed = mcp::Message::parse(std::move(text));
-  return parsed ? std::move(*parsed) : std::move(message);
+  if (parsed) message = std::move(*parsed);
 }
 
 // These statuses say what is wrong by themselves, whatever MCP stands in their body.
@@ -60,7 +60,7 @@ void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::R
   if (own && call.request.method == Method::initialize) group->session->opened(info);
 }
 
-void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message message) {
+void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
   Group* group = find_group(call.group);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
   if (message.kind() == mcp::MessageKind::request) {
@@ -73,7 +73,8 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id()))
     return;  // its end tells
   if (may_speak_sse(call, group, status)) {
-    call.refusal = with_some_id(std::move(message));  // for when HTTP+SSE fails as well
+    give_some_id(message);
+    call.refusal = std::move(message);  // for when HTTP+SSE fails as well
     return;
   }
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
@@ -84,10 +85,11 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   }
   from.finish_quietly();
   retire(loop_, std::move(call.messages));
-  finish(call, with_some_id(std::move(message)));
+  give_some_id(message);
+  finish(call, std::move(message));
 }
 
-void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message message) {
+void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
@@ -107,7 +109,7 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message 
 }
 
 // The last message of a call, as its server wrote it.
-void HttpUpstream::finish(HttpCall& call, mcp::Message answer) {
+void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   Group* group = find_group(call.group);
   left(call);
   refuse_open(call, group);

@@ -22,23 +22,22 @@ constexpr std::chrono::milliseconds kReapEvery{5000};
 }  // namespace
 
 HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
-  auto& slot = groups_[plan.key];
-  if (!slot) {
-    slot = std::make_unique<Group>();
-    slot->key = plan.key;
-    slot->era = plan.era;
-    slot->per_call = plan.per_call;
-    slot->exclusive = plan.slots > 0;
-    slot->own_handshake = !plan.initialize_params.empty();
-    slot->initialize_params = plan.initialize_params;
-    slot->last_used = loop_.now();
-  }
-  return *slot;
+  if (Group* group = find_group(plan.key)) return *group;
+  auto slot = std::make_unique<Group>();
+  slot->key = plan.key;
+  slot->era = plan.era;
+  slot->per_call = plan.per_call;
+  slot->exclusive = plan.slots > 0;
+  slot->own_handshake = !plan.initialize_params.empty();
+  slot->initialize_params = plan.initialize_params;
+  slot->last_used = loop_.now();
+  return *(groups_[plan.key] = std::move(slot));
 }
 
 HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
+  if (found_last_ != nullptr && found_last_->key == key) return found_last_;
   auto found = groups_.find(key);
-  return found == groups_.end() ? nullptr : found->second.get();
+  return found == groups_.end() ? nullptr : found_last_ = found->second.get();
 }
 
 void HttpUpstream::close_group(Group& group, std::string_view why) {
@@ -49,6 +48,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   if (found == groups_.end()) return;
   std::shared_ptr<Group> kept = std::move(found->second);
   groups_.erase(found);
+  found_last_ = nullptr;
   fail_queue(*kept, failure);
   kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
   kept->listens.fail_all(failure);

@@ -30,11 +30,9 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
 
 // The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
 Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
+  if (stateless(request)) return modern_plan_;
   GroupPlan plan;
   plan.era = verdict_.era;
-  plan.key = "modern";
-  if (request.client_era == mcp::Era::modern && plan.era == mcp::Era::modern)
-    return plan;  // no state anywhere
   // A session belongs to those who came with the same credentials.
   std::string identity = identity_of(forwarded_headers(server_, request.headers));
   if (!identity.empty()) identity = ":as:" + identity;
@@ -53,6 +51,11 @@ Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core
 }
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
+  if (stateless(call.request)) {
+    join(group_for(modern_plan_), call);
+    schedule_pump();
+    return std::nullopt;
+  }
   auto plan = plan_for(call.request);
   if (!plan) return plan.error();
   if (!room_for_group(*plan)) {

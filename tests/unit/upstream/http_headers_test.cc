@@ -1,5 +1,7 @@
 #include "upstream/http_headers.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 using namespace lineward;
@@ -108,4 +110,39 @@ TEST_CASE("headers that repeat the body") {
                      message(R"({"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"t"}})"),
                      {{"Mcp-Name", "t"}});
   CHECK(value(other, "Mcp-Name") == "t");
+}
+
+TEST_CASE("lines that repeat a message say what its headers do, whatever was called before") {
+  const auto call = [](std::string_view method, std::string_view params) {
+    return message(
+        fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"{}","params":{{{}}}}})", method, params));
+  };
+  constexpr std::string_view kMeta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"})";
+  const std::string longest(5000, 'n');
+  std::vector<mcp::Message> calls;
+  for (const std::string& name :
+       {std::string("add"), std::string("größe"), std::string("add\\r\\nX: y"), longest})
+    calls.push_back(call("tools/call", fmt::format(R"("name":"{}",{})", name, kMeta)));
+  calls.push_back(call("prompts/get", fmt::format(R"("name":"add",{})", kMeta)));
+  calls.push_back(
+      call("tools/call", R"("name":"add","_meta":{"io.modelcontextprotocol/protocolVersion":"2"})"));
+  calls.push_back(call("tools/call", R"("name":5)"));
+  calls.push_back(call("tools/list", kMeta));
+  calls.push_back(call("tasks/get", R"("taskId":"t")"));
+  ModernLines lines;
+  for (const auto& client :
+       {core::HeaderFields(), core::HeaderFields{{"Mcp-Param-Region", "eu"}, {"Mcp-Name", "t"}}}) {
+    for (size_t i = 0; i < calls.size() * calls.size() * 2; ++i) {
+      // Every one after every other, and after itself.
+      const mcp::Message& one = calls[i % 2 == 0 ? i / 2 % calls.size() : i / 2 / calls.size()];
+      Headers headers;
+      add_modern_headers(headers, one, client);
+      std::string expected = "before\r\n";
+      for (const auto& header : headers)
+        http::append_field(expected, header.name, header.value);
+      std::string said = "before\r\n";
+      lines.append(said, one, client);
+      CHECK(said == expected);
+    }
+  }
 }

@@ -1,0 +1,116 @@
+// How long an exchange may take: another part of exchange/exchange.h (BEHAVIOUR 4).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/glob.h"
+#include "exchange/exchange.h"
+#include "exchange/exchange_plugins.h"
+
+namespace lineward::exchange {
+namespace {
+
+using core::CallPhase;
+using mcp::EndReason;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A server has this long to acknowledge a listen (BEHAVIOUR 6).
+constexpr milliseconds kAckLimit{5000};
+
+}  // namespace
+
+void Exchange::set_limits() {
+  limits_ = server_->timeouts;
+  auto apply = [&](const std::vector<config::TimeoutOverride>& overrides, std::string_view name) {
+    for (const auto& o : overrides) {
+      if (!glob_match(o.pattern, name)) continue;
+      limits_.request = o.request.value_or(limits_.request);
+      limits_.max_duration = o.max_duration.value_or(limits_.max_duration);
+      limits_.progress_resets = o.progress_resets.value_or(limits_.progress_resets);
+      return;
+    }
+  };
+  apply(server_->method_timeouts, method_);
+  if (arrival_.method == Method::tools_call) apply(server_->tool_timeouts, target_);
+  // The client's own wish for this request, never above the hard limit.
+  if (arrival_.wait) limits_.request = std::min(*arrival_.wait, limits_.max_duration);
+}
+
+// One clock, set anew whenever something it depends on has changed (BEHAVIOUR 4).
+void Exchange::set_clock() {
+  if (ended() || server_ == nullptr) return;
+  const config::Timeouts& t = limits_;
+  auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
+  due_at_ = milliseconds(0);
+  auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
+    due_at_ = loop_.now() + in;
+    due_ = {reason, limit, option};
+    // Most limits only move away from one phase to the next: a clock that runs out before looks again then.
+    if (clock_.running() && rings_at_ <= due_at_) return;
+    rings_at_ = due_at_;
+    clock_.start(in, [this] { ring(); });
+  };
+  if (acknowledged_) return clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
+  if (step_ == Step::plugins) {
+    return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
+               server_->limits.queue_timeout, "limits.queueTimeout");
+  }
+  switch (phase_) {
+    case CallPhase::queued:
+      return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
+                 server_->limits.queue_timeout, "limits.queueTimeout");
+    case CallPhase::starting:
+      return arm(since(phase_since_, t.startup), EndReason::timeout_startup, t.startup, "timeouts.startup");
+    case CallPhase::written: break;
+  }
+  if (is_listen()) {
+    return arm(since(written_at_, kAckLimit), EndReason::timeout_request, kAckLimit, "acknowledgement");
+  }
+  if (open_questions_ > 0) {
+    return arm(since(question_since_, t.park), EndReason::timeout_park, t.park, "timeouts.park");
+  }
+  milliseconds request = std::min(t.request, t.max_duration);
+  milliseconds left = since(last_progress_, request);
+  milliseconds left_total = since(written_at_ + waited_, t.max_duration);
+  if (held_) return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
+  if (left_total < left ||
+      (left_total == left && t.max_duration <= request && last_progress_ != written_at_)) {
+    return arm(left_total, EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration");
+  }
+  arm(left, EndReason::timeout_request, request, "timeouts.request");
+}
+
+void Exchange::ring() {
+  if (loop_.now() >= due_at_) return deadline(due_.reason, due_.limit, due_.option);
+  rings_at_ = due_at_;
+  clock_.start(due_at_ - loop_.now(), [this] { ring(); });
+}
+
+void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view option) {
+  if (ended()) return;
+  std::string method = method_.substr(0, 100);
+  std::string text;
+  switch (reason) {
+    case EndReason::timeout_queue:
+      if (step_ == Step::plugins) {
+        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})", plugins_->waits_for(),
+                           method, limit.count(), option);
+        break;
+      }
+      text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method,
+                         limit.count(), option);
+      break;
+    case EndReason::timeout_startup:
+      text = fmt::format("{} was not ready within {} ms (lineward {})", arrival_.upstream, limit.count(),
+                         option);
+      break;
+    default:
+      text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", arrival_.upstream, method,
+                         target_.empty() ? "" : " ", target_, limit.count(), option);
+      break;
+  }
+  fail(reason, text, limit.count());
+}
+
+}  // namespace lineward::exchange
