@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build run test unit wire threads e2e reload-loss conformance check format lint fuzz faults soak bench clean deps test-deps install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults soak bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,6 +18,9 @@ test-deps:
 build: deps  ## The binary: build/lineward
 	@conf/scripts/configure.sh $(BUILD)
 	@cmake --build $(BUILD) -j $(JOBS)
+
+release: deps  ## The binary to install: build/release/lineward, built twice and laid out by what the first did under load
+	@JOBS=$(JOBS) conf/scripts/release.sh $(BUILD)/release
 
 run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-server"
 	@conf/scripts/run.sh $(BUILD) "$(CMD)" $(ARGS)
@@ -61,7 +64,7 @@ soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALL
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh
 
-install: build  ## Into PREFIX (default /usr/local)
+install: build  ## Into PREFIX (default /usr/local); BUILD=build/release after `make release`
 	@cmake --install $(BUILD) --prefix $${PREFIX:-/usr/local}
 
 clean:  ## Removes what was built

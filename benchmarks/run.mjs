@@ -14,7 +14,7 @@ import { plugins, pluginTable } from './plugins.mjs';
 import { ALL, ONE, pin } from './pin.mjs';
 import { BAR, table, verdicts } from './report.mjs';
 
-const build = resolve(process.argv[2] ?? 'build/bench');
+const build = resolve(process.argv[2] ?? 'build/release');
 const count = (name, value) => Math.max(1, Math.round(Number(process.env[name] ?? value)) || value);
 const CALLS = count('BENCH_CALLS', 100_000);
 const SECONDS = count('BENCH_SECONDS', 20);

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# `make bench`: builds without sanitizers, fetches the peers, and runs run.mjs. README.md has the options.
+# `make bench`: builds as `make release` does, fetches the peers, and runs run.mjs. README.md has the options.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${BENCH_BUILD:-build/bench}
+build=${BENCH_BUILD:-build/release}
 
-conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+if [ -n "${BENCH_BUILD:-}" ]; then
+  conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+else
+  conf/scripts/release.sh "$build"
+fi
 cmake --build "$build" -j "$(nproc)" --target bench-programs
 
 for folder in tests/e2e tests/peers; do
