@@ -89,8 +89,7 @@ class ToolFilter final : public plugin::Plugin {
   uint64_t hidden_ = 0, denied_ = 0, lacking_ = 0, unpinned_ = 0, changed_ = 0;
 };
 
-// ---- requests
-// ----------------------------------------------------------------------------------------------------------
+// ---- requests ----
 
 Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& message) {
   plugin::Facts facts = exchange.facts();
@@ -185,8 +184,7 @@ bool ToolFilter::is_oauth(const core::Caller& caller) const {
          });
 }
 
-// ---- lists
-// -------------------------------------------------------------------------------------------------------------
+// ---- lists ----
 
 void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
   auto by = [](const NameRule& rule) {

@@ -32,8 +32,7 @@ bool exists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
-// --- words of other gateways
-// ---------------------------------------------------------------------------------
+// --- words of other gateways ---
 
 void notice(const Surroundings& around, std::string_view given, std::string_view read_as) {
   around.err << fmt::format("note: {} is read as {}\n", given, read_as);
@@ -88,8 +87,7 @@ std::string take_aliases(Flags& flags, const Surroundings& around) {
   return {};
 }
 
-// --- flags as settings
-// ---------------------------------------------------------------------------------------
+// --- flags as settings ---
 
 std::vector<config::Setting> settings_of(const Flags& flags) {
   const std::string log_level = !flags.log_level.empty()                ? flags.log_level
@@ -133,8 +131,7 @@ std::string fault_of(const config::Setting& setting) {
   return fmt::format("{}: {}{}", setting.origin, misfit.message, hint);
 }
 
-// --- the configuration file
-// ----------------------------------------------------------------------------------
+// --- the configuration file ---
 
 std::vector<std::string> search_path(const Surroundings& around) {
   std::vector<std::string> places = {"./lineward.yaml"};

@@ -217,8 +217,7 @@ void SessionTable::sweep() {
     expired_(id);
 }
 
-// ---- SessionReply
-// ---------------------------------------------------------------------------------------------------
+// ---- SessionReply ----
 
 SessionStream* SessionReply::stream() const {
   Session* session = sessions_.find(session_);

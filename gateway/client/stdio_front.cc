@@ -75,8 +75,7 @@ void StdioFront::close_all() {
   leave(EndReason::cancelled_client);
 }
 
-// ---- what comes in
-// -----------------------------------------------------------------------------------------------------------
+// ---- what comes in ----
 
 void StdioFront::on_data(std::string_view bytes) {
   lines_.feed(
@@ -286,8 +285,7 @@ void StdioFront::dropped(std::string_view kind) {
   log::write(log::Level::debug, "client.dropped", {{"kind", std::string(kind)}, {"remote", "stdio"}});
 }
 
-// ---- what goes out
-// -----------------------------------------------------------------------------------------------------------
+// ---- what goes out ----
 
 void StdioFront::line(std::string message, bool awaited) {
   if (gone_) return;
@@ -347,8 +345,7 @@ void StdioFront::on_drained() {
   if (!gone_ && !input_ended_) streams_->start_reading();
 }
 
-// ---- ends
-// --------------------------------------------------------------------------------------------------------------------
+// ---- ends ----
 
 void StdioFront::reply_over(uint64_t serial) {
   auto found = running_.find(serial);

@@ -124,8 +124,7 @@ void Exchange::advance() {
   }
 }
 
-// ---- from upstream
-// --------------------------------------------------------------------------------------------------
+// ---- from upstream ----
 
 void Exchange::on_call_phase(CallPhase phase) {
   if (ended() || phase == phase_) return;
@@ -271,8 +270,7 @@ void Exchange::failed(const core::Failure& failure) {
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
 
-// ---- from the client and from operators
-// -----------------------------------------------------------------------------
+// ---- from the client and from operators ----
 
 void Exchange::client_gone(EndReason why) {
   if (ended()) return;
@@ -326,8 +324,7 @@ void Exchange::answered() {
   set_clock();
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int status) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&

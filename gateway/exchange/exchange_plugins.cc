@@ -40,8 +40,7 @@ std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
   return made->chain_.attach(*made, server, place) ? std::move(made) : nullptr;
 }
 
-// ---- the request
-// ------------------------------------------------------------------------------------------------------
+// ---- the request ----
 
 bool ExchangePlugins::pass_request() {
   mcp::Message& message = exchange_.arrival_.message;
@@ -112,8 +111,7 @@ bool ExchangePlugins::decided() {
   return true;
 }
 
-// ---- the server's messages
-// -------------------------------------------------------------------------------------------------
+// ---- the server's messages ----
 
 void ExchangePlugins::hold_back(bool stop) {
   bool held_for_client = !stop && exchange_.held_;
@@ -143,8 +141,7 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   chain_.end(*this, ending);
 }
 
-// ---- what plugins see
-// ------------------------------------------------------------------------------------------------------
+// ---- what plugins see ----
 
 plugin::Facts ExchangePlugins::facts() const {
   const core::Arrival& arrival = exchange_.arrival_;

@@ -115,8 +115,7 @@ std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) 
   return out;
 }
 
-// ---- notifications and answers of clients
-// ---------------------------------------------------------------------------
+// ---- notifications and answers of clients ----
 
 void ExchangeTable::notified(core::Arrival&& arrival) {
   if (arrival.method == Method::cancelled) return cancelled_by_message(arrival);
@@ -152,8 +151,7 @@ void ExchangeTable::answered(const std::string& session_id, mcp::Message answer)
   if (link != links_.end()) link->second->answer(answer);
 }
 
-// ---- sessions
-// -------------------------------------------------------------------------------------------------------
+// ---- sessions ----
 
 void ExchangeTable::session_opening(Exchange& exchange) {
   const core::Arrival& arrival = exchange.arrival();
@@ -218,8 +216,7 @@ void ExchangeTable::session_lost(const std::string& id) {
   loop_.defer([this, id] { session_ended(id); });
 }
 
-// ---- for people and metrics
-// -----------------------------------------------------------------------------------------
+// ---- for people and metrics ----
 
 void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {
   log_.cancelling(exchange.tag(), core::upstream_stats(exchange.arrival().upstream), initiator);
@@ -281,8 +278,7 @@ bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
   return true;
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 void ExchangeTable::end_listens() {
   listens_ended_ = true;

@@ -90,8 +90,7 @@ void Exchange::cancel_call(EndReason reason, std::string_view why) {
   call_->cancel(why);
 }
 
-// ---- counting
-// -------------------------------------------------------------------------------------------------------
+// ---- counting ----
 
 void Exchange::count_written() {
   if (stats_ == nullptr) return;
@@ -142,8 +141,7 @@ void Exchange::count_listens(std::array<uint64_t, core::size_of<ListenType>>& su
   });
 }
 
-// ---- views
-// ----------------------------------------------------------------------------------------------------------
+// ---- views ----
 
 CallView Exchange::view() const {
   CallView view;

@@ -234,8 +234,7 @@ void ParkTable::end_of(const Served& served, std::string_view why) {
   }
 }
 
-// ---- for people
-// -------------------------------------------------------------------------------------------------------
+// ---- for people ----
 
 std::vector<CallView> ParkTable::views() const {
   std::vector<CallView> out;

@@ -197,8 +197,7 @@ std::string listen_for_client(const LegacyClient& client, std::string_view filte
       envelope(client), filter);
 }
 
-// ---- questions
-// ------------------------------------------------------------------------------------------------------
+// ---- questions ----
 
 bool is_input_required(const Message& answer) {
   return answer.kind() == MessageKind::result && answer.text(Field::result_type) == "input_required";
@@ -273,8 +272,7 @@ std::string question_for_legacy(const InputRequest& request, int64_t id, std::st
                      params.empty() ? "" : R"(,"params":)", params);
 }
 
-// ---- answers
-// --------------------------------------------------------------------------------------------------------
+// ---- answers ----
 
 std::string modern_answer_for_legacy(const Message& answer, Method method, const std::string& tool,
                                      WrappedTools& wrapped) {

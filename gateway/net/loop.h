@@ -77,7 +77,7 @@ class Loop {
   std::vector<Work> deferred_;
   std::vector<Work> working_;  // of those, what is being done
   bool running_deferred_ = false;
-  std::set<class ByteStream*> farewells_;  // streams that only send their last bytes and own themselves
+  std::set<class ByteStream*> farewells_;       // streams that only send their last bytes and own themselves
   static constexpr uint64_t kReadsUnnoted = 7;  // odd: reads of clients and servers take turns
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;

@@ -65,8 +65,7 @@ GuardedCall::~GuardedCall() {
   *alive_ = false;
 }
 
-// ---- the request
-// ------------------------------------------------------------------------------------------------------
+// ---- the request ----
 
 void GuardedCall::begin(core::CallOwner& owner) {
   owner_ = &owner;
@@ -110,8 +109,7 @@ void GuardedCall::send() {
   call_ = std::move(*call);
 }
 
-// ---- the end
-// ------------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 core::CallOwner* GuardedCall::leave(EndReason reason, int code, std::string_view text) {
   Ending ending;
@@ -180,8 +178,7 @@ bool GuardedCall::decided() {
   return true;
 }
 
-// ---- from the caller
-// --------------------------------------------------------------------------------------------------
+// ---- from the caller ----
 
 void GuardedCall::cancel(std::string_view why) {
   if (!live()) return;
@@ -219,8 +216,7 @@ void GuardedCall::retried(mcp::Message request) {
   if (call_ && call_->live()) call_->retried(std::move(request));
 }
 
-// ---- from the server
-// --------------------------------------------------------------------------------------------------
+// ---- from the server ----
 
 void GuardedCall::on_call_phase(core::CallPhase phase) {
   if (phase == core::CallPhase::written && written_at_.count() < 0) written_at_ = loop_.now();
@@ -250,8 +246,7 @@ void GuardedCall::passed(mcp::Message message) {
   }
 }
 
-// ---- what plugins see
-// -----------------------------------------------------------------------------------------------------
+// ---- what plugins see ----
 
 Facts GuardedCall::facts() const {
   Facts facts;

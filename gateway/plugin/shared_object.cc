@@ -114,8 +114,7 @@ class SharedHook final : public Hook, public TicketOffice {
   lineward_exchange at_;
 };
 
-// ---- the plugin
-// --------------------------------------------------------------------------------------------------
+// ---- the plugin ----
 
 Status<> SharedPlugin::create(const config::PluginEntry& entry) {
   auto wakeup = net::Wakeup::create(loop_, [this] { deliver(); });
@@ -200,8 +199,7 @@ void SharedPlugin::deliver() {
   }
 }
 
-// ---- one exchange
-// ------------------------------------------------------------------------------------------------
+// ---- one exchange ----
 
 Verdict SharedHook::broke(ExchangeView& view, std::string_view how) {
   ++plugin_.faults;

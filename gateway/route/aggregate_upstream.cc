@@ -43,8 +43,7 @@ AggregateUpstream::~AggregateUpstream() {
   looks_.clear();
 }
 
-// ---- members
-// ---------------------------------------------------------------------------------------------------------
+// ---- members ----
 
 void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstream& upstream,
                              std::function<std::shared_ptr<void>()> lease,
@@ -156,8 +155,7 @@ void AggregateUpstream::left_out(const Member& member, List list, const std::str
                                    : std::string("another server has this name")}});
 }
 
-// ---- calls
-// -----------------------------------------------------------------------------------------------------------
+// ---- calls ----
 
 Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core::CallRequest&& request,
                                                                             core::CallOwner& owner) {
@@ -220,8 +218,7 @@ void AggregateUpstream::stop(std::function<void()> done) {
   loop_.defer(std::move(done));
 }
 
-// ---- who listens hears of those that come back
-// -----------------------------------------------------------------------
+// ---- who listens hears of those that come back ----
 
 void AggregateUpstream::opened(FannedListen& listen) {
   listens_.insert(&listen);

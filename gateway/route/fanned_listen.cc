@@ -162,8 +162,7 @@ void FannedListen::open(Leg& leg) {
   leg.call = std::move(*call);
 }
 
-// ---- what the servers say
-// ----------------------------------------------------------------------------------------
+// ---- what the servers say ----
 
 void FannedListen::heard(Leg& leg, mcp::Message message) {
   if (!live()) return;
@@ -260,8 +259,7 @@ void FannedListen::lost(Leg& leg, const std::string& why) {
   });
 }
 
-// ---- what the client is told
-// ---------------------------------------------------------------------------------------
+// ---- what the client is told ----
 
 void FannedListen::check_acknowledged() {
   if (acknowledged_ || !legs_open_ || opening_) return;
@@ -329,8 +327,7 @@ void FannedListen::tell_changes() {
     deliver(notification("notifications/resources/list_changed", {}));
 }
 
-// ---- servers come and go
-// -----------------------------------------------------------------------------------------
+// ---- servers come and go ----
 
 void FannedListen::came(const std::shared_ptr<Member>& member) {
   auto leg = legs_.find(member->name);

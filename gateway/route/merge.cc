@@ -160,8 +160,7 @@ std::string common_versions(const std::vector<Facts>& servers) {
 
 }  // namespace
 
-// ---- discover
-// -------------------------------------------------------------------------------------------------------
+// ---- discover ----
 
 bool Facts::has(std::string_view capability) const {
   return member(capabilities, capability).has_value();
@@ -249,8 +248,7 @@ std::vector<std::string> servers_for(std::string_view method, const std::vector<
   return out;
 }
 
-// ---- lists
-// ----------------------------------------------------------------------------------------------------------
+// ---- lists ----
 
 std::string read_page(ListPage& page, const mcp::Message& answer) {
   auto ttl = integer(answer.raw(Field::result_ttl_ms));

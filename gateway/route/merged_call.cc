@@ -107,8 +107,7 @@ std::string MergedCall::request_for(const Part& part) const {
   return splice.apply();
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 core::CallOwner* MergedCall::leave() {
   for (auto& part : parts_) {

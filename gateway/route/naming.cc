@@ -47,8 +47,7 @@ std::string prefixed_name(std::string_view prefix, std::string_view name) {
   return out + "_" + hash_of(whole);
 }
 
-// ---- owners
-// ---------------------------------------------------------------------------------------------------------
+// ---- owners ----
 
 std::string Owners::key_of(std::string_view server, std::string_view original) {
   return std::string(server) + "/" + std::string(original);  // no server's name holds a slash
@@ -80,8 +79,7 @@ std::string Owners::claim(std::string_view server, std::string_view original,
   return {};
 }
 
-// ---- names
-// ----------------------------------------------------------------------------------------------------------
+// ---- names ----
 
 std::string Names::to_client(const std::string& server, const std::string& name) {
   std::string prefixed = prefixed_name(config::rendered_prefix(rules_, server), name);

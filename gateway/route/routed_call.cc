@@ -163,8 +163,7 @@ void RoutedCall::answer_later(int code, std::string text, std::string data) {
   });
 }
 
-// ---- from the client
-// -----------------------------------------------------------------------------------------------
+// ---- from the client ----
 
 core::CallOwner* RoutedCall::leave() {
   if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
@@ -206,8 +205,7 @@ void RoutedCall::retried(mcp::Message request) {
   if (message && inner_ && inner_->live()) inner_->retried(std::move(*message));
 }
 
-// ---- from the server
-// ---------------------------------------------------------------------------------------------
+// ---- from the server ----
 
 void RoutedCall::on_call_phase(core::CallPhase phase) {
   if (live()) owner_->on_call_phase(phase);

@@ -83,8 +83,7 @@ void BridgeCall::fail(const core::Failure& failure) {
   leave()->on_call_failed(failure);
 }
 
-// ---- on the way to the server
-// --------------------------------------------------------------------------------------
+// ---- on the way to the server ----
 
 std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method method, core::Scope scope,
                                               mcp::Era era) {
@@ -142,8 +141,7 @@ void BridgeCall::on_call_phase(CallPhase phase) {
   owner_->on_call_phase(phase);
 }
 
-// ---- what comes back
-// -----------------------------------------------------------------------------------------------
+// ---- what comes back ----
 
 void BridgeCall::on_call_message(mcp::Message message) {
   if (!live()) return;
@@ -257,8 +255,7 @@ bool BridgeCall::refused_after_all() {
   return true;
 }
 
-// ---- what the server asks
-// ------------------------------------------------------------------------------------------
+// ---- what the server asks ----
 
 void BridgeCall::ask(const mcp::Message& answer) {
   const std::string& name = session_.inner().name();

@@ -66,8 +66,7 @@ void BridgeListen::drop(std::unique_ptr<Listen>& listen, std::string_view why) {
   loop_.defer([kept = std::shared_ptr<Listen>(std::move(listen))] {});
 }
 
-// ---- wishes
-// ---------------------------------------------------------------------------------------------------------
+// ---- wishes ----
 
 void BridgeListen::want(Lists lists) {
   wish_.lists = lists;
@@ -141,8 +140,7 @@ void BridgeListen::use_request(const core::CallRequest& request) {
   std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
 }
 
-// ---- what the server says
-// ------------------------------------------------------------------------------------------
+// ---- what the server says ----
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   if (phase != core::CallPhase::written || acknowledged) return;

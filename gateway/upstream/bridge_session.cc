@@ -47,8 +47,7 @@ BridgeCall* BridgeSession::find(uint64_t serial) const {
   return found == calls_.end() ? nullptr : found->second;
 }
 
-// ---- calls
-// ----------------------------------------------------------------------------------------------------------
+// ---- calls ----
 
 Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
@@ -138,8 +137,7 @@ void BridgeSession::left(BridgeCall& call) {
   std::erase_if(questions_, [&](const auto& entry) { return entry.second == &call; });
 }
 
-// ---- the handshake
-// --------------------------------------------------------------------------------------------------
+// ---- the handshake ----
 
 // The server's own idea of this session is over: it has none.
 void BridgeSession::begin_bridging() {
@@ -159,8 +157,7 @@ std::string BridgeSession::project(const core::CallRequest& request, const mcp::
   return mcp::modern_answer_for_legacy(answer, request.method, tool, wrapped_);
 }
 
-// ---- questions, notifications
-// --------------------------------------------------------------------------------------
+// ---- questions, notifications ----
 
 int64_t BridgeSession::new_question(BridgeCall& call) {
   questions_[next_question_] = &call;

@@ -25,8 +25,7 @@ SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(st
     http::append_field(lines_, header.name, header.value);
 }
 
-// ---- one transfer
-// ---------------------------------------------------------------------------------------------------
+// ---- one transfer ----
 
 HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOwner& owner)
     : pool_(pool),
@@ -201,8 +200,7 @@ Result<PoolOptions> pool_options(const config::Server& server, const HttpUrl& ur
   return options;
 }
 
-// ---- the pool
-// -------------------------------------------------------------------------------------------------------
+// ---- the pool ----
 
 HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::TlsContext> tls,
                    PoolOptions options)

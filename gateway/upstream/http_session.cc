@@ -60,8 +60,7 @@ Headers HttpSession::headers(HttpVerb verb) const {
   return out;
 }
 
-// ---- the handshake
-// --------------------------------------------------------------------------------------------------
+// ---- the handshake ----
 
 void HttpSession::initialize(std::string_view params, bool automatic) {
   own_params_ = std::string(params);
@@ -148,8 +147,7 @@ bool HttpSession::takes(const HttpCall& call) const {
   return (!stream_pending_ && !pinged_) || !mcp::may_ask(call.request.method);
 }
 
-// ---- what goes out
-// --------------------------------------------------------------------------------------------------
+// ---- what goes out ----
 
 HttpRequest HttpSession::request(std::string body) const {
   HttpRequest request{"POST", headers(HttpVerb::post), std::move(body)};
@@ -252,8 +250,7 @@ void HttpSession::end() {
   state_ = State::lost;
 }
 
-// ---- the GET stream
-// -------------------------------------------------------------------------------------------------
+// ---- the GET stream ----
 
 void HttpSession::open_stream() {
   HttpRequest request{"GET", headers(HttpVerb::get), {}};
@@ -313,8 +310,7 @@ void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   reopen_stream(std::max(backoff_, retry_));
 }
 
-// ---- what the server says
-// -------------------------------------------------------------------------------------------
+// ---- what the server says ----
 
 void HttpSession::from_call(HttpCall& call, mcp::Message message) {
   handle(std::move(message), &call);

@@ -11,8 +11,7 @@ using mcp::EndReason;
 using mcp::Field;
 using std::chrono::milliseconds;
 
-// ---- the stream and its endpoint
-// ---------------------------------------------------------------------------------------
+// ---- the stream and its endpoint ----
 
 void HttpSession::connect() {
   sse_ = true;
@@ -83,8 +82,7 @@ void HttpSession::sse_stream_ended(const MessagesEnd& end) {
   lost();
 }
 
-// ---- Lineward's own requests
-// -------------------------------------------------------------------------------------------
+// ---- Lineward's own requests ----
 
 void HttpSession::ask_over_sse(int64_t id, std::string body, milliseconds limit, Answered answered) {
   Asked& asked = asked_[id];

@@ -82,8 +82,7 @@ HttpUpstream::~HttpUpstream() {
   errands_->drop_all();
 }
 
-// ---- the era
-// --------------------------------------------------------------------------------------------------------
+// ---- the era ----
 
 void HttpUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
@@ -182,8 +181,7 @@ std::optional<std::vector<std::string>> HttpUpstream::versions() const {
   return all;
 }
 
-// ---- calls on their way in
-// ------------------------------------------------------------------------------------------
+// ---- calls on their way in ----
 
 Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest&& request,
                                                                        core::CallOwner& owner) {
@@ -360,8 +358,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
       std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
   std::deque<HttpCall*> queue;

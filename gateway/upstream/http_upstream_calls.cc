@@ -163,8 +163,7 @@ void HttpUpstream::left(HttpCall& call) {
   schedule_pump();
 }
 
-// ---- responses that end without the answer
-// --------------------------------------------------------------------------
+// ---- responses that end without the answer ----
 
 void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   Group* group = find_group(call.group);
@@ -281,8 +280,7 @@ bool HttpUpstream::has_session(const HttpCall& call) {
   return group == nullptr || !group->session || group->session->has_id();
 }
 
-// ---- cancelling
-// -----------------------------------------------------------------------------------------------------
+// ---- cancelling ----
 
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   std::erase(undecided_, &call);

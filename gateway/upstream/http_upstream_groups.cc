@@ -75,8 +75,7 @@ void HttpUpstream::reap() {
   }
 }
 
-// ---- sessions
-// -------------------------------------------------------------------------------------------------------
+// ---- sessions ----
 
 // A session for the first call that waits, or for those who listen: initialised by us, or by the client's own
 // request.

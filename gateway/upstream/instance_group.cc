@@ -39,8 +39,7 @@ InstanceGroup::~InstanceGroup() {
   *alive_ = false;
 }
 
-// ---- calls
-// ----------------------------------------------------------------------------------------------------------
+// ---- calls ----
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
@@ -201,8 +200,7 @@ void InstanceGroup::forward(mcp::Era client_era, const mcp::Message& message) {
   }
 }
 
-// ---- processes
-// ------------------------------------------------------------------------------------------------------
+// ---- processes ----
 
 StdioInstance* InstanceGroup::start_instance() {
   if (home_.stopping()) return nullptr;
@@ -354,8 +352,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     });
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 void InstanceGroup::fail_queue(const core::Failure& failure) {
   std::deque<StdioCall*> queue;

@@ -25,8 +25,7 @@ constexpr uint32_t kMostFailures = 8;
 
 }  // namespace
 
-// ---- the listen
-// ---------------------------------------------------------------------------------------------------------
+// ---- the listen ----
 
 SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
     : SharedCall(hub.loop(), hub.inner(), std::move(key), like), hub_(hub), again_(hub.loop()) {}
@@ -101,8 +100,7 @@ void SharedListen::again() {
   if (auto failure = open()) on_call_failed(*failure);
 }
 
-// ---- the hub
-// ------------------------------------------------------------------------------------------------------------
+// ---- the hub ----
 
 ListenHub::~ListenHub() {
   stopping_ = true;

@@ -52,8 +52,7 @@ void RemoteDoor::fail(uint64_t number, core::Failure failure) {
   });
 }
 
-// ---- from the other worker
-// -----------------------------------------------------------------------------------------
+// ---- from the other worker ----
 
 void RemoteDoor::start(uint64_t number, core::CallRequest request) {
   auto one = std::make_unique<FarCall>(*this, number);
@@ -112,8 +111,7 @@ void RemoteDoor::forward(const core::Scope& scope, mcp::Era client_era, const mc
   server_.forward(scope, client_era, message);
 }
 
-// ---- from the server
-// ---------------------------------------------------------------------------------------------
+// ---- from the server ----
 
 void RemoteDoor::FarCall::on_call_phase(core::CallPhase phase) {
   door.desk_.tell([at = number, phase](RemoteDesk& desk) { desk.on_phase(at, phase); });

@@ -37,8 +37,7 @@ class Receipt {
 
 }  // namespace
 
-// ---- a call
-// -------------------------------------------------------------------------------------------------------------
+// ---- a call ----
 
 class RemoteCall final : public core::Call {
  public:
@@ -134,8 +133,7 @@ class RemoteCall final : public core::Call {
   std::string server_info_;
 };
 
-// ---- from the server
-// ---------------------------------------------------------------------------------------------
+// ---- from the server ----
 
 RemoteCall* RemoteDesk::find(uint64_t number) {
   auto found = calls_.find(number);
@@ -156,8 +154,7 @@ void RemoteDesk::on_failed(uint64_t number, const core::Failure& failure, std::o
   if (RemoteCall* call = find(number)) call->on_failed(failure);
 }
 
-// ---- the upstream
-// ------------------------------------------------------------------------------------------------
+// ---- the upstream ----
 
 RemoteUpstream::RemoteUpstream(net::Loop& loop, std::shared_ptr<net::Mailbox> here, std::string name,
                                Elsewhere<RemoteDoor> door, RemoteState state)

@@ -67,8 +67,7 @@ class KeptAnswer final : public Lease {
 
 }  // namespace
 
-// ---- the call
-// -----------------------------------------------------------------------------------------------------------
+// ---- the call ----
 
 SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::CallRequest like)
     : SharedCall(cache.loop(), cache.inner(), std::move(key), std::move(like)), cache_(cache) {}
@@ -90,8 +89,7 @@ void SharedFetch::over() {
   cache_.over(*this);
 }
 
-// ---- the cache
-// ----------------------------------------------------------------------------------------------------------
+// ---- the cache ----
 
 ResultCache::ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server)
     : PassingUpstream(std::move(inner)),

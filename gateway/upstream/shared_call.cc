@@ -5,8 +5,7 @@
 
 namespace lineward::upstream {
 
-// ---- one caller's share
-// -------------------------------------------------------------------------------------------------
+// ---- one caller's share ----
 
 Lease::~Lease() {
   if (!live()) return;
@@ -28,8 +27,7 @@ void Lease::cancel(std::string_view why) {
   core::upstream_stats(server_.name).cancel_settled(request_.tag, report);
 }
 
-// ---- the call
-// -----------------------------------------------------------------------------------------------------------
+// ---- the call ----
 
 SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::CallRequest like)
     : loop_(loop),

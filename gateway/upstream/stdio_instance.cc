@@ -216,8 +216,7 @@ void StdioInstance::forget(Table::iterator entry) {
   pending_.erase(entry);
 }
 
-// ---- the process
-// ----------------------------------------------------------------------------------------------------
+// ---- the process ----
 
 void StdioInstance::on_process_started() {
   process_up_ = true;

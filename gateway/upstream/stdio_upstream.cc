@@ -43,8 +43,7 @@ StdioUpstream::~StdioUpstream() {
   leaving_.clear();  // before the groups they know
 }
 
-// ---- the era
-// --------------------------------------------------------------------------------------------------------
+// ---- the era ----
 
 void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
@@ -131,8 +130,7 @@ std::optional<std::vector<std::string>> StdioUpstream::versions() const {
   return all;
 }
 
-// ---- calls
-// ----------------------------------------------------------------------------------------------------------
+// ---- calls ----
 
 Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
@@ -235,8 +233,7 @@ void StdioUpstream::pump() {
   fill_spares();
 }
 
-// ---- processes
-// ------------------------------------------------------------------------------------------------------
+// ---- processes ----
 
 bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
   size_t running = leaving_.size() + spares_.size();
@@ -280,8 +277,7 @@ void StdioUpstream::reap() {
     drop_group(key);
 }
 
-// ---- scopes, ends
-// ---------------------------------------------------------------------------------------------------
+// ---- scopes, ends ----
 
 InstanceGroup* StdioUpstream::session_group(const core::Scope& scope) {
   auto found = groups_.find("session:" + scope.session);

@@ -48,8 +48,7 @@ ToolCall::~ToolCall() {
   }
 }
 
-// ---- on the way to the server
-// -----------------------------------------------------------------------------------
+// ---- on the way to the server ----
 
 std::optional<core::Failure> ToolCall::begin() {
   // A server that is not known to be modern is not asked for what only modern ones have.
@@ -147,8 +146,7 @@ void ToolCall::go_later(milliseconds after) {
   });
 }
 
-// ---- on the way back
-// ---------------------------------------------------------------------------------------------
+// ---- on the way back ----
 
 // The exchange's clock never goes back behind the first time that the server got it.
 void ToolCall::tell(CallPhase phase) {
@@ -241,8 +239,7 @@ void ToolCall::count_repeat(const core::Failure& failure) {
   ++core::upstream_stats(home_.server().name).retries[static_cast<size_t>(on)];
 }
 
-// ---- the end
-// -----------------------------------------------------------------------------------------------------
+// ---- the end ----
 
 void ToolCall::answer(mcp::Message message) {
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));

@@ -89,8 +89,7 @@ void ToolUpstream::reconfigured() {
   PassingUpstream::reconfigured();
 }
 
-// ---- the list
-// ---------------------------------------------------------------------------------------------------
+// ---- the list ----
 
 void ToolUpstream::learn(ToolCall& call) {
   auto& listing = listings_[call.view()];
