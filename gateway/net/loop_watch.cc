@@ -80,21 +80,24 @@ std::string stack_of(pthread_t thread) {
 
 struct LoopWatch::Handles {
   Handle<uv_prepare_t> turn;
+  Handle<uv_async_t> ping;
 };
 
 LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
-    : loop_(loop),
-      limits_(limits),
+    : limits_(limits),
       report_(std::move(report)),
       handles_(std::make_unique<Handles>()),
       watched_(pthread_self()) {
-  // How long the loop has waited for something to do: of no callback's time.
-  uv_loop_configure(loop.raw(), UV_METRICS_IDLE_TIME);
   LW_CHECK(handles_->turn.open(this, [&](uv_prepare_t* h) { return uv_prepare_init(loop.raw(), h); }) == 0);
   uv_prepare_start(handles_->turn.get(), [](uv_prepare_t* h) {
-    if (h->data) static_cast<LoopWatch*>(h->data)->turns_.fetch_add(1, std::memory_order_relaxed);
+    if (!h->data) return;
+    std::atomic<uint64_t>& turns = static_cast<LoopWatch*>(h->data)->turns_;  // no other thread writes it
+    turns.store(turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   });
   uv_unref(reinterpret_cast<uv_handle_t*>(handles_->turn.get()));
+  const auto ping = [&](uv_async_t* h) { return uv_async_init(loop.raw(), h, [](uv_async_t*) {}); };
+  LW_CHECK(handles_->ping.open(this, ping) == 0);
+  uv_unref(reinterpret_cast<uv_handle_t*>(handles_->ping.get()));
   backtrace(frames.data(), 1);  // loads what it needs now, not in the handler
   {
     std::lock_guard<std::mutex> lock(asking);
@@ -122,22 +125,29 @@ LoopWatch::~LoopWatch() {
     if (--watches == 0) signal(kAsk, SIG_DFL);
   }
   handles_->turn.close();
+  handles_->ping.close();
 }
 
+// A loop that does not turn may have nothing to do: it is asked to turn once. libuv could say how long it has
+// waited (UV_METRICS_IDLE_TIME), but then asks the kernel twice, with two looks at the clock, whenever there
+// is nothing at once.
 void LoopWatch::watch() {
   uint64_t turns = 0;
-  uint64_t idle = 0;
   milliseconds held_up{0};
   bool told = false;
+  bool asked = false;
   pollfd end{wake_[0], POLLIN, 0};
   while (poll(&end, 1, static_cast<int>(kLook.count())) == 0) {
     uint64_t turns_now = turns_.load(std::memory_order_relaxed);
-    uint64_t idle_now = uv_metrics_idle_time(loop_.raw());
-    if (turns_now == 0 || turns_now != turns || idle_now != idle) {
+    if (turns_now == 0 || turns_now != turns) {
       turns = turns_now;
-      idle = idle_now;
       held_up = milliseconds(0);
-      told = false;
+      told = asked = false;
+      continue;
+    }
+    if (!asked) {
+      asked = true;
+      uv_async_send(handles_->ping.get());
       continue;
     }
     held_up += kLook;

@@ -36,7 +36,6 @@ class LoopWatch {
   struct Handles;
   void watch();
 
-  Loop& loop_;
   Limits limits_;
   Report report_;
   std::unique_ptr<Handles> handles_;
