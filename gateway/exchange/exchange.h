@@ -40,7 +40,10 @@ class ExchangeHome {
   virtual Lease served(const core::Arrival& arrival) = 0;
   virtual ParkTable& park_table() = 0;
   // Null where none is configured.
-  virtual std::shared_ptr<plugin::PluginSet> plugins() { return nullptr; }
+  virtual const std::shared_ptr<plugin::PluginSet>& plugins() {
+    static const std::shared_ptr<plugin::PluginSet> none;
+    return none;
+  }
   // Why this request goes nowhere while there is so much to do.
   virtual std::optional<core::Failure> overloaded(const Exchange&) { return std::nullopt; }
   // `initialize` goes to the server: a session opens. Its answer decides whether it stays.

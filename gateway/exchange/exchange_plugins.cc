@@ -32,9 +32,9 @@ ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::Plu
 }
 
 std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
-                                                         std::shared_ptr<plugin::PluginSet> set) {
+                                                         const std::shared_ptr<plugin::PluginSet>& set) {
   if (!set || set->empty()) return nullptr;
-  std::unique_ptr<ExchangePlugins> made(new ExchangePlugins(exchange, std::move(set)));
+  std::unique_ptr<ExchangePlugins> made(new ExchangePlugins(exchange, set));
   const std::string& server = exchange.arrival_.upstream;
   auto place = config::is_aggregate(server) ? plugin::Place::whole : plugin::Place::alone;
   return made->chain_.attach(*made, server, place) ? std::move(made) : nullptr;

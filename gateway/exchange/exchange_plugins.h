@@ -18,7 +18,8 @@ namespace lineward::exchange {
 class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owner {
  public:
   // Null where no plugin wants to see it.
-  static std::unique_ptr<ExchangePlugins> attach(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set);
+  static std::unique_ptr<ExchangePlugins> attach(Exchange& exchange,
+                                                 const std::shared_ptr<plugin::PluginSet>& set);
 
   // The request before it is routed. False: the exchange ended, or a plugin takes its time; then the
   // exchange is woken when that is over.

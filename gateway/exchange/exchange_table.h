@@ -98,7 +98,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // ExchangeHome
   Lease served(const core::Arrival& arrival) override;
   ParkTable& park_table() override { return park_; }
-  std::shared_ptr<plugin::PluginSet> plugins() override { return plugins_; }
+  const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override {
     return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.arrival().principal,
                                 exchange.is_listen(), exchange.arrival().bytes_in);

@@ -30,16 +30,13 @@ namespace {
 // One read buffer per thread is enough: libuv asks for it, fills it and calls back before it asks again.
 void give_buffer(uv_handle_t*, size_t, uv_buf_t* buffer) {
   thread_local std::array<char, 64 * 1024> shared;
-  *buffer = uv_buf_init(shared.data(), shared.size());
+  *buffer = {shared.data(), shared.size()};
 }
 
 constexpr size_t kMostPieces = 64;  // per system call
 
 // A socket's own call: write(2) asks the file system first, which is a good part of its price.
-ssize_t send_pieces(const Handle<uv_tcp_t>& socket, uv_buf_t* pieces, unsigned count) {
-  uv_os_fd_t fd = -1;
-  if (int error = uv_fileno(reinterpret_cast<const uv_handle_t*>(socket.stream()), &fd); error != 0)
-    return error;
+ssize_t send_pieces(int fd, uv_buf_t* pieces, unsigned count) {
   static_assert(sizeof(uv_buf_t) == sizeof(iovec) && offsetof(uv_buf_t, base) == offsetof(iovec, iov_base) &&
                 offsetof(uv_buf_t, len) == offsetof(iovec, iov_len));
   msghdr all{};
@@ -193,15 +190,16 @@ size_t ByteStream::backlog() const {
 // already.
 int ByteStream::try_send(size_t& partial) {
   partial = 0;
+  if (tcp_ && socket_ < 0) uv_fileno(reinterpret_cast<const uv_handle_t*>(raw()), &socket_);
   while (!queue_.empty()) {
     std::array<uv_buf_t, kMostPieces> buffers;
     unsigned count = 0;
     for (auto& piece : queue_) {
       if (count == kMostPieces) break;
-      buffers[count++] = uv_buf_init(piece.data(), static_cast<unsigned>(piece.size()));
+      buffers[count++] = {piece.data(), piece.size()};
     }
-    const ssize_t sent =
-        tcp_ ? send_pieces(tcp_, buffers.data(), count) : uv_try_write(raw(), buffers.data(), count);
+    const ssize_t sent = socket_ >= 0 ? send_pieces(socket_, buffers.data(), count)
+                                      : uv_try_write(raw(), buffers.data(), count);
     if (sent == UV_EAGAIN || sent == 0) return 0;
     if (sent < 0) return static_cast<int>(sent);
     size_t left = static_cast<size_t>(sent);
@@ -247,7 +245,7 @@ void ByteStream::flush() {
     unsigned count = 0;
     for (auto& piece : request->pieces) {
       size_t skip = count == 0 ? left : 0;
-      buffers[count++] = uv_buf_init(piece.data() + skip, static_cast<unsigned>(piece.size() - skip));
+      buffers[count++] = {piece.data() + skip, piece.size() - skip};
       request->bytes += piece.size() - skip;
     }
     writing_ = true;
@@ -299,6 +297,7 @@ void ByteStream::close() {
   reading_ = false;
   queue_.clear();
   backlog_ = 0;
+  socket_ = -1;
   pipe_.close();
   tcp_.close();
 }

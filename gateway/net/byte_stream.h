@@ -90,6 +90,7 @@ class ByteStream {
   Loop& loop_;
   Handle<uv_pipe_t> pipe_;
   Handle<uv_tcp_t> tcp_;
+  int socket_ = -1;  // of tcp_, once something was sent
   StreamOwner* owner_ = nullptr;
   PieceQueue queue_;
   HeldCount backlog_;

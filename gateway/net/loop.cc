@@ -34,7 +34,8 @@ Loop::Loop()
   uv_prepare_start(handles_->before_poll.get(), [](uv_prepare_t* h) {
     if (h->data == nullptr) return;
     auto* loop = static_cast<Loop*>(h->data);
-    ++loop->turn_;  // before the poll: what comes idle in its callbacks was not asked for in it
+    // Before the poll: what comes idle in its callbacks was not asked for in it. No other thread writes it.
+    loop->turn_.store(loop->turn() + 1, std::memory_order_relaxed);
     loop->run_deferred();
   });
   uv_check_start(handles_->after_poll.get(), [](uv_check_t* h) {

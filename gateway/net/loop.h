@@ -1,6 +1,7 @@
 // The event loop and its timers: RAII over libuv. Nothing above net/ includes <uv.h>.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,7 @@ class Loop {
   void note_read() { read_at_ = reads_++ % kReadsUnnoted == 0 ? nanoseconds() : 0; }
   void update_time();
   // Counts the times the loop has asked for events. While `settled`, all that they brought is dealt with.
-  uint64_t turn() const { return turn_; }
+  uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }  // from any thread
   bool settled() const { return settled_; }
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
@@ -81,7 +82,7 @@ class Loop {
   static constexpr uint64_t kReadsUnnoted = 7;  // odd: reads of clients and servers take turns
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;
-  uint64_t turn_ = 0;
+  std::atomic<uint64_t> turn_{0};
   bool settled_ = false;
   bool closed_ = false;
 };

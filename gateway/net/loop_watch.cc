@@ -78,26 +78,20 @@ std::string stack_of(pthread_t thread) {
 
 }  // namespace
 
-struct LoopWatch::Handles {
-  Handle<uv_prepare_t> turn;
-  Handle<uv_async_t> ping;
+struct LoopWatch::Ping {
+  Handle<uv_async_t> handle;
 };
 
 LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
-    : limits_(limits),
+    : loop_(loop),
+      begun_after_(loop.turn()),
+      limits_(limits),
       report_(std::move(report)),
-      handles_(std::make_unique<Handles>()),
+      ping_(std::make_unique<Ping>()),
       watched_(pthread_self()) {
-  LW_CHECK(handles_->turn.open(this, [&](uv_prepare_t* h) { return uv_prepare_init(loop.raw(), h); }) == 0);
-  uv_prepare_start(handles_->turn.get(), [](uv_prepare_t* h) {
-    if (!h->data) return;
-    std::atomic<uint64_t>& turns = static_cast<LoopWatch*>(h->data)->turns_;  // no other thread writes it
-    turns.store(turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  });
-  uv_unref(reinterpret_cast<uv_handle_t*>(handles_->turn.get()));
-  const auto ping = [&](uv_async_t* h) { return uv_async_init(loop.raw(), h, [](uv_async_t*) {}); };
-  LW_CHECK(handles_->ping.open(this, ping) == 0);
-  uv_unref(reinterpret_cast<uv_handle_t*>(handles_->ping.get()));
+  const auto init = [&](uv_async_t* h) { return uv_async_init(loop.raw(), h, [](uv_async_t*) {}); };
+  LW_CHECK(ping_->handle.open(this, init) == 0);
+  uv_unref(reinterpret_cast<uv_handle_t*>(ping_->handle.get()));
   backtrace(frames.data(), 1);  // loads what it needs now, not in the handler
   {
     std::lock_guard<std::mutex> lock(asking);
@@ -124,8 +118,7 @@ LoopWatch::~LoopWatch() {
     std::lock_guard<std::mutex> lock(asking);
     if (--watches == 0) signal(kAsk, SIG_DFL);
   }
-  handles_->turn.close();
-  handles_->ping.close();
+  ping_->handle.close();
 }
 
 // A loop that does not turn may have nothing to do: it is asked to turn once. libuv could say how long it has
@@ -138,8 +131,8 @@ void LoopWatch::watch() {
   bool asked = false;
   pollfd end{wake_[0], POLLIN, 0};
   while (poll(&end, 1, static_cast<int>(kLook.count())) == 0) {
-    uint64_t turns_now = turns_.load(std::memory_order_relaxed);
-    if (turns_now == 0 || turns_now != turns) {
+    uint64_t turns_now = loop_.turn();
+    if (turns_now == begun_after_ || turns_now != turns) {
       turns = turns_now;
       held_up = milliseconds(0);
       told = asked = false;
@@ -147,7 +140,7 @@ void LoopWatch::watch() {
     }
     if (!asked) {
       asked = true;
-      uv_async_send(handles_->ping.get());
+      uv_async_send(ping_->handle.get());
       continue;
     }
     held_up += kLook;

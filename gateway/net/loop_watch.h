@@ -33,13 +33,14 @@ class LoopWatch {
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
 
  private:
-  struct Handles;
+  struct Ping;
   void watch();
 
+  const Loop& loop_;
+  const uint64_t begun_after_;  // the loop's turns
   Limits limits_;
   Report report_;
-  std::unique_ptr<Handles> handles_;
-  std::atomic<uint64_t> turns_{0};
+  std::unique_ptr<Ping> ping_;
   std::atomic<uint64_t> stalls_{0};
   unsigned long watched_;  // the loop's thread
   int wake_[2] = {-1, -1};
