@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "base/spare_texts.h"
@@ -26,12 +27,6 @@ struct ByteStream::WriteRequest {
 };
 
 namespace {
-
-// One read buffer per thread is enough: libuv asks for it, fills it and calls back before it asks again.
-void give_buffer(uv_handle_t*, size_t, uv_buf_t* buffer) {
-  thread_local std::array<char, 64 * 1024> shared;
-  *buffer = {shared.data(), shared.size()};
-}
 
 constexpr size_t kMostPieces = 64;  // per system call
 
@@ -78,15 +73,6 @@ std::unique_ptr<ByteStream> ByteStream::from_handle(Loop& loop, Handle<uv_pipe_t
   return stream;
 }
 
-bool ByteStream::quiet() const {
-  if (closed() || ended_) return false;
-  uv_os_fd_t fd = -1;
-  if (uv_fileno(reinterpret_cast<uv_handle_t*>(raw()), &fd) != 0) return false;
-  char byte = 0;
-  ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
 Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) {
   std::unique_ptr<ByteStream> stream(new ByteStream(loop));
   sockaddr_storage address{};
@@ -130,40 +116,6 @@ ByteStream::~ByteStream() {
   close();
 }
 
-void ByteStream::start_reading() {
-  if (reading_ || ended_ || closed()) return;
-  reading_ = true;
-  int error = uv_read_start(raw(), give_buffer, [](uv_stream_t* h, ssize_t n, const uv_buf_t* buffer) {
-    auto* self = static_cast<ByteStream*>(h->data);
-    if (self == nullptr || n == 0) return;  // 0 is "try again", not the end
-    if (n > 0) {
-      self->loop_.note_read();
-      if (self->owner_) self->owner_->on_data({buffer->base, static_cast<size_t>(n)});
-      return;
-    }
-    self->ended(n == UV_EOF ? 0 : static_cast<int>(n));
-  });
-  if (error != 0) {
-    loop_.defer([this, there = alive(), error] {
-      if (*there) ended(error);
-    });
-  }
-}
-
-void ByteStream::pause_reading() {
-  if (!reading_) return;
-  reading_ = false;
-  if (!closed()) uv_read_stop(raw());
-}
-
-void ByteStream::ended(int error) {
-  if (ended_) return;
-  ended_ = true;
-  pause_reading();
-  if (farewell_) return;
-  if (owner_) owner_->on_end(error);
-}
-
 void ByteStream::write(std::string bytes) {
   if (bytes.empty() || closed() || ending_writes_ || shut_) return;
   backlog_ += bytes.size();
@@ -186,30 +138,34 @@ size_t ByteStream::backlog() const {
   return backlog_ - writing_bytes_ + std::min(writing_bytes_, uv_stream_get_write_queue_size(raw()));
 }
 
-// Gives the kernel what it takes now. 0, or the error; `partial` is how much of the first piece is gone
-// already.
-int ByteStream::try_send(size_t& partial) {
-  partial = 0;
-  if (tcp_ && socket_ < 0) uv_fileno(reinterpret_cast<const uv_handle_t*>(raw()), &socket_);
+void ByteStream::drop_queue() {
+  queue_.clear();
+  gone_ = 0;
+  backlog_ = 0;
+}
+
+// Gives the kernel what it takes now. 0, or the error.
+int ByteStream::try_send() {
   while (!queue_.empty()) {
     std::array<uv_buf_t, kMostPieces> buffers;
     unsigned count = 0;
     for (auto& piece : queue_) {
       if (count == kMostPieces) break;
-      buffers[count++] = {piece.data(), piece.size()};
+      const size_t skip = count == 0 ? gone_ : 0;
+      buffers[count++] = {piece.data() + skip, piece.size() - skip};
     }
-    const ssize_t sent = socket_ >= 0 ? send_pieces(socket_, buffers.data(), count)
-                                      : uv_try_write(raw(), buffers.data(), count);
+    const ssize_t sent =
+        tcp_ ? send_pieces(socket(), buffers.data(), count) : uv_try_write(raw(), buffers.data(), count);
     if (sent == UV_EAGAIN || sent == 0) return 0;
     if (sent < 0) return static_cast<int>(sent);
-    size_t left = static_cast<size_t>(sent);
-    backlog_ -= left;
-    sent_ += left;
+    backlog_ -= static_cast<size_t>(sent);
+    sent_ += static_cast<size_t>(sent);
+    size_t left = gone_ + static_cast<size_t>(sent);
     while (left > 0 && left >= queue_.front().size()) {
       left -= queue_.front().size();
       SpareTexts::give(queue_.pop());
     }
-    partial = left;
+    gone_ = left;
     if (left > 0) return 0;
   }
   return 0;
@@ -217,23 +173,28 @@ int ByteStream::try_send(size_t& partial) {
 
 void ByteStream::flush_now() {
   if (writing_ || ended_ || closed()) return;
-  size_t partial = 0;
-  if (try_send(partial) != 0) return schedule_flush();  // it will meet the error again, where it may tell
-  if (partial > 0) queue_.front().erase(0, partial);
+  if (try_send() != 0) schedule_flush();  // it will meet the error again, where it may tell
 }
 
 void ByteStream::flush() {
   while (!writing_ && !queue_.empty() && !closed()) {
-    size_t left = 0;
-    if (int error = try_send(left); error != 0) {
-      queue_.clear();
-      backlog_ = 0;
+    int error = try_send();
+    if (error == 0 && queue_.empty()) break;
+    if (error == 0 && tcp_) {
+      // The kernel's buffer is full.
+      writing_ = true;
+      writing_bytes_ = 0;
+      error = watch();
+      if (error == 0) return;
+      writing_ = false;
+    }
+    if (error != 0) {
+      drop_queue();
       if (farewell_) return farewell_done();
       ended(error);
       return;
     }
-    if (queue_.empty()) break;
-    // The kernel's buffer is full: hand the rest to libuv, which goes on when there is room.
+    // Likewise: hand the rest to libuv, which goes on when there is room.
     auto* request = new WriteRequest;
     request->request.data = request;
     request->alive = alive();
@@ -244,14 +205,14 @@ void ByteStream::flush() {
     std::array<uv_buf_t, kMostPieces> buffers;
     unsigned count = 0;
     for (auto& piece : request->pieces) {
-      size_t skip = count == 0 ? left : 0;
+      size_t skip = count == 0 ? std::exchange(gone_, 0) : 0;
       buffers[count++] = {piece.data() + skip, piece.size() - skip};
       request->bytes += piece.size() - skip;
     }
     writing_ = true;
     writing_bytes_ = request->bytes;
     sent_ += request->bytes;
-    int error = uv_write(&request->request, raw(), buffers.data(), count, [](uv_write_t* r, int status) {
+    error = uv_write(&request->request, raw(), buffers.data(), count, [](uv_write_t* r, int status) {
       auto* done = static_cast<WriteRequest*>(r->data);
       if (*done->alive) done->stream->written(done, status);
       delete done;
@@ -259,8 +220,7 @@ void ByteStream::flush() {
     if (error != 0) {
       delete request;
       writing_ = false;
-      queue_.clear();
-      backlog_ = 0;
+      drop_queue();
       if (farewell_) return farewell_done();
       ended(error);
       return;
@@ -269,8 +229,7 @@ void ByteStream::flush() {
   if (queue_.empty() && !writing_ && !closed()) {
     if (farewell_) return farewell_done();
     if (ending_writes_) {
-      auto* request = new uv_shutdown_t;
-      if (uv_shutdown(request, raw(), [](uv_shutdown_t* r, int) { delete r; }) != 0) delete request;
+      shut();
       ending_writes_ = false;
       shut_ = true;
     }
@@ -278,13 +237,21 @@ void ByteStream::flush() {
   }
 }
 
+void ByteStream::shut() {
+  if (tcp_) {
+    ::shutdown(socket(), SHUT_WR);
+    return;
+  }
+  auto* request = new uv_shutdown_t;
+  if (uv_shutdown(request, raw(), [](uv_shutdown_t* r, int) { delete r; }) != 0) delete request;
+}
+
 void ByteStream::written(WriteRequest* request, int status) {
   writing_ = false;
   if (closed()) return;
   backlog_ -= request->bytes;
   if (status != 0) {
-    queue_.clear();
-    backlog_ = 0;
+    drop_queue();
     if (farewell_) return farewell_done();
     ended(status);
     return;
@@ -295,9 +262,10 @@ void ByteStream::written(WriteRequest* request, int status) {
 void ByteStream::close() {
   owner_ = nullptr;
   reading_ = false;
-  queue_.clear();
-  backlog_ = 0;
+  drop_queue();
   socket_ = -1;
+  watched_ = 0;
+  poll_.close();
   pipe_.close();
   tcp_.close();
 }

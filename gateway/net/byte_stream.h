@@ -81,8 +81,14 @@ class ByteStream {
         flush_later_(
             loop, [](void* self) { static_cast<ByteStream*>(self)->flush(); }, this) {}
   uv_stream_t* raw() const { return tcp_ ? tcp_.stream() : pipe_.stream(); }
-  int try_send(size_t& partial);
+  int socket();
+  int watch();
+  void ready(int status, int events);
+  void receive();
+  int try_send();
+  void drop_queue();
   void flush();
+  void shut();
   void schedule_flush();
   void written(WriteRequest* request, int status);
   void ended(int error);
@@ -90,15 +96,20 @@ class ByteStream {
   Loop& loop_;
   Handle<uv_pipe_t> pipe_;
   Handle<uv_tcp_t> tcp_;
-  int socket_ = -1;  // of tcp_, once something was sent
+  // A TCP socket is watched, read and written by its descriptor: libuv takes read(2), which asks the file
+  // system first. The handle above only owns it.
+  Handle<uv_poll_t> poll_;
+  int socket_ = -1;
+  int watched_ = 0;  // for which events
   StreamOwner* owner_ = nullptr;
   PieceQueue queue_;
+  size_t gone_ = 0;  // of its first piece, what was sent
   HeldCount backlog_;
-  size_t writing_bytes_ = 0;  // of these, what libuv has
+  size_t writing_bytes_ = 0;  // of these, what libuv has; of a TCP socket nothing
   uint64_t sent_ = 0;
   bool reading_ = false;
   bool ended_ = false;
-  bool writing_ = false;  // a uv_write is under way
+  bool writing_ = false;  // a uv_write is under way, or the socket takes no more for now
   // For what libuv calls back. Made when it is needed.
   std::shared_ptr<bool> alive_;
   const std::shared_ptr<bool>& alive() {
