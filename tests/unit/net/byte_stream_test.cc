@@ -1,0 +1,226 @@
+#include "net/byte_stream.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <vector>
+
+using namespace lineward;
+using namespace lineward::net;
+
+namespace {
+
+// Two ends of a TCP connection: one of them a stream, the other for the test to read and write.
+struct Pair {
+  int far = -1;
+  std::unique_ptr<ByteStream> near;
+  explicit Pair(Loop& loop) {
+    int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    auto* address = reinterpret_cast<sockaddr*>(&name);
+    REQUIRE(bind(listening, address, size) == 0);
+    REQUIRE(listen(listening, 1) == 0);
+    getsockname(listening, address, &size);
+    far = ::socket(AF_INET, SOCK_STREAM, 0);
+    REQUIRE(connect(far, address, size) == 0);
+    auto stream = ByteStream::from_socket(loop, accept(listening, nullptr, nullptr));
+    REQUIRE(stream);
+    near = std::move(*stream);
+    ::close(listening);
+  }
+  ~Pair() {
+    if (far >= 0) ::close(far);
+  }
+  void reset() {
+    linger at_once{1, 0};
+    setsockopt(far, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::close(far);
+    far = -1;
+  }
+};
+
+struct Owner final : StreamOwner {
+  std::string got;
+  int ended = 1;  // the error once it has ended
+  int drained = 0;
+  std::function<void()> on_bytes = [] {};
+  std::function<void()> at_end = [] {};
+  std::function<void()> when_drained = [] {};
+  void on_data(std::string_view bytes) override {
+    got += bytes;
+    on_bytes();
+  }
+  void on_end(int error) override {
+    ended = error;
+    at_end();
+  }
+  void on_drained() override {
+    ++drained;
+    when_drained();
+  }
+};
+
+// Bytes in which each place is told from its neighbours.
+std::string pattern(size_t size) {
+  std::string out(size, '\0');
+  for (size_t i = 0; i < size; ++i)
+    out[i] = static_cast<char>('a' + (i * 7 + i / 251) % 26);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("what a socket does not take at once is sent when there is room, in order") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  const std::string sent = pattern(24 << 20);
+  const size_t first = 20 << 20;
+  pair.near->write(sent.substr(0, first));
+  for (size_t at = first; at < sent.size(); at += 64 << 10)
+    pair.near->write(sent.substr(at, 64 << 10));
+  std::string got;
+  std::vector<char> buffer(1 << 20);
+  Timer take(loop), guard(loop);
+  std::function<void()> next = [&] {
+    const ssize_t n = recv(pair.far, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (n > 0) got.append(buffer.data(), static_cast<size_t>(n));
+    if (got.size() == sent.size()) return loop.stop();
+    take.start(milliseconds(n > 0 ? 0 : 1), next);
+  };
+  take.start(milliseconds(20), [&] {
+    CHECK(pair.near->backlog() > 0);
+    CHECK(owner.drained == 0);
+    CHECK(pair.near->sent() + pair.near->backlog() == sent.size());
+    next();
+  });
+  guard.start(milliseconds(20000), [&] { loop.stop(); });
+  loop.run();
+  CHECK(got == sent);
+  CHECK(owner.drained == 1);
+  CHECK(pair.near->backlog() == 0);
+  pair.near->close();
+  loop.close_all();
+}
+
+TEST_CASE("the last words before a reset are read, then the error is told") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  REQUIRE(::send(pair.far, "last words", 10, 0) == 10);
+  pair.reset();
+  owner.at_end = [&] { loop.stop(); };
+  pair.near->start_reading();
+  Timer guard(loop);
+  guard.start(milliseconds(5000), [&] { loop.stop(); });
+  loop.run();
+  CHECK(owner.got == "last words");
+  CHECK(owner.ended == -ECONNRESET);
+  pair.near->close();
+  loop.close_all();
+}
+
+TEST_CASE("a reset is told to who only writes") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  pair.near->write(pattern(24 << 20));
+  Timer later(loop), guard(loop);
+  later.start(milliseconds(5), [&] {
+    CHECK(pair.near->backlog() > 0);
+    pair.reset();
+  });
+  owner.at_end = [&] { loop.stop(); };
+  guard.start(milliseconds(5000), [&] { loop.stop(); });
+  loop.run();
+  CHECK(owner.ended < 0);
+  CHECK(pair.near->backlog() == 0);
+  pair.near->close();
+  loop.close_all();
+}
+
+TEST_CASE("who pauses, closes or destroys a stream that has more to read is left alone") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  int room = 4 << 20;
+  setsockopt(pair.far, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  const std::string sent = pattern(256 << 10);  // several full buffers
+  size_t taken = 0;
+  Timer give(loop), guard(loop), later(loop);
+  std::function<void()> more = [&] {
+    const ssize_t n = ::send(pair.far, sent.data() + taken, sent.size() - taken, MSG_DONTWAIT);
+    if (n > 0) taken += static_cast<size_t>(n);
+    if (taken < sent.size()) give.start(milliseconds(1), more);
+  };
+  more();
+  guard.start(milliseconds(5000), [&] { loop.stop(); });
+  pair.near->start_reading();
+  SECTION("pauses") {
+    size_t seen = 0;
+    owner.on_bytes = [&] {
+      pair.near->pause_reading();
+      seen = owner.got.size();
+      if (seen == sent.size()) return loop.stop();
+      later.start(milliseconds(2), [&] {
+        CHECK(owner.got.size() == seen);
+        pair.near->start_reading();
+      });
+    };
+    loop.run();
+    CHECK(owner.got == sent);
+  }
+  SECTION("closes") {
+    owner.on_bytes = [&] {
+      pair.near->close();
+      loop.stop();
+    };
+    loop.run();
+    CHECK(owner.ended == 1);
+  }
+  SECTION("destroys") {
+    owner.on_bytes = [&] {
+      pair.near.reset();
+      loop.stop();
+    };
+    loop.run();
+    CHECK(owner.ended == 1);
+  }
+  if (pair.near) pair.near->close();
+  loop.close_all();
+}
+
+TEST_CASE("ending the writes leaves the reading") {
+  Loop loop;
+  Pair pair(loop);
+  Owner owner;
+  pair.near->set_owner(&owner);
+  pair.near->start_reading();
+  pair.near->write("question");
+  pair.near->end_writes();
+  Timer answer(loop), guard(loop);
+  answer.start(milliseconds(5), [&] {
+    char bytes[16];
+    CHECK(recv(pair.far, bytes, sizeof bytes, 0) == 8);
+    CHECK(recv(pair.far, bytes, sizeof bytes, 0) == 0);
+    CHECK(::send(pair.far, "answer", 6, 0) == 6);
+    ::shutdown(pair.far, SHUT_WR);
+  });
+  owner.at_end = [&] { loop.stop(); };
+  guard.start(milliseconds(5000), [&] { loop.stop(); });
+  loop.run();
+  CHECK(owner.got == "answer");
+  CHECK(owner.ended == 0);
+  pair.near->close();
+  loop.close_all();
+}
