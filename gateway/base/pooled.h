@@ -20,7 +20,7 @@ class Pooled {
  public:
   static void* operator new(size_t size) {
     Kept& kept = kept_;
-    if (size == sizeof(T) && kept.count > 0) return kept.blocks[--kept.count];
+    if (size == sizeof(T) && kept.count > 0 && kept.count <= most) return kept.blocks[--kept.count];
     return ::operator new(size);
   }
   static void operator delete(void* memory, size_t size) {
@@ -39,7 +39,7 @@ class Pooled {
     ~Kept() {
       while (count > 0)
         ::operator delete(blocks[--count]);
-      count = most;  // what dies after this thread's own objects is not kept
+      count = most + 1;  // after this thread's own objects nothing is kept, nor taken
     }
   };
   static inline thread_local Kept kept_;

@@ -22,7 +22,8 @@ class SpareTextsOf {
   // An empty one with room for `size` bytes.
   static std::string take(size_t size) {
     std::string text;
-    if (Kept& kept = kept_; size <= kMost && kept.count > 0) text = std::move(kept.texts[--kept.count]);
+    if (Kept& kept = kept_; size <= kMost && kept.count > 0 && kept.count <= most)
+      text = std::move(kept.texts[--kept.count]);
     text.reserve(std::max(size, kUsual));
     return text;
   }
@@ -45,7 +46,7 @@ class SpareTextsOf {
   struct Kept {
     std::array<std::string, most + 1> texts;
     size_t count = 0;
-    ~Kept() { count = most; }  // what dies after this thread's own objects is not kept
+    ~Kept() { count = most + 1; }  // after this thread's own objects nothing is kept, nor taken
   };
   static inline thread_local Kept kept_;
 };

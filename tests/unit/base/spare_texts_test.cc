@@ -1,6 +1,9 @@
 #include "base/spare_texts.h"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <memory>
+#include <string>
 #include <thread>
 
 namespace {
@@ -65,4 +68,31 @@ TEST_CASE("a text that is too small for what comes gets room") {
 TEST_CASE("a thread leaves none of its texts behind") {
   std::thread other([] { Texts::give(std::string(Texts::kUsual, 'x')); });
   other.join();  // the leak check sees what it kept
+}
+
+TEST_CASE("what a thread keeps is neither taken nor added to once the thread has given it up") {
+  struct Block : lineward::Pooled<Block, 2> {
+    std::array<char, 64> bytes{};
+  };
+  struct Late {
+    std::string* seen;
+    ~Late() {
+      std::string text = Texts::take(10);
+      text += "late";
+      *seen = text;
+      Texts::give(std::move(text));
+      const auto block = std::make_unique<Block>();
+      block->bytes.fill('x');
+    }
+  };
+  std::string seen;
+  std::thread([&seen] {
+    thread_local Late late{&seen};  // made before what is kept, so it dies after it
+    (void)late.seen;
+    std::string one = Texts::take(1), other = Texts::take(1);
+    Texts::give(std::move(one));
+    Texts::give(std::move(other));
+    auto first = std::make_unique<Block>(), second = std::make_unique<Block>();
+  }).join();
+  CHECK(seen == "late");
 }

@@ -74,6 +74,13 @@ std::string pattern(size_t size) {
   return out;
 }
 
+// Until a test stops it, or it has failed.
+void run(Loop& loop, milliseconds at_most = milliseconds(5000)) {
+  Timer guard(loop);
+  guard.start(at_most, [&] { loop.stop(); });
+  loop.run();
+}
+
 }  // namespace
 
 TEST_CASE("what a socket does not take at once is sent when there is room, in order") {
@@ -88,7 +95,7 @@ TEST_CASE("what a socket does not take at once is sent when there is room, in or
     pair.near->write(sent.substr(at, 64 << 10));
   std::string got;
   std::vector<char> buffer(1 << 20);
-  Timer take(loop), guard(loop);
+  Timer take(loop);
   std::function<void()> next = [&] {
     const ssize_t n = recv(pair.far, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (n > 0) got.append(buffer.data(), static_cast<size_t>(n));
@@ -101,8 +108,7 @@ TEST_CASE("what a socket does not take at once is sent when there is room, in or
     CHECK(pair.near->sent() + pair.near->backlog() == sent.size());
     next();
   });
-  guard.start(milliseconds(20000), [&] { loop.stop(); });
-  loop.run();
+  run(loop, milliseconds(20000));
   CHECK(got == sent);
   CHECK(owner.drained == 1);
   CHECK(pair.near->backlog() == 0);
@@ -119,9 +125,7 @@ TEST_CASE("the last words before a reset are read, then the error is told") {
   pair.reset();
   owner.at_end = [&] { loop.stop(); };
   pair.near->start_reading();
-  Timer guard(loop);
-  guard.start(milliseconds(5000), [&] { loop.stop(); });
-  loop.run();
+  run(loop);
   CHECK(owner.got == "last words");
   CHECK(owner.ended == -ECONNRESET);
   pair.near->close();
@@ -134,14 +138,13 @@ TEST_CASE("a reset is told to who only writes") {
   Owner owner;
   pair.near->set_owner(&owner);
   pair.near->write(pattern(24 << 20));
-  Timer later(loop), guard(loop);
+  Timer later(loop);
   later.start(milliseconds(5), [&] {
     CHECK(pair.near->backlog() > 0);
     pair.reset();
   });
   owner.at_end = [&] { loop.stop(); };
-  guard.start(milliseconds(5000), [&] { loop.stop(); });
-  loop.run();
+  run(loop);
   CHECK(owner.ended < 0);
   CHECK(pair.near->backlog() == 0);
   pair.near->close();
@@ -157,14 +160,13 @@ TEST_CASE("who pauses, closes or destroys a stream that has more to read is left
   setsockopt(pair.far, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   const std::string sent = pattern(256 << 10);  // several full buffers
   size_t taken = 0;
-  Timer give(loop), guard(loop), later(loop);
+  Timer give(loop), later(loop);
   std::function<void()> more = [&] {
     const ssize_t n = ::send(pair.far, sent.data() + taken, sent.size() - taken, MSG_DONTWAIT);
     if (n > 0) taken += static_cast<size_t>(n);
     if (taken < sent.size()) give.start(milliseconds(1), more);
   };
   more();
-  guard.start(milliseconds(5000), [&] { loop.stop(); });
   pair.near->start_reading();
   SECTION("pauses") {
     size_t seen = 0;
@@ -177,7 +179,7 @@ TEST_CASE("who pauses, closes or destroys a stream that has more to read is left
         pair.near->start_reading();
       });
     };
-    loop.run();
+    run(loop);
     CHECK(owner.got == sent);
   }
   SECTION("closes") {
@@ -185,7 +187,7 @@ TEST_CASE("who pauses, closes or destroys a stream that has more to read is left
       pair.near->close();
       loop.stop();
     };
-    loop.run();
+    run(loop);
     CHECK(owner.ended == 1);
   }
   SECTION("destroys") {
@@ -193,7 +195,7 @@ TEST_CASE("who pauses, closes or destroys a stream that has more to read is left
       pair.near.reset();
       loop.stop();
     };
-    loop.run();
+    run(loop);
     CHECK(owner.ended == 1);
   }
   if (pair.near) pair.near->close();
@@ -208,7 +210,7 @@ TEST_CASE("ending the writes leaves the reading") {
   pair.near->start_reading();
   pair.near->write("question");
   pair.near->end_writes();
-  Timer answer(loop), guard(loop);
+  Timer answer(loop);
   answer.start(milliseconds(5), [&] {
     char bytes[16];
     CHECK(recv(pair.far, bytes, sizeof bytes, 0) == 8);
@@ -217,8 +219,7 @@ TEST_CASE("ending the writes leaves the reading") {
     ::shutdown(pair.far, SHUT_WR);
   });
   owner.at_end = [&] { loop.stop(); };
-  guard.start(milliseconds(5000), [&] { loop.stop(); });
-  loop.run();
+  run(loop);
   CHECK(owner.got == "answer");
   CHECK(owner.ended == 0);
   pair.near->close();
