@@ -11,7 +11,8 @@ skipped=0
 known=0
 broken=()
 
-say() { printf '\n== %s\n' "$*"; }
+# With the time since the start, so that one sees what takes long.
+say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 
 # add NAME PASSED FAILED [SKIPPED]
 add() {

@@ -10,7 +10,9 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -102,6 +104,7 @@ LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
     if (watches++ == 0) sigaction(kAsk, &action, nullptr);
   }
   LW_CHECK(pipe2(wake_, O_CLOEXEC) == 0);
+  sched_ = open(fmt::format("/proc/self/task/{}/schedstat", gettid()).c_str(), O_RDONLY | O_CLOEXEC);
   // The loop's thread gets the signals.
   sigset_t all, before;
   sigfillset(&all);
@@ -114,6 +117,7 @@ LoopWatch::~LoopWatch() {
   close(wake_[1]);
   thread_.join();
   close(wake_[0]);
+  if (sched_ >= 0) close(sched_);
   {
     std::lock_guard<std::mutex> lock(asking);
     if (--watches == 0) signal(kAsk, SIG_DFL);
@@ -121,12 +125,21 @@ LoopWatch::~LoopWatch() {
   ping_->handle.close();
 }
 
+// In all until now: the second number is what its thread has waited for a processor, in nanoseconds.
+milliseconds LoopWatch::starved() const {
+  std::array<char, 96> text{};
+  unsigned long long waited = 0;
+  if (sched_ < 0 || pread(sched_, text.data(), text.size() - 1, 0) <= 0) return milliseconds(0);
+  if (std::sscanf(text.data(), "%*u %llu", &waited) != 1) return milliseconds(0);
+  return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(waited));
+}
+
 // A loop that does not turn may have nothing to do: it is asked to turn once. libuv could say how long it has
 // waited (UV_METRICS_IDLE_TIME), but then asks the kernel twice, with two looks at the clock, whenever there
 // is nothing at once.
 void LoopWatch::watch() {
   uint64_t turns = 0;
-  milliseconds held_up{0};
+  milliseconds held_up{0}, starved_before{0};
   bool told = false;
   bool asked = false;
   pollfd end{wake_[0], POLLIN, 0};
@@ -143,12 +156,15 @@ void LoopWatch::watch() {
       uv_async_send(ping_->handle.get());
       continue;
     }
+    if (held_up.count() == 0) starved_before = starved();
     held_up += kLook;
-    bool aborting = limits_.abort.count() > 0 && held_up >= limits_.abort;
+    if (held_up < limits_.warn && (limits_.abort.count() == 0 || held_up < limits_.abort)) continue;
+    milliseconds without = std::min(held_up, starved() - starved_before);
+    bool aborting = limits_.abort.count() > 0 && held_up - without >= limits_.abort;
     if (!aborting && (told || held_up < limits_.warn)) continue;
     if (!told) stalls_.fetch_add(1, std::memory_order_relaxed);
     told = true;
-    report_(held_up, stack_of(watched_), aborting);
+    report_({held_up, without, stack_of(watched_), aborting});
     if (aborting) std::abort();
   }
 }

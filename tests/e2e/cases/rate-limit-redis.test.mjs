@@ -94,8 +94,8 @@ describe('rate limits through Redis', { skip }, () => {
     for (let i = 0; i < 3; ++i) assert.equal(await code(one.gateway.url), 200);
     await eventually(() => isUp(one, 'm', 0), 'it is taken for gone');
     const begin = Date.now();
-    for (let i = 0; i < 10; ++i) assert.equal(await code(one.gateway.url), 200);
-    assert.ok(Date.now() - begin < 2500, `${Date.now() - begin} ms`);
+    for (let i = 0; i < 30; ++i) assert.equal(await code(one.gateway.url), 200); // 9 s, were each to wait for it
+    assert.ok(Date.now() - begin < 6000, `${Date.now() - begin} ms`);
     store.signal('SIGCONT');
     await eventually(() => isUp(one, 'm', 1), 'it is back');
   });

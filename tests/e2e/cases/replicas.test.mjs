@@ -62,7 +62,7 @@ const calls = (gateway) => gateway.stderr().match(/call\.end/g)?.length ?? 0;
 const echo = async (client) => JSON.parse(textOf(await client.callTool({ name: 'test_echo', arguments: {} })));
 
 describe('replicas', { skip }, () => {
-  test('one session, two gateways, one of them killed under load: what comes later works', { timeout: 120_000 }, async (t) => {
+  test('one session, two gateways, one of them killed under load: what comes later works', { timeout: 240_000 }, async (t) => {
     const { a, b, front } = await twoReplicas(t, { up: await httpFixture(t) });
     const changes = new Inbox();
     const client = await legacyClient(t, front, {
@@ -111,7 +111,7 @@ describe('replicas', { skip }, () => {
     await client.transport.terminateSession();
   });
 
-  test('questions of the server reach the client, and its answers the server, by whichever gateway', { timeout: 60_000 }, async (t) => {
+  test('questions of the server reach the client, and its answers the server, by whichever gateway', { timeout: 180_000 }, async (t) => {
     const { front } = await twoReplicas(t, { up: await httpFixture(t) });
     let asked = 0;
     const client = await legacyClient(t, front, {
@@ -133,7 +133,7 @@ describe('replicas', { skip }, () => {
     assert.equal(asked, 6);
   });
 
-  test('a session of a process is served by either gateway while its own lives, then a new one opens', { timeout: 120_000 }, async (t) => {
+  test('a session of a process is served by either gateway while its own lives, then a new one opens', { timeout: 240_000 }, async (t) => {
     const [command, ...args] = legacyFixture();
     const { a, b, front } = await twoReplicas(t, { up: { command, args } });
     const client = await legacyClient(t, front);
@@ -160,7 +160,7 @@ describe('replicas', { skip }, () => {
     assert.notEqual((await echo(anew)).pid, [...pids][0]);
   });
 
-  test('with two workers each, wherever a server lives, and the metrics tell what was passed', { timeout: 120_000 }, async (t) => {
+  test('with two workers each, wherever a server lives, and the metrics tell what was passed', { timeout: 240_000 }, async (t) => {
     const [command, ...args] = legacyFixture();
     const mcpServers = { here: { command, args }, there: { command, args }, up: await httpFixture(t) };
     const { a, b, front } = await twoReplicas(t, mcpServers, { workers: 2, aggregate: { enabled: false } });

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { binary } from './binary.mjs';
+import { LIMIT_MS } from './events.mjs';
 
 /** Runs a command of the binary to its end: {code, out, err}. */
 export function lineward(args, env = {}) {
@@ -63,13 +64,13 @@ export function callTool(url, name, args = {}, { id = 1, token = 'p' } = {}) {
   return { answer, abort: () => leave.abort() };
 }
 
-/** Calls look() until it gives something; 10 s at most. */
+/** Calls look() until it gives something; 30 s at most. */
 export async function eventually(look, what) {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + LIMIT_MS;
   for (;;) {
     const found = await look();
     if (found) return found;
-    if (Date.now() > end) throw new Error(`${what} did not happen within 10s`);
+    if (Date.now() > end) throw new Error(`${what} did not happen within ${LIMIT_MS / 1000}s`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

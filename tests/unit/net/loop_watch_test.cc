@@ -1,10 +1,15 @@
 #include "net/loop_watch.h"
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/sanitized.h"
 #include "net/loop.h"
@@ -19,14 +24,45 @@ namespace {
 struct Reports {
   std::mutex mutex;
   int count = 0;
-  std::string stack;
+  LoopWatch::Stall last{};
   LoopWatch::Report put() {
-    return [this](milliseconds, const std::string& text, bool) {
+    return [this](const LoopWatch::Stall& stall) {
       std::lock_guard lock(mutex);
       ++count;
-      stack = text;
+      last = stall;
     };
   }
+};
+
+// Several threads that never rest, on one processor with the caller's.
+class Rivals {
+ public:
+  explicit Rivals(int count) {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    int first = 0;
+    while (!CPU_ISSET(first, &before_))
+      ++first;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    sched_setaffinity(0, sizeof(one), &one);  // threads inherit it
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this] {
+        while (!over_.load(std::memory_order_relaxed)) {
+        }
+      });
+  }
+  ~Rivals() {
+    over_ = true;
+    for (auto& thread : threads_)
+      thread.join();
+    sched_setaffinity(0, sizeof(before_), &before_);
+  }
+
+ private:
+  cpu_set_t before_{};
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace
@@ -52,8 +88,31 @@ TEST_CASE("a loop that is held up is told once, with a stack") {
   }
   CHECK(reports.count == 1);
 #ifndef LW_THREAD_SANITIZER
-  CHECK(reports.stack.find("+0x") != std::string::npos);
+  CHECK(reports.last.stack.find("+0x") != std::string::npos);
 #endif
+  loop.close_all();
+}
+
+TEST_CASE("a loop that gets no processor is told as held up, and not ended for it") {
+  if (access("/proc/self/schedstat", R_OK) != 0) return;  // then nobody can tell the two apart
+  Loop loop;
+  Reports reports;
+  {
+    LoopWatch watch(loop, {milliseconds(100), milliseconds(400)}, reports.put());
+    Timer begin(loop), held(loop), end(loop);
+    begin.start(milliseconds(0), [&] {
+      held.start(milliseconds(5), [&] {
+        Rivals rivals(5);
+        auto until = std::chrono::steady_clock::now() + milliseconds(900);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+      });
+      end.start(milliseconds(6), [&] { loop.stop(); });
+    });
+    loop.run();
+  }
+  CHECK(reports.count == 1);
+  CHECK(reports.last.starved > reports.last.held_up / 5);
   loop.close_all();
 }
 
