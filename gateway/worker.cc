@@ -254,14 +254,13 @@ admin::WorkerView Worker::view() {
 
 std::unique_ptr<net::LoopWatch> Worker::watch_loop() {
   net::LoopWatch::Limits limits{config_.watchdog.warn, config_.watchdog.abort};
-  return std::make_unique<net::LoopWatch>(
-      loop_, limits, [](const net::LoopWatch::Stall& stall) {
-        log::write_aside(stall.aborting ? log::Level::error : log::Level::warn, "loop.stall",
-                         {{"held_up_ms", stall.held_up.count()},
-                          {"without_cpu_ms", stall.starved.count()},
-                          {"then", stall.aborting ? "abort" : ""},
-                          {"stack", stall.stack}});
-      });
+  return std::make_unique<net::LoopWatch>(loop_, limits, [](const net::LoopWatch::Stall& stall) {
+    log::write_aside(stall.aborting ? log::Level::error : log::Level::warn, "loop.stall",
+                     {{"held_up_ms", stall.held_up.count()},
+                      {"without_cpu_ms", stall.starved.count()},
+                      {"then", stall.aborting ? "abort" : ""},
+                      {"stack", stall.stack}});
+  });
 }
 
 }  // namespace lineward

@@ -4,6 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-all}
 jobs=$(nproc)
+export CCACHE_DEPEND=1  # a first build takes no second look at each file
 asan=build/asan
 passed=0
 failed=0

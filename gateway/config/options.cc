@@ -176,10 +176,11 @@ void gateway_rows(std::vector<Option>& rows) {
       row<&Config::watchdog, &Watchdog::warn>("watchdog.warn", Kind::duration, "100ms", {50, kHour},
                                               "Nothing was read or written for this long although there was "
                                               "something: a warning with a stack."));
-  rows.push_back(row<&Config::watchdog, &Watchdog::abort>(
-      "watchdog.abort", Kind::duration, "2s", {0, kHour},
-      "The same, hopeless: the process ends with a stack, for its supervisor to start it again. Time in which "
-      "no processor was free for it does not count. 0s: never."));
+  rows.push_back(
+      row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "2s", {0, kHour},
+                                               "The same, hopeless: the process ends with a stack, for its "
+                                               "supervisor to start it again. Time in which "
+                                               "no processor was free for it does not count. 0s: never."));
   rows.push_back(
       choice<&Config::log, &Log::format>("log.format", "auto|text|logfmt|json", "auto",
                                          "auto is text on a terminal, else logfmt. Always on stderr."));

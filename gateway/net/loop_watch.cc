@@ -159,7 +159,7 @@ void LoopWatch::watch() {
     if (held_up.count() == 0) starved_before = starved();
     held_up += kLook;
     if (held_up < limits_.warn && (limits_.abort.count() == 0 || held_up < limits_.abort)) continue;
-    milliseconds without = std::min(held_up, starved() - starved_before);
+    milliseconds without = std::clamp(starved() - starved_before, milliseconds(0), held_up);
     bool aborting = limits_.abort.count() > 0 && held_up - without >= limits_.abort;
     if (!aborting && (told || held_up < limits_.warn)) continue;
     if (!told) stalls_.fetch_add(1, std::memory_order_relaxed);

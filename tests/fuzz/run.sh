@@ -32,7 +32,8 @@ if ! command -v clang++ >/dev/null ||
 fi
 
 out=build/fuzz
-CC=clang CXX=clang++ conf/scripts/configure.sh "$out" -DLINEWARD_FUZZ=ON -DLINEWARD_WERROR=OFF
+CC=clang CXX=clang++ conf/scripts/configure.sh "$out" -DLINEWARD_FUZZ=ON -DLINEWARD_WERROR=OFF \
+  "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG"  # builds a minute sooner than -O2, and runs nearly as fast
 if ! ninja -C "$out" "${targets[@]/#/fuzz_}" >"$out/build.log" 2>&1; then
   tail -n 40 "$out/build.log" >&2
   echo "run.sh: the fuzz targets do not build (whole log: $out/build.log)" >&2
