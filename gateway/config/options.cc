@@ -179,8 +179,8 @@ void gateway_rows(std::vector<Option>& rows) {
   rows.push_back(
       row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "2s", {0, kHour},
                                                "The same, hopeless: the process ends with a stack, for its "
-                                               "supervisor to start it again. Time in which "
-                                               "no processor was free for it does not count. 0s: never."));
+                                               "supervisor to start it again. Time in which no processor "
+                                               "was free for it does not count. 0s: never."));
   rows.push_back(
       choice<&Config::log, &Log::format>("log.format", "auto|text|logfmt|json", "auto",
                                          "auto is text on a terminal, else logfmt. Always on stderr."));

@@ -13,7 +13,7 @@ import { table } from './matrix/table.mjs';
 import { KNOWN } from './matrix/known.mjs';
 
 const AT_ONCE = 2;
-const CELL_MS = 60_000;
+const CELL_MS = 20_000;
 const STAND_MS = 60_000;
 const END = 'clean end';
 

@@ -8,7 +8,7 @@ import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
-import { fixtureRecord, LIMIT_MS, temporaryFolder } from '../lib/events.mjs';
+import { fixtureRecord, temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
 import { eventually } from '../lib/operator.mjs';
 import { answer, beginEvents, call, event, gatewayError, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
@@ -93,7 +93,7 @@ describe('hooks', { skip: DIRECT }, () => {
     assert.equal(all.filter((text) => /too many questions open/.test(text)).length, 10);
     // Eight in a row: a new process. Whose own time is not up yet is told so.
     assert.equal(all.filter((text) => /did not answer|run out of time/.test(text)).length, 10);
-    const deadline = Date.now() + LIMIT_MS;
+    const deadline = Date.now() + 10_000;
     while (record.events.filter((one) => one.event === 'start').length < 2 && Date.now() < deadline) {
       await outcome(tool(gateway, 'hang'));
     }
@@ -205,7 +205,7 @@ describe('hooks', { skip: DIRECT }, () => {
     t.after(() => gateway.stop());
     assert.equal(await outcome(tool(gateway, 'refuse')), 'not today');
     const starts = () => record.events.filter((one) => one.event === 'start');
-    const deadline = Date.now() + LIMIT_MS;
+    const deadline = Date.now() + 15_000;
     const loads = () => (gateway.stderr().match(/event=config\.loaded/g) ?? []).length;
     const before = loads();
     write('5s', { timeouts: { request: '30s' } });
@@ -239,7 +239,7 @@ describe('hooks', { skip: DIRECT }, () => {
     t.after(() => gateway.stop());
     assert.match(await outcome(tool(gateway, 'drop_everything')), /drop_everything is not on the list/);
     assert.ok((await tool(gateway, 'echo', { arguments: { message: 'hi' } })).message.result);
-    const deadline = Date.now() + LIMIT_MS;
+    const deadline = Date.now() + 10_000;
     while (!(existsSync(calls) && readFileSync(calls, 'utf8').split('\n').length > 2) && Date.now() < deadline) await sleep(20);
     const reasons = readFileSync(calls, 'utf8').trim().split('\n').map((line) => JSON.parse(line).ending.reason);
     assert.deepEqual(reasons, ['forbidden', 'ok']);

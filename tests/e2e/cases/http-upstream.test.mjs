@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { binary } from '../lib/binary.mjs';
-import { Inbox, LIMIT_MS, bounded } from '../lib/events.mjs';
+import { Inbox, bounded } from '../lib/events.mjs';
 import { startGatewayTo } from '../lib/gateway.mjs';
 import { answer, beginEvents, call, event, gatewayError, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -24,7 +24,7 @@ const percentile = (sorted, p) => sorted[Math.min(sorted.length - 1, Math.floor(
 const MEASURED = { env: { ASAN_OPTIONS: 'quarantine_size_mb=1:malloc_context_size=0' } };
 
 describe('HTTP servers', { skip: DIRECT }, () => {
-  test(`${FLOOD_MIB} MiB for a slow client: little memory, every byte, and the server is held back`, { timeout: 240_000 }, async (t) => {
+  test(`${FLOOD_MIB} MiB for a slow client: little memory, every byte, and the server is held back`, { timeout: 120_000 }, async (t) => {
     const total = FLOOD_MIB * MiB;
     const piece = line(64 * 1024);
     let written = 0;
@@ -106,12 +106,12 @@ describe('HTTP servers', { skip: DIRECT }, () => {
       await once(socket, 'data');
       const start = performance.now();
       socket.destroy();
-      times.push((await bounded(end, LIMIT_MS, `the end of ${name}`)) - start);
+      times.push((await bounded(end, 5000, `the end of ${name}`)) - start);
     }
     times.sort((a, b) => a - b);
     const [p50, p99] = [percentile(times, 50), percentile(times, 99)];
     console.log(`# cancel by closing, 200 calls: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`);
-    assert.ok(p50 < 50 && p99 < 1000, `p50 ${p50} ms, p99 ${p99} ms`);
+    assert.ok(p50 < 50 && p99 < 250, `p50 ${p50} ms, p99 ${p99} ms`);
     // Not one of those connections carried two calls.
     const calls = origin.requests.filter(({ message }) => message?.method === 'tools/call');
     assert.equal(new Set(calls.map(({ connection }) => connection)).size, 200);
@@ -128,7 +128,7 @@ describe('HTTP servers', { skip: DIRECT }, () => {
     const { reason } = gatewayError(await call(gateway.url, 'tools/call', { name: 'x' }));
     assert.equal(reason, 'timeout_request');
     const [at] = await ended.count(1);
-    assert.ok(at - start < 5000);
+    assert.ok(at - start < 1500);
   });
 
   test('legacy: the cancel is told on another connection before the stream is closed', async (t) => {

@@ -72,8 +72,8 @@ for (const [way, start] of Object.entries(WAYS)) {
         names.map(async (name) => {
           const client = await modernClient(t, target, everyKind(name));
           const [greeting, echo] = await Promise.all([
-            client.callTool({ name: 'test_input_required_result_multiple_inputs' }, { timeout: 180_000 }),
-            client.callTool({ name: 'test_echo', arguments: { value: name } }, { timeout: 180_000 }),
+            client.callTool({ name: 'test_input_required_result_multiple_inputs' }, { timeout: 60_000 }),
+            client.callTool({ name: 'test_echo', arguments: { value: name } }, { timeout: 60_000 }),
           ]);
           assert.equal(textOf(greeting), `greetings, ${name} (${name}, 1 roots)`);
           assert.equal(JSON.parse(textOf(echo)).value, name);

@@ -60,6 +60,6 @@ describe('as process 1', { skip }, () => {
     await eventually(() => childrenOf(first.pid).length === spawners, 'nothing left but the spawner');
     await callTool(url, 'echo', { text: 'x' }).answer;
     process.kill(first.pid, 'SIGTERM');
-    assert.equal(await bounded(ended, 60_000, 'the end'), 0);
+    assert.equal(await bounded(ended, 20_000, 'the end'), 0);
   });
 });

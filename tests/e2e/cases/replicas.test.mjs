@@ -19,7 +19,7 @@ if (noHaproxy) console.log(`# replicas: ${noHaproxy}`);
 const skip = DIRECT || noHaproxy;
 
 /** Two gateways that know each other and share a key, and a haproxy before them. */
-async function twoReplicas(t, mcpServers, more = {}) {
+async function twoReplicas(t, mcpServers, more = {}, kept = true) {
   const keyFile = join(temporaryFolder(t), 'keys');
   writeFileSync(keyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   const ports = { a: await freePort(), b: await freePort() };
@@ -38,7 +38,7 @@ async function twoReplicas(t, mcpServers, more = {}) {
       { strict: false },
     );
   const [a, b] = [await start('a'), await start('b')];
-  return { a, b, front: await haproxy(t, [a.url, b.url]) };
+  return { a, b, front: await haproxy(t, [a.url, b.url], { kept }) };
 }
 
 async function httpFixture(t) {
@@ -63,7 +63,7 @@ const echo = async (client) => JSON.parse(textOf(await client.callTool({ name: '
 
 describe('replicas', { skip }, () => {
   test('one session, two gateways, one of them killed under load: what comes later works', { timeout: 240_000 }, async (t) => {
-    const { a, b, front } = await twoReplicas(t, { up: await httpFixture(t) });
+    const { a, b, front } = await twoReplicas(t, { up: await httpFixture(t) }, {}, false);
     const changes = new Inbox();
     const client = await legacyClient(t, front, {
       notifications: [[types.ToolListChangedNotificationSchema, () => changes.put('tools')]],
@@ -98,7 +98,7 @@ describe('replicas', { skip }, () => {
     await eventually(() => !isThere(a), 'its end');
     gone.seen = performance.now();
     await Promise.all(workers);
-    assert.ok(failed.length <= 2 * workers.length, `${failed.length} calls failed: ${failed.join('; ')}`);
+    assert.ok(failed.length <= workers.length, `${failed.length} calls failed, more than were in flight: ${failed.join('; ')}`);
     assert.ok(after > 20, `${after} calls came after it`);
     assert.equal(client.transport.sessionId, session);
 

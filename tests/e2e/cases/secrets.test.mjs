@@ -30,7 +30,7 @@ function assertClean(where, text) {
 
 const run = (args, input) => {
   try {
-    return execFileSync(binary(), args, { encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'pipe'], timeout: 180_000 });
+    return execFileSync(binary(), args, { encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'pipe'], timeout: 20_000 });
   } catch (error) {
     return `${error.stdout}${error.stderr}`;
   }

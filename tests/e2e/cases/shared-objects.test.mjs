@@ -51,7 +51,7 @@ function refused(t, plugin) {
   const path = join(temporaryFolder(t), 'lineward.json');
   const mcpServers = { up: { command: 'true' } };
   writeFileSync(path, JSON.stringify({ listen: { address: '127.0.0.1:0' }, mcpServers, plugins: [plugin] }));
-  const { status, stderr } = spawnSync(binary(), ['run', ...quiet.args, path], { timeout: 60_000, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(binary(), ['run', ...quiet.args, path], { timeout: 20_000, encoding: 'utf8' });
   assert.equal(status, 78, stderr);
   return stderr;
 }
@@ -83,7 +83,7 @@ describe('shared objects', { skip: DIRECT }, () => {
     symlinkSync(join(work, 'b/approval.so'), join(folder, 'mine.so'));
     const path = join(folder, 'lineward.json');
     writeFileSync(path, JSON.stringify({ mcpServers: {}, plugins: [{ path: './mine.so', options: { aks: 'x' } }] }));
-    const { status, stderr } = spawnSync(binary(), ['run', ...quiet.args, path], { cwd: '/', encoding: 'utf8', timeout: 180_000 });
+    const { status, stderr } = spawnSync(binary(), ['run', ...quiet.args, path], { cwd: '/', encoding: 'utf8', timeout: 20_000 });
     assert.equal(status, 78);
     assert.match(stderr, /there is no option aks/);
   });
@@ -129,7 +129,7 @@ describe('shared objects', { skip: DIRECT }, () => {
     assert.ok((await call(url, 'tools/call', { name: 'x' })).message.result);
   });
 
-  test('one that never returns holds up its worker alone; /livez fails while it does', { timeout: 180_000 }, async (t) => {
+  test('one that never returns holds up its worker alone; /livez fails while it does', { timeout: 60_000 }, async (t) => {
     const file = join(temporaryFolder(t), 'stuck');
     writeFileSync(file, '');
     const { mcpServers } = await up(t);

@@ -11,7 +11,7 @@ import { bytesOf, corpus } from './bench.mjs';
 const META = 'io.modelcontextprotocol/';
 const _meta = { [`${META}protocolVersion`]: '2026-07-28', [`${META}clientCapabilities`]: {} };
 const call = (id, name) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, _meta } });
-const LIMIT = { timeout: 240_000 };
+const LIMIT = { timeout: 120_000 };
 
 /** One strict reading of what the origin got: whole requests with Content-Length, nothing else. */
 function readStrictly(bytes) {

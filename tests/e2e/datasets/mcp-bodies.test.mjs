@@ -9,7 +9,7 @@ import { argumentsOf, echoed, errorWith } from './fake-answers.mjs';
 import { send } from './http.mjs';
 import { raw } from './raw-json.mjs';
 
-const TEST = { timeout: 180_000 };
+const TEST = { timeout: 30_000 };
 const rows = corpus('mcp-bodies');
 const META = /"_meta":\s*\{\s*"io\.modelcontextprotocol[^{}]*\{\}\s*\}/g;
 const ALL_HEADERS = { ...modernHeaders('tools/call', 'echo') };
@@ -18,7 +18,7 @@ let bench;
 let fences = 0;
 
 before(async () => (bench = await startBench('fake-server.mjs')), TEST);
-after(() => bench?.stop(), { timeout: 180_000 });
+after(() => bench?.stop(), { timeout: 60_000 });
 
 /** A plain good call; resolves with the index of its line in the record. */
 async function goodCall(session) {
@@ -173,7 +173,7 @@ describe('after all of them', () => {
     assert.deepEqual([...new Set(pidsOfModernCalls())], [bench.lines()[fence].pid]);
   });
 
-  it('Lineward ends with 0 and leaves no process behind', { timeout: 180_000 }, async () => {
+  it('Lineward ends with 0 and leaves no process behind', { timeout: 60_000 }, async () => {
     assert.ok(descendants(bench.gateway.pid).length > 0);
     await bench.stop();
   });

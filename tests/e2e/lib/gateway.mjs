@@ -9,9 +9,9 @@ import { binary } from './binary.mjs';
 import { bounded, temporaryFolder } from './events.mjs';
 import { describe, descendants, leftovers, tagged } from './processes.mjs';
 
-const START_MS = 60_000;
-const STOP_MS = 60_000; // the drain time and some
-const LEFTOVER_MS = 20_000;
+const START_MS = 20_000;
+const STOP_MS = 40_000; // the drain time and some
+const LEFTOVER_MS = 10_000;
 const TAG = 'LINEWARD_E2E_TAG';
 const URL_LINE = /http:\/\/127\.0\.0\.1:\d+\/mcp\b/;
 

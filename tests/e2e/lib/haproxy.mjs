@@ -22,11 +22,11 @@ export async function freePort() {
 }
 
 /**
- * Resolves with {url}; ends with the test. `urls`: of the gateways. Each request has a connection of its own to a
- * gateway: on one that is kept haproxy may write to a gateway that has just died, and that request is lost, whatever
- * the gateways do. A check that takes long on a busy machine is no failure; one that is refused is.
+ * Resolves with {url}; ends with the test. `urls`: of the gateways. Unless `kept`, each request has a connection of
+ * its own to a gateway: on one that is kept haproxy may write to a gateway that has just died, and that request is
+ * lost, whatever the gateways do. A check that takes long on a busy machine is no failure; one that is refused is.
  */
-export async function haproxy(t, urls) {
+export async function haproxy(t, urls, { kept = true } = {}) {
   const port = await freePort();
   const servers = urls.map((url, at) => `  server r${at} ${new URL(url).host} check inter 250ms fall 1 rise 1`);
   const file = join(temporaryFolder(t), 'haproxy.cfg');
@@ -42,8 +42,7 @@ defaults
   timeout check 10s
   retries 3
   option redispatch 1
-  option http-server-close
-listen mcp
+${kept ? '' : '  option http-server-close\n'}listen mcp
   bind 127.0.0.1:${port}
   balance roundrobin
 ${servers.join('\n')}

@@ -4,7 +4,7 @@ import { test as nodeTest } from 'node:test';
 import { bounded } from './events.mjs';
 
 const TEST_MS = 90_000;
-const CLEANUP_MS = 90_000;
+const CLEANUP_MS = 60_000;
 
 export function test(name, ...rest) {
   const body = rest.pop();

@@ -76,7 +76,7 @@ async function run(t, more, { long = false } = {}) {
 }
 
 describe('a server that exits at once, at 1,000 calls a second', () => {
-  const LIMIT = { timeout: 180_000 };
+  const LIMIT = { timeout: 60_000 };
   test('with the circuit breaker', LIMIT, (t) => run(t, { protocolEra: 'modern' }));
   test('without it', LIMIT, (t) => run(t, { protocolEra: 'modern', circuitBreaker: { consecutiveFailures: 0 }, timeouts: { startup: '5s' } }, { long: true }));
   test('with a process for each call', LIMIT, (t) =>

@@ -24,7 +24,7 @@ function cpuOf(pid) {
 }
 
 describe('file descriptors', () => {
-  test(`${CONNECTIONS} connections with ${FDS} descriptors`, { timeout: 180_000 }, async (t) => {
+  test(`${CONNECTIONS} connections with ${FDS} descriptors`, { timeout: 60_000 }, async (t) => {
     const [command, ...args] = plainFixture();
     const gateway = await startGatewayFrom(t, {
       ops: { address: '127.0.0.1:0' },
@@ -59,7 +59,7 @@ describe('file descriptors', () => {
     console.log(`refused and counted: ${refused}`);
   });
 
-  test('clients leave descriptors to servers and probes', { timeout: 180_000 }, async (t) => {
+  test('clients leave descriptors to servers and probes', { timeout: 60_000 }, async (t) => {
     const [command, ...args] = plainFixture();
     const path = join(temporaryFolder(t), 'lineward.json');
     const config = { listen: { address: '127.0.0.1:0' }, mcpServers: { s: { command, args } } };

@@ -63,7 +63,7 @@ describe(`${WANTED} connections that do nothing`, () => {
     ['that listen', (port) => post('subscriptions/listen', listen, port), 'acknowledged', 9],
   ];
   for (const [what, text, wanted, most] of rows) {
-    test(what, { timeout: 240_000 }, async (t) => {
+    test(what, { timeout: 120_000 }, async (t) => {
       const gateway = await startGatewayFrom(
         t,
         {

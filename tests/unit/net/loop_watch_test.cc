@@ -1,11 +1,11 @@
 #include "net/loop_watch.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -65,6 +65,13 @@ class Rivals {
   std::vector<std::thread> threads_;
 };
 
+// A kernel that does not count says "0 0 0", or has no such file.
+bool kernel_tells() {
+  std::string numbers;
+  std::getline(std::ifstream("/proc/self/schedstat"), numbers);
+  return !numbers.empty() && numbers != "0 0 0";
+}
+
 }  // namespace
 
 TEST_CASE("a loop that is held up is told once, with a stack") {
@@ -94,7 +101,7 @@ TEST_CASE("a loop that is held up is told once, with a stack") {
 }
 
 TEST_CASE("a loop that gets no processor is told as held up, and not ended for it") {
-  if (access("/proc/self/schedstat", R_OK) != 0) return;  // then nobody can tell the two apart
+  if (!kernel_tells()) return;  // then nobody can tell the two apart
   Loop loop;
   Reports reports;
   {
