@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults soak bench clean deps test-deps install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults soak mixed bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ faults: test-deps  ## The fault experiments as a table (QUICK=1, ROWS=1,5-9, SEE
 
 soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALLS)
 	@tests/faults/run.sh soak
+
+mixed: test-deps  ## Both eras, all kinds of servers, aborts, deaths and reloads at once for an hour (MIXED_SECONDS)
+	@tests/faults/run.sh mixed
 
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh faults | soak: builds the release form and its test programs, and runs the experiments. README.md has the options.
+# run.sh faults | soak | mixed: builds the release form and its test programs, and runs the experiments. README.md has the options.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what=${1:-faults}
@@ -19,5 +19,6 @@ case $what in
     exec tests/e2e/node.sh tests/faults/run.mjs "${options[@]}"
     ;;
   soak) exec tests/e2e/node.sh tests/faults/soak.mjs --calls "${SOAK_CALLS:-1000000}" ;;
-  *) echo "usage: tests/faults/run.sh faults | soak" >&2; exit 2 ;;
+  mixed) exec tests/e2e/node.sh tests/faults/mixed.mjs --seconds "${MIXED_SECONDS:-3600}" --seed "${SEED:-1}" ;;
+  *) echo "usage: tests/faults/run.sh faults | soak | mixed" >&2; exit 2 ;;
 esac
