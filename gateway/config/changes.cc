@@ -18,7 +18,7 @@ constexpr std::string_view kStdio = "stdio";
 // Texts that may hold a secret, or too much to be shown: only that they changed is said.
 bool is_shown(const Option& option) {
   static constexpr std::array<std::string_view, 3> kPlain{"command", "cwd", "isolation"};
-  if (option.kind == Kind::list || option.kind == Kind::map) return false;
+  if (option.kind == Kind::list || option.kind == Kind::map || option.kind == Kind::names) return false;
   if (option.kind != Kind::text || !option.per_server()) return true;
   return std::find(kPlain.begin(), kPlain.end(), option.key()) != kPlain.end();
 }
@@ -67,6 +67,10 @@ ServerChange compare_servers(const Server& now, const Server& next) {
     if (!option.per_server() || option.same(unused, now, unused, next)) continue;
     change.what.push_back(describe(option, unused, now, unused, next));
     if (!is_adjustable(option.key())) change.kind = Change::replaced;
+  }
+  if (now.withheld_env != next.withheld_env) {
+    change.what.emplace_back("inherited environment changed");
+    change.kind = Change::replaced;
   }
   if (now.method_timeouts != next.method_timeouts) change.what.emplace_back("methods changed");
   if (now.tool_timeouts != next.tool_timeouts) change.what.emplace_back("tools.overrides changed");

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/environment.h"
 #include "config/plugin_values.h"
 
 namespace lineward::config {
@@ -137,7 +138,8 @@ struct Server {
   std::vector<std::pair<std::string, std::string>> env;  // added last; values may be secrets: never log them
   std::string env_file;  // NAME=value lines, already merged into `env` when loaded
   std::string cwd;
-  bool inherit_env = true;  // false: only PATH HOME LANG TZ TMPDIR and `env`. LINEWARD_* is never passed on
+  InheritedEnv inherit_env;
+  std::vector<std::string> withheld_env;  // variables that are for others of the configuration alone
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
   uint32_t instances = 16;  // at most that many processes

@@ -89,6 +89,26 @@ const Member* find_server_member(const Node& root, const std::string& name) {
   return nullptr;
 }
 
+// A name that is asked for and yet withheld would puzzle whoever wrote it.
+void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
+  for (const std::string& name : server.withheld_env) {
+    const std::vector<std::string>& asked = server.inherit_env.names;
+    if (std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
+    Diagnostic diagnostic;
+    diagnostic.severity = Severity::warning;
+    diagnostic.code = "withheld-variable";
+    diagnostic.message = fmt::format("{} is used elsewhere in this file, so '{}' does not inherit it",
+                                     clip(name), server.name);
+    diagnostic.hint = fmt::format("write env: {{ {0}: \"${{env:{0}}}\" }}", clip(name));
+    if (const Member* member = find_server_member(root, server.name)) {
+      diagnostic.line = member->line;
+      diagnostic.column = member->column;
+      diagnostic.length = member->length;
+    }
+    result.diagnostics.push_back(std::move(diagnostic));
+  }
+}
+
 // What cannot be served together.
 void check_together(const Node& root, LoadResult& result) {
   const Config& config = result.config;
@@ -151,6 +171,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   Document document = parse_document(result.text, syntax_of(result.name, result.text));
   result.diagnostics = std::move(document.diagnostics);
   Server defaults;
+  VariableUses uses;
   if (document.parsed) {
     result.secrets = find_secrets(document.root);
     TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
@@ -159,10 +180,14 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     defaults = reader.defaults();
     result.config.together = defaults;
     result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
+    uses = reader.uses();
   } else {
     result.secrets = guess_secrets(result.text);
   }
   add_servers(options.servers, defaults, result);
+  withhold(result.config.servers, uses);
+  for (const Server& server : result.config.servers)
+    tell_withheld(document.root, server, result);
   apply_environment(options.env, result);
   for (const Setting& setting : options.settings)
     apply(setting, result);

@@ -22,7 +22,7 @@ std::string Option::key() const {
 }
 
 std::string Option::env_name() const {
-  if (per_server() || kind == Kind::list || kind == Kind::map) return {};
+  if (per_server() || kind == Kind::list || kind == Kind::map || kind == Kind::names) return {};
   std::string name = "LINEWARD_";
   for (char c : path) {
     if (c >= 'A' && c <= 'Z') name += '_';
@@ -70,6 +70,7 @@ std::string_view kind_name(Kind kind) {
     case Kind::list: return "list";
     case Kind::map: return "map";
     case Kind::choice: return "choice";
+    case Kind::names: return "true, false or a list of names";
   }
   return "";
 }

@@ -36,6 +36,13 @@ inline void assign(std::vector<std::string>& field, const Value& value) {
 inline void assign(std::vector<std::pair<std::string, std::string>>& field, const Value& value) {
   field = value.map;
 }
+inline void assign(InheritedEnv& field, const Value& value) {
+  bool word = value.number != 0;
+  field.mode = !word        ? InheritedEnv::Mode::usual
+               : value.flag ? InheritedEnv::Mode::all
+                            : InheritedEnv::Mode::minimal;
+  field.names = value.list;
+}
 template <class Choice, std::enable_if_t<std::is_enum_v<Choice>, int> = 0>
 void assign(Choice& field, const Value& value) {
   field = static_cast<Choice>(value.number);
@@ -71,6 +78,10 @@ inline std::string spell(const std::vector<std::pair<std::string, std::string>>&
   for (const auto& [name, value] : field)
     names += (names.empty() ? "" : ",") + name;
   return names;
+}
+inline std::string spell(const InheritedEnv& field, Kind kind, std::string_view none) {
+  if (field.mode == InheritedEnv::Mode::usual) return spell(field.names, kind, none);
+  return field.mode == InheritedEnv::Mode::all ? "true" : "false";
 }
 template <class Choice, std::enable_if_t<std::is_enum_v<Choice>, int> = 0>
 std::string spell(Choice field, Kind, std::string_view choices) {

@@ -57,6 +57,15 @@ std::string_view check_https(const Value& value) {
 }
 
 // The rest of a URL is judged by who connects.
+std::string_view check_names(const Value& value) {
+  for (const std::string& name : value.list) {
+    if (name.empty() || name.find_first_of("= \t\n") != std::string::npos)
+      return "a variable has a name without = and blanks";
+    if (name.substr(0, 9) == "LINEWARD_") return "LINEWARD_* is never passed on";
+  }
+  return {};
+}
+
 std::string_view check_url(const Value& value) {
   std::string_view text = value.text;
   if (text.empty()) return {};
@@ -203,8 +212,13 @@ void server_rows(std::vector<Option>& rows) {
       row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
                         "A file of NAME=value lines, below `env` in rank; relative to this file."));
   rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
-  rows.push_back(row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::flag, "true", {},
-                                      "false: it gets only PATH HOME LANG TZ TMPDIR and `env`."));
+  rows.push_back(row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::names, "", {},
+                                      "What it gets of Lineward's own environment. A list: these, and what "
+                                      "programs need to run (PATH HOME USER "
+                                      "LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies). true: all, but for "
+                                      "what ${env:NAME} gives to others. "
+                                      "false: only PATH HOME LANG TZ TMPDIR. Of a command behind -- all.",
+                                      check_names));
   rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
                               "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
                               check_url));

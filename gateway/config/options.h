@@ -15,7 +15,8 @@
 
 namespace lineward::config {
 
-enum class Kind : uint8_t { duration, size, count, flag, text, list, map, choice };
+// names: true, false, or a list of names.
+enum class Kind : uint8_t { duration, size, count, flag, text, list, map, choice, names };
 
 struct Option {
   std::string_view path;  // "listen.idleTimeout", "mcpServers.*.timeouts.request"

@@ -48,7 +48,7 @@ void add_wrapped(std::string_view words, const std::string& lead, std::string& o
 std::string sample(const Option& option) {
   if (option.path == "mcpServers.*.command") return "npx";
   if (option.path == "mcpServers.*.args") return "[\"-y\", \"@modelcontextprotocol/server-everything\"]";
-  if (option.kind == Kind::list) return "[]";
+  if (option.kind == Kind::list || option.kind == Kind::names) return "[]";
   if (option.kind == Kind::map) return "{}";
   if (option.kind == Kind::text) return fmt::format("\"{}\"", option.fallback);
   return std::string(option.fallback);

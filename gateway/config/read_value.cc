@@ -111,6 +111,12 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text) {
     case Kind::size: return read_size(text);
     case Kind::count: return read_count(text);
     case Kind::flag: return read_flag(text);
+    case Kind::names: {
+      Result<Value, Misfit> word = read_flag(text);
+      if (!word) word.error().hint = "write true, false, or [NAME, OTHER]";
+      if (word) word->number = 1;  // a word, not an empty list
+      return word;
+    }
     case Kind::choice: return read_choice(option, text);
     case Kind::text: break;
     case Kind::list:

@@ -102,6 +102,7 @@ void TreeReader::read(const Node& root) {
   }
   // Servers copy the defaults when they are made, wherever in the file those stand.
   if (const Member* defaults = root.find("defaults"); defaults != nullptr) read_defaults(*defaults);
+  reading_.emplace();
   for (const Member& member : root.members) {
     if (member.key != "defaults") read_top(member);
   }

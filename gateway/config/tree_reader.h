@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ class TreeReader {
   void read(const Node& root);
   // What `defaults:` makes of a server that says nothing itself.
   const Server& defaults() const { return defaults_; }
+  const VariableUses& uses() const { return uses_; }
 
   // For PluginReader: one value by its row, and what is wrong with the file.
   bool read_option(const Option& option, const Node& node, Value& value);
@@ -74,6 +76,8 @@ class TreeReader {
   std::vector<Diagnostic>& diagnostics_;
   VariableSources sources_;
   Server defaults_;
+  VariableUses uses_;
+  std::optional<std::string> reading_;  // whose values: a server's name, "" for all else, nothing for `defaults`
   std::unique_ptr<PluginReader> plugins_;
 };
 

@@ -69,9 +69,11 @@ void TreeReader::read_server(const Member& member) {
     return;
   }
   HttpSigns http;
+  reading_ = server.name;
   for (const Member& child : member.value.members)
     read_server_member(child, server, http);
   finish_server(member, server, http);
+  reading_.emplace();
   config_.servers.push_back(std::move(server));
 }
 

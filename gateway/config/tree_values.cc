@@ -12,13 +12,15 @@ void TreeReader::set_option(const Option& option, const Node& node, Server& serv
 }
 
 bool TreeReader::read_option(const Option& option, const Node& node, Value& value) {
-  return option.kind == Kind::list  ? read_list(option, node, value)
-         : option.kind == Kind::map ? read_map(option, node, value)
-                                    : read_scalar(option, node, value);
+  bool names = option.kind == Kind::names && node.kind == NodeKind::sequence;
+  return option.kind == Kind::list || names ? read_list(option, node, value)
+         : option.kind == Kind::map         ? read_map(option, node, value)
+                                            : read_scalar(option, node, value);
 }
 
 bool TreeReader::expand_scalar(const Node& node, bool secret, Expansion& out) {
   out = expand(node.text, sources_);
+  if (reading_) uses_[*reading_].insert(out.variables.begin(), out.variables.end());
   for (const VariableFault& fault : out.faults)
     add(fault.code, fault.message, node).hint = fault.hint;
   if (out.bare_dollar) {

@@ -97,6 +97,7 @@ class Expander {
                    "write ${env:NAME}, ${NAME:-default} or ${file:/path}");
     }
     std::string env_name = input ? input_name(name) : std::string(name);
+    out_.variables.push_back(env_name);
     std::optional<std::string> value = sources_.env ? sources_.env(env_name) : std::nullopt;
     // Like a shell's :- the default also stands in for an empty value.
     if (dash != std::string_view::npos && (!value || value->empty()))

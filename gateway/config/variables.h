@@ -25,6 +25,7 @@ struct Expansion {
   std::vector<VariableFault> faults;
   bool bare_dollar = false;  // $NAME stands in it and is left alone
   bool replaced = false;
+  std::vector<std::string> variables;  // the names of those of the environment that stand in it
 };
 
 struct VariableSources {

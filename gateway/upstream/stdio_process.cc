@@ -24,13 +24,6 @@ constexpr milliseconds kLastStderr{20};
 // After its stdout has ended the exit status usually follows at once.
 constexpr milliseconds kExitFollows{50};
 
-bool is_default_variable(std::string_view entry) {
-  for (std::string_view name : {"PATH=", "HOME=", "LANG=", "TZ=", "TMPDIR="}) {
-    if (entry.substr(0, name.size()) == name) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void StdioProcess::Pipe::close() {
@@ -71,8 +64,7 @@ std::vector<std::string> StdioProcess::environment() const {
   };
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view text = *entry;
-    if (text.substr(0, 9) == "LINEWARD_" || overridden(text)) continue;
-    if (server_.inherit_env || is_default_variable(text)) out.emplace_back(text);
+    if (!overridden(text) && config::inherits(server_, text.substr(0, text.find('=')))) out.emplace_back(text);
   }
   for (const auto& [key, value] : server_.env)
     out.push_back(key + "=" + value);

@@ -53,7 +53,8 @@ TEST_CASE("every value lands in its field") {
   CHECK((one.protocol_era == Era::legacy && one.isolation == Isolation::session));
   CHECK((one.timeouts.request == 2min && one.timeouts.max_duration == 5min && one.limits.max_in_flight == 3));
   CHECK((one.cancel == CancelMode::kill && one.stdout_mode == StdoutMode::strict));
-  CHECK((one.required && !one.inherit_env && one.stop.term_grace == 1s && one.instances == 2));
+  CHECK((one.required && one.inherit_env.mode == InheritedEnv::Mode::minimal && one.stop.term_grace == 1s &&
+         one.instances == 2));
   CHECK((config.servers[1].disabled && config.servers[1].timeouts.request == 30s));
 }
 
