@@ -13,6 +13,7 @@
 #include "plugins/tool_filter_rules.h"
 #include "plugins/tool_pins.h"
 #include "plugins/types.h"
+#include "plugins/uri_rule.h"
 
 namespace lineward::plugins {
 namespace {
@@ -49,7 +50,7 @@ class ToolFilter final : public plugin::Plugin {
     const config::PluginValues& values = entry.values;
     tools_ = {values.list("allow"), values.list("deny")};
     prompts_ = {values.list("prompts.allow"), values.list("prompts.deny")};
-    resources_ = {values.list("resources.allow"), values.list("resources.deny")};
+    resources_ = UriRule(values.list("resources.allow"), values.list("resources.deny"));
     if (pins_) {
       watch_ = std::make_unique<net::FileWatch>(host.loop(), pins_->path(), [this] { read_pins(); });
     }
@@ -71,6 +72,7 @@ class ToolFilter final : public plugin::Plugin {
 
  private:
   Verdict call(plugin::ExchangeView& exchange, const std::string& tool);
+  Verdict resource(plugin::ExchangeView& exchange, const std::string& uri, int code);
   Verdict refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name, int code);
   Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& tool);
   bool may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition);
@@ -79,7 +81,8 @@ class ToolFilter final : public plugin::Plugin {
   bool is_oauth(const core::Caller& caller) const;
 
   std::string name_;
-  NameRule tools_, prompts_, resources_;
+  NameRule tools_, prompts_;
+  UriRule resources_;
   ScopeRules scopes_;
   std::unique_ptr<ToolPins> pins_;
   std::unique_ptr<net::FileWatch> watch_;
@@ -102,11 +105,9 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
                                    : refuse(exchange, "Unknown prompt", name, kInvalidParams);
     }
     case Method::resources_read:
-    case Method::resources_subscribe: {
-      std::string uri = message.text(Field::params_uri);
-      return resources_.allows(uri) ? Verdict::proceed
-                                    : refuse(exchange, "Resource not found", uri, no_resource);
-    }
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
+      return resource(exchange, message.text(Field::params_uri), no_resource);
     case Method::subscriptions_listen:
       for (std::string_view wanted :
            values_named(message.raw(Field::params_notifications), "resourceSubscriptions")) {
@@ -115,15 +116,20 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
         json::Span at;
         while (cursor.next_element() && cursor.skip(at)) {
           std::string uri = json::string_value(at.in(wanted));
-          if (!resources_.allows(uri)) return refuse(exchange, "Resource not found", uri, no_resource);
+          if (resource(exchange, uri, no_resource) != Verdict::proceed) return Verdict::answered;
         }
       }
       return Verdict::proceed;
     case Method::completion_complete:
       for (std::string_view reference : values_named(message.raw(Field::params), "ref")) {
         for (std::string_view raw : values_named(reference, "uri")) {
+          // A template, or a URI: what judges both judges either.
           std::string uri = json::string_value(raw);
-          if (!resources_.allows(uri)) return refuse(exchange, "Resource not found", uri, kInvalidParams);
+          if (!resources_.allows_template(uri))
+            return refuse(exchange, "Resource not found", uri, kInvalidParams);
+          if (uri.find('{') == std::string::npos &&
+              resource(exchange, uri, kInvalidParams) != Verdict::proceed)
+            return Verdict::answered;
         }
         for (std::string_view raw : values_named(reference, "name")) {
           std::string name = json::string_value(raw);
@@ -146,6 +152,14 @@ Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool
   refusal.text = fmt::format("tool {} is not as it was when it was approved", tool.substr(0, 128));
   exchange.refuse(std::move(refusal));
   return Verdict::answered;
+}
+
+Verdict ToolFilter::resource(plugin::ExchangeView& exchange, const std::string& uri, int code) {
+  UriRule::Verdict verdict = resources_.judge(uri);
+  if (verdict.allowed) return Verdict::proceed;
+  if (verdict.fault.empty()) return refuse(exchange, "Resource not found", uri, code);
+  return refuse(exchange, fmt::format("This URI cannot be judged, since {}", verdict.fault), uri,
+                kInvalidParams);
 }
 
 // As if it were not there: what a list hides, a call must not find.
@@ -198,9 +212,15 @@ void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
           });
       break;
     case Method::prompts_list: hidden_ += filter_list(message, "prompts", "name", by(prompts_)); break;
-    case Method::resources_list: hidden_ += filter_list(message, "resources", "uri", by(resources_)); break;
+    case Method::resources_list:
+      hidden_ += filter_list(message, "resources", "uri", [&](const std::string& uri, std::string_view) {
+        return resources_.judge(uri).allowed;
+      });
+      break;
     case Method::resources_templates_list:
-      hidden_ += filter_list(message, "resourceTemplates", "uriTemplate", by(resources_));
+      hidden_ += filter_list(
+          message, "resourceTemplates", "uriTemplate",
+          [&](const std::string& uri, std::string_view) { return resources_.allows_template(uri); });
       break;
     default: return;
   }
@@ -285,6 +305,7 @@ std::unique_ptr<plugin::Hook> ToolFilter::attach(plugin::ExchangeView& exchange)
     case Method::prompts_list: concerned = !prompts_.empty(); break;
     case Method::resources_read:
     case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
     case Method::resources_list:
     case Method::resources_templates_list:
     case Method::subscriptions_listen: concerned = !resources_.empty(); break;

@@ -49,7 +49,11 @@ std::vector<std::string_view> values_named(std::string_view object, std::string_
 }
 
 bool NameRule::allows(std::string_view name) const {
-  return !matches(deny, name) && (allow.empty() || matches(allow, name));
+  return !denies(name) && (allow.empty() || matches(allow, name));
+}
+
+bool NameRule::denies(std::string_view name) const {
+  return matches(deny, name);
 }
 
 Result<ScopeRules> ScopeRules::make(const std::vector<std::pair<std::string, std::string>>& map) {

@@ -18,6 +18,7 @@ struct NameRule {
   std::vector<std::string> allow, deny;  // globs
   bool empty() const { return allow.empty() && deny.empty(); }
   bool allows(std::string_view name) const;
+  bool denies(std::string_view name) const;
 };
 
 // `scopes: { "admin_*": "admin tools:write" }`: who calls a tool that a glob matches needs all of its scopes,
