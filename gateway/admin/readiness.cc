@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using State = core::UpstreamStatus::State;
 
 constexpr milliseconds kBeat{1000};
-constexpr uint64_t kDead = 5'000'000'000;
+constexpr uint64_t kDead = 10'000'000'000;
 constexpr uint32_t kMostDoublings = 4;  // 1 s to 16 s between two questions
 
 double seconds(milliseconds time) {

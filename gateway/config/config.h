@@ -210,7 +210,7 @@ struct Shutdown {
 // What happens when the loop does not turn.
 struct Watchdog {
   milliseconds warn = 100ms;
-  milliseconds abort = 2s;  // 0: never
+  milliseconds abort = 60s;  // 0: never
 };
 
 // Probes and metrics, read-only.

@@ -186,7 +186,7 @@ void gateway_rows(std::vector<Option>& rows) {
                                               "Nothing was read or written for this long although there was "
                                               "something: a warning with a stack."));
   rows.push_back(
-      row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "2s", {0, kHour},
+      row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "60s", {0, kHour},
                                                "The same, hopeless: the process ends with a stack, for its "
                                                "supervisor to start it again. Time in which no processor "
                                                "was free for it does not count. 0s: never."));
