@@ -247,8 +247,7 @@ void server_rows(std::vector<Option>& rows) {
                                           "ES256|ES384|ES512|RS256|RS384|RS512", "ES256",
                                           "What that key signs with."));
   rows.push_back(row<c, &C::issuer>("mcpServers.*.clientCredentials.issuer", Kind::text, "", {},
-                                    "The authorization server that gave them; no other one gets them. Empty: "
-                                    "the one that the server names.",
+                                    "The authorization server that gave them; no other one gets them.",
                                     check_https));
   rows.push_back(row<c, &C::token_url>("mcpServers.*.clientCredentials.tokenUrl", Kind::text, "", {},
                                        "Its token endpoint, where it has no metadata to discover.",

@@ -200,12 +200,12 @@ void TreeReader::check_credentials(const Node& server_node, const Server& server
         *credentials)
         .hint = "write clientSecret: ${file:/run/secrets/name}";
   } else if (given.issuer.empty() && given.token_url.empty()) {
-    Diagnostic& open =
-        add("open-issuer",
-            "without an issuer the credentials go to whatever authorization server this server names",
-            *credentials);
-    open.severity = Severity::warning;
-    open.hint = "add clientCredentials.issuer";
+    add("missing-option",
+        "clientCredentials takes an issuer: else the credentials would go to whatever authorization server "
+        "this "
+        "server names",
+        *credentials)
+        .hint = "add clientCredentials.issuer, or tokenUrl where it has no metadata";
   }
 }
 

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "net/address_class.h"
 #include "net/handle.h"
 
 namespace lineward::net {
@@ -55,6 +56,17 @@ Result<Addresses> system_lookup(const std::string& host, uint16_t port) {
   return found;
 }
 
+Result<Addresses> without_private(Result<Addresses> found, const std::string& host) {
+  if (!found) return found;
+  std::erase_if(*found, [](const Address& address) {
+    return !is_public(reinterpret_cast<const sockaddr&>(address.bytes));
+  });
+  if (found->empty())
+    return fail(fmt::format("{} is not on the public Internet, and the configuration does not name it", host),
+                true);
+  return found;
+}
+
 }  // namespace
 
 // Where a lookup leaves its answer. `wake` is null once nobody waits for it any more.
@@ -76,6 +88,12 @@ Resolver::Resolver(Loop& loop, std::string host, uint16_t port, ResolverOptions 
     known_.push_back(make_address(reinterpret_cast<sockaddr*>(&v6), sizeof v6));
   }
   literal_ = !known_.empty();
+  if (!options_.only_public) return;
+  auto found = without_private(known_, host_);
+  refused_literal_ = literal_ && !found;
+  options_.look_up = [look = std::move(options_.look_up)](const std::string& name, uint16_t at) {
+    return without_private(look(name, at), name);
+  };
 }
 
 Resolver::~Resolver() {
@@ -87,7 +105,7 @@ Resolver::~Resolver() {
 
 const Addresses& Resolver::known() const {
   static const Addresses none;
-  return literal_ || loop_.now() < known_until_ ? known_ : none;
+  return (literal_ && !refused_literal_) || loop_.now() < known_until_ ? known_ : none;
 }
 
 void Resolver::forget() {
@@ -124,9 +142,11 @@ void Resolver::look_up() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      std::thread([mailbox, host = host_, port = port_, literal = literal_, known = known_,
-                   look = options_.look_up] {
-        Result<Addresses> answer = literal ? Result<Addresses>(known) : look(host, port);
+      std::thread([mailbox, host = host_, port = port_, literal = literal_, refused = refused_literal_,
+                   known = known_, look = options_.look_up] {
+        Result<Addresses> answer = !literal  ? look(host, port)
+                                   : refused ? without_private(known, host)
+                                             : Result<Addresses>(known);
         std::lock_guard<std::mutex> lock(mailbox->mutex);
         mailbox->answer = std::move(answer);
         if (mailbox->wake != nullptr) uv_async_send(mailbox->wake);

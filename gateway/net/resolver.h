@@ -31,6 +31,8 @@ struct ResolverOptions {
   std::chrono::milliseconds young{30000};  // how long an answer counts
   // Blocks, on a thread of its own; empty: the system's.
   std::function<Result<Addresses>(const std::string& host, uint16_t port)> look_up;
+  // Addresses of this machine and of private networks do not count: for hosts that somebody else has named.
+  bool only_public = false;
 };
 
 class Resolver {
@@ -61,6 +63,7 @@ class Resolver {
   uint16_t port_;
   ResolverOptions options_;
   bool literal_ = false;
+  bool refused_literal_ = false;  // it is one, and not public
   Addresses known_;
   milliseconds known_until_{0};
   std::vector<Answer> waiting_;

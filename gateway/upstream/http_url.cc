@@ -85,6 +85,13 @@ Result<std::string> resolve_target(const HttpUrl& base, std::string_view referen
   return without_dot_segments(merged) + std::string(reference.substr(query));
 }
 
+bool same_origin(std::string_view one, std::string_view other) {
+  auto a = parse_http_url(one);
+  auto b = parse_http_url(other);
+  return a && b && a->tls == b->tls && a->port == b->port && a->unix_path == b->unix_path &&
+         http::equals_ignoring_case(a->host, b->host);
+}
+
 Result<HttpUrl> parse_http_url(std::string_view text) {
   HttpUrl url;
   std::string_view rest = text;

@@ -20,6 +20,8 @@ struct HttpUrl {
 };
 
 Result<HttpUrl> parse_http_url(std::string_view text);
+// Both valid, with the same scheme, host and port, or the same socket.
+bool same_origin(std::string_view one, std::string_view other);
 
 // What a reference that this server gave points to (RFC 3986 5.2), as the target of a request to it. Only
 // within its own origin: the same scheme, host and port.

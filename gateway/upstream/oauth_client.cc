@@ -78,7 +78,8 @@ void OauthClient::discover() {
   }
   if (!authority_.token_endpoint.empty()) return ask_token();
   std::vector<std::string> urls;
-  if (!challenge_.resource_metadata.empty()) {
+  // A server may say where its metadata is, but not send us to other hosts with the question.
+  if (!challenge_.resource_metadata.empty() && same_origin(challenge_.resource_metadata, server_.url)) {
     urls.push_back(challenge_.resource_metadata);
   } else {
     urls = resource_metadata_urls(server_.url);
@@ -99,7 +100,7 @@ void OauthClient::ask_resource(std::vector<std::string> urls) {
     if (!metadata) return failed(fmt::format("{}: {}", url, metadata.error().text));
     if (challenge_.scope.empty()) challenge_.scope = fmt::format("{}", fmt::join(metadata->scopes, " "));
     const auto& servers = metadata->authorization_servers;
-    std::string issuer = credentials_.issuer.empty() ? servers.front() : credentials_.issuer;
+    std::string issuer = credentials_.issuer;
     if (std::find(servers.begin(), servers.end(), issuer) == servers.end())
       return failed(fmt::format("{} does not name clientCredentials.issuer", url));
     auto places = server_metadata_urls(issuer);
@@ -135,6 +136,10 @@ void OauthClient::ask_token() {
   }
   WebRequest what;
   what.url = authority_.token_endpoint;
+  // The issuer may have its tokens given out elsewhere, but not on this machine or in this network, unless
+  // the configuration itself leads there.
+  what.foreign = what.url != credentials_.token_url && !same_origin(what.url, credentials_.issuer) &&
+                 !same_origin(what.url, server_.url);
   what.method = "POST";
   what.headers.push_back({"Content-Type", "application/x-www-form-urlencoded"});
   if (!body->authorization.empty()) what.headers.push_back({"Authorization", body->authorization});

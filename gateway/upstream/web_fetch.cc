@@ -27,6 +27,8 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
     : loop_(loop), limit_(loop), done_(std::move(done)) {
   auto url = parse_http_url(request.url);
   std::string fault = url ? secure_url_fault(request.url) : url.error().text;
+  if (fault.empty() && request.foreign && !url->unix_path.empty())
+    fault = "is a Unix socket that the configuration does not name";
   if (fault.empty() && url->tls && !tls) fault = "cannot be verified: no authorities were found";
   auto proxy = url ? choose_proxy(*url, request.proxy, process_environment())
                    : Result<std::optional<HttpProxy>>(std::optional<HttpProxy>());
@@ -43,6 +45,7 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
   options.idle_connections = 0;
   options.limits.body_bytes = kMostBody;
   options.proxy = *proxy;
+  options.resolver.only_public = request.foreign && !options.proxy;
   pool_ = std::make_unique<HttpPool>(loop, url_, url_.tls ? std::move(tls) : nullptr, options);
   limit_.start(request.limit,
                [this, ms = request.limit.count()] { fail(fmt::format("did not answer within {} ms", ms)); });

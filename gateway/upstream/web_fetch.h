@@ -22,6 +22,9 @@ struct WebAnswer {
 
 struct WebRequest {
   std::string url;
+  // Somebody else than the configuration has named the address: no Unix socket, and nothing but public
+  // addresses (a proxy resolves by itself).
+  bool foreign = false;
   std::string_view method = "GET";
   std::vector<http::OutHeader> headers;
   std::string body;

@@ -30,14 +30,14 @@ const json = (response, status, value, headers = {}) => {
 };
 
 /** An authorization server (`told`: what it was asked) and a modern server that wants its tokens. */
-async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChallenge = false, wantScope = '' } = {}) {
+async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChallenge = false, wantScope = '', metadataAt, tokensAt } = {}) {
   const told = { tokens: [], metadata: [], requests: 0, unauthorized: 0 };
   const valid = new Map(); // token → scopes
   const auth = await listen(t, (request, response, body) => {
     if (request.url === '/.well-known/oauth-authorization-server') {
       return json(response, 200, {
         issuer: wrongIssuer ? 'http://127.0.0.1:1' : auth,
-        token_endpoint: `${auth}/token`,
+        token_endpoint: tokensAt ?? `${auth}/token`,
         token_endpoint_auth_methods_supported: ['client_secret_basic'],
       });
     }
@@ -61,7 +61,7 @@ async function protectedServer(t, { lifetime = 3600, wrongIssuer = false, noChal
     }
     told.requests++;
     const token = request.headers.authorization?.replace(/^Bearer /, '');
-    const metadata = `resource_metadata="${origin}/.well-known/oauth-protected-resource/deep/mcp"`;
+    const metadata = `resource_metadata="${metadataAt ?? `${origin}/.well-known/oauth-protected-resource/deep/mcp`}"`;
     if (!valid.has(token)) {
       told.unauthorized++;
       return json(response, 401, {}, noChallenge ? {} : { 'www-authenticate': `Bearer ${metadata}` });
@@ -173,4 +173,24 @@ test('what goes wrong on the way is 502 and names the place, never a secret', as
   const pinned = await gateway(t, elsewhere, { issuer: 'https://auth.example.com' });
   assert.match((await call(pinned)).error.message, /does not name clientCredentials.issuer/);
   assert.equal(elsewhere.told.tokens.length, 0);
+});
+
+test('a server steers nobody: metadata and tokens elsewhere on this machine are not asked for', async (t) => {
+  let asked = 0;
+  const other = await listen(t, (request, response) => {
+    asked++;
+    json(response, 200, { resource: 'http://127.0.0.1', authorization_servers: [other], access_token: 'x', token_type: 'Bearer' });
+  });
+  const steering = await protectedServer(t, { metadataAt: `${other}/metadata` });
+  assert.match(tokenOf(await call(await gateway(t, steering))), /^token-1/, 'its own well-known place is asked instead');
+  const socket = await protectedServer(t, { metadataAt: 'unix:/run/docker.sock:/metadata' });
+  assert.match(tokenOf(await call(await gateway(t, socket))), /^token-1/);
+
+  const answer = await call(await gateway(t, await protectedServer(t, { tokensAt: `${other}/token` })));
+  assert.match(answer.error.message, /is not on the public Internet, and the configuration does not name it/);
+  const named = await call(await gateway(t, await protectedServer(t, { tokensAt: other.replace('127.0.0.1', 'localhost') })));
+  assert.match(named.error.message, /is not on the public Internet/);
+  const unix = await call(await gateway(t, await protectedServer(t, { tokensAt: 'unix:/run/docker.sock' })));
+  assert.match(unix.error.message, /Unix socket that the configuration does not name/);
+  assert.equal(asked, 0);
 });

@@ -21,12 +21,23 @@ const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const modern = (process.env.MCP_CONFORMANCE_PROTOCOL_VERSION ?? MODERN) >= MODERN;
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
 
+/** Who gives tokens for this server: its user knows, and the suite does not say it. */
+async function issuer() {
+  const { origin, pathname } = new URL(url);
+  for (const path of [pathname, '']) {
+    const answer = await fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
+    if (answer.ok) return (await answer.json()).authorization_servers[0];
+  }
+  return undefined;
+}
+
 /** The configuration that a user would write for this server. */
-function configuration() {
+async function configuration() {
   const server = { url };
   if (context.client_id) {
     server.clientCredentials = {
       clientId: context.client_id,
+      issuer: await issuer(),
       ...(context.client_secret && { clientSecret: context.client_secret }),
       ...(context.private_key_pem && { privateKey: context.private_key_pem, algorithm: context.signing_algorithm }),
     };
@@ -36,7 +47,7 @@ function configuration() {
 
 async function connect(folder) {
   const file = join(folder, 'lineward.json');
-  writeFileSync(file, JSON.stringify(configuration()));
+  writeFileSync(file, JSON.stringify(await configuration()));
   const start = { command: binary(), args: ['stdio', file], stderr: 'inherit', env: process.env };
   const client = modern
     ? new ModernClient(INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: { pin: MODERN } } })

@@ -1,0 +1,11 @@
+// Is an address one of the public Internet, or one that means something else in every network: this machine,
+// a link, a private network? (IANA special-purpose address registries, RFC 6890.)
+#pragma once
+
+#include <sys/socket.h>
+
+namespace lineward::net {
+
+bool is_public(const sockaddr& address);
+
+}  // namespace lineward::net
