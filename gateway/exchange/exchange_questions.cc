@@ -40,7 +40,7 @@ void Exchange::question(const mcp::Message& message) {
   }
   call_->reply(
       mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
-  if (!needed || !modern) return;
+  if (!needed || !modern || ended()) return;
   end(EndReason::rpc_error, mcp::kMissingClientCapability, "the client lacks the capability " + needed->name,
       Answer{mcp::missing_capability(raw_id_, *needed), 400});
 }
@@ -116,6 +116,7 @@ void Exchange::resume() {
   asking_->rounds = taken->rounds;
   asking_->round = std::move(taken->questions);
   asking_->round.answer(retry.raw(Field::params_input_responses), *call_);
+  if (ended()) return;
   call_->retried(std::move(retry));
   // What is still open, and what was asked meanwhile, goes into the next round.
   if (!asking_->round.empty()) settle();
