@@ -56,6 +56,7 @@ uint64_t SessionStream::keep(const std::string& message) {
 
 void SessionStream::transport_lost(mcp::EndReason why) {
   ids_sent_ = ids_sent_ || (transport_ && transport_->primed());
+  if (auto before = lost()) why = *before;  // since then messages are missing: nothing to resume
   end_transport();
   if (finished_) return linger();
   if (ids_sent_ && why == mcp::EndReason::cancelled_client && window_length_.count() > 0) {
