@@ -5,6 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+// What must not be, and is put up with where nobody is watching: ends a debug build.
+#ifdef NDEBUG
+#define LW_DEBUG_CHECK(condition) static_cast<void>(0)
+#else
+#define LW_DEBUG_CHECK(condition) LW_CHECK(condition)
+#endif
+
 #define LW_CHECK(condition)                                                                           \
   do {                                                                                                \
     if (!(condition)) {                                                                               \

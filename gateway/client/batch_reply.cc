@@ -63,6 +63,11 @@ void BatchReply::cut() {
   finish_empty();
 }
 
+std::optional<mcp::EndReason> BatchReply::lost() const {
+  SessionStream* s = stream();
+  return s != nullptr ? s->lost() : std::nullopt;
+}
+
 bool BatchReply::can_send() const {
   SessionStream* s = stream();
   return !batch_->as_array && s != nullptr && s->can_send();

@@ -30,6 +30,7 @@ class BatchReply final : public core::ReplyStream {
   void finish_empty() override;
   void cut() override;
   bool can_send() const override;
+  std::optional<mcp::EndReason> lost() const override;
   uint64_t bytes_out() const override { return bytes_; }
 
  private:

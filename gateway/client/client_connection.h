@@ -72,7 +72,7 @@ class ClientConnection final : private net::StreamOwner {
   void respond(int status, std::string_view content_type, const std::string& body,
                std::vector<http::OutHeader> headers = {});
   void close_when_idle();
-  // Ends the connection at once.
+  // Ends the connection at once, and tells its reply. Never from within a method of that.
   void cut(mcp::EndReason why);
 
   // For HttpReply only.

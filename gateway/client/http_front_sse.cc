@@ -1,6 +1,8 @@
 // The HTTP+SSE transport of 2024-11-05 towards clients, off by default (`listen.legacySse`): a GET stream
 // that begins with the address for POSTs, and carries every message of the server. The stream is the session:
 // both end together. The third part of client/http_front.h.
+#include <utility>
+
 #include "client/http_front.h"
 #include "client/sse_reply.h"
 #include "mcp/errors.h"
@@ -89,9 +91,16 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
         {400, mcp::kInvalidRequest, "2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path", {}, {}},
         parsed->raw(Field::id));
   }
-  sessions_.touch(*session);
   core::Arrival arrival;
   arrival.method = mcp::method_of(parsed->method());
+  const bool opens = parsed->kind() == mcp::MessageKind::request && arrival.method == mcp::Method::initialize;
+  // The stream is the session, so it is there before this; it is opened once.
+  if (opens && std::exchange(session->asked_to_open, true)) {
+    return refuse(connection,
+                  {400, mcp::kInvalidRequest, "this session is initialized already, or about to be", {}, {}},
+                  parsed->raw(Field::id));
+  }
+  sessions_.touch(*session);
   arrival.era = mcp::Era::legacy;
   arrival.revision = session->revision;
   arrival.upstream = server;

@@ -23,7 +23,14 @@ HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions
       connection_(&connection),
       options_(std::move(options)),
       gone_(std::move(gone)),
-      stall_(loop) {
+      stall_(loop),
+      cut_later_(
+          loop,
+          [](void* it) {
+            auto* self = static_cast<HttpReply*>(it);
+            if (self->connection_ != nullptr) self->connection_->cut(*self->lost_);
+          },
+          this) {
   connection.attach(this);
   if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
 }
@@ -117,7 +124,7 @@ bool HttpReply::too_slow() {
 
 bool HttpReply::clogged() {
   uint64_t mark = options_.max_backlog_bytes / kClogged;
-  if (connection_ == nullptr || finished_ || connection_->backlog() <= mark) return false;
+  if (connection_ == nullptr || finished_ || lost_ || connection_->backlog() <= mark) return false;
   connection_->flush_now();
   return connection_->backlog() > mark;
 }
@@ -151,17 +158,22 @@ void HttpReply::finish(std::string message, int status) {
 
 void HttpReply::send_event(std::string message, std::string_view event_id) {
   if (!can_send()) return;
-  if (too_slow()) {
-    connection_->cut(mcp::EndReason::client_too_slow);
-    return;
-  }
+  if (too_slow()) return give_up(mcp::EndReason::client_too_slow);
   if (!head_sent_) start_events();
   quiet_ = false;
   piece(http::sse_event(message, event_id));
 }
 
+// Not from here: who sends is on the stack, and must not be told of its own end before it has done so.
+void HttpReply::give_up(mcp::EndReason why) {
+  lost_ = why;
+  timer_.stop();
+  cut_later_.schedule();
+}
+
 void HttpReply::finish_event(std::string message, int status, std::string_view event_id) {
   if (connection_ == nullptr || finished_) return;
+  if (lost_) return cut();  // a stream in which something is missing must not look whole
   // A status says more than an event that nobody may read any more.
   if (!head_sent_ && (options_.takes_json || status != 200)) {
     head_sent_ = true;
@@ -197,6 +209,7 @@ void HttpReply::add_headers(const core::HeaderFields& fields) {
 
 void HttpReply::finish_empty() {
   if (connection_ == nullptr || finished_) return;
+  if (lost_) return cut();
   if (!head_sent_) start_events();
   write(http::body_end(options_.minor_version), true);
   done();

@@ -2,13 +2,15 @@
 // first message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
 //
 // Owned by an exchange (POST) or a session (GET). The connection may go first: then `gone` is called once,
-// and all that comes later is swallowed. Destroying an unfinished reply cuts its connection.
+// never from inside a method of this (core/reply_stream.h), and all that comes later is swallowed. Destroying
+// an unfinished reply cuts its connection.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +57,10 @@ class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
   void cut() override;
   bool clogged() override;
   void when_relieved(std::function<void()> relieved) override;
-  bool can_send() const override { return connection_ != nullptr && options_.takes_events && !finished_; }
+  bool can_send() const override {
+    return connection_ != nullptr && options_.takes_events && !finished_ && !lost_;
+  }
+  std::optional<mcp::EndReason> lost() const override { return lost_; }
   uint64_t bytes_out() const override { return bytes_out_; }
   void add_headers(const core::HeaderFields& fields) override;
 
@@ -105,6 +110,8 @@ class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
   void open_with_tick();
   void done();
   bool too_slow();
+  // Its connection is cut after what runs now.
+  void give_up(mcp::EndReason why);
   void watch_stall();
 
   net::Loop& loop_;
@@ -115,6 +122,8 @@ class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
   core::HeaderFields extra_;  // on a plain answer's head
   net::Timer stall_;
   std::function<void()> relieved_;
+  std::optional<mcp::EndReason> lost_;  // given up, and why
+  net::Deferred cut_later_;
   bool head_sent_ = false;
   int status_ = 200;         // what the head said
   bool keep_alive_ = false;  // what the head promised

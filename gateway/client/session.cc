@@ -57,10 +57,9 @@ void Session::open_get_stream(const std::function<std::unique_ptr<HttpReply>(Ses
 void Session::flush_waiting(SessionStream& stream) {
   if (std::find(get_streams_.begin(), get_streams_.end(), stream.number()) == get_streams_.end()) return;
   while (!waiting_.empty() && stream.attached()) {
-    waiting_bytes_ -= waiting_.front().size();
-    std::string message = std::move(waiting_.front());
+    if (!stream.send(waiting_.front().message)) return;  // it waits for the next one
+    waiting_bytes_ -= waiting_.front().message.size();
     waiting_.pop_front();
-    stream.send(std::move(message));
   }
 }
 
@@ -125,23 +124,32 @@ bool Session::to_stream(const std::string& message) {
   for (auto number = get_streams_.rbegin(); number != get_streams_.rend(); ++number) {
     SessionStream* stream = find_stream(*number);
     if (stream == nullptr || !stream->attached()) continue;
-    stream->send(message);
-    return true;
+    if (stream->send(message)) return true;
   }
   return false;
 }
 
-bool Session::keep_for_stream(std::string message) {
-  bool dropped = false;
+Session::Dropped Session::keep_for_stream(std::string message, int64_t question) {
+  Dropped dropped;
   while (!waiting_.empty() &&
          (waiting_.size() >= kMostWaiting || waiting_bytes_ + message.size() > kMostWaitingBytes)) {
-    waiting_bytes_ -= waiting_.front().size();
+    ++dropped.messages;
+    if (waiting_.front().question != 0) dropped.questions.push_back(waiting_.front().question);
+    waiting_bytes_ -= waiting_.front().message.size();
     waiting_.pop_front();
-    dropped = true;
   }
   waiting_bytes_ += message.size();
-  waiting_.push_back(std::move(message));
-  return !dropped;
+  waiting_.push_back({std::move(message), question});
+  return dropped;
+}
+
+bool Session::take_back(int64_t question) {
+  auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                            [&](const Waiting& one) { return one.question == question; });
+  if (found == waiting_.end()) return false;
+  waiting_bytes_ -= found->message.size();
+  waiting_.erase(found);
+  return true;
 }
 
 SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
@@ -233,8 +241,16 @@ SessionReply::~SessionReply() {
 void SessionReply::send(std::string message) {
   if (SessionStream* s = stream()) s->send(std::move(message));
 }
+// A stream that needs no more is gone from its session after this, and lives until the end of the turn.
 void SessionReply::finish(std::string message, int status) {
-  if (SessionStream* s = stream()) s->finish(std::move(message), status);
+  SessionStream* s = stream();
+  if (s == nullptr) return;
+  s->finish(std::move(message), status);
+  bytes_out_ = s->bytes_out();
+}
+std::optional<mcp::EndReason> SessionReply::lost() const {
+  SessionStream* s = stream();
+  return s != nullptr ? s->lost() : std::nullopt;
 }
 void SessionReply::add_headers(const core::HeaderFields& fields) {
   if (SessionStream* s = stream()) s->add_headers(fields);
@@ -260,7 +276,7 @@ void SessionReply::when_relieved(std::function<void()> relieved) {
 
 uint64_t SessionReply::bytes_out() const {
   SessionStream* s = stream();
-  return s != nullptr ? s->bytes_out() : 0;
+  return s != nullptr ? s->bytes_out() : bytes_out_;
 }
 
 }  // namespace lineward::client

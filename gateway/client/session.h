@@ -34,9 +34,10 @@ class Session {
   const std::string upstream;
   std::string client_info;  // what its client told of itself in `initialize`, JSON text, cut to a bound
   std::chrono::milliseconds opened{0};
-  std::string revision;     // negotiated; empty until `initialize` was answered
-  uint32_t exchanges = 0;   // under way
-  bool one_stream = false;  // HTTP+SSE: answers go out on its GET stream too
+  std::string revision;        // negotiated; empty until `initialize` was answered
+  uint32_t exchanges = 0;      // under way
+  bool one_stream = false;     // HTTP+SSE: answers go out on its GET stream too
+  bool asked_to_open = false;  // HTTP+SSE: `initialize` came
   std::chrono::milliseconds last_used{0};
   bool tied = false;     // its client was given an id that names this replica
   bool deleted = false;  // by its client: it ends for all replicas
@@ -70,9 +71,15 @@ class Session {
   void end_get_streams();
   // To exactly one GET stream.
   bool to_stream(const std::string& message);
-  // Waits, bounded, for a GET stream to come; the oldest is dropped for the newest. False when one was
-  // dropped.
-  bool keep_for_stream(std::string message);
+  // Waits, bounded, for a GET stream to come; the oldest is dropped for the newest. `question`: its number,
+  // where somebody awaits an answer to it.
+  struct Dropped {
+    size_t messages = 0;
+    std::vector<int64_t> questions;  // of these
+  };
+  Dropped keep_for_stream(std::string message, int64_t question = 0);
+  // The question is not to be put to anybody any more; false when it waits no longer.
+  bool take_back(int64_t question);
   // From 2025-11-25 on clients know the empty event that makes a stream resumable.
   bool primes() const { return revision >= "2025-11-25"; }
 
@@ -87,7 +94,11 @@ class Session {
   std::vector<uint32_t> get_streams_;
   uint32_t next_stream_ = 1;
   std::optional<core::ScopeState> shared_;
-  std::deque<std::string> waiting_;
+  struct Waiting {
+    std::string message;
+    int64_t question;  // 0: none
+  };
+  std::deque<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
 };
 
@@ -136,6 +147,7 @@ class SessionReply final : public core::ReplyStream {
   void finish_empty() override;
   void cut() override;
   bool can_send() const override;
+  std::optional<mcp::EndReason> lost() const override;
   uint64_t bytes_out() const override;
   void add_headers(const core::HeaderFields& fields) override;
   bool clogged() override;
@@ -146,6 +158,7 @@ class SessionReply final : public core::ReplyStream {
   SessionTable& sessions_;
   std::string session_;
   uint32_t number_;
+  uint64_t bytes_out_ = 0;  // when its stream was there last
 };
 
 }  // namespace lineward::client

@@ -38,6 +38,7 @@ void SessionStream::relieve() {
 // Frees the transport at the end of the turn: it may be on the stack.
 void SessionStream::end_transport() {
   if (!transport_) return;
+  bytes_before_ += transport_->bytes_out();
   relieve();  // what comes now is kept for a resume, within bounds
   loop_.retire(std::move(transport_));
 }
@@ -55,6 +56,7 @@ uint64_t SessionStream::keep(const std::string& message) {
 
 void SessionStream::transport_lost(mcp::EndReason why) {
   ids_sent_ = ids_sent_ || (transport_ && transport_->primed());
+  if (auto before = lost()) why = *before;  // since then messages are missing: nothing to resume
   end_transport();
   if (finished_) return linger();
   if (ids_sent_ && why == mcp::EndReason::cancelled_client && window_length_.count() > 0) {
@@ -96,16 +98,18 @@ void SessionStream::resume(uint64_t after, std::unique_ptr<HttpReply> transport)
   linger();
 }
 
-void SessionStream::send(std::string message) {
-  if (!can_send()) return;
+bool SessionStream::send(std::string message) {
+  if (!can_send()) return false;
   uint64_t event = keep(message);
-  if (!transport_) return;
+  if (!transport_) return true;
   ids_sent_ = true;
   transport_->send_event(std::move(message), event_id(event));
+  return !transport_->lost();
 }
 
 void SessionStream::finish(std::string message, int status) {
   if (finished_) return;
+  if (lost()) return abandon();  // what came since is missing: there is nothing to resume
   finished_ = true;
   gone_ = nullptr;
   bool resumable = ids_sent_ || (transport_ && (transport_->primed() || transport_->streamed()));
@@ -121,6 +125,7 @@ void SessionStream::finish(std::string message, int status) {
 
 void SessionStream::finish_empty() {
   if (finished_) return;
+  if (lost()) return abandon();
   finished_ = true;
   gone_ = nullptr;
   if (transport_) transport_->finish_empty();

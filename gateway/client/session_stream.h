@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/http_reply.h"
@@ -40,7 +41,8 @@ class SessionStream {
   bool can_resume(uint64_t after) const;
   void resume(uint64_t after, std::unique_ptr<HttpReply> transport);
 
-  void send(std::string message);
+  // False when it will never come to the client by this stream, nor by a resume of it.
+  bool send(std::string message);
   void finish(std::string message, int status);
   void add_headers(const core::HeaderFields& fields) {
     if (transport_) transport_->add_headers(fields);
@@ -50,10 +52,12 @@ class SessionStream {
   bool attached() const { return transport_ != nullptr && transport_->can_send(); }
   // Attached, or to be resumed yet.
   bool can_send() const { return !finished_ && (transport_ ? transport_->can_send() : ids_sent_); }
+  std::optional<mcp::EndReason> lost() const { return transport_ ? transport_->lost() : std::nullopt; }
   bool finished() const { return finished_; }
   bool clogged() { return transport_ != nullptr && transport_->clogged(); }
   void when_relieved(std::function<void()> relieved);
-  uint64_t bytes_out() const { return transport_ ? transport_->bytes_out() : 0; }
+  // On all its connections.
+  uint64_t bytes_out() const { return bytes_before_ + (transport_ ? transport_->bytes_out() : 0); }
   // Its exchange is no more: what did not end in order is cut.
   void abandon();
   // The exchange that a POST's stream belongs to, for whoever is told that it is gone.
@@ -83,6 +87,7 @@ class SessionStream {
   net::Timer window_;
   std::list<Event> events_;  // most streams never have one: an empty list owns no memory
   size_t bytes_ = 0;
+  uint64_t bytes_before_ = 0;  // went out on connections that it has no more
   uint64_t last_event_ = 0;
   core::ExchangeId exchange_;
   bool ids_sent_ = false;

@@ -12,8 +12,11 @@ class SseReply final : public core::ReplyStream {
   SseReply(SessionTable& sessions, std::string session) : sessions_(sessions), session_(std::move(session)) {}
 
   void send(std::string message) override {
-    bytes_ += message.size();
-    if (Session* session = sessions_.find(session_)) session->to_stream(message);
+    Session* session = sessions_.find(session_);
+    if (session == nullptr) return;
+    // Such a session lives as long as its stream: one that takes nothing ends with it, after this turn.
+    if (!session->to_stream(message)) lost_ = mcp::EndReason::client_too_slow;
+    if (!lost_) bytes_ += message.size();
   }
   void finish(std::string message, int) override { send(std::move(message)); }
   // A call that was cancelled by a message has no answer (2024-11-05 cancellation).
@@ -24,12 +27,14 @@ class SseReply final : public core::ReplyStream {
     const Session* session = sessions_.find(session_);
     return session != nullptr && session->has_stream();
   }
+  std::optional<mcp::EndReason> lost() const override { return lost_; }
   uint64_t bytes_out() const override { return bytes_; }
 
  private:
   SessionTable& sessions_;
   std::string session_;
   uint64_t bytes_ = 0;
+  std::optional<mcp::EndReason> lost_;
 };
 
 }  // namespace lineward::client

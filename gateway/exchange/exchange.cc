@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/spare_texts.h"
 #include "exchange/asking.h"
@@ -112,13 +113,18 @@ void Exchange::advance() {
         request.tag = tag();
         request.origin = origin();
         step_ = Step::await_upstream;
-        if (arrival_.method == Method::initialize) home_.session_opening(*this);
+        if (arrival_.method == Method::initialize && !home_.session_opening(*this)) {
+          session_told_ = true;  // the session is another one's
+          return refuse(EndReason::invalid_request, mcp::kInvalidRequest,
+                        "this session is initialized already");
+        }
         auto call = upstream->start(std::move(request), *this);
         if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
         return set_clock();  // whatever the upstream does or forgets to tell, a limit runs
       }
       case Step::await_upstream:
+      case Step::ending:
       case Step::ended: return;
     }
   }
@@ -197,8 +203,7 @@ void Exchange::listen_message(mcp::Message&& message) {
   if (method == Method::cancelled) {
     // The server tore the stream down without its result. Over HTTP the stream's end says that it is over;
     // the result says that it ended in order.
-    reply_->finish(mcp::listen_result(raw_id_), 200);
-    return end(EndReason::ok);
+    return end(EndReason::ok, 0, "the server ended it", Answer{mcp::listen_result(raw_id_)});
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
   count_listen_event(method);
@@ -210,8 +215,9 @@ void Exchange::listen_message(mcp::Message&& message) {
 // what may have changed in between is told as a change.
 void Exchange::listen_again(const mcp::Message& acknowledgement) {
   set_clock();
-  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_))
-    reply_->send(notification);
+  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_)) {
+    if (!ended()) reply_->send(notification);
+  }
 }
 
 void Exchange::final_message(mcp::Message&& message) {
@@ -232,9 +238,8 @@ void Exchange::final_message(mcp::Message&& message) {
   if (arrival_.era == mcp::Era::legacy && message.has(Field::result_task) && !raw_token_.empty())
     home_.task_started(*this, message.raw(Field::id), raw_token_);
   if (arrival_.method == Method::initialize) {
-    bool opened = message.kind() == mcp::MessageKind::result;
-    if (!opened) reply_->refuse_session();
-    home_.session_opened(*this, opened ? &message : nullptr);
+    session_told_ = message.kind() == mcp::MessageKind::result;
+    if (session_told_) home_.session_opened(*this, &message);
   }
   if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
     auto cut = mcp::Message::parse(
@@ -247,10 +252,9 @@ void Exchange::final_message(mcp::Message&& message) {
                            mcp::spoken_versions(message.raw(Field::error_data_supported))));
     if (cut) message = std::move(*cut);
   }
-  status_ = status;
-  reply_->finish(mcp::response_for_client(message, raw_id_, is_listen()), status);
+  Answer answer{mcp::response_for_client(message, raw_id_, is_listen()), status};
   SpareTexts::give(std::move(message).take_bytes());
-  end(reason, code);
+  end(reason, code, {}, std::move(answer));
 }
 
 void Exchange::on_call_failed(const core::Failure& failure) {
@@ -260,8 +264,7 @@ void Exchange::on_call_failed(const core::Failure& failure) {
 
 void Exchange::failed(const core::Failure& failure) {
   if (is_listen() && acknowledged_) {  // over for good: its result says so in order
-    reply_->finish(mcp::listen_result(raw_id_), 200);
-    return end(failure.reason);
+    return end(failure.reason, 0, {}, Answer{mcp::listen_result(raw_id_)});
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
@@ -274,49 +277,45 @@ void Exchange::failed(const core::Failure& failure) {
 
 void Exchange::client_gone(EndReason why) {
   if (ended()) return;
-  cancel_call(why,
-              why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away");
-  if (arrival_.method == Method::initialize) home_.session_opened(*this, nullptr);
-  end(why);
+  end(why, 0, why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away",
+      Nobody{});
 }
 
 void Exchange::tell(EndReason reason, std::string_view why) {
   if (ended()) return;
   if (reason == EndReason::cancelled_client) {
     if (arrival_.method == Method::initialize) return;  // never cancelled by a message
-    cancel_call(reason, why);
-    reply_->finish_empty();
-    return end(reason);
+    return end(reason, 0, why, NoAnswer{});
   }
   if (is_listen() && acknowledged_ && reason == EndReason::cancelled_drain) {
     // A graceful end of a subscription is its result.
-    cancel_call(reason, why);
-    reply_->finish(mcp::listen_result(raw_id_), 200);
-    return end(reason);
+    return end(reason, 0, why, Answer{mcp::listen_result(raw_id_)});
   }
   fail(reason, std::string(why));
 }
 
+// What its end takes back (a question) still goes out while it is ending.
 bool Exchange::send(std::string message) {
-  if (ended() || !reply_->can_send()) return false;
+  if (step_ == Step::ended || !reply_->can_send()) return false;
   reply_->send(std::move(message));
   hold_back();
-  return true;
+  return !reply_->lost();
 }
 
 bool Exchange::ask(std::string message) {
-  if (!send(std::move(message))) return false;
+  if (ended() || !send(std::move(message)) || ended()) return false;
   asked();
   return true;
 }
 
 void Exchange::asked() {
+  if (ended()) return;
   if (open_questions_++ == 0) question_since_ = loop_.now();
   set_clock();
 }
 
 void Exchange::answered() {
-  if (open_questions_ == 0) return;
+  if (ended() || open_questions_ == 0) return;
   if (--open_questions_ == 0) {
     waited_ += loop_.now() - question_since_;
     last_progress_ = loop_.now();
@@ -330,7 +329,6 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return refuse_retry("lost", text);
-  cancel_call(reason, text);
   mcp::GatewayError error;
   error.reason = reason;
   error.text = std::move(text);
@@ -340,19 +338,12 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   error.elapsed_ms = elapsed().count();
   error.retry_after_ms = retry_after_ms_;
   error_text_ = error.text.substr(0, 300);
-  if (arrival_.method == Method::initialize) {
-    reply_->refuse_session();
-    home_.session_opened(*this, nullptr);
-  }
-  int code = mcp::row(reason).code;
   if (reason == EndReason::invalid_request) {
-    code = mcp::kInvalidParams;
-    reply_->finish(mcp::error_message(raw_id_, code, error.text, mcp::gateway_data(error)), 200);
-  } else {
-    status_ = status;
-    reply_->finish(mcp::gateway_error(raw_id_, error), status);
+    return end(
+        reason, mcp::kInvalidParams, error.text,
+        Answer{mcp::error_message(raw_id_, mcp::kInvalidParams, error.text, mcp::gateway_data(error))});
   }
-  end(reason, code);
+  end(reason, mcp::row(reason).code, error.text, Answer{mcp::gateway_error(raw_id_, error), status});
 }
 
 // With the code that a policy names, instead of the reason's.
@@ -362,45 +353,62 @@ void Exchange::refuse(EndReason reason, int code, const std::string& text) {
   error.upstream = arrival_.upstream;
   error.call_id = call_id_;
   error_text_ = text.substr(0, 300);
-  cancel_call(reason, text);
-  if (arrival_.method == Method::initialize) {
+  end(reason, code, text, Answer{mcp::error_message(raw_id_, code, text, mcp::gateway_data(error))});
+}
+
+void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goodbye) {
+  LW_DEBUG_CHECK(!ended());
+  if (ended()) return;
+  step_ = Step::ending;
+  clock_.stop();
+  asking_.reset();
+  cancel_call(reason, why.empty() ? "the exchange ended" : why);
+  home_.ending(*this);
+  if (arrival_.method == Method::initialize && !session_told_) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
   }
-  reply_->finish(mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), 200);
-  end(reason, code);
-}
-
-void Exchange::end(EndReason reason, int code) {
+  if (auto* answer = std::get_if<Answer>(&goodbye)) {
+    status_ = answer->status;
+    reply_->finish(std::move(answer->text), answer->status);
+  } else if (std::holds_alternative<NoAnswer>(goodbye)) {
+    reply_->finish_empty();
+  }
+  // Nobody was told of it yet, and nobody will be.
+  if (auto lost = reply_->lost()) {
+    reason = *lost;
+    code = 0;
+  }
   step_ = Step::ended;
-  clock_.stop();
-  asking_.reset();
-  cancel_call(reason, "the exchange ended");
   count_end(reason, code);
   if (plugins_) plugins_->ended(reason, code);
+  write_end(reason, code);
+  home_.ended(*this, reason, code);
+  home_.retire(*this);
+}
+
+void Exchange::write_end(EndReason reason, int code) const {
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;
   log::Level level = failed ? log::Level::warn : log::Level::info;
-  if (log::enabled(level))
-    log::write(level, "call.end",
-               {{"upstream", arrival_.upstream},
-                {"call", call_id_},
-                {"rpc_id", raw_id_.substr(0, 64)},
-                {"method", method_.substr(0, 100)},
-                {"target", target_.substr(0, 200)},
-                {"reason", mcp::name(reason)},
-                {"code", code == 0 ? std::string() : std::to_string(code)},
-                {"dur_ms", elapsed().count()},
-                {"queue_ms", queued_for_.count()},
-                {"bytes_in", arrival_.bytes_in},
-                {"bytes_out", reply_->bytes_out()},
-                {"era", mcp::name(arrival_.era)},
-                {"principal", arrival_.caller ? std::string_view(arrival_.caller->name) : std::string_view()},
-                {"remote", arrival_.peer},
-                {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
-                {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});
-  home_.ended(*this, reason, code);
-  home_.retire(*this);
+  if (!log::enabled(level)) return;
+  log::write(level, "call.end",
+             {{"upstream", arrival_.upstream},
+              {"call", call_id_},
+              {"rpc_id", raw_id_.substr(0, 64)},
+              {"method", method_.substr(0, 100)},
+              {"target", target_.substr(0, 200)},
+              {"reason", mcp::name(reason)},
+              {"code", code == 0 ? std::string() : std::to_string(code)},
+              {"dur_ms", elapsed().count()},
+              {"queue_ms", queued_for_.count()},
+              {"bytes_in", arrival_.bytes_in},
+              {"bytes_out", reply_->bytes_out()},
+              {"era", mcp::name(arrival_.era)},
+              {"principal", arrival_.caller ? std::string_view(arrival_.caller->name) : std::string_view()},
+              {"remote", arrival_.peer},
+              {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
+              {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});
 }
 
 }  // namespace lineward::exchange

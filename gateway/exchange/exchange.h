@@ -2,12 +2,14 @@
 //
 // Lives in the worker's slot map (exchange_table.h); everyone else holds its id. Five doors lead in: a
 // message from upstream (CallOwner), the client is gone, a deadline, a plugin resumed (with the plugins),
-// tell(). Whoever ends it first wins; what comes later is dropped.
+// tell(). Whoever ends it first wins; what comes later is dropped: end() is the only way out, it shuts every
+// door before it does anything else, and only then the call is cancelled and the client answered.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "base/held_bytes.h"
 #include "base/pooled.h"
@@ -46,15 +48,19 @@ class ExchangeHome {
   }
   // Why this request goes nowhere while there is so much to do.
   virtual std::optional<core::Failure> overloaded(const Exchange&) { return std::nullopt; }
-  // `initialize` goes to the server: a session opens. Its answer decides whether it stays.
-  virtual void session_opening(Exchange& exchange) = 0;
+  // `initialize` goes to the server: a session opens. Its answer decides whether it stays. False: it is open
+  // already, or about to be.
+  virtual bool session_opening(Exchange& exchange) = 0;
   virtual void session_opened(Exchange& exchange, const mcp::Message* result) = 0;
   // A call of a legacy session has become a task: its progress goes on after its answer. The token is ours.
   virtual void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) = 0;
   // For people and metrics: its call is about to be cancelled; it has ended.
   virtual void cancelling(const Exchange&, core::CancelInitiator) {}
+  // Its call is over or cancelled, its client is not answered yet: what it leaves open can still be taken
+  // back on its stream.
+  virtual void ending(Exchange&) {}
   virtual void ended(Exchange&, mcp::EndReason, int) {}
-  // Free it at the end of the turn; nothing is called on it after this.
+  // Free it at the end of the turn; nothing is called on it after this. Called once.
   virtual void retire(Exchange& exchange) = 0;
 
  protected:
@@ -89,9 +95,11 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::string_view raw_id() const { return raw_id_; }
   bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
-  bool ended() const { return step_ == Step::ended; }
+  // Or is about to: no door opens any more.
+  bool ended() const { return step_ >= Step::ending; }
   const Lease& lease() const { return lease_; }
   bool answered_by_server() const { return answered_by_server_; }
+  bool counts_for_principal = false;  // its home's: it counts for the limit of its principal
 
   // For people and metrics (exchange/exchange_view.cc).
   const std::string& call_id() const { return call_id_; }
@@ -107,7 +115,15 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
 
  private:
   friend class ExchangePlugins;
-  enum class Step : uint8_t { admitted, plugins, route, await_upstream, ended };
+  enum class Step : uint8_t { admitted, plugins, route, await_upstream, ending, ended };
+  // How its client is left: with an answer, with the end of its stream alone, or as one that is gone.
+  struct Answer {
+    std::string text;
+    int status = 200;
+  };
+  struct NoAnswer {};
+  struct Nobody {};
+  using Goodbye = std::variant<Nobody, NoAnswer, Answer>;
 
   void advance();
   void cancel_call(mcp::EndReason reason, std::string_view why);
@@ -142,7 +158,9 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
   void refuse(mcp::EndReason reason, int code, const std::string& text);
-  void end(mcp::EndReason reason, int code = 0);
+  // The one end. `why` is for the server, where its call is still to be cancelled.
+  void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
+  void write_end(mcp::EndReason reason, int code) const;
   std::chrono::milliseconds elapsed() const { return loop_.now() - started_; }
 
   net::Loop& loop_;
@@ -194,6 +212,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::chrono::milliseconds due_at_{0};    // when the clock ends it; 0: never
   std::chrono::milliseconds rings_at_{0};  // when it looks, at the latest then
   bool acknowledged_ = false;              // a listen
+  bool session_told_ = false;              // an `initialize`: the home knows what became of its session
   bool answered_by_server_ = false;
 };
 

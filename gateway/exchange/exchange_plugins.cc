@@ -24,7 +24,10 @@ bool is_mirror(const std::pair<std::string, std::string>& header) {
 }  // namespace
 
 ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::PluginSet> set)
-    : exchange_(exchange), chain_(std::move(set), [this] { moved(); }), passage_(chain_, *this, *this) {
+    : exchange_(exchange),
+      chain_(std::move(set), [this] { moved(); }),
+      passage_(chain_, *this, *this),
+      begun_at_(exchange.read_at_ != 0 ? exchange.read_at_ : net::Loop::nanoseconds()) {
   const core::Arrival& arrival = exchange.arrival_;
   bool mirrored =
       arrival.mirrors_itself && std::any_of(arrival.headers.begin(), arrival.headers.end(), is_mirror);
@@ -104,10 +107,10 @@ bool ExchangePlugins::decided() {
   }
   if (!answer_) return false;
   chain_.note(plugin::Chain::Did::answer);
-  exchange_.cancel_call(EndReason::ok, "a plugin has answered");
-  exchange_.reply_->finish(
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", exchange_.raw_id_, *answer_), 200);
-  exchange_.end(EndReason::ok);
+  exchange_.session_told_ = true;  // where it is an `initialize`, its session stands
+  exchange_.end(EndReason::ok, 0, "a plugin has answered",
+                Exchange::Answer{
+                    fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", exchange_.raw_id_, *answer_)});
   return true;
 }
 
@@ -132,7 +135,7 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   ending.code = code;
   ending.status = exchange_.events_ > 0 ? 200 : exchange_.status_;
   ending.text = exchange_.error_text_;
-  ending.took = std::chrono::microseconds((net::Loop::nanoseconds() - exchange_.read_at_) / 1000);
+  ending.took = std::chrono::microseconds((net::Loop::nanoseconds() - begun_at_) / 1000);
   ending.queued = exchange_.queued_for_;
   if (exchange_.phase_ == core::CallPhase::written)
     ending.upstream = exchange_.loop_.now() - exchange_.written_at_;

@@ -66,7 +66,8 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   std::optional<plugin::Refusal> refusal_;
   std::optional<std::string> answer_;
   std::string trace_id_, span_id_;
-  size_t mirrored_ = 0;  // a digest of the request as it came, where headers repeat parts of it
+  const uint64_t begun_at_;  // in nanoseconds: when its request was read, or soon after
+  size_t mirrored_ = 0;      // a digest of the request as it came, where headers repeat parts of it
 };
 
 }  // namespace lineward::exchange

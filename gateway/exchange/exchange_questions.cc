@@ -40,10 +40,9 @@ void Exchange::question(const mcp::Message& message) {
   }
   call_->reply(
       mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
-  if (!needed || !modern) return;
-  cancel_call(EndReason::rpc_error, "the client lacks the capability " + needed->name);
-  reply_->finish(mcp::missing_capability(raw_id_, *needed), 400);
-  end(EndReason::rpc_error, mcp::kMissingClientCapability);
+  if (!needed || !modern || ended()) return;
+  end(EndReason::rpc_error, mcp::kMissingClientCapability, "the client lacks the capability " + needed->name,
+      Answer{mcp::missing_capability(raw_id_, *needed), 400});
 }
 
 // Independent questions come together: they are waited for a moment, and go to the client as one result.
@@ -52,7 +51,8 @@ void Exchange::settle() {
 }
 
 void Exchange::park() {
-  if (ended() || asking_->round.empty()) return;  // taken back meanwhile
+  if (ended() || asking_->round.empty()) return;              // taken back meanwhile
+  if (auto lost = reply_->lost()) return client_gone(*lost);  // it would never come back with an answer
   if (asking_->rounds >= kMostRounds) {
     return fail(EndReason::upstream_protocol,
                 fmt::format("{} asked in more than {} rounds", arrival_.upstream, kMostRounds));
@@ -78,8 +78,7 @@ void Exchange::park() {
   auto requests = parked.questions.requests();
   std::string info = parked.call->server_info();
   std::string state = table.park(std::move(parked), *server_, limits_.park);
-  reply_->finish(mcp::input_required_answer(raw_id_, requests, state, info), 200);
-  end(EndReason::input_required);
+  end(EndReason::input_required, 0, {}, Answer{mcp::input_required_answer(raw_id_, requests, state, info)});
 }
 
 // A client's retry. A modern server has made its own state; while the era is not known, the upstream refuses
@@ -117,6 +116,7 @@ void Exchange::resume() {
   asking_->rounds = taken->rounds;
   asking_->round = std::move(taken->questions);
   asking_->round.answer(retry.raw(Field::params_input_responses), *call_);
+  if (ended()) return;
   call_->retried(std::move(retry));
   // What is still open, and what was asked meanwhile, goes into the next round.
   if (!asking_->round.empty()) settle();
@@ -129,8 +129,8 @@ void Exchange::refuse_retry(std::string_view reason, std::string_view text) {
   error.upstream = arrival_.upstream;
   error.call_id = call_id_;
   std::string data = fmt::format(R"({{"reason":"{}",{})", reason, mcp::gateway_data(error).substr(1));
-  reply_->finish(mcp::error_message(raw_id_, mcp::kInvalidParams, text, data), 200);
-  end(EndReason::invalid_request, mcp::kInvalidParams);
+  end(EndReason::invalid_request, mcp::kInvalidParams, text,
+      Answer{mcp::error_message(raw_id_, mcp::kInvalidParams, text, data)});
 }
 
 // An old server's error −32042 lists what the user must do first; the client does it and calls again.
@@ -141,12 +141,11 @@ bool Exchange::url_elicitation(const mcp::Message& error) {
   if (requests.empty()) return false;
   auto elicitation = json::member(capabilities_, "elicitation");
   if (!elicitation || !json::member(*elicitation, "url")) {
-    reply_->finish(mcp::missing_capability(raw_id_, {"elicitation", R"({"elicitation":{"url":{}}})"}), 400);
-    end(EndReason::rpc_error, mcp::kMissingClientCapability);
+    end(EndReason::rpc_error, mcp::kMissingClientCapability, {},
+        Answer{mcp::missing_capability(raw_id_, {"elicitation", R"({"elicitation":{"url":{}}})"}), 400});
     return true;
   }
-  reply_->finish(mcp::input_required_answer(raw_id_, requests, {}, {}), 200);
-  end(EndReason::input_required);
+  end(EndReason::input_required, 0, {}, Answer{mcp::input_required_answer(raw_id_, requests, {}, {})});
   return true;
 }
 

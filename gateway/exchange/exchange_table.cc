@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "mcp/methods.h"
 
@@ -55,7 +56,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
     by_session_[session_id].push_back(id);
     if (client::Session* owner = session(session_id)) ++owner->exchanges;
   }
-  load_limits_.came(started.arrival().principal);
+  started.counts_for_principal = load_limits_.came(started.arrival().principal);
   if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
   started.begin();
   if (listens_ended_ && started.is_listen())
@@ -63,14 +64,17 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
   return id;
 }
 
+// Every counter that start() has raised goes down here, and nowhere else.
 void ExchangeTable::retire(Exchange& exchange) {
   core::ExchangeId id = exchange.id();
-  load_limits_.went(exchange.arrival().principal);
+  std::unique_ptr<Exchange> over = exchanges_.take(id);
+  LW_DEBUG_CHECK(over != nullptr);
+  if (!over) return;
+  if (exchange.counts_for_principal) load_limits_.went(exchange.arrival().principal);
   if (!exchange.is_listen()) in_flight_->fetch_sub(1, std::memory_order_relaxed);
   const std::string& session_id = exchange.arrival().session;
   if (!session_id.empty()) {
     auto link = links_.find(session_id);
-    if (link != links_.end()) link->second->exchange_ended(id, exchange.answered_by_server());
     auto ids = by_session_.find(session_id);
     client::Session* owner = session(session_id);
     if (ids != by_session_.end()) {
@@ -86,7 +90,7 @@ void ExchangeTable::retire(Exchange& exchange) {
         session_lost(session_id);
     }
   }
-  loop_.retire(exchanges_.take(id));
+  loop_.retire(std::move(over));
   if (exchanges_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
@@ -153,14 +157,17 @@ void ExchangeTable::answered(const std::string& session_id, mcp::Message answer)
 
 // ---- sessions ----
 
-void ExchangeTable::session_opening(Exchange& exchange) {
+bool ExchangeTable::session_opening(Exchange& exchange) {
   const core::Arrival& arrival = exchange.arrival();
-  if (!exchange.lease() || arrival.session.empty()) return;
+  if (!exchange.lease() || arrival.session.empty()) return true;
+  // Its server holds a reference to the link that there is.
+  if (links_.count(arrival.session) > 0) return false;
   if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
   core::Scope scope{arrival.session, arrival.principal, {}};
   auto& link = links_[arrival.session];
   link = std::make_unique<SessionLink>(*this, exchange.lease(), scope);
   link->upstream().open_scope(scope, *link);
+  return true;
 }
 
 void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* result) {
@@ -220,6 +227,12 @@ void ExchangeTable::session_lost(const std::string& id) {
 
 void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {
   log_.cancelling(exchange.tag(), core::upstream_stats(exchange.arrival().upstream), initiator);
+}
+
+void ExchangeTable::ending(Exchange& exchange) {
+  if (exchange.arrival().session.empty()) return;
+  auto link = links_.find(exchange.arrival().session);
+  if (link != links_.end()) link->second->exchange_ended(exchange.id(), exchange.answered_by_server());
 }
 
 void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {

@@ -103,10 +103,11 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
     return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.arrival().principal,
                                 exchange.is_listen(), exchange.arrival().bytes_in);
   }
-  void session_opening(Exchange& exchange) override;
+  bool session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;
   void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override;
   void cancelling(const Exchange& exchange, core::CancelInitiator initiator) override;
+  void ending(Exchange& exchange) override;
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;
 

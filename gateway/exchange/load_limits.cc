@@ -26,12 +26,13 @@ core::Failure refused(Overload what, std::string text) {
 
 }  // namespace
 
-void LoadLimits::came(const std::string& principal) {
-  if (limits_.max_in_flight_per_principal > 0) ++by_principal_[principal];
+bool LoadLimits::came(const std::string& principal) {
+  if (limits_.max_in_flight_per_principal == 0) return false;
+  ++by_principal_[principal];
+  return true;
 }
 
 void LoadLimits::went(const std::string& principal) {
-  if (by_principal_.empty()) return;
   auto found = by_principal_.find(principal);
   if (found != by_principal_.end() && --found->second == 0) by_principal_.erase(found);
 }

@@ -18,8 +18,9 @@ class LoadLimits {
  public:
   explicit LoadLimits(const config::Listen& limits) : limits_(limits) {}
 
-  // Every request, refused or not, comes in and goes out.
-  void came(const std::string& principal);
+  // Every request, refused or not, comes in, and goes out where it was counted: a reload may bring the limit
+  // while it is under way.
+  bool came(const std::string& principal);
   void went(const std::string& principal);
 
   // Why this one, which came already, goes nowhere. `in_flight` counts it and those of all workers, but no

@@ -88,14 +88,23 @@ void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t>
 
 void SessionLink::to_session(const std::string& message) {
   client::Session* session = finder_.session(scope_.session);
-  if (session == nullptr || session->to_stream(message) || session->keep_for_stream(message)) return;
-  // A server that talks to nobody may do so often.
-  ++dropped_;
-  if ((dropped_ & (dropped_ - 1)) != 0) return;
-  log::write(log::Level::info, "session.dropped",
-             {{"session", scope_.session.substr(0, 8)},
-              {"kind", "backlog"},
-              {"so_far", static_cast<int64_t>(dropped_)}});
+  if (session == nullptr || session->to_stream(message)) return;
+  keep(*session, message, 0);
+}
+
+void SessionLink::keep(client::Session& session, std::string message, int64_t question) {
+  client::Session::Dropped dropped = session.keep_for_stream(std::move(message), question);
+  for (size_t i = 0; i < dropped.messages; ++i) {
+    // A server that talks to nobody may do so often.
+    ++dropped_;
+    if ((dropped_ & (dropped_ - 1)) != 0) continue;
+    log::write(log::Level::info, "session.dropped",
+               {{"session", scope_.session.substr(0, 8)},
+                {"kind", "backlog"},
+                {"so_far", static_cast<int64_t>(dropped_)}});
+  }
+  for (int64_t id : dropped.questions)
+    give_up(id, {}, "too much waits for this client, which opens no stream");
 }
 
 void SessionLink::task_started(std::string_view token, const std::string& client_token) {
@@ -117,24 +126,24 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
     return refuse(message.raw(Field::id),
                   fmt::format("{} questions of this session are open already", kMostQuestions));
   }
+  client::Session* session = finder_.session(scope_.session);
+  if (session == nullptr) return refuse(message.raw(Field::id), "this session is over");
   int64_t id = next_id_++;
   std::string ours = mcp::with_id(message, shown_id(id, message.raw(Field::id)));
-  Question question{std::string(message.raw(Field::id)), {}};
+  Question& question = questions_[id];
+  question.server_id = message.raw(Field::id);
   if (on != nullptr && on->ask(ours)) {
     question.on = on->id();
     question.waiting.push_back(on->id());
-  } else {
-    client::Session* session = finder_.session(scope_.session);
-    if (session == nullptr) return;
-    if (!session->to_stream(ours)) session->keep_for_stream(ours);
-    // Nobody can say which call asked: the clocks of all that may have stand still.
-    for (Exchange* exchange : finder_.of_session(scope_.session)) {
-      if (!exchange->may_be_asked()) continue;
-      exchange->asked();
-      question.waiting.push_back(exchange->id());
-    }
+    return;
   }
-  questions_.emplace(id, std::move(question));
+  // Nobody can say which call asked: the clocks of all that may have stand still.
+  for (Exchange* exchange : finder_.of_session(scope_.session)) {
+    if (!exchange->may_be_asked() || exchange->ended()) continue;
+    exchange->asked();
+    question.waiting.push_back(exchange->id());
+  }
+  if (!session->to_stream(ours)) keep(*session, std::move(ours), id);
 }
 
 void SessionLink::closed(const Question& question) {
@@ -143,44 +152,57 @@ void SessionLink::closed(const Question& question) {
   }
 }
 
-// Tells the client that it need not answer any more.
-void SessionLink::tell_cancelled(int64_t id, const Question& question, std::string_view reason) {
-  std::string message = fmt::format(
-      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})",
-      shown_id(id, question.server_id), json::quote(reason));
-  Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
+void SessionLink::take_back(int64_t id, const Question& question, const std::string& message) {
   client::Session* session = finder_.session(scope_.session);
-  if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
+  if (session != nullptr && session->take_back(id)) return;
+  Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
+  if (exchange != nullptr && exchange->send(message)) return;
+  to_session(message);
+}
+
+void SessionLink::tell_cancelled(int64_t id, const Question& question, std::string_view reason) {
+  take_back(
+      id, question,
+      fmt::format(
+          R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})",
+          shown_id(id, question.server_id), json::quote(reason)));
+}
+
+void SessionLink::give_up(int64_t id, std::string_view client_why, std::string_view server_why) {
+  auto found = questions_.find(id);
+  if (found == questions_.end()) return;
+  Question question = std::move(found->second);
+  questions_.erase(found);
+  if (!client_why.empty()) tell_cancelled(id, question, client_why);
+  refuse(question.server_id, server_why);
+  closed(question);
 }
 
 void SessionLink::exchange_ended(core::ExchangeId id, bool server_finished) {
   // A server may finish a call and still await the answer to what it asked meanwhile: such questions stay
-  // open. One that was told of a cancel awaits nothing.
-  if (server_finished) return;
-  for (auto entry = questions_.begin(); entry != questions_.end();) {
-    if (!(entry->second.on == id)) {
-      ++entry;
-      continue;
+  // open.
+  if (server_finished || questions_.empty()) return;
+  std::vector<int64_t> over;
+  for (const auto& [number, question] : questions_) {
+    bool its = false, others = false;
+    for (core::ExchangeId waiting : question.waiting) {
+      its = its || waiting == id;
+      others = others || (!(waiting == id) && finder_.find(waiting) != nullptr);
     }
-    int64_t asked = entry->first;
-    Question question = std::move(entry->second);
-    entry = questions_.erase(entry);
-    tell_cancelled(asked, question, "the call it belongs to has ended");
+    if (its && !others) over.push_back(number);
   }
+  for (int64_t number : over)
+    give_up(number, "the call it belongs to has ended", "the call it belongs to is over");
 }
 
 // Makes room by giving up the oldest question whose call is over; false when there is none.
 bool SessionLink::drop_orphan() {
-  for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
+  for (const auto& [number, question] : questions_) {
     bool waited_for = false;
-    for (core::ExchangeId id : entry->second.waiting)
+    for (core::ExchangeId id : question.waiting)
       waited_for = waited_for || finder_.find(id) != nullptr;
     if (waited_for) continue;
-    int64_t asked = entry->first;
-    Question question = std::move(entry->second);
-    questions_.erase(entry);
-    tell_cancelled(asked, question, "too many questions are open");
-    refuse(question.server_id, "nobody answered this question in time");
+    give_up(number, "too many questions are open", "nobody answered this question in time");
     return true;
   }
   return false;
@@ -222,10 +244,9 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
     if (mcp::canonical_id(entry->second.server_id) != wanted) continue;
     std::string message = mcp::with_request_id(cancelled, shown_id(entry->first, entry->second.server_id));
     Question question = std::move(entry->second);
+    int64_t id = entry->first;
     questions_.erase(entry);
-    Exchange* exchange = question.on ? finder_.find(question.on) : nullptr;
-    client::Session* session = finder_.session(scope_.session);
-    if (!(exchange != nullptr && exchange->send(message)) && session != nullptr) session->to_stream(message);
+    take_back(id, question, message);
     return closed(question);
   }
 }

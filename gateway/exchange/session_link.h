@@ -43,8 +43,8 @@ class SessionLink final : public core::ScopeOwner {
   void task_started(std::string_view token, const std::string& client_token);
   // The client answers a question; unknown ones are dropped.
   void answer(const mcp::Message& answer);
-  // An exchange ends: the questions on its stream can no longer be answered there.
-  // A server that has finished the call is told; one that was sent a cancel knows.
+  // An exchange ends, and its client can still be sent something: what was asked during it is taken back, and
+  // the server is told that no answer will come. One that has finished the call may await it all the same.
   void exchange_ended(core::ExchangeId id, bool server_finished);
   const core::Scope& scope() const { return scope_; }
   core::Upstream& upstream() const { return upstream_; }
@@ -58,12 +58,18 @@ class SessionLink final : public core::ScopeOwner {
   };
   void task_progress(const mcp::Message& progress);
   void to_session(const std::string& message);
+  // Until a GET stream comes; what has to make room for it is refused.
+  void keep(client::Session& session, std::string message, int64_t question);
   void question(mcp::Message message, Exchange* on);
   void withdrawn(const mcp::Message& cancelled);
   Exchange* stream_for(std::optional<uint64_t> only_call);
   bool drop_orphan();
   void refuse(std::string_view server_id, std::string_view why);
   void closed(const Question& question);
+  // Nobody will answer it: client and server are told, clocks go on. `client_why`, `server_why`: for each.
+  void give_up(int64_t id, std::string_view client_why, std::string_view server_why);
+  // The client need not answer it any more: `message` says so, unless it never saw the question.
+  void take_back(int64_t id, const Question& question, const std::string& message);
   void tell_cancelled(int64_t id, const Question& question, std::string_view reason);
   // The id of a question as the client sees it, and back.
   std::string shown_id(int64_t id, std::string_view server_id);

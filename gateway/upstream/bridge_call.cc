@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/json_member.h"
 #include "base/log.h"
 #include "core/stats.h"
@@ -48,11 +49,15 @@ void BridgeCall::later(std::function<void()> work) {
   });
 }
 
-// From here on nobody hears of this call.
-core::CallOwner* BridgeCall::leave() {
+// From here on nobody hears of this call, and it cannot end again, whatever taking back its questions leads
+// to. Whoever it was is told by the caller, who asked before whether it is live.
+core::CallOwner& BridgeCall::leave(std::string_view why) {
+  core::CallOwner* owner = std::exchange(owner_, nullptr);
+  LW_CHECK(owner != nullptr);
   pause_.stop();
+  withdraw_questions(why);
   session_.left(*this);
-  return std::exchange(owner_, nullptr);
+  return *owner;
 }
 
 void BridgeCall::retire_inner() {
@@ -61,8 +66,7 @@ void BridgeCall::retire_inner() {
 
 void BridgeCall::cancel(std::string_view why) {
   if (!live()) return;
-  withdraw_questions("the call it belongs to was cancelled");
-  leave();
+  leave("the call it belongs to was cancelled");
   if (inner_ && inner_->live()) return inner_->cancel(why);
   core::upstream_stats(session_.inner().name())
       .cancel_settled(request_.tag, {});  // the server works on nothing
@@ -72,15 +76,15 @@ void BridgeCall::finish(std::string text) {
   auto message = mcp::Message::parse(std::move(text));
   if (!message)
     return fail({EndReason::internal, "an answer could not be translated: " + message.error().text});
-  if (live()) leave()->on_call_message(std::move(*message));
+  if (live()) leave().on_call_message(std::move(*message));
 }
 
 void BridgeCall::fail(const core::Failure& failure) {
   if (!live()) return;
-  withdraw_questions("the call it belongs to has ended");
+  core::CallOwner& owner = leave();
   if (inner_ && inner_->live()) inner_->cancel(failure.text);
   retire_inner();
-  leave()->on_call_failed(failure);
+  owner.on_call_failed(failure);
 }
 
 // ---- on the way to the server ----
@@ -176,7 +180,7 @@ void BridgeCall::on_call_message(mcp::Message message) {
       return finish(session_.project(request_, message));
     case Step::local: return;
   }
-  leave()->on_call_message(std::move(message));
+  leave().on_call_message(std::move(message));
 }
 
 void BridgeCall::on_call_failed(const core::Failure& failure) {
@@ -190,7 +194,7 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
     session_.learned_modern_only(false);
     return discover_instead(std::nullopt);
   }
-  leave()->on_call_failed(failure);
+  leave().on_call_failed(failure);
 }
 
 // The server was given the client's own `initialize`. One that takes it serves this client as it is; one that
@@ -209,7 +213,7 @@ void BridgeCall::trial_over(mcp::Message answer, bool has_session) {
     }
     if (!era && unknown) return discover_instead(std::move(answer));
   }
-  leave()->on_call_message(std::move(answer));
+  leave().on_call_message(std::move(answer));
 }
 
 // It takes old clients one request at a time: no questions, no changes, no log level. Where it is modern too,
@@ -235,7 +239,7 @@ void BridgeCall::compared(mcp::Message discovered) {
 void BridgeCall::served_as_it_is() {
   session_.serves_itself();
   auto answer = std::exchange(served_, std::nullopt);
-  leave()->on_call_message(std::move(*answer));
+  leave().on_call_message(std::move(*answer));
 }
 
 // Not from here: what has just answered is on the stack, and the process behind it goes.
@@ -251,7 +255,7 @@ void BridgeCall::discover_instead(std::optional<mcp::Message> refusal) {
 // The verdict has come, and the server is no modern one: its own refusal stands.
 bool BridgeCall::refused_after_all() {
   if (!refusal_ || session_.inner().era() == mcp::Era::modern) return false;
-  leave()->on_call_message(std::move(*refusal_));
+  leave().on_call_message(std::move(*refusal_));
   return true;
 }
 

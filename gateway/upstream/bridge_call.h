@@ -77,7 +77,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   void retry();
   void withdraw_questions(std::string_view why);
   void retire_inner();
-  core::CallOwner* leave();
+  core::CallOwner& leave(std::string_view why = "the call it belongs to has ended");
 
   BridgeSession& session_;
   const uint64_t serial_;
