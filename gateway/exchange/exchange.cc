@@ -10,6 +10,7 @@
 #include "exchange/exchange_plugins.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "mcp/targets.h"
 
 namespace lineward::exchange {
 namespace {
@@ -19,6 +20,8 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
+
+constexpr size_t kMostErrorText = 500;  // of ours, in the log and in what people are shown
 
 std::string target_of(const mcp::Message& message) {
   if (message.is_string(Field::params_name)) return message.text(Field::params_name);
@@ -83,6 +86,9 @@ void Exchange::advance() {
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
         plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
+        // Before anybody judges by a name.
+        if (std::string wrong = mcp::target_fault(arrival_.method, arrival_.message); !wrong.empty())
+          return fail(EndReason::invalid_request, std::move(wrong));
         step_ = plugins_ && lease_ ? Step::plugins : Step::route;
         break;
       case Step::plugins:
@@ -237,14 +243,16 @@ void Exchange::final_message(mcp::Message&& message) {
     home_.session_opened(*this, opened ? &message : nullptr);
   }
   if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
-    auto cut = mcp::Message::parse(
-        mcp::with_versions(message, Field::result_supported_versions,
-                           mcp::spoken_versions(message.raw(Field::result_supported_versions))));
+    auto cut = mcp::Message::parse(mcp::with_versions(
+        message, Field::result_supported_versions,
+        mcp::served_versions(mcp::spoken_versions(message.raw(Field::result_supported_versions)),
+                             arrival_.on_stdio)));
     if (cut) message = std::move(*cut);
   } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
-    auto cut = mcp::Message::parse(
-        mcp::with_versions(message, Field::error_data_supported,
-                           mcp::spoken_versions(message.raw(Field::error_data_supported))));
+    auto cut = mcp::Message::parse(mcp::with_versions(
+        message, Field::error_data_supported,
+        mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)),
+                             arrival_.on_stdio)));
     if (cut) message = std::move(*cut);
   }
   status_ = status;
@@ -339,7 +347,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
   error.retry_after_ms = retry_after_ms_;
-  error_text_ = error.text.substr(0, 300);
+  error_text_ = error.text.substr(0, kMostErrorText);
   if (arrival_.method == Method::initialize) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
@@ -361,7 +369,7 @@ void Exchange::refuse(EndReason reason, int code, const std::string& text) {
   error.reason = reason;
   error.upstream = arrival_.upstream;
   error.call_id = call_id_;
-  error_text_ = text.substr(0, 300);
+  error_text_ = text.substr(0, kMostErrorText);
   cancel_call(reason, text);
   if (arrival_.method == Method::initialize) {
     reply_->refuse_session();
@@ -390,6 +398,7 @@ void Exchange::end(EndReason reason, int code) {
                 {"target", target_.substr(0, 200)},
                 {"reason", mcp::name(reason)},
                 {"code", code == 0 ? std::string() : std::to_string(code)},
+                {"why", error_text_},
                 {"dur_ms", elapsed().count()},
                 {"queue_ms", queued_for_.count()},
                 {"bytes_in", arrival_.bytes_in},
