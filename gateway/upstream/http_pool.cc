@@ -18,30 +18,6 @@ constexpr size_t kMostFinishing = 64;
 constexpr uint32_t kMostRefusals = 2;  // of credentials, for one request
 constexpr milliseconds kSweepEvery{1000};
 
-// What everybody may know of a request. Other headers are configured or the client's own: nothing of either
-// is shown.
-bool is_public(std::string_view name) {
-  for (std::string_view known : {"Accept", "Content-Type", "User-Agent", "Last-Event-ID", "Mcp-Method",
-                                 "Mcp-Name", "MCP-Protocol-Version", "traceparent"}) {
-    if (http::equals_ignoring_case(name, known)) return true;
-  }
-  return http::equals_ignoring_case(name.substr(0, 10), "Mcp-Param-");
-}
-
-void black_out(std::string& text, std::string_view secret) {
-  constexpr size_t kShortest = 6;  // shorter ones are words that mean something else
-  if (secret.size() < kShortest) return;
-  for (size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3))
-    text.replace(at, secret.size(), "***");
-}
-
-// "Bearer KEY": a server may say it with its scheme or without.
-void black_out_header(std::string& text, std::string_view name, std::string_view value) {
-  if (is_public(name)) return;
-  black_out(text, value);
-  black_out(text, value.substr(value.rfind(' ') + 1));
-}
-
 }  // namespace
 
 SharedHeaders::SharedHeaders(std::vector<http::OutHeader> headers) : headers_(std::move(headers)) {
@@ -75,27 +51,6 @@ HttpTransfer::~HttpTransfer() {
   close();
   SpareTexts::give(std::move(request_.body));
   SpareTexts::give(std::move(request_.lines));
-}
-
-std::string HttpTransfer::without_credentials(std::string text) const {
-  black_out_header(text, "Authorization", authorization_);
-  const std::string_view target = request_.target.empty() ? pool_.url_.target : request_.target;
-  const size_t query = target.find('?');
-  if (query != std::string_view::npos) black_out(text, target.substr(query + 1));
-  for (const http::OutHeader& header : request_.headers)
-    black_out_header(text, header.name, header.value);
-  if (request_.shared_headers != nullptr) {
-    for (const http::OutHeader& header : request_.shared_headers->all())
-      black_out_header(text, header.name, header.value);
-  }
-  for (std::string_view rest = request_.lines; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\r'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 2));
-    const size_t colon = line.find(':');
-    if (colon == std::string_view::npos) continue;
-    black_out_header(text, line.substr(0, colon), http::trim_white_space(line.substr(colon + 1)));
-  }
-  return text;
 }
 
 void HttpTransfer::await_credentials() {

@@ -258,7 +258,6 @@ TEST_CASE("lineward stdio takes a command without -- when it can be meant") {
   std::filesystem::remove(folder.path("node"));
   CHECK(server({"http://127.0.0.1:1/mcp", "node"}) == "exit 2");
   CHECK(server({"missing", "x"}) == "exit 2");
-  CHECK(server({"missing.yaml"}) != "missing.yaml");
   CHECK(has(call({"stdio", "missing", "x"}).err, "lineward stdio -- npx"));
   CHECK(call({"stdio", "node"}).exit_code != -1);  // no PATH
   CHECK(call({"run", "node", "x"}, path).exit_code == 2);
