@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/exit_codes.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
@@ -23,14 +24,6 @@ using std::chrono::milliseconds;
 // What a part that should have ended long ago still gets, five times.
 constexpr milliseconds kFarewell{1000};
 constexpr milliseconds kParentCheck{500};
-
-// What a server says of itself goes to a terminal here: nothing but printable text.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (unsigned char c : text.substr(0, 200))
-    out += c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);
-  return out;
-}
 
 constexpr int code(cli::ExitCode exit) {
   return static_cast<int>(exit);
@@ -201,8 +194,8 @@ void Gateway::upstream_ready(const std::string& name, const upstream::Verdict& v
                           verdict.versions.empty() ? "" : " " + verdict.versions.front(),
                           verdict.server.empty() ? "" : "   " + printable(verdict.server)));
   } else {
-    log::tell(
-        fmt::format("  failed   {}   {} {}\n", server.name, server.name, printable(verdict.failure.text)));
+    log::tell(fmt::format("  failed   {}   {} {}\n", server.name, server.name,
+                          printable(verdict.failure.text, 500)));
     if (!verdict.failure.detail.empty())
       log::tell(fmt::format("           {}\n", printable(verdict.failure.detail)));
     if (!verdict.failure.last_stderr.empty())

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/printable.h"
 #include "base/json_member.h"
+#include "base/printable.h"
 
 namespace lineward::admin {
 namespace {

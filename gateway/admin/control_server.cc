@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/control_json.h"
-#include "admin/printable.h"
 #include "base/log.h"
+#include "base/printable.h"
 
 namespace lineward::admin {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "admin/metrics_text.h"
-#include "admin/printable.h"
+#include "base/printable.h"
 #include "client/admission.h"
 
 namespace lineward::admin {

@@ -212,6 +212,20 @@ Split split(int argc, const char* const* argv) {
   return split;
 }
 
+// What stands from `at` on is the server's command, and so is what came behind a later -- of its own.
+void take_command(Split& split, std::optional<size_t> at) {
+  if (!at) return;
+  auto begin = split.words.begin() + static_cast<std::ptrdiff_t>(*at);
+  std::vector<std::string> command(std::make_move_iterator(begin),
+                                   std::make_move_iterator(split.words.end()));
+  split.words.erase(begin, split.words.end());
+  if (split.has_server) command.emplace_back("--");
+  for (std::string& word : split.server)
+    command.push_back(std::move(word));
+  split.server = std::move(command);
+  split.has_server = true;
+}
+
 ExitCode unknown_command(const std::string& word, std::ostream& err) {
   bool file = word.find('.') != std::string::npos || word.find('/') != std::string::npos;
   std::string shown = config::clip(word);
@@ -233,9 +247,10 @@ ExitCode unknown_argument(const CLI::App& command, const std::string& word, cons
                      help);
   }
   if (word.empty() || word[0] != '-') {
-    std::string advice = command.get_name() == "run" || command.get_name() == "stdio"
-                             ? "; a server's command goes behind --: lineward run -- npx …"
-                             : "";
+    std::string advice =
+        command.get_name() == "run" || command.get_name() == "stdio"
+            ? fmt::format("; a server's command goes behind --: lineward {} -- npx …", command.get_name())
+            : "";
     return bad_usage(err, fmt::format("'{}' is one word too many{}", config::clip(word), advice), help);
   }
   std::vector<std::string> names;
@@ -335,6 +350,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
 
   CLI::App* command = app.get_subcommand(first);
   command->allow_extras();
+  if (command == stdio) take_command(words, command_without_dashes(*stdio, words.words, env));
   try {
     std::vector<std::string> reversed(words.words.rbegin(), words.words.rend());
     app.parse(reversed);

@@ -1,5 +1,12 @@
 #include "cli/stdio_command.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/server_flags.h"
+
 namespace lineward::cli {
 namespace {
 
@@ -14,10 +21,64 @@ constexpr const char* kFooter =
     "  lineward stdio /etc/lineward/lineward.yaml --server github\n"
     "  lineward stdio --timeout 30s -- uvx mcp-server-git\n"
     "\n"
+    "Some clients swallow the --, so a program that can be run stands for itself: lineward stdio uvx "
+    "mcp-server-git.\n"
+    "Everything behind it is the command's. A configuration file of that name goes before it.\n"
+    "\n"
     "In a client's file\n"
     "  { \"command\": \"lineward\", \"args\": [\"stdio\", \"https://mcp.example.com/mcp\"] }";
 
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_file(const std::string& path) {
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
+bool can_run(const std::string& path) {
+  return is_file(path) && access(path.c_str(), X_OK) == 0;
+}
+
+// A URL is none, nor is what looks like a configuration or is a file that cannot be run.
+bool is_program(const std::string& word, const config::EnvLookup& env) {
+  if (word.empty() || names_url(word)) return false;
+  for (std::string_view end : {".yaml", ".yml", ".json", ".jsonc"}) {
+    if (ends_with(word, end)) return false;
+  }
+  if (word.find('/') != std::string::npos) return can_run(word);
+  if (is_file(word)) return false;
+  const std::optional<std::string> path = env ? env("PATH") : std::nullopt;
+  for (std::string_view rest = path ? std::string_view(*path) : std::string_view(); !rest.empty();) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (!folder.empty() && can_run(std::string(folder) + "/" + word)) return true;
+  }
+  return false;
+}
+
+// Does this word of ours take the next one as its value?
+bool takes_next(const CLI::App& app, const std::string& word) {
+  if (word.find('=') != std::string::npos) return false;
+  const bool glued = word.size() > 2 && word[1] != '-';  // -eNAME=VALUE
+  const CLI::Option* option = app.get_option_no_throw(word);
+  return !glued && option != nullptr && option->get_items_expected_max() > 0;
+}
+
 }  // namespace
+
+std::optional<size_t> command_without_dashes(const CLI::App& app, const std::vector<std::string>& words,
+                                             const config::EnvLookup& env) {
+  for (size_t at = 1; at < words.size(); ++at) {
+    if (words[at].size() > 1 && words[at][0] == '-') {
+      at += takes_next(app, words[at]) ? 1 : 0;
+      continue;
+    }
+    return is_program(words[at], env) ? std::optional(at) : std::nullopt;
+  }
+  return std::nullopt;
+}
 
 void add_headers(CLI::App& app, Flags& flags) {
   app.add_option(

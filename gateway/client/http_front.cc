@@ -10,6 +10,7 @@
 #include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
+#include "mcp/rewrite.h"
 
 namespace lineward::client {
 namespace {
@@ -179,7 +180,8 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     std::vector<std::string> supported;
     const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
     if (revision == nullptr || revision->era != mcp::Era::modern) {
-      supported = door_.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)});
+      supported = mcp::served_versions(
+          door_.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)}), false);
     }
     if (auto refusal = check_modern_request(message, headers, supported))
       return refuse(connection, *refusal, raw_id);

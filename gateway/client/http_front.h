@@ -30,14 +30,31 @@
 
 namespace lineward::client {
 
+// Path → server name. A slash at the end of a path is none of its own: who puts an address together with one
+// means the same.
+class ServerPaths : private std::unordered_map<std::string, std::string> {
+  using Map = std::unordered_map<std::string, std::string>;
+
+ public:
+  using Map::begin;
+  using Map::end;
+  using Map::operator[];
+  const_iterator find(const std::string& path) const {
+    auto found = Map::find(path);
+    const bool slash = found == end() && path.size() > 1 && path.back() == '/';
+    return slash ? Map::find(path.substr(0, path.size() - 1)) : found;
+  }
+  size_t count(const std::string& path) const { return find(path) == end() ? 0 : 1; }
+};
+
 // Which server a path leads to. `servers` lists what there is, for the error of a wrong path.
 struct PathTable {
-  std::unordered_map<std::string, std::string> servers;      // path → server name
+  ServerPaths servers;
   std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
   std::unordered_map<std::string, std::string> sse_posts;
   // Of servers that a reload took away and that still have sessions: only answers, notifications, and what
   // ends a session are taken there.
-  std::unordered_map<std::string, std::string> leaving;
+  ServerPaths leaving;
   std::string hint;
   std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
   std::unordered_map<std::string, uint64_t> most_bytes;           // of a request's body, by server name

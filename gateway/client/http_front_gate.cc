@@ -90,7 +90,11 @@ bool HttpFront::serve_document(ClientConnection& connection) {
 
 core::GateRequest HttpFront::gate_request(const ClientConnection& connection) const {
   const http::RequestHead& head = connection.head();
-  return {head.headers, head.method, head.path, server_of(head), connection.peer()};
+  // Policies know paths by their configured names.
+  auto route = paths_.servers.find(std::string(head.path));
+  const bool served = route != paths_.servers.end();
+  return {head.headers, head.method, served ? std::string_view(route->first) : head.path,
+          served ? std::string_view(route->second) : std::string_view(), connection.peer()};
 }
 
 void HttpFront::ask_gate(ClientConnection& connection, std::string body) {

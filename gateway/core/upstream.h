@@ -27,7 +27,9 @@ namespace lineward::core {
 // Why a call ended without an answer.
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
-  std::string text;       // one plain sentence for the client; no secrets, no server output
+  // One plain sentence for the client, without secrets. Where a server refused a request and said why in
+  // words of its own, they stand behind the sentence: bounded, printable and redacted (base/printable.h).
+  std::string text;
   int64_t limit_ms = -1;  // the limit that was broken, where there was one
   HeaderFields headers =
       {};                 // of the server's refusal that its client must see: WWW-Authenticate, Retry-After

@@ -11,6 +11,7 @@
 #include "exchange/exchange_plugins.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "mcp/targets.h"
 
 namespace lineward::exchange {
 namespace {
@@ -20,6 +21,8 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
+
+constexpr size_t kMostErrorText = 500;  // of ours, in the log and in what people are shown
 
 std::string target_of(const mcp::Message& message) {
   if (message.is_string(Field::params_name)) return message.text(Field::params_name);
@@ -84,6 +87,9 @@ void Exchange::advance() {
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
         plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
+        // Before anybody judges by a name.
+        if (std::string wrong = mcp::target_fault(arrival_.method, arrival_.message); !wrong.empty())
+          return fail(EndReason::invalid_request, std::move(wrong));
         step_ = plugins_ && lease_ ? Step::plugins : Step::route;
         break;
       case Step::plugins:
@@ -242,14 +248,16 @@ void Exchange::final_message(mcp::Message&& message) {
     if (session_told_) home_.session_opened(*this, &message);
   }
   if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
-    auto cut = mcp::Message::parse(
-        mcp::with_versions(message, Field::result_supported_versions,
-                           mcp::spoken_versions(message.raw(Field::result_supported_versions))));
+    auto cut = mcp::Message::parse(mcp::with_versions(
+        message, Field::result_supported_versions,
+        mcp::served_versions(mcp::spoken_versions(message.raw(Field::result_supported_versions)),
+                             arrival_.on_stdio)));
     if (cut) message = std::move(*cut);
   } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
-    auto cut = mcp::Message::parse(
-        mcp::with_versions(message, Field::error_data_supported,
-                           mcp::spoken_versions(message.raw(Field::error_data_supported))));
+    auto cut = mcp::Message::parse(mcp::with_versions(
+        message, Field::error_data_supported,
+        mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)),
+                             arrival_.on_stdio)));
     if (cut) message = std::move(*cut);
   }
   Answer answer{mcp::response_for_client(message, raw_id_, is_listen()), status};
@@ -337,7 +345,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
   error.retry_after_ms = retry_after_ms_;
-  error_text_ = error.text.substr(0, 300);
+  error_text_ = error.text.substr(0, kMostErrorText);
   if (reason == EndReason::invalid_request) {
     return end(
         reason, mcp::kInvalidParams, error.text,
@@ -352,7 +360,7 @@ void Exchange::refuse(EndReason reason, int code, const std::string& text) {
   error.reason = reason;
   error.upstream = arrival_.upstream;
   error.call_id = call_id_;
-  error_text_ = text.substr(0, 300);
+  error_text_ = text.substr(0, kMostErrorText);
   end(reason, code, text, Answer{mcp::error_message(raw_id_, code, text, mcp::gateway_data(error))});
 }
 
@@ -400,6 +408,7 @@ void Exchange::write_end(EndReason reason, int code) const {
               {"target", target_.substr(0, 200)},
               {"reason", mcp::name(reason)},
               {"code", code == 0 ? std::string() : std::to_string(code)},
+              {"why", error_text_},
               {"dur_ms", elapsed().count()},
               {"queue_ms", queued_for_.count()},
               {"bytes_in", arrival_.bytes_in},

@@ -93,6 +93,11 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   core::ExchangeId id() const { return id_; }
   const core::Arrival& arrival() const { return arrival_; }
   std::string_view raw_id() const { return raw_id_; }
+  // As it compares with others; made when the first cancel looks for it.
+  const std::string& canonical_id() {
+    if (canonical_id_.empty()) canonical_id_ = mcp::canonical_id(raw_id_);
+    return canonical_id_;
+  }
   bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
   // Or is about to: no door opens any more.
@@ -169,6 +174,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   const std::string call_id_;
   core::Arrival arrival_;
   std::string raw_id_;  // the client's own id and token, byte for byte
+  std::string canonical_id_;
   std::string raw_token_;
   std::string method_;
   std::string capabilities_;  // of a modern client, during whose call a server may ask

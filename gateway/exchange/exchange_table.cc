@@ -143,7 +143,7 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
     std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));
     auto calls = of_session(arrival.session);
     for (auto exchange = calls.rbegin(); exchange != calls.rend(); ++exchange) {
-      if (mcp::canonical_id((*exchange)->raw_id()) != wanted) continue;
+      if ((*exchange)->canonical_id() != wanted) continue;
       return cancelled((*exchange)->id(), reason);
     }
   }

@@ -12,17 +12,24 @@ namespace lineward::http {
 namespace {
 
 constexpr unsigned kMaxSizeDigits = 16;  // 64 bits
-// Framing may cost as much as the content and a bit. Chunks of six bytes and more always fit; one-byte chunks
-// are fine in small numbers, and no endless stream of them is.
-constexpr uint64_t kFreeOverhead = 16 * 1024;
+constexpr unsigned kMaxExtensionBytes = 1024;
+
+bool is_white_space(char c) {
+  return c == ' ' || c == '\t';
+}
+
+// RFC 9110 5.6.4. CR and LF above all are none: what one reader takes for the inside of a quoted string, the
+// next may take for the end of the line.
+bool may_be_quoted(char c) {
+  return c == '\t' || !is_control(c);
+}
 
 }  // namespace
 
 void ChunkDecoder::reset() {
   place_ = Place::size;
-  digits_ = 0;
-  left_ = 0;
-  overhead_ = 0;
+  digits_ = extension_ = 0;
+  left_ = content_ = overhead_ = 0;
 }
 
 ChunkDecoder::Step ChunkDecoder::refuse(int status, std::string text) {
@@ -43,32 +50,18 @@ ChunkDecoder::Step ChunkDecoder::decode(std::string_view& bytes, std::string& bo
     char c = bytes.front();
     bytes.remove_prefix(1);
     ++overhead_;
-    Step step = on_framing_byte(c, body.size(), body_limit);
+    Step step = on_framing_byte(c, body_limit);
     if (step != Step::more) return step;
   }
   return Step::more;
 }
 
-ChunkDecoder::Step ChunkDecoder::on_framing_byte(char c, size_t body_size, uint64_t body_limit) {
+ChunkDecoder::Step ChunkDecoder::on_framing_byte(char c, uint64_t body_limit) {
   switch (place_) {
-    case Place::size: {
-      int digit = hex_value(c);
-      if (digit >= 0) {
-        if (++digits_ > kMaxSizeDigits) {
-          return refuse(400, fmt::format("A chunk size must not have more than {} digits.", kMaxSizeDigits));
-        }
-        left_ = (left_ << 4) | static_cast<uint64_t>(digit);
-        return Step::more;
-      }
-      if (digits_ == 0) return refuse(400, "A chunk must start with its size in hexadecimal digits.");
-      if (c == ';') return refuse(400, "Chunk extensions are not accepted.");
-      if (c != '\r') return refuse(400, "A chunk size must be hexadecimal digits and end with CR and LF.");
-      place_ = Place::size_lf;
-      return Step::more;
-    }
+    case Place::size: return on_size_byte(c);
     case Place::size_lf:
-      if (c != '\n') return refuse(400, "A chunk size must be hexadecimal digits and end with CR and LF.");
-      return on_size_line_end(body_size, body_limit);
+      if (c != '\n') return refuse(400, "The line of a chunk's size must end with CR and LF.");
+      return on_size_line_end(body_limit);
     case Place::data_cr:
       if (c != '\r') return refuse(400, "A chunk must end with CR and LF right behind its data.");
       place_ = Place::data_lf;
@@ -76,7 +69,7 @@ ChunkDecoder::Step ChunkDecoder::on_framing_byte(char c, size_t body_size, uint6
     case Place::data_lf:
       if (c != '\n') return refuse(400, "A chunk must end with CR and LF right behind its data.");
       place_ = Place::size;
-      digits_ = 0;
+      digits_ = extension_ = 0;
       left_ = 0;
       return Step::more;
     case Place::end_cr:
@@ -87,16 +80,83 @@ ChunkDecoder::Step ChunkDecoder::on_framing_byte(char c, size_t body_size, uint6
       if (c != '\n') return refuse(400, "A chunked body must end with CR and LF.");
       return Step::done;
     case Place::data: break;  // decode() takes these
+    default: return on_extension_byte(c);
   }
   return refuse(400, "The chunked body is not valid.");
 }
 
-ChunkDecoder::Step ChunkDecoder::on_size_line_end(size_t body_size, uint64_t body_limit) {
-  if (left_ > body_limit - body_size) {
+ChunkDecoder::Step ChunkDecoder::on_size_byte(char c) {
+  int digit = hex_value(c);
+  if (digit >= 0) {
+    if (++digits_ > kMaxSizeDigits) {
+      return refuse(400, fmt::format("A chunk size must not have more than {} digits.", kMaxSizeDigits));
+    }
+    left_ = (left_ << 4) | static_cast<uint64_t>(digit);
+    return Step::more;
+  }
+  if (digits_ == 0) return refuse(400, "A chunk must start with its size in hexadecimal digits.");
+  if (c == '\r') {
+    place_ = Place::size_lf;
+    return Step::more;
+  }
+  if (c != ';' && !is_white_space(c))
+    return refuse(400, "A chunk size must be hexadecimal digits and end with CR and LF.");
+  place_ = Place::before_extension;
+  return on_extension_byte(c);
+}
+
+ChunkDecoder::Step ChunkDecoder::on_extension_byte(char c) {
+  const bool may_end = place_ == Place::name || place_ == Place::value || place_ == Place::behind_quote;
+  if (c == '\r' && may_end) {
+    place_ = Place::size_lf;
+    return Step::more;
+  }
+  if (++extension_ > kMaxExtensionBytes) {
+    return refuse(
+        400, fmt::format("The extensions of a chunk must not have more than {} bytes.", kMaxExtensionBytes));
+  }
+  if (takes_extension_byte(c)) return Step::more;
+  return refuse(400, "A chunk size may be followed by extensions (;name=value) and must end with CR and LF.");
+}
+
+// chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )
+bool ChunkDecoder::takes_extension_byte(char c) {
+  switch (place_) {
+    case Place::quoted:
+      if (c == '"') place_ = Place::behind_quote;
+      if (c == '\\') place_ = Place::escaped;
+      return may_be_quoted(c);
+    case Place::escaped: place_ = Place::quoted; return may_be_quoted(c);
+    case Place::before_name:
+      if (is_tchar(c)) place_ = Place::name;
+      return is_tchar(c) || is_white_space(c);
+    case Place::before_value:
+      if (is_tchar(c)) place_ = Place::value;
+      if (c == '"') place_ = Place::quoted;
+      return is_tchar(c) || c == '"' || is_white_space(c);
+    default: break;
+  }
+  const bool named = place_ == Place::name || place_ == Place::behind_name;
+  if (is_tchar(c)) return place_ == Place::name || place_ == Place::value;
+  if (is_white_space(c)) {
+    place_ = named ? Place::behind_name : Place::before_extension;
+    return true;
+  }
+  if (c == '=' && named) {
+    place_ = Place::before_value;
+    return true;
+  }
+  place_ = Place::before_name;
+  return c == ';';
+}
+
+ChunkDecoder::Step ChunkDecoder::on_size_line_end(uint64_t body_limit) {
+  if (left_ > body_limit - content_) {
     return refuse(413, fmt::format("The request body must not have more than {} bytes.", body_limit));
   }
-  if (overhead_ > kFreeOverhead + body_size)
+  if (overhead_ > free_overhead_ && overhead_ - free_overhead_ > content_)
     return refuse(400, "The request body has too many small chunks.");
+  content_ += left_;
   place_ = left_ == 0 ? Place::end_cr : Place::data;
   return Step::more;
 }

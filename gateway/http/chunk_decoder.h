@@ -1,7 +1,7 @@
-// A strict decoder of chunked request bodies: no extensions, no trailers, no sizes with more than 16 digits,
-// CRLF and nothing else. Our own, because llhttp takes extensions and trailers of any length, shows neither
-// as raw bytes in all its versions, and ends the last chunk at a bare LF. What is left without these is a
-// dozen lines.
+// A strict decoder of chunked bodies, in requests and in responses alike: extensions by their grammar,
+// bounded and ignored (RFC 9112 7.1.1); no trailers, no sizes with more than 16 digits, CRLF and nothing
+// else. Our own, because llhttp takes extensions and trailers of any length, shows neither as raw bytes in
+// all its versions, and ends the last chunk at a bare LF.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,56 @@ class ChunkDecoder {
  public:
   enum class Step { more, done, fault };
 
-  // Takes what belongs to the body off the front of `bytes` and appends the content to `body`, which holds
-  // nothing else. After `done` the rest of `bytes` belongs to the next request.
+  // Framing may cost as much as the content and a bit. Chunks of six bytes and more always fit; one-byte
+  // chunks are fine in small numbers, and no endless stream of them is.
+  static constexpr uint64_t kFreeOverhead = 16 * 1024;
+  // For streams, whose length says nothing: each chunk's framing is bounded, their number is not.
+  static constexpr uint64_t kAnyOverhead = UINT64_MAX;
+
+  explicit ChunkDecoder(uint64_t free_overhead = kFreeOverhead) : free_overhead_(free_overhead) {}
+
+  // Takes what belongs to the body off the front of `bytes` and appends the content to `body`. After `done`
+  // the rest of `bytes` belongs to the next message.
   Step decode(std::string_view& bytes, std::string& body, uint64_t body_limit);
+  // 413: the content has more than the limit; else 400.
   const RequestFault& fault() const { return fault_; }
   void reset();
 
  private:
-  enum class Place { size, size_lf, data, data_cr, data_lf, end_cr, end_lf };
+  enum class Place {
+    size,
+    // Of a chunk's extensions: where the next one may begin, its name, its value, what a quoted one holds.
+    before_extension,
+    before_name,
+    name,
+    behind_name,
+    before_value,
+    value,
+    quoted,
+    escaped,
+    behind_quote,
+    size_lf,
+    data,
+    data_cr,
+    data_lf,
+    end_cr,
+    end_lf
+  };
 
   Step refuse(int status, std::string text);
-  Step on_framing_byte(char c, size_t body_size, uint64_t body_limit);
-  Step on_size_line_end(size_t body_size, uint64_t body_limit);
+  Step on_framing_byte(char c, uint64_t body_limit);
+  Step on_size_byte(char c);
+  Step on_extension_byte(char c);
+  bool takes_extension_byte(char c);
+  Step on_size_line_end(uint64_t body_limit);
 
+  uint64_t free_overhead_;
   Place place_ = Place::size;
   unsigned digits_ = 0;
-  uint64_t left_ = 0;      // of this chunk; its size while it is being read
-  uint64_t overhead_ = 0;  // bytes that were not content
+  unsigned extension_ = 0;  // bytes of this chunk's
+  uint64_t left_ = 0;       // of this chunk; its size while it is being read
+  uint64_t content_ = 0;    // bytes of it so far, of chunks whose size was read
+  uint64_t overhead_ = 0;   // bytes that were not content
   RequestFault fault_;
 };
 

@@ -67,7 +67,11 @@ Status<RequestFault> check_version(std::string_view version) {
 
 Status<RequestFault> check_target(std::string_view target) {
   if (target.empty()) return refuse(400, "The request line must have exactly one space between its parts.");
-  if (target.front() != '/') return refuse(400, "The request target must be a path that starts with '/'.");
+  if (!split_target(target)) {
+    return refuse(
+        400,
+        "The request target must be a path that starts with '/', or a URL of http with a host and a path.");
+  }
   for (char c : target) {
     if (c == '#') return refuse(400, "The request target must not have a fragment.");
     if (!is_visible(c)) return refuse(400, "The request target may hold visible ASCII characters only.");
@@ -159,6 +163,20 @@ Status<RequestFault> check_field_line(std::string_view line, FieldCounts& counts
 }
 
 }  // namespace
+
+// A URL without a path means "/" (RFC 9112 3.2.1), which no view has room for in front of a query.
+std::optional<Target> split_target(std::string_view target) {
+  if (target.substr(0, 1) == "/") return Target{{}, target};
+  for (std::string_view scheme : {"http://", "https://"}) {
+    if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const size_t end = std::min(target.find('/'), target.size());
+    const std::string_view authority = target.substr(0, end);
+    if (!is_valid_host(authority)) return std::nullopt;
+    return Target{authority, end == target.size() ? "/" : target.substr(end)};
+  }
+  return std::nullopt;
+}
 
 // The version comes before the target so that an HTTP/2 preface is told what is wrong with it.
 Status<RequestFault> check_request_line(std::string_view line, const RequestLimits& limits) {

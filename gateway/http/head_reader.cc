@@ -2,10 +2,12 @@
 
 #include <llhttp.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "http/char_class.h"
+#include "http/head_gate.h"
 
 namespace lineward::http {
 
@@ -124,6 +126,11 @@ Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead&
     return refuse(400, "The end of the request body is not clear.");
   }
   head.minor_version = parser.http_minor;
+  // RFC 9112 3.2.2: the host of a URL counts, whatever Host says.
+  std::optional<Target> target = split_target(head.target);
+  if (!target) return refuse(400, "The request target is not clear.");
+  head.target = target->local;
+  if (!target->authority.empty()) head.headers.set("Host", target->authority);
   head.path = head.target.substr(0, head.target.find('?'));
   head.keep_alive = asks_to_keep_alive(head);
   bool has_body = framing.chunked || framing.length > 0;

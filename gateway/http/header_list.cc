@@ -14,12 +14,31 @@ bool same_letters(const char* a, const char* b, size_t size) {
   return true;
 }
 
+void spaces_for_tabs(std::string& head) {
+  const auto is_space = [&](size_t at) { return head[at] == ' ' || head[at] == '\t'; };
+  for (size_t tab = head.find('\t'); tab != std::string::npos; tab = head.find('\t', tab)) {
+    const size_t end = head.find('\r', tab);
+    const size_t colon = head.find(':', head.rfind('\n', tab) + 1);
+    for (size_t at = colon + 1; at < end && is_space(at); ++at)
+      head[at] = ' ';
+    for (size_t at = end; at > colon + 1 && is_space(at - 1); --at)
+      head[at - 1] = ' ';
+    tab = end;
+  }
+}
+
 void HeaderList::add(std::string_view name, std::string_view value) {
   fields_.push_back({name, value});
   const size_t number = FieldName(name).number;
   if (number == known_.size()) return;
   Known& known = known_[number];
   if (known.count++ == 0) known.first = static_cast<uint32_t>(fields_.size());
+}
+
+void HeaderList::set(std::string_view name, std::string_view value) {
+  const Header* field = find(name);
+  if (field == nullptr) return add(name, value);
+  fields_[static_cast<size_t>(field - fields_.data())].value = value;
 }
 
 const Header* HeaderList::search(std::string_view name) const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,10 @@ inline std::string_view trim_white_space(std::string_view text) {
     text.remove_suffix(1);
   return text;
 }
+
+// White space around the values of a head that a gate has passed, as spaces alone: tabs are as good (RFC 9110
+// 5.6.3), but llhttp does not take them everywhere.
+void spaces_for_tabs(std::string& head);
 
 // A field name to look for. Those that Lineward asks every message for are known by number, which a literal
 // finds when it is compiled.
@@ -72,6 +77,8 @@ class FieldName {
 class HeaderList {
  public:
   void add(std::string_view name, std::string_view value);
+  // In place of the first field's value; a field of its own where there is none.
+  void set(std::string_view name, std::string_view value);
   void clear() {
     fields_.clear();
     known_.fill({});

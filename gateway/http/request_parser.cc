@@ -129,6 +129,7 @@ RequestParser::Next RequestParser::State::next_in_head() {
   consume(scan.head_size());
   Status<RequestFault> gate = check_request_head(head_block, limits);
   if (!gate) return fail(std::move(gate.error()));
+  spaces_for_tabs(head_block);
   Result<BodyFraming, RequestFault> read = read_head(head_block, head);
   if (!read) return fail(std::move(read.error()));
   framing = *read;

@@ -24,7 +24,7 @@ struct RequestLimits {
 
 struct RequestHead {
   std::string_view method;  // "POST", "GET", …
-  std::string_view target;  // origin-form, e.g. "/mcp?x=1"
+  std::string_view target;  // in origin form, whichever it came in, e.g. "/mcp?x=1"
   std::string_view path;    // target without query
   int minor_version = 1;    // HTTP/1.0 or HTTP/1.1
   HeaderList headers;

@@ -20,12 +20,11 @@ bool is_true(std::string_view object, std::string_view outer, std::string_view i
 }
 
 // The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones
-// too.
+// too. Who gets them is for the client's side to say.
 std::string supported_versions() {
   std::string list;
-  for (const Revision& revision : kRevisions) {
-    if (revision.streamable_http) list += fmt::format(R"({}"{}")", list.empty() ? "" : ",", revision.name);
-  }
+  for (const Revision& revision : kRevisions)
+    list += fmt::format(R"({}"{}")", list.empty() ? "" : ",", revision.name);
   return "[" + list + "]";
 }
 

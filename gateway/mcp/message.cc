@@ -263,6 +263,8 @@ struct MessageParser {
     if (id && !is_legal_id(message.raw(Field::id)) && !(error && message.raw(Field::id) == "null")) {
       return "\"id\" must be a string or an integer";
     }
+    if (id && method && message.raw(Field::id).size() > kMaxIdBytes)
+      return "\"id\" must not have more than " + std::to_string(kMaxIdBytes) + " bytes";
     if (method && !message.is_string(Field::method)) return "\"method\" must be a string";
     if (message.has(Field::params) && !message.is_object(Field::params))
       return "\"params\" must be an object";
@@ -293,7 +295,8 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
     refuse(Kind::invalid_request, "a message must be an object");
   } else if (std::string wrong = parser.judge(); !wrong.empty()) {
     const std::string_view id = parser.id_twice ? std::string_view() : out->raw(Field::id);
-    refuse(Kind::invalid_request, std::move(wrong), is_legal_id(id) ? std::string(id) : std::string());
+    refuse(Kind::invalid_request, std::move(wrong),
+           is_legal_id(id) && id.size() <= kMaxIdBytes ? std::string(id) : std::string());
   }
   return out;
 }

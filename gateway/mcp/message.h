@@ -17,6 +17,9 @@
 
 namespace lineward::mcp {
 
+// Ids are kept for as long as their calls are, and looked for by every cancel.
+inline constexpr size_t kMaxIdBytes = 1024;  // of the JSON text
+
 enum class MessageKind : uint8_t { request, notification, result, error };
 
 // Every place in a message that Lineward reads. The table in message.cc gives each its path; one row each.
@@ -89,8 +92,8 @@ class Message {
  public:
   Message() { near_[0] = {}; }
   // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an
-  // integer (1.0 counts; null, 1.5, objects do not), params an object, exactly one of method | result |
-  // error.
+  // integer (1.0 counts; null, 1.5, objects do not) of at most kMaxIdBytes, params an object, exactly one of
+  // method | result | error.
   static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth);
 
   MessageKind kind() const { return kind_; }

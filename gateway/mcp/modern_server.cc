@@ -58,7 +58,7 @@ std::string envelope(const LegacyClient& client) {
 
 std::string negotiated(const std::string& wanted, bool on_stdio) {
   const Revision* revision = find_revision(wanted);
-  bool ours = revision != nullptr && revision->era == Era::legacy && (revision->streamable_http || on_stdio);
+  bool ours = revision != nullptr && revision->era == Era::legacy && is_served(*revision, on_stdio);
   return ours ? wanted : std::string(kNewestLegacy);
 }
 

@@ -36,6 +36,11 @@ inline const Revision* find_revision(std::string_view name) {
   return nullptr;
 }
 
+// Does a client over HTTP, or at the other end of a pipe, get it from Lineward?
+inline constexpr bool is_served(const Revision& revision, bool on_stdio) {
+  return revision.streamable_http || on_stdio;
+}
+
 // Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or
 // not.
 inline bool looks_modern(std::string_view name) {

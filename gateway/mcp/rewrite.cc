@@ -174,10 +174,17 @@ std::vector<std::string> string_array(std::string_view raw) {
 std::vector<std::string> spoken_versions(std::string_view raw_array) {
   std::vector<std::string> out;
   for (auto& version : string_array(raw_array)) {
-    const Revision* revision = find_revision(version);
-    if (revision && revision->streamable_http) out.push_back(std::move(version));
+    if (find_revision(version) != nullptr) out.push_back(std::move(version));
   }
   return out;
+}
+
+std::vector<std::string> served_versions(std::vector<std::string> spoken, bool on_stdio) {
+  std::erase_if(spoken, [on_stdio](const std::string& version) {
+    const Revision* revision = find_revision(version);
+    return revision == nullptr || !is_served(*revision, on_stdio);
+  });
+  return spoken;
 }
 
 std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions) {

@@ -64,8 +64,9 @@ inline constexpr std::string_view kInitialized = R"({"jsonrpc":"2.0","method":"n
 
 // The strings of a JSON array; others are skipped.
 std::vector<std::string> string_array(std::string_view raw);
-// Those of them that Lineward speaks over HTTP towards clients.
+// Those of them that Lineward speaks, and of these the ones that such a client gets.
 std::vector<std::string> spoken_versions(std::string_view raw_array);
+std::vector<std::string> served_versions(std::vector<std::string> spoken, bool on_stdio);
 // A DiscoverResult, or an error −32022, whose list of versions is cut to `versions`.
 std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/printable.h"
 #include "http/header_list.h"
 #include "upstream/http_headers.h"
 
@@ -54,6 +55,45 @@ std::string shown_location(std::string_view value) {
     if (c <= ' ' || c >= 0x7f) c = '?';
   }
   return out.size() > kLongest ? out.substr(0, kLongest) + "..." : out;
+}
+
+constexpr size_t kMostWords = 300;     // of a server, in our errors
+constexpr size_t kMostRefusal = 4096;  // bytes of a body in which they are looked for
+
+bool is_text(std::string_view type) {
+  type = http::trim_white_space(type.substr(0, type.find(';')));
+  const bool json = type.size() > 5 && http::equals_ignoring_case(type.substr(type.size() - 5), "+json");
+  return type.empty() || json || http::equals_ignoring_case(type.substr(0, 5), "text/");
+}
+
+// What a page shows, roughly: without its tags, its scripts and its styles.
+std::string shown_text(std::string_view html) {
+  std::string out;
+  while (!html.empty()) {
+    const size_t tag = std::min(html.find('<'), html.size());
+    out += html.substr(0, tag);
+    html.remove_prefix(tag);
+    for (std::string_view hidden : {"script", "style"}) {
+      if (html.size() <= hidden.size() || !http::equals_ignoring_case(html.substr(1, hidden.size()), hidden))
+        continue;
+      html.remove_prefix(std::min(html.find("</", 1), html.size()));
+    }
+    html.remove_prefix(html.empty() ? 0 : std::min(html.find('>'), html.size() - 1) + 1);
+    out += ' ';
+  }
+  return out;
+}
+
+// White space of any length as one space: words are for one line.
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space) out += c;
+    if (space && !out.empty() && out.back() != ' ') out += ' ';
+  }
+  if (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
 }
 
 // What a status without an MCP error in its body means.
@@ -111,6 +151,8 @@ void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
     return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
   }
   json_ = media_type_is(type, "application/json");
+  html_ = media_type_is(type, "text/html");
+  words_ = !is_success(status_) && !json_ && is_text(type);
   if (receipt_only_ && is_success(status_)) {
     json_ = false;
     return owner_->on_messages_open(*this, info);
@@ -138,7 +180,11 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
     sse_->append(bytes);
     return read_events();
   }
-  // Of what is no JSON nothing is kept.
+  // Of what is neither JSON nor words nothing is kept.
+  if (words_) {
+    body_.append(bytes, 0, std::min(bytes.size(), kMostRefusal - body_.size()));
+    return held_.set(body_.size());
+  }
   if (!json_) return;
   if (body_.empty()) {
     body_ = std::move(bytes);
@@ -196,19 +242,35 @@ void HttpMessages::on_transfer_complete() {
   end(std::move(done));
 }
 
+// Why the server refuses, in its own words: the message of an MCP error, or else the text that it sent. What
+// it was given as a key is not among them.
+std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer) const {
+  if (!answer && !words_ && !json_) return {};
+  const std::string_view body = std::string_view(body_).substr(0, kMostRefusal);
+  std::string words = one_line(answer  ? answer->text(mcp::Field::error_message).substr(0, kMostRefusal)
+                               : html_ ? shown_text(body)
+                                       : std::string(body));
+  if (transfer_) words = transfer_->without_credentials(std::move(words));
+  return printable(words, kMostWords);
+}
+
 // The body of a refusal may hold an MCP error, which says more than the status.
 void HttpMessages::refused() {
+  std::optional<mcp::Message> answer;
   if (json_) {
-    auto message = mcp::Message::parse(std::move(body_));
-    if (message && message->kind() == mcp::MessageKind::error) {
-      owner_->on_message(*this, std::move(*message));
-      if (owner_ == nullptr) return;
-    }
+    auto message = mcp::Message::parse(std::string(body_));
+    if (message && message->kind() == mcp::MessageKind::error) answer = std::move(*message);
+  }
+  const std::string words = server_words(answer);
+  if (answer) {
+    owner_->on_message(*this, std::move(*answer));
+    if (owner_ == nullptr) return;
   }
   MessagesEnd refusal;
   refusal.kind = MessagesEnd::Kind::refused;
   refusal.status = status_;
   refusal.fault = fault_of_status(status_, location_);
+  if (!words.empty()) refusal.fault.text += ": " + words;
   refusal.challenge = std::move(challenge_);
   end(std::move(refusal));
 }

@@ -84,6 +84,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   void on_transfer_failed(const HttpFault& fault) override;
   void read_events();
   void refused();
+  std::string server_words(const std::optional<mcp::Message>& answer) const;
   void end(MessagesEnd end);
   void fail(mcp::EndReason reason, std::string text);
 
@@ -92,12 +93,14 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   MessagesOwner* owner_;
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
-  std::string body_;
+  std::string body_;  // of a refusal that is no JSON: its beginning
   HeldBytes held_;
   std::string location_;  // of a redirect
   int status_ = 0;
   core::HeaderFields challenge_;
   bool json_ = false;
+  bool html_ = false;
+  bool words_ = false;  // a refusal in text
   bool receipt_only_ = false;
 };
 

@@ -92,6 +92,9 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
     if (connection_) connection_->pause(stop);
   }
   bool sent() const { return sent_; }
+  // `text` without what this request carried and nobody else may see: what a server says to a refused key may
+  // hold the key.
+  std::string without_credentials(std::string text) const;
   // What came is no answer to this request: the connection may be out of step and is not used again.
   void distrust() { trusted_ = false; }
   // Gives up: its connection is closed at once. Nothing is called any more.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "http/char_class.h"
 #include "mcp/rewrite.h"
 
@@ -105,7 +106,7 @@ core::Failure HttpSession::failure_of(const std::optional<mcp::Message>& answer,
       (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
     failure = owner_.failure_of(end);
   } else if (answer) {
-    failure.text += "refused initialize: " + answer->text(Field::error_message).substr(0, 200);
+    failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
   } else {
     failure.text += "did not answer initialize";
   }

@@ -15,7 +15,10 @@ namespace lineward::upstream {
 
 class OpenQuestions {
  public:
-  void asked(const mcp::Message& question) { ids_.emplace_back(question.raw(mcp::Field::id)); }
+  void asked(const mcp::Message& question) {
+    const std::string_view raw = question.raw(mcp::Field::id);
+    ids_.push_back({std::string(raw), mcp::canonical_id(raw)});
+  }
   void withdrawn(const mcp::Message& cancelled) { forget(cancelled.raw(mcp::Field::params_request_id)); }
   // `answer`: a whole response.
   void answered(const std::string& answer) {
@@ -26,8 +29,8 @@ class OpenQuestions {
   // The refusals of all that are left.
   std::vector<std::string> refuse() {
     std::vector<std::string> out;
-    for (const std::string& id : ids_)
-      out.push_back(mcp::error_message(id, mcp::kInternalError, "the call it belongs to is over"));
+    for (const Id& id : ids_)
+      out.push_back(mcp::error_message(id.raw, mcp::kInternalError, "the call it belongs to is over"));
     ids_.clear();
     return out;
   }
@@ -36,11 +39,14 @@ class OpenQuestions {
   void forget(std::string_view raw_id) {
     if (raw_id.empty()) return;
     std::string wanted = mcp::canonical_id(raw_id);
-    auto found = std::find_if(ids_.begin(), ids_.end(),
-                              [&](const std::string& id) { return mcp::canonical_id(id) == wanted; });
+    auto found = std::find_if(ids_.begin(), ids_.end(), [&](const Id& id) { return id.canonical == wanted; });
     if (found != ids_.end()) ids_.erase(found);
   }
-  std::vector<std::string> ids_;  // JSON text
+  struct Id {
+    std::string raw;  // JSON text
+    std::string canonical;
+  };
+  std::vector<Id> ids_;
 };
 
 }  // namespace lineward::upstream

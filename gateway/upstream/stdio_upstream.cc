@@ -124,9 +124,8 @@ std::optional<std::vector<std::string>> StdioUpstream::versions() const {
   if (verdict_.era == mcp::Era::modern) return verdict_.versions;
   // In front of a legacy server Lineward speaks the modern era itself, and passes the others.
   std::vector<std::string> all;
-  for (const auto& revision : mcp::kRevisions) {
-    if (revision.streamable_http) all.emplace_back(revision.name);
-  }
+  for (const auto& revision : mcp::kRevisions)
+    all.emplace_back(revision.name);
   return all;
 }
 

@@ -52,7 +52,11 @@ std::string framed(std::string_view content, unsigned cut) {
   while (!content.empty()) {
     size_t take = std::min<size_t>(6 + cut % 60, content.size());
     cut = cut * 31 + static_cast<unsigned char>(content.front());
-    std::snprintf(size, sizeof size, cut & 64 ? "%zx\r\n" : "00%zX\r\n", take);
+    // Extensions count as framing: only large chunks have room for them.
+    const char* form = take > 40 && cut & 32 ? "%zx;a=\"b;\\\"\" ; c\r\n"
+                       : cut & 64            ? "%zx\r\n"
+                                             : "00%zX\r\n";
+    std::snprintf(size, sizeof size, form, take);
     out += size;
     out += content.substr(0, take);
     out += "\r\n";

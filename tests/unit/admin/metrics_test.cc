@@ -8,8 +8,8 @@
 
 #include "admin/control_json.h"
 #include "admin/metric_table.h"
-#include "admin/printable.h"
 #include "admin/process_info.h"
+#include "base/printable.h"
 #include "plugins/registry.h"
 
 #include <unistd.h>

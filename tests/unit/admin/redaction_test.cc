@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "admin/printable.h"
 #include "base/log.h"
+#include "base/printable.h"
 
 using namespace lineward;
 
@@ -15,11 +15,11 @@ TEST_CASE("what a redactor blacks out is in no log line and nothing that operato
     return out;
   });
   CHECK(redaction::active());
-  CHECK(admin::printable("a secret\n") == "a ***?");
+  CHECK(printable("a secret\n") == "a ***?");
   // Before it is cut: the cut does not hide a part of it from the rule.
-  CHECK(admin::printable("a secret", 5) == "a ***");
+  CHECK(printable("a secret", 5) == "a ***");
   CHECK(log::render(log::Format::logfmt, log::Level::info, "e", {{"k", "the secret"}, {"n", 1}}, "T", false)
             .find("secret") == std::string::npos);
   kept.reset();
-  CHECK(admin::printable("a secret") == "a secret");
+  CHECK(printable("a secret") == "a secret");
 }

@@ -215,6 +215,54 @@ TEST_CASE("bad command lines end with 2 and a way on") {
   CHECK(has(call({"gateway.yaml"}).err, "lineward run gateway.yaml"));
 }
 
+// The Inspector's command line swallows the first --.
+TEST_CASE("lineward stdio takes a command without -- when it can be meant") {
+  Folder folder;
+  std::filesystem::create_directory(folder.path("bin"));
+  auto program = [&](const std::string& name) {
+    folder.write(name, "#!/bin/sh\n");
+    std::filesystem::permissions(folder.path(name), std::filesystem::perms::owner_all);
+  };
+  program("bin/node");
+  program("server.sh");
+  const Environment path = {{"PATH", "/nowhere::" + folder.path("bin")}};
+  auto server = [&](std::vector<const char*> words) {
+    words.insert(words.begin(), "stdio");
+    Outcome outcome = call(words, path);
+    INFO(outcome.err);
+    if (outcome.exit_code != -1) return "exit " + std::to_string(outcome.exit_code);
+    const config::Server& one = outcome.invocation.config.servers.at(0);
+    std::string said = one.command.empty() ? one.url : one.command;
+    for (const std::string& word : one.args)
+      said += "|" + word;
+    return said;
+  };
+  CHECK(server({"node", "server.js", "--port", "1"}) == "node|server.js|--port|1");
+  CHECK(server({"node"}) == "node");
+  CHECK(server({"--timeout", "30s", "-e", "A=1", "-q", "--name=x", "node", "-e", "code"}) == "node|-e|code");
+  CHECK(server({"./server.sh", "--help"}) == "./server.sh|--help");
+  CHECK(server({folder.path("bin/node").c_str(), "x"}) == folder.path("bin/node") + "|x");
+  CHECK(server({"node", "x", "--", "y"}) == "node|x|--|y");
+  CHECK(server({"--", "node", "x"}) == "node|x");
+  CHECK(server({"http://127.0.0.1:1/mcp"}) == "http://127.0.0.1:1/mcp");
+
+  // Files and URLs are what they were.
+  const std::string file = R"({"mcpServers":{"a":{"command":"of-the-file"}}})";
+  folder.write("mcp.json", file);
+  CHECK(server({"mcp.json"}) == "of-the-file");
+  std::filesystem::permissions(folder.path("mcp.json"), std::filesystem::perms::owner_all);
+  CHECK(server({"./mcp.json"}) == "of-the-file");
+  folder.write("node", file);
+  CHECK(server({"node"}) == "of-the-file");
+  CHECK(server({"node", "x"}) == "exit 2");
+  std::filesystem::remove(folder.path("node"));
+  CHECK(server({"http://127.0.0.1:1/mcp", "node"}) == "exit 2");
+  CHECK(server({"missing", "x"}) == "exit 2");
+  CHECK(has(call({"stdio", "missing", "x"}).err, "lineward stdio -- npx"));
+  CHECK(call({"stdio", "node"}).exit_code != -1);  // no PATH
+  CHECK(call({"run", "node", "x"}, path).exit_code == 2);
+}
+
 TEST_CASE("words of other gateways, each with one line of notice") {
   Outcome outcome = call({"--stdio", "npx -y \"a b\"", "--port", "9000", "--streamableHttpPath", "/x",
                           "--outputTransport", "streamableHttp", "--logLevel", "debug"});

@@ -74,8 +74,9 @@ TEST_CASE("request lines") {
     CHECK(line("POST / ICE/1.0") == 400);
     CHECK(line("POST / HTTP/1.1x") == 400);
   }
-  SECTION("targets are in origin form, visible ASCII, without fragment") {
-    CHECK(line("POST http://a/ HTTP/1.1") == 400);
+  SECTION("targets are paths, or http URLs with one; visible ASCII, without fragment") {
+    CHECK(line("POST http://a/ HTTP/1.1") == 0);
+    CHECK(line("POST ftp://a/ HTTP/1.1") == 400);
     CHECK(line("POST a:80 HTTP/1.1") == 400);
     CHECK(line("OPTIONS * HTTP/1.1") == 400);
     CHECK(line("CONNECT a:80 HTTP/1.1") == 400);

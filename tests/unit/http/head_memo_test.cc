@@ -79,7 +79,10 @@ TEST_CASE("a request is read the same behind one that is like it") {
   const std::vector<std::string> heads = {
       "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nX: y\r\n\r\n",
       "POST /mcp HTTP/1.1\r\nContent-Length: 05\r\nHost: a\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"};
+      "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost:\ta \r\nX:\t y\tz \t\r\nContent-Length:\t5\t\r\n\r\n",
+      "POST http://b:1/mcp?x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n",
+      "POST http://b HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\n"};
   for (const std::string& head : heads) {
     for (const std::string& other : neighbours(head)) {
       const Outcome expected = alone(other + body);

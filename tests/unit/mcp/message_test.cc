@@ -348,3 +348,22 @@ TEST_CASE("Message: the corpus of bodies") {
   CHECK(refused == 41);
   CHECK(passed == 69);
 }
+
+TEST_CASE("Message: an id has at most 1 KiB, escapes and quotes counted") {
+  const auto request = [](const std::string& id) {
+    return R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"m"})";
+  };
+  const std::string fits = "\"" + std::string(1022, 'a') + "\"";
+  CHECK(verdict(request(fits)) == "ok");
+  for (const std::string& id : {"\"" + std::string(1023, 'a') + "\"", std::string(1025, '1'),
+                                "1." + std::string(1024, '0'), "\"" + std::string(7 << 20, 'a') + "\""}) {
+    CHECK(verdict(request(id)) == "invalid_request");
+    CHECK(fault_text(request(id)) == "\"id\" must not have more than 1024 bytes");
+    CHECK(raw_id_of_fault(request(id)).empty());
+  }
+  // Answers are looked for once, and Lineward's own ids may hold a server's.
+  CHECK(verdict(R"({"jsonrpc":"2.0","id":")" + std::string(2000, 'a') + R"(","result":{}})") == "ok");
+  // Another fault does not show it either.
+  CHECK(raw_id_of_fault(R"({"jsonrpc":"2.0","id":")" + std::string(2000, 'a') + R"(","method":1})").empty());
+  CHECK(raw_id_of_fault(R"({"jsonrpc":"2.0","id":)" + fits + R"(,"method":1})") == fits);
+}

@@ -1,0 +1,37 @@
+#include "mcp/targets.h"
+
+#include "base/json_member.h"
+
+namespace lineward::mcp {
+namespace {
+
+// {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}; whichever stands there, however often.
+std::string reference_fault(std::string_view params) {
+  std::string fault;
+  json::for_each_member(params, [&](const std::string& key, std::string_view reference) {
+    if (key != "ref" || !fault.empty()) return;
+    if (reference.front() != '{') fault = "params.ref must be an object";
+    json::for_each_member(reference, [&](const std::string& inner, std::string_view value) {
+      const bool target = inner == "name" || inner == "uri" || inner == "type";
+      if (target && value.front() != '"') fault = "params.ref." + inner + " must be a string";
+    });
+  });
+  return fault;
+}
+
+}  // namespace
+
+std::string target_fault(Method method, const Message& message) {
+  const auto wrong = [&](Field field) { return message.has(field) && !message.is_string(field); };
+  switch (method) {
+    case Method::tools_call:
+    case Method::prompts_get: return wrong(Field::params_name) ? "params.name must be a string" : "";
+    case Method::resources_read:
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe: return wrong(Field::params_uri) ? "params.uri must be a string" : "";
+    case Method::completion_complete: return reference_fault(message.raw(Field::params));
+    default: return {};
+  }
+}
+
+}  // namespace lineward::mcp
