@@ -19,6 +19,10 @@ const MORE = {
     [({ road }) => road.name === 'sse', 'HTTP+SSE has no DELETE; the end of its stream is cancel.stream'],
     [({ era }) => era === 'modern', '2026-07-28 has no sessions'],
   ],
+  'cancels that are messages': [
+    [({ road }) => road.flags, REASONS.file[1]],
+    [({ kind }) => kind === 'modern-http', 'the cancel of 2026-07-28 over HTTP is the end of the stream'],
+  ],
   'one count': [
     [({ road }) => road.flags, REASONS.file[1]],
     [({ road }) => road.reloads, 'the new form of a server counts its own calls'],
@@ -30,6 +34,11 @@ const MORE = {
       ({ road, era, serverEra }) => era === 'legacy' && serverEra === 'legacy' && !road.prefixed,
       'a session in front of a server of its own revisions is passed as it is',
     ],
+  ],
+  'listens of two clients': [
+    REASONS['two clients'],
+    REASONS.listens,
+    [({ road }) => road.reloads, 'the listen of the first client ends with the reload for the second'],
   ],
   'listens at the server': [GONE, [({ serverEra }) => serverEra === 'legacy', 'servers of the legacy revisions have no listens']],
 };

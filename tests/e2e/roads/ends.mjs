@@ -1,6 +1,7 @@
 // Cancels of each kind, drain, and the server's death.
 import assert from 'node:assert/strict';
 import { gatewayOf } from './cell.mjs';
+import { MS } from './places.mjs';
 
 export const ENDS = [
   {
@@ -71,6 +72,18 @@ export const ENDS = [
       await cell.refused(sent, 499, 'cancelled_operator');
       await cell.cancelled(call);
       if (!cell.road.reloads) await cell.wellAfter(client, call);
+    },
+  },
+  {
+    name: 'cancel.never',
+    variant: 'never',
+    needs: 'cancels that are messages',
+    async run(cell) {
+      const client = await cell.fresh();
+      const { sent, call } = await cell.started(client, 't', { meta: { 'io.lineward/timeoutMs': MS.own } });
+      await cell.refused(sent, 504, 'timeout_request');
+      if (!cell.road.reloads) await cell.wellAfter(client, call);
+      assert.deepEqual(call.cancels, [], 'cancels at the server');
     },
   },
   {

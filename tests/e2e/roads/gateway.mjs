@@ -45,10 +45,6 @@ export class Gateway {
     return this.url;
   }
 
-  async ops() {
-    return (await this.line(/Metrics {2}http:\/\/([^/\s]+)\/metrics/, 'the address of the metrics'))[1];
-  }
-
   terminate() {
     this.told = true; // a second signal would stop it at once
     this.child.kill('SIGTERM');

@@ -1,9 +1,9 @@
 // Limits, at each level that has them: the server's own, by method, by tool, and what a request wishes for itself.
 import assert from 'node:assert/strict';
 import { Cell, gatewayOf } from './cell.mjs';
-import { MS } from './places.mjs';
+import { BODY, MS } from './places.mjs';
 
-const STEP = 200;
+const STEP = 100;
 
 /** The request runs into `limit`, is answered so, and the server is told. */
 async function runsOut(cell, sent, reason, limit) {
@@ -124,6 +124,52 @@ export const LIMITS = [
       call.answer();
       await cell.result(sent);
       assert.ok(!cell.server.calls.items.some(({ tag }) => tag === `${cell.tag}-second`), 'the server got it');
+    },
+  },
+  {
+    name: 'limits.maxRequestBytes',
+    variant: 'small',
+    needs: 'file',
+    async run(cell) {
+      const client = await cell.client();
+      cell.server.play(cell.tag, (call) => call.answer());
+      const { message, status } = await cell.answerOf(client.call('t', cell.args({ pad: 'x'.repeat(BODY) })));
+      assert.ok(message?.error, `it was answered: ${JSON.stringify(message)}`);
+      assert.ok(message.error.message.includes('maxRequestBytes'), message.error.message);
+      if (cell.place.http) assert.equal(status, 413);
+      assert.ok(!cell.server.calls.items.some(({ tag }) => tag === cell.tag), 'the server got it');
+      await cell.result(client.call('t', cell.args()));
+    },
+  },
+  {
+    name: 'limits.after-reload',
+    variant: 'changing',
+    needs: 'file',
+    alone: true,
+    async run(cell) {
+      const client = await cell.fresh();
+      cell.server.play(cell.tag, () => {});
+      cell.server.play(`${cell.tag}-first`, (call) => call.answer());
+      await cell.result(client.call('t', { tag: `${cell.tag}-first` }));
+      await cell.place.change(client, { timeouts: { request: `${MS.own + cell.place.form}ms` } });
+      await cell.refused(client.call('t', cell.args()), 504, 'timeout_request', { limit: MS.own + cell.place.form });
+    },
+  },
+  {
+    name: 'lists.slow-server',
+    variant: 'holding',
+    async run(cell) {
+      const client = await cell.client();
+      const sent = client.request('tools/list');
+      if (!cell.road.prefixed) return cell.refused(sent, 504, 'timeout_request', { limit: MS.request });
+      const { tools, _meta } = await cell.result(sent);
+      const { ms } = await sent.answer;
+      assert.ok(tools.some(({ name }) => name === 'other__t'), 'the other server is there');
+      const [missing, ...more] = _meta?.['io.lineward/missing'] ?? [];
+      assert.equal(more.length, 0);
+      assert.deepEqual([missing?.server, missing?.reason], [cell.place.upstream, 'timeout_request']);
+      // Its own limit counts, not aggregate.partTimeout (10 s).
+      return assert.ok(ms < 8000, `after ${ms} ms`);
     },
   },
 ];

@@ -7,7 +7,8 @@ import { HttpClient, SseClient, StdioClient } from './clients.mjs';
 import { Gateway } from './gateway.mjs';
 
 /** Limits in ms, used by what is expected too. */
-export const MS = { request: 700, max: 1500, queue: 400, startup: 700, slow: 1000, own: 300 };
+export const MS = { request: 1000, max: 2000, queue: 400, startup: 700, slow: 1500, own: 300 };
+export const BODY = 4096; // limits.maxRequestBytes
 const ms = (n) => `${n}ms`;
 
 /** name: of the server; `has`: its configuration; `flags`: the same for `lineward stdio`; `server`: of the fixture. */
@@ -44,6 +45,10 @@ export const VARIANTS = {
     flags: ['--timeout', ms(MS.request)],
     server: { slowMs: MS.slow },
   },
+  holding: { name: 'eta', has: { timeouts: { request: ms(MS.request) } }, flags: ['--timeout', ms(MS.request)], server: { holds: 'tools/list' } },
+  changing: { name: 'theta', has: {} },
+  small: { name: 'iota', has: { limits: { maxRequestBytes: `${BODY}` } } },
+  never: { name: 'kappa', has: { cancel: 'never' } },
   mortal: { name: 'zeta', has: { restart: { backoff: '50ms' } }, flags: [] },
 };
 
@@ -59,7 +64,7 @@ let folders = 0;
 
 export class Place {
   constructor(hub, base, road, kind, variant) {
-    Object.assign(this, { hub, road, kind, variant, clients: {}, gateways: [], form: 0 });
+    Object.assign(this, { hub, road, kind, variant, clients: {}, gateways: [], files: [], form: 0 });
     const [era, over] = kind.split('-');
     Object.assign(this, { era, over });
     this.folder = join(base, `p${(folders += 1)}`);
@@ -67,6 +72,7 @@ export class Place {
     this.socket = join(this.folder, 'admin.sock');
     this.what = VARIANTS[variant];
     this.upstream = this.what.name;
+    this.has = this.what.has;
   }
 
   /** Whether clients see HTTP's statuses for their calls. */
@@ -96,7 +102,7 @@ export class Place {
 
   /** The configuration file: the server that the cells are about comes first, so with two workers it lives on the second. */
   text(more = {}) {
-    const mcpServers = { [this.upstream]: this.server.config(this.what.has, this.form) };
+    const mcpServers = { [this.upstream]: this.server.config(this.has, this.form) };
     if (this.other) mcpServers.other = this.other.config();
     return JSON.stringify({ ...(this.what.plugins && { plugins: this.what.plugins }), ...more, mcpServers });
   }
@@ -109,7 +115,8 @@ export class Place {
   }
 
   async run(more = {}, file) {
-    this.more = { ...SETTINGS, ops: { address: '127.0.0.1:0' }, admin: { address: `unix:${this.socket}` }, ...more };
+    this.more = { ...SETTINGS, ops: { address: `unix:${this.socket}.ops` }, admin: { address: `unix:${this.socket}` }, ...more };
+    this.files.push({ more: this.more, file });
     const gateway = new Gateway(['run', this.write(this.more, file)]);
     gateway.socket = this.more.admin.address.slice('unix:'.length);
     this.gateways.push(gateway);
@@ -121,7 +128,7 @@ export class Place {
   front() {
     const socket = join(this.folder, `s${this.gateways.length}.sock`);
     const target = this.road.target(this);
-    const options = ['--admin', `unix:${socket}`, '--ops', '127.0.0.1:0', ...FRONT];
+    const options = ['--admin', `unix:${socket}`, '--ops', `unix:${socket}.ops`, ...FRONT];
     const gateway = new Gateway(['stdio', ...options, ...target], { stdio: true });
     gateway.socket = socket;
     this.gateways.push(gateway);
@@ -175,7 +182,7 @@ export class Place {
   }
 
   async metrics(client) {
-    const texts = this.gatewaysOf(client).map(async (gateway) => (await get(await gateway.ops(), '/metrics')).body);
+    const texts = this.gatewaysOf(client).map(async ({ socket }) => (await get(`${socket}.ops`, '/metrics')).body);
     return (await Promise.all(texts)).join('\n');
   }
 
@@ -189,15 +196,26 @@ export class Place {
   }
 
   /** Another form of the server itself: the old one finishes its calls. */
-  async reload() {
+  reload() {
     this.form += 1;
     this.write(this.more);
-    const { status, body } = await get(this.socket, '/api/v1/reload', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    });
-    if (status !== 200) throw new Error(`reload: ${status} ${body}`);
+    return this.readAgain(this.gateways);
+  }
+
+  /** Other options of the server, which count at once. */
+  change(client, has) {
+    this.has = has;
+    if (client.process) this.write(STDIO_SETTINGS);
+    else for (const { file, more } of this.files) this.write(more, file);
+    return this.readAgain(this.gatewaysOf(client));
+  }
+
+  async readAgain(gateways) {
+    const how = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+    for (const { socket } of gateways) {
+      const { status, body } = await get(socket, '/api/v1/reload', how);
+      if (status !== 200) throw new Error(`reload: ${status} ${body}`);
+    }
   }
 
   async end() {
@@ -223,8 +241,9 @@ async function replicas(place) {
   writeFileSync(keys, 'wuWnmEBfyR6N8Vv3eEtcwVVl1vJ9tO+Tq0xVnDk0cX4=\n', { mode: 0o600 });
   const first = await place.run({ replicas: { keyFile: keys, name: 'a' } });
   const peers = { a: new URL(first.url).origin };
-  const admin = { address: `unix:${join(place.folder, 'second.sock')}` };
-  const second = await place.run({ replicas: { keyFile: keys, name: 'b', peers }, admin }, 'second.json');
+  const socket = join(place.folder, 'second.sock');
+  const [admin, ops] = [{ address: `unix:${socket}` }, { address: `unix:${socket}.ops` }];
+  const second = await place.run({ replicas: { keyFile: keys, name: 'b', peers }, admin, ops }, 'second.json');
   place.url = first.url;
   place.laterUrl = second.url;
 }

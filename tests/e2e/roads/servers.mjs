@@ -90,9 +90,9 @@ class Peer {
 }
 
 export class Server {
-  /** silent: no handshake is ever answered; slowMs: … is answered so late. */
-  constructor(name, era, over, { silent = false, slowMs = 0 } = {}) {
-    Object.assign(this, { name, era, over, silent, slowMs, asked: 0, sessions: 0 });
+  /** silent: no handshake is ever answered; slowMs: … is answered so late; holds: a method that is not answered. */
+  constructor(name, era, over, { silent = false, slowMs = 0, holds } = {}) {
+    Object.assign(this, { name, era, over, silent, slowMs, holds, asked: 0, sessions: 0 });
     this.calls = new Inbox();
     this.got = new Inbox(); // every message and every request without one
     this.plays = new Map();
@@ -145,6 +145,7 @@ export class Server {
     const message = JSON.parse(text);
     this.got.put({ peer, message, text, headers });
     const { id, method, params } = message;
+    if (method !== undefined && method === this.holds) return undefined;
     const result = (value) => channel.finish(write({ jsonrpc: '2.0', id, result: value }));
     if (method === undefined) return peer.questions.get(id)?.resolve(message.result ?? { error: message.error });
     if (id === undefined) return this.note(peer, method, params);

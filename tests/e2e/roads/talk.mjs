@@ -273,6 +273,21 @@ export const TALK = [
     },
   },
   {
+    name: 'listens.equal-ids',
+    needs: 'listens of two clients',
+    async run(cell) {
+      const two = [await cell.fresh(), await cell.fresh()];
+      const uris = two.map((_, n) => `file:///w-${cell.tag}-${n}`);
+      const listens = [];
+      for (const [n, client] of two.entries()) listens.push(await subscribed(cell, client, cell.place.uriOf(uris[n])));
+      for (const uri of uris) await cell.place.watched(uri);
+      for (const uri of uris.toReversed()) cell.server.updated(uri);
+      for (const listen of listens) await listen.heard();
+      const updates = ({ message }) => message.method === 'notifications/resources/updated';
+      for (const { sent } of listens) assert.equal(sent.inbox.items.filter(updates).length, 1, 'updates');
+    },
+  },
+  {
     name: 'listens.again',
     needs: 'listens at the server',
     async run(cell) {
@@ -301,6 +316,7 @@ export const TALK = [
   },
   {
     name: 'slow-reader',
+    alone: true,
     async run(cell) {
       const [steps, size] = [1000, 4096];
       const slow = await cell.fresh();
