@@ -171,6 +171,28 @@ matrix_suite() {
   rm -f "$log"
 }
 
+roads_suite() {
+  say "roads: every promise on every road"
+  local log sums cell
+  log=$(mktemp)
+  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/roads.mjs 2>&1 | tee "$log"
+  sums=$(sed -nE 's/^roads total: ([0-9]+) passed, ([0-9]+) failed, .*/\1 \2/p' "$log" | tail -1)
+  if [ -z "$sums" ]; then add roads 0 1; else
+    read -r -a sums <<<"$sums"
+    if worth_rerun "${sums[1]}" "$log"; then
+      say "roads: once more, alone"
+      while read -r cell; do
+        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/roads.mjs --only "$cell" </dev/null || continue
+        unsteady roads "$cell"
+        sums[0]=$((sums[0] + 1))
+        sums[1]=$((sums[1] - 1))
+      done < <(sed -nE 's/^✗ ([^ ]+)$/\1/p' "$log" | sort -u)
+    fi
+    add roads "${sums[0]}" "${sums[1]}"
+  fi
+  rm -f "$log"
+}
+
 # ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
 # wire tests reach. The quick form does without these lines and without the rooms that know no threads; its wire tests are
 # those of HTTP, sessions, replicas, many servers and workers.
@@ -246,6 +268,7 @@ case $what in
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/*.test.mjs
     matrix_suite
+    roads_suite
     ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)
@@ -255,6 +278,7 @@ case $what in
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
     matrix_suite
+    roads_suite
     conformance_suite
     faults_suite
     threads_suite quick

@@ -10,10 +10,10 @@ const alive = new Set();
 process.on('exit', () => alive.forEach((child) => child.kill('SIGKILL')));
 
 export class Gateway {
-  constructor(args, { stdio = false } = {}) {
+  constructor(args, { stdio = false, env } = {}) {
     this.log = new Inbox();
     const pipe = stdio ? 'pipe' : 'ignore';
-    this.child = spawn(binary(), args, { stdio: [pipe, pipe, 'pipe'] });
+    this.child = spawn(binary(), args, { stdio: [pipe, pipe, 'pipe'], env: { ...process.env, ...env } });
     alive.add(this.child);
     lines(this.child.stderr, (line) => this.log.put(line));
     this.exited = new Promise((resolve) =>

@@ -57,7 +57,6 @@ const SETTINGS = {
   shutdown: { drain: '1s' },
   log: { format: 'logfmt' },
 };
-const STDIO_SETTINGS = { shutdown: { drain: '1s' } };
 const FRONT = ['--log-level', 'info', '--log-format', 'logfmt'];
 
 let folders = 0;
@@ -129,14 +128,14 @@ export class Place {
     const socket = join(this.folder, `s${this.gateways.length}.sock`);
     const target = this.road.target(this);
     const options = ['--admin', `unix:${socket}`, '--ops', `unix:${socket}.ops`, ...FRONT];
-    const gateway = new Gateway(['stdio', ...options, ...target], { stdio: true });
+    const gateway = new Gateway(['stdio', ...options, ...target], { stdio: true, env: { LINEWARD_SHUTDOWN_DRAIN: '1s' } });
     gateway.socket = socket;
     this.gateways.push(gateway);
     return gateway;
   }
 
   fileOfFront() {
-    return this.write(STDIO_SETTINGS);
+    return this.write();
   }
 
   async newClient(era, options = {}) {
@@ -205,7 +204,7 @@ export class Place {
   /** Other options of the server, which count at once. */
   change(client, has) {
     this.has = has;
-    if (client.process) this.write(STDIO_SETTINGS);
+    if (client.process) this.write();
     else for (const { file, more } of this.files) this.write(more, file);
     return this.readAgain(this.gatewaysOf(client));
   }
