@@ -11,6 +11,9 @@ failed=0
 skipped=0
 known=0
 broken=()
+unsteady=()  # failed, and passed when they were run once more, alone
+unsteady_bound=3
+rerun_bound=20  # more failures than that at once are no unsteadiness
 
 # With the time since the start, so that one sees what takes long.
 say() { printf '\n== %s (%d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
@@ -23,7 +26,27 @@ add() {
   [ "$3" = 0 ] || broken+=("$1")
 }
 
+# A few failures may be unsteadiness; many are not, and what a sanitizer reports once is there.
+worth_rerun() {  # FAILED LOG
+  [ "$1" != 0 ] && [ "$1" -le $rerun_bound ] && ! grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:' "$2"
+}
+
+# unsteady SUITE NAME…: a test that failed and passed alone counts as passed, and is named at the end.
+unsteady() {
+  local suite=$1 name
+  shift
+  for name; do
+    printf 'passed when run once more: %s\n' "$name"
+    unsteady+=("$name ($suite)")
+  done
+}
+
 finish() {
+  if [ ${#unsteady[@]} != 0 ]; then
+    printf '\n'
+    printf 'unsteady: %s\n' "${unsteady[@]}"
+    [ ${#unsteady[@]} -le $unsteady_bound ] || add "more than $unsteady_bound unsteady tests" 0 1
+  fi
   [ ${#broken[@]} = 0 ] || printf '\nfailed: %s\n' "${broken[*]}"
   local tail=
   [ "$skipped" = 0 ] || tail=", $skipped skipped"
@@ -48,16 +71,24 @@ ctest_suite() {  # NAME CTEST-ARGS…
   say "$name"
   log=$(mktemp)
   ctest --test-dir $asan -j "$jobs" --output-on-failure --no-tests=error "$@" 2>&1 | grep -vE '^ *Start +[0-9]+:|Passed +[0-9.]+ sec' | tee "$log"
-  local total bad
+  local total bad again=()
   total=$(sed -nE 's/.*tests passed, ([0-9]+) tests failed out of ([0-9]+)/\2 \1/p' "$log")
-  rm -f "$log"
   if [ -z "$total" ]; then
     add "$name" 0 1
-  else
-    bad=${total#* }
-    total=${total% *}
-    add "$name" $((total - bad)) "$bad"
+    rm -f "$log"
+    return
   fi
+  bad=${total#* }
+  total=${total% *}
+  if worth_rerun "$bad" "$log"; then
+    say "$name: once more, alone"
+    ctest --test-dir $asan -j 1 --rerun-failed --output-on-failure 2>&1 | grep -vE '^ *Start +[0-9]+:' | tee "$log"
+    readarray -t again < <(sed -nE 's/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: (.*[^ .]) \.* +Passed +[0-9.]+ sec.*/\1/p' "$log")
+    unsteady "$name" "${again[@]}"
+    bad=$((bad - ${#again[@]}))
+  fi
+  rm -f "$log"
+  add "$name" $((total - bad)) "$bad"
 }
 
 npm_peers() {
@@ -69,18 +100,51 @@ npm_peers() {
   }
 }
 
+node_run() {  # LOG LIST ARGS…: LIST gets the failed tests (tests/e2e/lib/failed-reporter.mjs)
+  local log=$1 list=$2
+  shift 2
+  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh --test --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=./tests/e2e/lib/failed-reporter.mjs --test-reporter-destination="$list" "$@" 2>&1 | tee "$log" |
+    grep -E '✖|not ok|Error|expected|actual|^ℹ (pass|fail)' | head -200
+}
+
+node_passed() { sed -nE 's/^ℹ pass ([0-9]+)/\1/p' "$1" | tail -1; }
+node_failed() { awk '/^ℹ (fail|cancelled) / {n += $3} END {print n + 0}' "$1"; }
+
 node_suite() {  # NAME FILES…
-  local name=$1 log
+  local name=$1 log list once count file test pattern files
   shift
   say "$name"
   log=$(mktemp)
-  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh --test --test-reporter=spec --test-concurrency="$jobs" "$@" 2>&1 | tee "$log" |
-    grep -E '✖|not ok|Error|expected|actual|^ℹ (pass|fail)' | head -200
+  list=$(mktemp)
+  once=$(mktemp)
+  node_run "$log" "$list" --test-concurrency="$jobs" "$@"
   local pass fail
-  pass=$(sed -nE 's/^ℹ pass ([0-9]+)/\1/p' "$log" | tail -1)
-  fail=$(awk '/^ℹ (fail|cancelled) / {n += $3} END {print n + 0}' "$log")
-  rm -f "$log"
-  if [ -z "$pass" ]; then add "$name" 0 1; else add "$name" "$pass" "${fail:-1}"; fi
+  pass=$(node_passed "$log")
+  fail=$(node_failed "$log")
+  if [ -z "$pass" ]; then
+    add "$name" 0 1
+  else
+    if worth_rerun "$fail" "$log"; then
+      say "$name: once more, alone"
+      while IFS=$'\x1f' read -r count file test; do
+        # Where only a helper's file is known, the files that have the name in them, else all.
+        files=("$file")
+        [ -n "$file" ] || readarray -t files < <(grep -lF -e "$test" "$@")
+        [ ${#files[@]} != 0 ] || files=("$@")
+        pattern=()
+        [ -z "$test" ] || pattern=(--test-name-pattern="/^$(printf '%s' "$test" | sed 's/[][\/.*^$+?(){}|]/\\&/g')\$/")
+        node_run "$log" "$once" --test-concurrency=1 "${pattern[@]}" "${files[@]}" </dev/null
+        if [ "$(node_passed "$log")" -gt 0 ] 2>/dev/null && [ "$(node_failed "$log")" = 0 ]; then
+          unsteady "$name" "${test:-$file}"
+          pass=$((pass + count))
+          fail=$((fail - count))
+        fi
+      done < <(tr '\t' '\037' <"$list")  # read would take two tabs for one
+    fi
+    add "$name" "$pass" "$fail"
+  fi
+  rm -f "$log" "$list" "$once"
 }
 
 matrix_suite() {
@@ -89,12 +153,44 @@ matrix_suite() {
   log=$(mktemp)
   LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/matrix.mjs 2>&1 | tee "$log"
   sums=$(sed -nE 's/^matrix total: ([0-9]+) passed, ([0-9]+) failed, ([0-9]+) known failures$/\1 \2 \3/p' "$log" | tail -1)
-  rm -f "$log"
   if [ -z "$sums" ]; then add matrix 0 1; else
     read -r -a sums <<<"$sums"
+    if worth_rerun "${sums[1]}" "$log"; then
+      say "matrix: once more, alone"
+      local cell
+      while read -r cell; do
+        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/matrix.mjs --feature "${cell%%: *}" --only "${cell#*: }" </dev/null || continue
+        unsteady matrix "$cell"
+        sums[0]=$((sums[0] + 1))
+        sums[1]=$((sums[1] - 1))
+      done < <(sed -nE 's/^✗ ([^:]+: SDK .*)$/\1/p' "$log")
+    fi
     add matrix "${sums[0]}" "${sums[1]}"
     known=$((known + sums[2]))
   fi
+  rm -f "$log"
+}
+
+roads_suite() {
+  say "roads: every promise on every road"
+  local log sums cell
+  log=$(mktemp)
+  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/roads.mjs 2>&1 | tee "$log"
+  sums=$(sed -nE 's/^roads total: ([0-9]+) passed, ([0-9]+) failed, .*/\1 \2/p' "$log" | tail -1)
+  if [ -z "$sums" ]; then add roads 0 1; else
+    read -r -a sums <<<"$sums"
+    if worth_rerun "${sums[1]}" "$log"; then
+      say "roads: once more, alone"
+      while read -r cell; do
+        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/roads.mjs --only "$cell" </dev/null || continue
+        unsteady roads "$cell"
+        sums[0]=$((sums[0] + 1))
+        sums[1]=$((sums[1] - 1))
+      done < <(sed -nE 's/^✗ ([^ ]+)$/\1/p' "$log" | sort -u)
+    fi
+    add roads "${sums[0]}" "${sums[1]}"
+  fi
+  rm -f "$log"
 }
 
 # ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
@@ -172,6 +268,7 @@ case $what in
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/*.test.mjs
     matrix_suite
+    roads_suite
     ;;
   conformance) npm_peers; conformance_suite "$PWD/build/lineward" --beside ;;
   all)
@@ -181,6 +278,7 @@ case $what in
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
     matrix_suite
+    roads_suite
     conformance_suite
     faults_suite
     threads_suite quick
