@@ -95,6 +95,10 @@ void HttpCall::on_message(HttpMessages& from, mcp::Message&& message) {
   upstream_.call_message(*this, from, std::move(message));
 }
 
+void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
+  upstream_.call_malformed(*this, fault);
+}
+
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id = from.last_event_id();
   if (from.retry()) retry = *from.retry();

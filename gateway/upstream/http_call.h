@@ -70,6 +70,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   HttpUpstream& upstream_;
   core::CallOwner* owner_;
   core::CallPhase phase_ = core::CallPhase::queued;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "http/char_class.h"
+#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -319,6 +320,10 @@ void HttpSession::from_call(HttpCall& call, mcp::Message message) {
 void HttpSession::handle(mcp::Message message, HttpCall* call) {
   bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (response && own_answer(message)) return;
+void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
+  post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
+}
+
   if (response || mcp::method_of(message.method()) == Method::progress) {
     return owner_.on_session_stray(*this, std::move(message));
   }

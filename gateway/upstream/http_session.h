@@ -111,6 +111,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void from_call(HttpCall& call, mcp::Message message);
   // The server said that it does not know us.
   void lost();
+  // The server's request that is none.
+  void refuse_malformed(const mcp::MessageFault& fault);
   // Over: tells the server.
   void end();
 
@@ -119,6 +121,9 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override {
+    refuse_malformed(fault);
+  }
   void open_stream();
   void stream_settled();
   void reopen_stream(std::chrono::milliseconds after);

@@ -81,6 +81,7 @@ class HttpUpstream final : public core::Upstream,
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message);
   void call_ended(HttpCall& call, const MessagesEnd& end);
   // Health: every call ends in one of these (http_upstream_health.cc).
+  void call_malformed(HttpCall& call, const mcp::MessageFault& fault);
   void note_answer() { breaker_.closed() ? breaker_.succeeded() : circuit_closed(); }
   void note_failure(const HttpCall& call, const core::Failure& failure);
   void trial_withdrawn() { breaker_.withdrawn(); }

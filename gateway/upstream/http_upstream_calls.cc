@@ -86,6 +86,11 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   from.finish_quietly();
   retire(loop_, std::move(call.messages));
   give_some_id(message);
+void HttpUpstream::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
+  Group* group = find_group(call.group);
+  if (group != nullptr && group->session) group->session->refuse_malformed(fault);
+}
+
   finish(call, std::move(message));
 }
 

@@ -164,6 +164,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   StdioCall* only_call() const;
   void forget(Table::iterator entry);
   void refuse_open(StdioCall& call);
+  void refuse_malformed(const mcp::MessageFault& fault);
   void count(int64_t change) {
     in_flight_ += static_cast<size_t>(change);
     owner_->on_in_flight(change);

@@ -46,6 +46,7 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
     if (!elements.empty()) return;
   }
   stats_.message_error(fault);
+  if (fault.meant != mcp::MessageFault::Meant::unknown) return refuse_malformed(fault);
   mcp::Salvage found = mcp::salvage(line);
   std::vector<int64_t> meant;
   for (const auto& raw_id : found.raw_ids) {
@@ -59,6 +60,13 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
   for (int64_t id : meant)
     fail_broken(id, fault.text);
   if (state_ != State::down) owner_->on_instance_free(*this);
+}
+
+// It names a method, so it answers nobody.
+void StdioInstance::refuse_malformed(const mcp::MessageFault& fault) {
+  drop("malformed");
+  if (!fault.raw_id.empty())
+    answer_server(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
 void StdioInstance::fail_broken(int64_t id, const std::string& why) {
