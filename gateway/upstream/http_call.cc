@@ -83,7 +83,7 @@ void HttpCall::fail(const core::Failure& failure) {
 }
 
 void HttpCall::on_messages_sent(HttpMessages&) {
-  sent = true;
+  if (!std::exchange(sent, true)) written_at = upstream_.loop().now();
   phase(core::CallPhase::written);
 }
 
