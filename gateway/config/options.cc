@@ -270,9 +270,11 @@ void server_rows(std::vector<Option>& rows) {
   rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
                                         {kSecond, 30 * kDay},
                                         "A process nobody used for this long is stopped."));
-  rows.push_back(
-      choice<&S::cancel>("mcpServers.*.cancel", "send|never|kill", "send",
-                         "never: cancels crash it; kill: it is ended when it ignores one past cancelGrace."));
+  rows.push_back(choice<&S::cancel>(
+      "mcpServers.*.cancel", "send|never|kill", "send",
+      "never: cancels crash it, so it is told nothing; the HTTP stream of a call stays open "
+      "then, at most for maxDuration. kill: it is ended when it ignores one past "
+      "cancelGrace."));
   rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
                                          "tolerant: lines that are no MCP message are logged, not fatal."));
   rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},
@@ -302,9 +304,10 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<t, &Timeouts::settle>("mcpServers.*.timeouts.settle", Kind::duration, "5ms",
                                            {0, kMinute},
                                            "Questions a server asks within this go to the client together."));
-  rows.push_back(row<t, &Timeouts::cancel_grace>(
-      "mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
-      "How long a cancelled call may still answer before it counts as ignored."));
+  rows.push_back(
+      row<t, &Timeouts::cancel_grace>("mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
+                                      "How long a cancelled call may still answer before it counts as "
+                                      "ignored, and one that is over may be meant by what names no call."));
   rows.push_back(row<t, &Timeouts::progress_resets>("mcpServers.*.timeouts.progressResets", Kind::flag,
                                                     "true", {},
                                                     "A progress notification restarts `request`."));

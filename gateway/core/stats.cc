@@ -134,6 +134,7 @@ void UpstreamStats::cancel_settled(uint64_t tag, const CancelReport& report) {
 }
 
 void UpstreamStats::message_error(const mcp::MessageFault& fault) {
+  if (fault.meant != mcp::MessageFault::Meant::unknown) return message_error(MessageError::malformed);
   bool utf8 = fault.text.find("UTF-8") != std::string::npos;
   message_error(utf8 ? MessageError::bad_utf8 : MessageError::not_json);
 }
@@ -238,7 +239,7 @@ std::string_view label(ListenType type) {
 }
 std::string_view label(MessageError kind) {
   constexpr std::array<std::string_view, size_of<MessageError>> kNames{"not_json", "oversize", "unknown_id",
-                                                                       "bad_utf8"};
+                                                                       "bad_utf8", "malformed"};
   return kNames[static_cast<size_t>(kind)];
 }
 std::string_view label(ExitCause cause) {

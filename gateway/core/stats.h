@@ -34,7 +34,7 @@ enum class CancelOutcome : uint8_t { stopped, raced, ignored, count_ };
 // How the server was told.
 enum class CancelTold : uint8_t { not_sent, notification, stream_closed, nothing, process_ended };
 enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
-enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, count_ };
+enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, malformed, count_ };
 enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
 enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, count_ };
 // What was refused because there was too much of it: requests by a limit over all, connections before any.

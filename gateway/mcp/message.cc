@@ -239,6 +239,14 @@ struct MessageParser {
     return {scan.at, scan.fault};
   }
 
+  // For what is JSON and an object.
+  MessageFault::Meant meant() const {
+    using Meant = MessageFault::Meant;
+    if (!message.has(Field::method) || message.has(Field::result) || message.has(Field::error))
+      return Meant::unknown;
+    return message.has(Field::id) ? Meant::request : Meant::notification;
+  }
+
   // What breaks the JSON-RPC shape, or empty. Sets the kind and the method.
   std::string judge() {
     if (!duplicate.empty()) return "the key \"" + duplicate + "\" stands twice in one object";
@@ -295,8 +303,10 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
     refuse(Kind::invalid_request, "a message must be an object");
   } else if (std::string wrong = parser.judge(); !wrong.empty()) {
     const std::string_view id = parser.id_twice ? std::string_view() : out->raw(Field::id);
-    refuse(Kind::invalid_request, std::move(wrong),
-           is_legal_id(id) && id.size() <= kMaxIdBytes ? std::string(id) : std::string());
+      const MessageFault::Meant meant = parser.meant();
+      refuse(Kind::invalid_request, std::move(wrong),
+             is_legal_id(id) && id.size() <= kMaxIdBytes ? std::string(id) : std::string());
+      out.error().meant = meant;
   }
   return out;
 }

@@ -81,10 +81,14 @@ enum class Field : uint8_t {
 
 struct MessageFault {
   enum class Kind : uint8_t { not_json, invalid_request, batch };  // -32700, -32600, -32600
+  // What it was to be, where its members leave no doubt. What names a method can be no answer, so nobody
+  // waits for it, whatever id stands in it.
+  enum class Meant : uint8_t { unknown, notification, request };
   Kind kind = Kind::not_json;
   std::string text;    // for a person
   std::string raw_id;  // the id's JSON text where one was read and is legal, else empty
   std::string bytes;   // the text that was refused
+  Meant meant = Meant::unknown;
 };
 
 // The located parts of a message. Get one from Message::parse only.

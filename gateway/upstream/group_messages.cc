@@ -39,6 +39,23 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
 }
 
+// In front of a server that asks after its answers one ping between two calls is not enough to tell whose
+// question it is: its processes are kept apart after each call from here on, as after a cancelled one.
+void InstanceGroup::note_late_question(Method method, bool late) {
+  if (!late || asks_late_ || method == Method::roots_list) return;
+  asks_late_ = true;
+  log::write(log::Level::info, "upstream.asks_late",
+             {{"upstream", server_.name}, {"group", plan_.key.substr(0, 64)}});
+}
+
+// Its server is known to ask after it has answered: nobody else may be taken for whom it means.
+bool InstanceGroup::kept_apart(const StdioInstance& instance) {
+  if (!asks_late_ || loop_.now() >= instance.asked_until()) return false;
+  if (!apart_timer_.running())
+    apart_timer_.start(instance.asked_until() - loop_.now(), [this] { home_.schedule_pump(); });
+  return true;
+}
+
 // A server's question where no session stands behind the process. The one call that may ask owns it.
 void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
   Method method = mcp::method_of(message.method());
@@ -46,7 +63,13 @@ void InstanceGroup::question(StdioInstance& instance, mcp::Message message) {
                method == Method::roots_list;
   // Without capabilities nothing but the only call in flight can have asked: it is told what was missing.
   bool may_own = known && (plan_.exclusive || method != Method::roots_list);
+  const bool answered_lately = loop_.now() < instance.asked_until();
   StdioCall* owner = may_own ? instance.asking_call() : nullptr;
+  if (plan_.exclusive) {
+    note_late_question(method, answered_lately && instance.asking() == 0);
+  } else if (answered_lately) {
+    owner = nullptr;  // that one may be meant
+  }
   if (owner != nullptr && owner->request.client_era == mcp::Era::modern)
     return owner->message(std::move(message));
   std::string answer;

@@ -83,7 +83,7 @@ void HttpCall::fail(const core::Failure& failure) {
 }
 
 void HttpCall::on_messages_sent(HttpMessages&) {
-  sent = true;
+  if (!std::exchange(sent, true)) written_at = upstream_.loop().now();
   phase(core::CallPhase::written);
 }
 
@@ -93,6 +93,10 @@ void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& in
 
 void HttpCall::on_message(HttpMessages& from, mcp::Message&& message) {
   upstream_.call_message(*this, from, std::move(message));
+}
+
+void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
+  upstream_.call_malformed(*this, fault);
 }
 
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {

@@ -41,8 +41,10 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   int64_t id = 0;                          // the id the server knows
   std::unique_ptr<HttpMessages> messages;  // while something is under way
   bool sent = false;                       // the server may know of it
-  bool repeated = false;                   // was sent again after its session was lost
-  bool acknowledged = false;               // a listen
+  std::chrono::milliseconds written_at{0};
+  uint64_t in_session = 0;    // the session of its group that it was sent in, where that has an id
+  bool repeated = false;      // was sent again after its session was lost
+  bool acknowledged = false;  // a listen
   // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
   // fails too.
   std::optional<core::Failure> refused;
@@ -68,6 +70,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void on_messages_sent(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
   HttpUpstream& upstream_;

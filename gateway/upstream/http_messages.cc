@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/log.h"
 #include "base/printable.h"
 #include "http/header_list.h"
 #include "upstream/http_headers.h"
@@ -214,10 +215,19 @@ void HttpMessages::read_events() {
     auto message = mcp::Message::parse(std::move(event.data));
     if (!message) {
       pool_.count(message.error());
-      return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
+      if (message.error().meant == mcp::MessageFault::Meant::unknown)
+        return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
+      drop_malformed(message.error());
+      continue;
     }
     owner_->on_message(*this, std::move(*message));
   }
+}
+
+// It names a method, so nobody waits for it: what else the stream carries goes on.
+void HttpMessages::drop_malformed(const mcp::MessageFault& fault) {
+  log::write(log::Level::info, "upstream.dropped", {{"upstream", pool_.server()}, {"kind", "malformed"}});
+  if (!fault.raw_id.empty()) owner_->on_malformed_request(*this, fault);
 }
 
 void HttpMessages::on_transfer_complete() {

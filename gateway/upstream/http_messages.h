@@ -41,6 +41,8 @@ class MessagesOwner {
   virtual void on_messages_drained(HttpMessages&) {}
   virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
   virtual void on_message(HttpMessages& from, mcp::Message&& message) = 0;
+  // A request that is none: its params are no object, or the like. It was counted and logged.
+  virtual void on_malformed_request(HttpMessages&, const mcp::MessageFault&) {}
   // An event of another type than "message".
   virtual void on_other_event(HttpMessages&, const http::SseEvent&) {}
   virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
@@ -83,6 +85,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   void on_transfer_complete() override;
   void on_transfer_failed(const HttpFault& fault) override;
   void read_events();
+  void drop_malformed(const mcp::MessageFault& fault);
   void refused();
   std::string server_words(const std::optional<mcp::Message>& answer) const;
   void end(MessagesEnd end);

@@ -163,6 +163,10 @@ class HttpPool {
   void count(const mcp::MessageFault& fault) {
     if (options_.stats != nullptr) options_.stats->message_error(fault);
   }
+  // The server's name; empty where it is none.
+  std::string_view server() const {
+    return options_.stats != nullptr ? std::string_view(options_.stats->name) : std::string_view();
+  }
   // Before the first request; must outlive the pool's transfers.
   void use(RequestCredentials& credentials) { credentials_ = &credentials; }
   // Limits for what begins from here on; the proxy stays.

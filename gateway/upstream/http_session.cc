@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "http/char_class.h"
+#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -265,18 +266,21 @@ void HttpSession::open_stream() {
 void HttpSession::stream_settled() {
   stream_timer_.stop();
   if (!std::exchange(stream_pending_, false)) return;
-  if (std::exchange(settles_first_, false) && state_ == State::ready) {
-    pinged_ = true;
-    int64_t id = owner_.next_id();
-    ask(id, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"ping"}})", id), kPingPatience,
-        [this](std::optional<mcp::Message>, const MessagesEnd& end) {
-          pinged_ = false;
-          if (check_lost(end)) return;
-          owner_.on_session_free(*this);
-        });
-    return;
-  }
-  owner_.on_session_free(*this);
+  if (std::exchange(settles_first_, false)) settle_turn();
+  if (!pinged_) owner_.on_session_free(*this);
+}
+
+void HttpSession::settle_turn() {
+  if (state_ != State::ready || pinged_ || !answers_pings_) return;
+  pinged_ = true;
+  int64_t id = owner_.next_id();
+  ask(id, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"ping"}})", id), kPingPatience,
+      [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+        pinged_ = false;
+        answers_pings_ = answer.has_value();
+        if (check_lost(end)) return;
+        owner_.on_session_free(*this);
+      });
 }
 
 void HttpSession::reopen_stream(milliseconds after) {
@@ -315,6 +319,10 @@ void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
 
 void HttpSession::from_call(HttpCall& call, mcp::Message message) {
   handle(std::move(message), &call);
+}
+
+void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
+  post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
 void HttpSession::handle(mcp::Message message, HttpCall* call) {

@@ -85,6 +85,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   // What the server asks as soon as it is initialised belongs to no call: it gets none that it may ask about
   // before it has answered a ping.
   void settle_first() { settles_first_ = true; }
+  // The same between two calls that it may ask about, where all it says comes on one stream.
+  void settle_turn();
   // The client's own: its request is on its way, its response has begun, it was answered.
   void opening() { state_ = State::opening; }
   void opened(const http::ResponseInfo& info);
@@ -109,6 +111,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void send_initialized(std::string message);
   // What came on the stream of a call.
   void from_call(HttpCall& call, mcp::Message message);
+  // The server's request that is none.
+  void refuse_malformed(const mcp::MessageFault& fault);
   // The server said that it does not know us.
   void lost();
   // Over: tells the server.
@@ -117,6 +121,9 @@ class HttpSession final : public ListenServer, public MessagesOwner {
  private:
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override {
+    refuse_malformed(fault);
+  }
   void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void open_stream();
@@ -165,6 +172,7 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   bool settles_first_ = false;
   uint32_t levels_pending_ = 0;  // set and not confirmed
   bool pinged_ = false;          // and has not answered yet
+  bool answers_pings_ = true;
   bool shared_ = false;
   bool stream_wanted_ = false;  // of a shared one
   std::function<void()> settled_told_;

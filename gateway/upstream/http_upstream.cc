@@ -75,8 +75,6 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
 
 HttpUpstream::~HttpUpstream() {
   *alive_ = false;
-  for (auto& farewell : farewells_)
-    farewell->messages->close();
   found_last_ = nullptr;
   groups_.clear();
   errands_->drop_all();
@@ -225,7 +223,8 @@ void HttpUpstream::pump() {
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
   for (auto& [key, group] : groups_) {
-    if (!group->queue.empty() || (!group->listens.empty() && !group->session)) waiting.push_back(key);
+    bool wanted = !group->listens.empty() || group->revive;
+    if (!group->queue.empty() || (wanted && !group->session)) waiting.push_back(key);
   }
   for (const auto& key : waiting) {
     if (Group* group = find_group(key)) pump(*group);
@@ -235,7 +234,8 @@ void HttpUpstream::pump() {
 void HttpUpstream::pump(Group& group) {
   bool full = false;
   // Somebody listens: a session is needed even while nobody calls.
-  if (group.queue.empty() && !group.listens.empty() && !group.session && !stopping_) {
+  const bool wanted = !group.listens.empty() || group.revive;
+  if (group.queue.empty() && wanted && !group.session && !stopping_) {
     if (!must_wait(group)) open_session(group);
     return;
   }
@@ -277,7 +277,7 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
   }
   HttpSession& session = *group.session;
   if (session.state() == HttpSession::State::lost) {
-    fail_queue(group, session_over());
+    fail_queue(group, session_over(group));
     return false;
   }
   if (first && session.state() == HttpSession::State::fresh) {
@@ -286,6 +286,7 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
   }
   if (session.state() == HttpSession::State::ready && session.stream_stands() && translates(call, group))
     session.want_level(call.request.message);
+  if (group.exclusive && mcp::may_ask(call.request.method) && !may_follow(group)) return false;
   return session.takes(call);
 }
 
@@ -344,8 +345,9 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
     request.body = mcp::request_for_upstream(call.request.message, call.id);
   } else {
     HttpSession& session = *group.session;
+    call.in_session = session.has_id() ? group.opened : 0;
     session.remember(lasting_headers(forwarded));
-    if (session.over_sse()) remember(group, call);
+    if (session.over_sse() || group.client_on_stdio) remember(group, call);
     if (translates(call, group)) {
       request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {
@@ -359,17 +361,11 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
 
 // ---- the end ----
 
-void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
-  std::deque<HttpCall*> queue;
-  queue.swap(group.queue);
-  for (HttpCall* call : queue)
-    call->fail(failure);
-}
-
 void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   reaper_.stop();
+  farewells_.close_kept();
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
   waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());

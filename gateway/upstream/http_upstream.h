@@ -24,6 +24,7 @@
 #include "upstream/http_call.h"
 #include "upstream/http_documents.h"
 #include "upstream/http_errand.h"
+#include "upstream/http_farewells.h"
 #include "upstream/http_headers.h"
 #include "upstream/http_session.h"
 #include "upstream/oauth_client.h"
@@ -33,7 +34,8 @@ namespace lineward::upstream {
 class HttpUpstream final : public core::Upstream,
                            public core::PortableScopes,
                            public core::DocumentSource,
-                           public SessionOwner {
+                           public SessionOwner,
+                           public FarewellHome {
  public:
   // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
   // the same fails every call.
@@ -79,6 +81,7 @@ class HttpUpstream final : public core::Upstream,
   bool has_session(const HttpCall& call);
   void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info);
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message);
+  void call_malformed(HttpCall& call, const mcp::MessageFault& fault);
   void call_ended(HttpCall& call, const MessagesEnd& end);
   // Health: every call ends in one of these (http_upstream_health.cc).
   void note_answer() { breaker_.closed() ? breaker_.succeeded() : circuit_closed(); }
@@ -96,16 +99,21 @@ class HttpUpstream final : public core::Upstream,
     // for a while after a cancelled one.
     bool exclusive = false;
     std::chrono::milliseconds apart_until{0};
-    std::chrono::milliseconds doubt_until{0};  // a call was cancelled: so long it may be at work
-    core::ScopeOwner* scope = nullptr;         // of a legacy session
+    // A call is over: so long the server may still speak of it; and ask, where it was one that may ask.
+    std::chrono::milliseconds doubt_until{0};
+    std::chrono::milliseconds asked_until{0};
+    bool unsettled = false;             // one that may ask is over, and no ping was answered since
+    core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<HttpSession> session;
     LegacyListens listens;  // of modern clients on a legacy server
     Headers lasting;        // its callers' own headers that go on everything
     std::deque<HttpCall*> queue;
     size_t calls = 0;  // sent and not over
     std::chrono::milliseconds last_used{0};
-    // HTTP+SSE: what a session needs that takes the place of one whose stream was lost, and when it may be
-    // opened.
+    bool client_on_stdio = false;  // who cannot be told to initialise anew, as an HTTP client is by its 404
+    // What a session needs that takes the place of one that was lost, and when it may be opened.
+    uint64_t opened = 0;        // sessions so far
+    bool revive = false;        // its client may be told something while it calls nothing
     std::string replay_params;  // of the client's own `initialize`
     std::string level_params;
     std::map<std::string, std::string> subscriptions;  // uri → params of resources/subscribe
@@ -113,20 +121,9 @@ class HttpUpstream final : public core::Upstream,
     std::chrono::milliseconds not_before{0};
     uint32_t losses = 0;  // in a row
     std::unique_ptr<net::Timer> wake;
+    // Does Lineward make a new session of its own accord when the server has lost this one?
+    bool replays() const { return own_handshake || client_on_stdio; }
   };
-  // A legacy call's stream that is closed as soon as the server was told of the cancel.
-  struct Farewell final : MessagesOwner {
-    explicit Farewell(net::Loop& loop) : timer(loop) {}
-    std::unique_ptr<HttpMessages> messages;
-    net::Timer timer;
-    std::function<void()> over;
-    std::function<bool(const mcp::Message&)> heard;  // true: nothing more is of interest
-    void on_message(HttpMessages&, mcp::Message&& message) override {
-      if (heard(message)) timer.start(std::chrono::milliseconds(0), over);
-    }
-    void on_messages_end(HttpMessages&, const MessagesEnd&) override { over(); }
-  };
-
   // SessionOwner
   int64_t next_id() override { return next_id_++; }
   core::Failure failure_of(const MessagesEnd& end) override;
@@ -172,6 +169,7 @@ class HttpUpstream final : public core::Upstream,
   Group* free_slot(GroupPlan plan, bool asks);
   bool takes_question(const Group& group) const;
   void keep_apart(Group& group);
+  bool may_follow(Group& group);
   void fill_slots();
   void refuse_open(HttpCall& call, Group* group);
   void schedule_pump() { pump_later_.schedule(); }
@@ -189,6 +187,7 @@ class HttpUpstream final : public core::Upstream,
   void sse_lost(HttpSession& session, Group& group);
   bool must_wait(Group& group);
   void remember(Group& group, const HttpCall& call);
+  static std::string handshake_of(const HttpSession& session, const HttpCall& call);
   void replay(Group& group, HttpSession& session);
   bool handled_here(Group& group, HttpCall& call);
   void send(Group& group, HttpCall& call);
@@ -197,9 +196,13 @@ class HttpUpstream final : public core::Upstream,
   void left(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
-  core::Failure session_over() const;
+  core::Failure session_over(const Group& group) const;
   void listen_again(HttpCall& call, const core::Failure& failure);
-  void say_goodbye(HttpCall& call, Group& group, std::string_view why);
+  bool post(const std::string& group, std::string message, std::function<void()> sent) override;
+  void cancel_task(const std::string& group, std::string_view params) override;
+  void note_over(Group& group, const HttpCall& call);
+  void note_loss(Group& group);
+  void session_refused(HttpCall& call, Group& group);
   void call_notification(HttpCall& call, Group* group, mcp::Message&& message);
   void question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call);
   HttpCall* asking_call(const Group& group) const;
@@ -241,7 +244,7 @@ class HttpUpstream final : public core::Upstream,
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
   // Sent, by the id the server knows.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
-  std::vector<std::unique_ptr<Farewell>> farewells_;
+  HttpFarewells farewells_{loop_, server_, *this};
   net::Timer reaper_;
   net::Timer stop_limit_;
   int64_t next_id_ = 1;
@@ -249,6 +252,7 @@ class HttpUpstream final : public core::Upstream,
   size_t in_flight_ = 0;  // without listens
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   bool stopping_ = false;
+  bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
   bool ids_shared_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -18,9 +18,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A legacy call's stream is closed when the server was told of the cancel, and in any case by then (BEHAVIOUR
-// 3).
-constexpr milliseconds kFarewell{100};
 // Tries in a row that may come to nothing: to go on with a stream, and to listen again.
 constexpr uint32_t kResumes = 3;
 constexpr uint32_t kListens = 6;
@@ -89,6 +86,11 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   finish(call, std::move(message));
 }
 
+void HttpUpstream::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
+  Group* group = find_group(call.group);
+  if (group != nullptr && group->session) group->session->refuse_malformed(fault);
+}
+
 void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
@@ -98,6 +100,14 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
   }
   if (group != nullptr && group->era == mcp::Era::legacy && group->session) {
     return group->session->from_call(call, std::move(message));
+  }
+  if (method == Method::cancelled && call.is_listen()) {
+    // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
+    if (own_subscription_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
+    if (call.messages) call.messages->finish_quietly();
+    retire(loop_, std::move(call.messages));
+    left(call);
+    return call.answer(std::move(message));
   }
   if (method == Method::subscriptions_acknowledged) {
     call.acknowledged = true;
@@ -112,11 +122,13 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
 void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   Group* group = find_group(call.group);
   left(call);
+  if (group != nullptr) note_over(*group, call);
   refuse_open(call, group);
   if (group != nullptr && group->session) {
     if (call.request.method == Method::initialize && !group->own_handshake) {
       if (answer.kind() == mcp::MessageKind::result) {
-        if (group->session->over_sse()) group->replay_params = call.request.message.raw(Field::params);
+        if (group->session->over_sse() || group->client_on_stdio)
+          group->replay_params = handshake_of(*group->session, call);
         group->session->initialized(answer);
         answer = legacy_answer(*group->session, call, std::move(answer));
       } else {
@@ -135,12 +147,24 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
 void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
   Group* group = find_group(call.group);
   left(call);
+  if (group != nullptr && call.sent) note_over(*group, call);
   if (group != nullptr && group->session && call.request.method == Method::initialize &&
       !group->own_handshake && group->session->state() == HttpSession::State::opening) {
     retire(loop_, std::move(group->session));
   }
   retire(loop_, std::move(call.messages));
   call.fail(failure);
+}
+
+// A server may have more to say about a call than its answer, and say it afterwards (BEHAVIOUR 13).
+void HttpUpstream::note_over(Group& group, const HttpCall& call) {
+  if (call.is_listen() || call.request.of_gateway) return;
+  group.doubt_until = loop_.now() + server_.timeouts.cancel_grace;
+  if (!mcp::may_ask(call.request.method)) return;
+  group.asked_until = group.doubt_until;
+  if (!group.exclusive) return;
+  group.unsettled = true;
+  if (asks_late_) keep_apart(group);
 }
 
 // Takes a call out of the tables; its place is free.
@@ -186,15 +210,7 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
 void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   Group* group = find_group(call.group);
   if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
-  if (group != nullptr && group->session && group->session->has_id() && end.status == 404) {
-    bool again = group->own_handshake && !std::exchange(call.repeated, true);
-    if (again) ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
-    left(call);
-    if (again) group->queue.push_front(&call);  // a 404 accepted nothing (BEHAVIOUR 11)
-    group->session->lost();
-    if (!again) call.fail(session_over());
-    return;
-  }
+  if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
   // A server that does not even know how a request looks may have become another one: ask it again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
@@ -206,6 +222,21 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
+// The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
+// be made, the call is made again in it (BEHAVIOUR 11).
+void HttpUpstream::session_refused(HttpCall& call, Group& group) {
+  const bool again = group.replays() && !std::exchange(call.repeated, true);
+  const bool its_own = group.session && group.opened == call.in_session;  // not one that was opened since
+  core::Failure over = session_over(group);
+  left(call);
+  if (again) {
+    ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
+    group.queue.push_front(&call);
+  }
+  if (its_own) group.session->lost();
+  if (!again) call.fail(over);
+}
+
 // 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
 void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   bool refusal = end.kind == MessagesEnd::Kind::refused;
@@ -213,7 +244,7 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   if (refusal || lost_again) {
     if (end.status == 404) {
       if (Group* group = find_group(call.group);
-          group != nullptr && group->session && group->session->has_id()) {
+          group != nullptr && group->session && group->opened == call.in_session) {
         group->session->lost();
       }
     }
@@ -293,62 +324,48 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
-  if (group != nullptr && call.sent) group->doubt_until = loop_.now() + server_.timeouts.cancel_grace;
-  if (group != nullptr && call.sent && mcp::may_ask(call.request.method)) keep_apart(*group);
-  bool tell = group != nullptr && group->era == mcp::Era::legacy && group->session && call.sent &&
-              group->session->state() == HttpSession::State::ready &&
-              call.request.method != Method::initialize && server_.cancel != config::CancelMode::never;
-  log::write(log::Level::debug, "call.cancel",
-             {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
-  if (tell) {
-    say_goodbye(call, *group, why);
-    return refuse_open(call, group);
+  if (group != nullptr && call.sent) {
+    note_over(*group, call);
+    if (mcp::may_ask(call.request.method)) keep_apart(*group);
   }
-  if (call.messages) call.messages->close();
-  retire(loop_, std::move(call.messages));
-  core::CancelReport report;
-  if (call.sent) report.told = core::CancelTold::stream_closed;
-  stats_.cancel_settled(call.request.tag, report);
+  if (!call.sent || call.request.method == Method::initialize) {
+    if (call.messages) call.messages->close();
+    retire(loop_, std::move(call.messages));
+    core::CancelReport report;
+    if (call.sent) report.told = core::CancelTold::stream_closed;
+    return stats_.cancel_settled(call.request.tag, report);
+  }
+  LeftCall gone;
+  const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->session &&
+                               group->session->state() == HttpSession::State::ready;
+  // A listen has no other end than its stream's: it would be open for ever.
+  if (server_.cancel == config::CancelMode::never && !call.is_listen()) {
+    gone.way = LeftCall::Way::keep;
+  } else if (told_in_session && server_.cancel != config::CancelMode::never) {
+    gone.way = LeftCall::Way::post;
+  }
+  gone.messages = std::move(call.messages);
+  gone.id = call.id;
+  gone.group = call.group;
+  gone.why = std::string(why);
+  gone.tag = call.request.tag;
+  gone.may_be_task = told_in_session && call.request.message.has(Field::params_task);
+  gone.at_most = std::max(call.written_at + server_.timeouts.max_duration - loop_.now(), milliseconds(0));
+  gone.refusals = call.open_questions.refuse();
+  farewells_.take(std::move(gone));
 }
 
-// The cancel goes first, on a connection of its own; then the stream is closed.
-void HttpUpstream::say_goodbye(HttpCall& call, Group& group, std::string_view why) {
-  auto farewell = std::make_unique<Farewell>(loop_);
-  Farewell* one = farewell.get();
-  farewell->messages = std::move(call.messages);
-  std::string message = mcp::cancel_notification(call.id, why, mcp::Era::legacy);
-  auto settle = [this, tag = call.request.tag, since = loop_.now()] {
-    stats_.cancel_settled(
-        tag, {core::CancelOutcome::stopped, core::CancelTold::notification, loop_.now() - since});
-  };
-  if (!farewell->messages) {  // between two connections
-    settle();
-    return group.session->post(std::move(message));
-  }
-  farewell->messages->set_owner(*one);
-  // A call that becomes a task after all: only its answer says under which name.
-  farewell->heard = [this, group = group.key](const mcp::Message& answer) {
-    std::string params = mcp::cancel_of_task(answer);
-    Group* its = params.empty() ? nullptr : find_group(group);
-    if (its != nullptr && its->session) its->session->send_own("tasks/cancel", params, nullptr);
-    return !params.empty();
-  };
-  bool may_be_task = call.request.message.has(Field::params_task);
-  farewell->over = [this, one, settle] {
-    auto found =
-        std::find_if(farewells_.begin(), farewells_.end(), [&](const auto& f) { return f.get() == one; });
-    if (found == farewells_.end()) return;
-    settle();
-    one->timer.stop();
-    one->messages->close();
-    retire(loop_, std::move(*found));
-    farewells_.erase(found);
-  };
-  farewell->timer.start(may_be_task ? server_.timeouts.cancel_grace : kFarewell, farewell->over);
-  farewells_.push_back(std::move(farewell));
-  group.session->post(std::move(message), [alive = alive_, over = one->over, may_be_task] {
-    if (*alive && !may_be_task) over();
-  });
+bool HttpUpstream::post(const std::string& key, std::string message, std::function<void()> sent) {
+  Group* group = find_group(key);
+  if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready)
+    return false;
+  group->session->post(std::move(message), std::move(sent));
+  return true;
+}
+
+void HttpUpstream::cancel_task(const std::string& key, std::string_view params) {
+  Group* group = find_group(key);
+  if (group != nullptr && group->session) group->session->send_own("tasks/cancel", params, nullptr);
 }
 
 // Routed by the id, within the session only.
@@ -359,6 +376,7 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
   auto found = id ? calls_.find(*id) : calls_.end();
   if (found == calls_.end() || found->second->group != session.group()) {
     Group* group = find_group(session.group());
+    if (!progress && id && farewells_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
     if (progress && id && group != nullptr && group->scope != nullptr)
       return group->scope->on_scope_message(std::move(message), std::nullopt);

@@ -41,6 +41,7 @@ HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
 }
 
 void HttpUpstream::close_group(Group& group, std::string_view why) {
+  farewells_.tell_now();  // while the session stands
   group.scope = nullptr;
   core::Failure failure{EndReason::cancelled_drain, std::string(why)};
   std::string key = group.key;
@@ -64,6 +65,13 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   loop_.defer([kept] {});
 }
 
+void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
+  std::deque<HttpCall*> queue;
+  queue.swap(group.queue);
+  for (HttpCall* call : queue)
+    call->fail(failure);
+}
+
 void HttpUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> idle;
@@ -81,6 +89,8 @@ void HttpUpstream::reap() {
 // request.
 void HttpUpstream::open_session(Group& group) {
   group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_);
+  ++group.opened;
+  group.revive = false;
   group.opened_at = loop_.now();
   if (group.exclusive) group.session->settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
@@ -123,10 +133,15 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   if (group == nullptr || group->session.get() != &session) return;
   if (group->scope != nullptr) group->scope->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
-  if (!group->own_handshake) {
+  if (!group->replays()) {
     if (group->scope != nullptr) group->scope->on_scope_ended();
     schedule_pump();
     return;  // its client must initialise anew
+  }
+  if (!group->own_handshake) {
+    note_loss(*group);
+    if (group->losses == 1) group->not_before = loop_.now();
+    group->revive = !group->replay_params.empty();
   }
   group->listens.lost(&session);
   retire(loop_, std::move(group->session));
@@ -167,7 +182,15 @@ void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message mes
   bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
                method == Method::roots_list;
   HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
-  if (call == nullptr) owner = asking_call(group);
+  const bool answered_lately = loop_.now() < group.asked_until;
+  if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : asking_call(group);
+  const bool late_one = call == nullptr && owner == nullptr && group.exclusive && answered_lately &&
+                        loop_.now() >= group.apart_until && known && method != Method::roots_list;
+  if (late_one && !std::exchange(asks_late_, true)) {
+    log::write(log::Level::info, "upstream.asks_late",
+               {{"upstream", server_.name}, {"group", group.key.substr(0, 64)}});
+    keep_apart(group);
+  }
   bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
   bool of_nobody = method == Method::roots_list && !group.exclusive;
   if (known && modern && !of_nobody) return owner->message(std::move(message));

@@ -43,6 +43,7 @@ bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner
   share_ids();
   Group& group = group_for(plan);
   group.scope = &owner;
+  ++group.opened;
   group.opened_at = loop_.now();
   group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, false);
   group.session->adopt(state.server_session, state.revision);

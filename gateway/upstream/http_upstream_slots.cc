@@ -102,6 +102,7 @@ bool HttpUpstream::busy(const Group& group) {
 
 void HttpUpstream::join(Group& group, HttpCall& call) {
   call.group = group.key;
+  group.client_on_stdio = call.request.client_on_stdio;
   if (group.era == mcp::Era::legacy)
     group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
   group.queue.push_back(&call);
@@ -134,6 +135,20 @@ void HttpUpstream::keep_apart(Group& group) {
   if (!group.exclusive) return;
   group.apart_until = loop_.now() + server_.timeouts.cancel_grace;
   if (!apart_timer_.running()) apart_timer_.start(server_.timeouts.cancel_grace, [this] { schedule_pump(); });
+}
+
+// A call that may ask, behind another. On its one stream an HTTP+SSE server answers a ping after what it said
+// before.
+bool HttpUpstream::may_follow(Group& group) {
+  if (loop_.now() < group.apart_until) {
+    if (!apart_timer_.running())
+      apart_timer_.start(group.apart_until - loop_.now(), [this] { schedule_pump(); });
+    return false;
+  }
+  const bool lately = loop_.now() < group.asked_until;
+  if (std::exchange(group.unsettled, false) && lately && group.session->over_sse())
+    group.session->settle_turn();
+  return true;
 }
 
 // Calls that wait for a session of their own get those that have become free.

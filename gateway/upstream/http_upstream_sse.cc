@@ -53,6 +53,7 @@ void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end)
   group.queue.push_front(&call);
   retire(loop_, std::move(group.session));
   group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, true);
+  ++group.opened;
   group.session->connect();
   schedule_pump();
 }
@@ -72,13 +73,17 @@ void HttpUpstream::on_session_speaks_sse() {
   log::write(log::Level::info, "upstream.transport", {{"upstream", server_.name}, {"transport", "HTTP+SSE"}});
 }
 
+void HttpUpstream::note_loss(Group& group) {
+  group.losses = loop_.now() - group.opened_at > kStable ? 1 : group.losses + 1;
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(group.losses - 1, 20u));
+  group.not_before = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+}
+
 // Every answer would have come on that stream: what is in flight fails now, what comes later gets a new
 // session.
 void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   std::string key = group.key;
-  group.losses = loop_.now() - group.opened_at > kStable ? 1 : group.losses + 1;
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(group.losses - 1, 20u));
-  group.not_before = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+  note_loss(group);
   group.listens.lost(&session);
   retire(loop_, std::move(group.session));
   core::Failure failure{EndReason::upstream_exited,
@@ -133,6 +138,12 @@ std::string HttpUpstream::legacy_request(const HttpSession& session, const HttpC
     if (newer) return mcp::request_for_upstream(*newer, call.id);
   }
   return mcp::request_for_upstream(message, call.id);
+}
+
+// The parameters of a client's own `initialize`, as this server got them.
+std::string HttpUpstream::handshake_of(const HttpSession& session, const HttpCall& call) {
+  auto sent = mcp::Message::parse(legacy_request(session, call));
+  return sent ? std::string(sent->raw(Field::params)) : std::string();
 }
 
 mcp::Message HttpUpstream::legacy_answer(const HttpSession& session, const HttpCall& call,

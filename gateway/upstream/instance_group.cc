@@ -33,7 +33,8 @@ InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const confi
       plan_(std::move(plan)),
       session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
       initialize_params_(plan_.initialize_params),
-      backoff_(loop) {}
+      backoff_(loop),
+      apart_timer_(loop) {}
 
 InstanceGroup::~InstanceGroup() {
   *alive_ = false;
@@ -119,8 +120,12 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
     if (instance->retiring()) continue;
-    if (asks(call) && instance->asking() > 0) {
+    if (asks(call) && (instance->asking() > 0 || kept_apart(*instance))) {
       full = true;
+      continue;
+    }
+    if (asks(call) && !instance->settle_turn()) {
+      ++coming_up;  // for a moment
       continue;
     }
     if (instance->takes(call)) return instance.get();
@@ -216,6 +221,7 @@ StdioInstance* InstanceGroup::start_instance() {
   // us.
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
   plan.settles = plan_.exclusive;
+  plan.takes_turns = plan_.exclusive && !plan_.per_call;
   if (auto spare = home_.take_spare()) {
     instances_.push_back(std::move(spare));
     instances_.back()->adopt(*this, plan_.key, std::move(plan));

@@ -123,6 +123,7 @@ class InstanceGroup final : public InstanceOwner {
   // A process for this call: one that may take it, else one that is coming up, else a new one.
   // `claimed` counts the processes that come up for calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
+  bool kept_apart(const StdioInstance& instance);
   StdioInstance* start_instance();
   void replace_worn();
   size_t active() const;  // processes that take calls, or will
@@ -132,6 +133,7 @@ class InstanceGroup final : public InstanceOwner {
   void restore(StdioInstance& instance);
   void fail_queue(const core::Failure& failure);
   void question(StdioInstance& instance, mcp::Message message);
+  void note_late_question(mcp::Method method, bool late);
 
   net::Loop& loop_;
   net::Spawner& spawner_;
@@ -154,6 +156,8 @@ class InstanceGroup final : public InstanceOwner {
   uint32_t failures_ = 0;   // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
   net::Timer backoff_;
+  bool asks_late_ = false;  // a process of it asked something after it had answered the call
+  net::Timer apart_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

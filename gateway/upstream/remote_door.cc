@@ -120,7 +120,7 @@ void RemoteDoor::FarCall::on_call_phase(core::CallPhase phase) {
 void RemoteDoor::FarCall::on_call_message(mcp::Message message) {
   const MessageKind kind = message.kind();
   RemoteMessage told;
-  told.last = kind == MessageKind::result || kind == MessageKind::error;
+  told.last = kind == MessageKind::result || kind == MessageKind::error || !call->live();
   told.era = door.server_.era();
   told.of_legacy_server = call->of_legacy_server();
   if (kind != MessageKind::notification) told.server_info = call->server_info();
@@ -133,6 +133,7 @@ void RemoteDoor::FarCall::on_call_message(mcp::Message message) {
     if (now || !can_pause) hold();
     told.can_pause = can_pause;
   }
+  const bool last = told.last;  // a listen may end with a notification
   const bool too_much = !told.last && !told.can_pause && under_way > kFarTooMuch;
   told.held = std::make_unique<HeldBytes>();
   told.held->set(message.bytes().size());
@@ -140,7 +141,7 @@ void RemoteDoor::FarCall::on_call_message(mcp::Message message) {
   door.desk_.tell([at = number, told = std::move(told)](RemoteDesk& desk) mutable {
     desk.on_message(at, std::move(told));
   });
-  if (kind == MessageKind::result || kind == MessageKind::error) return door.over(number);
+  if (last) return door.over(number);
   if (!too_much) return;
   call->cancel("too much of it waits for its client");
   door.fail(number, {EndReason::client_too_slow, "more came for this call than was taken"});

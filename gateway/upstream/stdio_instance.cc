@@ -41,6 +41,8 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
       process_(loop, spawner, server, *this),
       last_used_(loop.now()),
       started_at_(loop.now()),
+      cancel_later_(
+          loop, [](void* self) { static_cast<StdioInstance*>(self)->write_cancels(); }, this),
       cancel_timer_(loop),
       startup_timer_(loop),
       lifetime_timer_(loop),
@@ -102,6 +104,7 @@ void StdioInstance::send(StdioCall& call) {
   entry.listen = call.is_listen();
   entry.counts = !entry.listen;
   entry.asks = mcp::may_ask(call.request.method);
+  entry.of_gateway = call.request.of_gateway;
   pending_.emplace(id, entry);
   if (entry.counts) count(1);
   call.instance = this;
@@ -162,15 +165,35 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
   entry->second.cancelled_at = loop_.now();
   entry->second.tag = call.request.tag;
   if (call.request.method != Method::initialize && server_.cancel != config::CancelMode::never) {
-    write(mcp::cancel_notification(call.id, why.substr(0, kLongestReason), plan_.era));
-    entry->second.told = core::CancelTold::notification;
-    log::write(log::Level::debug, "call.cancel",
-               {{"upstream", server_.name}, {"upstream_id", call.id}, {"why", std::string(why)}});
+    cancels_.push_back({call.id, std::string(why.substr(0, kLongestReason)), call.open_questions.refuse()});
+    cancel_later_.schedule();
+  } else {
+    refuse_open(call.open_questions.refuse());
   }
-  refuse_open(call);
   cancelled_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, call.id);
   if (!cancel_timer_.running())
     cancel_timer_.start(server_.timeouts.cancel_grace, [this] { sweep_cancelled(); });
+}
+
+// What is over is not cancelled: an answer that came in the same turn was read by now.
+void StdioInstance::write_cancels() {
+  std::vector<Cancel> cancels;
+  cancels.swap(cancels_);
+  for (Cancel& cancel : cancels) {
+    auto entry = pending_.find(cancel.id);
+    if (entry != pending_.end()) {
+      write(mcp::cancel_notification(cancel.id, cancel.why, plan_.era));
+      entry->second.told = core::CancelTold::notification;
+      log::write(log::Level::debug, "call.cancel",
+                 {{"upstream", server_.name}, {"upstream_id", cancel.id}, {"why", cancel.why}});
+    }
+    refuse_open(std::move(cancel.refusals));
+  }
+}
+
+void StdioInstance::stop(const ProcessEnd& why) {
+  if (state_ != State::down) write_cancels();
+  process_.stop(why);
 }
 
 void StdioInstance::sweep_cancelled() {
@@ -209,6 +232,24 @@ void StdioInstance::settle(const Pending& entry, core::CancelOutcome outcome) {
 void StdioInstance::count_start() {
   ++stats_.starts_ok;
   stats_.start_duration.observe(loop_.now() - started_at_);
+}
+
+// Between two calls that may ask: what the server says before it answers this belongs to neither of them. One
+// that does not answer is not asked again.
+bool StdioInstance::settle_turn() {
+  if (!plan_.takes_turns || !answers_pings_ || !unsettled_ || loop_.now() >= asked_until_) return true;
+  if (settling_ || state_ != State::ready) return false;
+  settling_ = true;
+  settle_timer_.start(kPingPatience, [this] {
+    answers_pings_ = settling_ = false;
+    owner_->on_instance_free(*this);
+  });
+  send_own("ping", "{}", [this](const mcp::Message&) {
+    if (!std::exchange(settling_, false)) return;
+    unsettled_ = false;
+    settle_timer_.stop();
+  });
+  return false;
 }
 
 void StdioInstance::forget(Table::iterator entry) {
@@ -265,6 +306,9 @@ void StdioInstance::on_process_down(const ProcessEnd& end) {
   settle_timer_.stop();
   lifetime_timer_.stop();
   cancelled_.clear();
+  cancels_.clear();
+  cancel_later_.cancel();
+  settling_ = false;
   Table lost(pending_.get_allocator());
   lost.swap(pending_);
   count(-static_cast<int64_t>(in_flight_));

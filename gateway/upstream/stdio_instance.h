@@ -55,6 +55,8 @@ struct InstancePlan {
   // What the server asks as soon as it is initialised belongs to no call: it gets none before it has answered
   // a ping.
   bool settles = false;
+  // Calls that may ask follow each other here: between two of them the server answers a ping as well.
+  bool takes_turns = false;
   // Nobody wants it yet: it is started, and adopted later.
   bool spare = false;
 };
@@ -87,6 +89,10 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   size_t asking() const;
   // The one such call there is; null when there are several, or it was cancelled.
   StdioCall* asking_call() const;
+  // Until when such a call that was answered may be meant by a question all the same.
+  std::chrono::milliseconds asked_until() const { return asked_until_; }
+  // May another such call follow now? Not while what the server says about the last one may be on its way.
+  bool settle_turn();
   // A parked call takes no place.
   void set_parked(const StdioCall& call, bool parked);
   bool idle() const { return pending_.empty(); }
@@ -125,15 +131,22 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void want_level(const StdioCall& call);
   // Takes the call out of the table and tells the server, once.
   void cancel(StdioCall& call, std::string_view why);
-  void stop(const ProcessEnd& why) { process_.stop(why); }
+  void stop(const ProcessEnd& why);
 
  private:
+  // A cancel that is written at the end of the turn, unless the answer is among what the turn brings.
+  struct Cancel {
+    int64_t id = 0;
+    std::string why;
+    std::vector<std::string> refusals;  // of its open questions
+  };
   struct Pending {
     StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
     bool counts = false;        // takes a place in flight
     bool listen = false;
     bool asks = false;
-    bool own = false;  // Lineward's own request
+    bool own = false;         // Lineward's own request
+    bool of_gateway = false;  // a call, and no client's
     bool own_initialize = false;
     OwnAnswer own_answer;
     // Of a cancelled one.
@@ -151,6 +164,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void on_process_writable() override { owner_->on_instance_free(*this); }
 
   void broken_line(const mcp::MessageFault& fault);
+  void refuse_malformed(const mcp::MessageFault& fault);
   void fail_broken(int64_t id, const std::string& why);
   void on_response(mcp::Message message);
   void on_request(mcp::Message message);
@@ -162,8 +176,11 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void limit_startup();
   Table::iterator find(std::string_view raw_id);
   StdioCall* only_call() const;
+  StdioCall* owner_of_unnamed() const;
+  void note_end(const Pending& pending);
+  void write_cancels();
   void forget(Table::iterator entry);
-  void refuse_open(StdioCall& call);
+  void refuse_open(std::vector<std::string> refusals);
   void count(int64_t change) {
     in_flight_ += static_cast<size_t>(change);
     owner_->on_in_flight(change);
@@ -195,6 +212,15 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   bool has_answered_ = false;
   bool has_served_ = false;
   std::string revision_;  // of a legacy one, once it is ready
+  // Calls that were answered may be meant, for a while, by what names no call: until when, of all and of
+  // those that may ask.
+  std::chrono::milliseconds answered_until_{0};
+  std::chrono::milliseconds asked_until_{0};
+  bool unsettled_ = false;  // such a call was answered, and no ping since
+  bool settling_ = false;
+  bool answers_pings_ = true;
+  std::vector<Cancel> cancels_;
+  net::Deferred cancel_later_;
   // Cancelled calls that may still be answered: until when we remember them.
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
   net::Timer cancel_timer_;

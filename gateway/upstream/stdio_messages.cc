@@ -46,6 +46,7 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
     if (!elements.empty()) return;
   }
   stats_.message_error(fault);
+  if (fault.meant != mcp::MessageFault::Meant::unknown) return refuse_malformed(fault);
   mcp::Salvage found = mcp::salvage(line);
   std::vector<int64_t> meant;
   for (const auto& raw_id : found.raw_ids) {
@@ -61,12 +62,20 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
   if (state_ != State::down) owner_->on_instance_free(*this);
 }
 
+// It names a method, so it answers nobody.
+void StdioInstance::refuse_malformed(const mcp::MessageFault& fault) {
+  drop("malformed");
+  if (!fault.raw_id.empty())
+    answer_server(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
+}
+
 void StdioInstance::fail_broken(int64_t id, const std::string& why) {
   auto entry = pending_.find(id);
   if (entry == pending_.end()) return;
   StdioCall* call = entry->second.call;
   bool handshake = entry->second.own_initialize;
   settle(entry->second, core::CancelOutcome::raced);
+  note_end(entry->second);
   forget(entry);
   if (handshake)
     return stop({mcp::EndReason::upstream_protocol, "answered initialize with a broken message", {}});
@@ -89,6 +98,21 @@ StdioCall* StdioInstance::only_call() const {
     only = entry.call;
   }
   return only;
+}
+
+// The call that a message without a name belongs to: only one that no other can be meant beside (BEHAVIOUR
+// 13).
+StdioCall* StdioInstance::owner_of_unnamed() const {
+  return loop_.now() < answered_until_ ? nullptr : only_call();
+}
+
+// A server may have more to say about a call than its answer, and say it afterwards.
+void StdioInstance::note_end(const Pending& pending) {
+  if (pending.own || pending.listen || pending.of_gateway) return;
+  answered_until_ = loop_.now() + server_.timeouts.cancel_grace;
+  if (!pending.asks) return;
+  asked_until_ = answered_until_;
+  unsettled_ = true;
 }
 
 size_t StdioInstance::asking() const {
@@ -128,12 +152,13 @@ void StdioInstance::on_response(mcp::Message message) {
   Pending pending = std::move(entry->second);
   forget(entry);
   note_answer();
+  note_end(pending);
   has_served_ = has_served_ || pending.asks;
   if (pending.own_initialize) return handshake_answer(message);
   if (pending.call != nullptr) {
     StdioCall* call = pending.call;
     call->instance = nullptr;
-    refuse_open(*call);
+    refuse_open(call->open_questions.refuse());
     if (state_ == State::handshake && call->request.method == Method::initialize) {
       if (message.kind() == mcp::MessageKind::result) {
         state_ = State::ready;
@@ -173,8 +198,8 @@ void StdioInstance::late_answer(const Pending& pending, const mcp::Message& mess
   log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
 }
 
-void StdioInstance::refuse_open(StdioCall& call) {
-  for (std::string& refusal : call.open_questions.refuse())
+void StdioInstance::refuse_open(std::vector<std::string> refusals) {
+  for (std::string& refusal : refusals)
     write_small(std::move(refusal));
 }
 
@@ -193,7 +218,7 @@ void StdioInstance::on_request(mcp::Message message) {
     return answer_server(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
                                             "servers of this revision do not send requests"));
   }
-  StdioCall* only = only_call();
+  StdioCall* only = owner_of_unnamed();
   owner_->on_instance_message(*this, std::move(message), only);
 }
 
@@ -232,14 +257,16 @@ void StdioInstance::on_notification(mcp::Message message) {
     call->instance = nullptr;
     return call->answer(std::move(message));
   }
-  StdioCall* only = only_call();
   if (plan_.era == mcp::Era::modern) {
     // Unscoped: it can only belong to the one call there is, if that call asked for such messages at all.
+    // What a modern server says about a request it says before the answer (2026-07-28).
+    StdioCall* only = only_call();
     if (only != nullptr && method == Method::message && only->request.message.has(Field::meta_log_level)) {
       return only->message(std::move(message));
     }
     return drop("unscoped");
   }
+  StdioCall* only = owner_of_unnamed();
   owner_->on_instance_message(*this, std::move(message), only);
 }
 

@@ -267,6 +267,39 @@ TEST_CASE("Message: text that is not JSON, and where") {
   CHECK(Message::parse(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":{}}})", 3));
 }
 
+TEST_CASE("Message: what a broken one was to be") {
+  using Meant = MessageFault::Meant;
+  const auto meant = [](const char* text) {
+    auto message = Message::parse(text);
+    REQUIRE(!message);
+    return message.error().meant;
+  };
+  for (const char* text : {
+           R"({"jsonrpc":"2.0","method":"m","params":null})",
+           R"({"jsonrpc":"2.0","method":"m","params":[]})",
+           R"({"jsonrpc":"2.0","method":"m","params":"x"})",
+           R"({"jsonrpc":"1.0","method":"m"})",
+           R"({"method":7})",
+           R"({"jsonrpc":"2.0","method":"m","method":"n"})",
+       }) {
+    CAPTURE(text);
+    CHECK(meant(text) == Meant::notification);
+  }
+  CHECK(meant(R"({"jsonrpc":"2.0","id":7,"method":"m","params":null})") == Meant::request);
+  CHECK(meant(R"({"jsonrpc":"2.0","id":null,"method":"m"})") == Meant::request);
+  for (const char* text : {
+           R"({"jsonrpc":"2.0","id":7,"method":"m","result":{}})",
+           R"({"jsonrpc":"2.0","id":7,"error":"x"})",
+           R"({"jsonrpc":"2.0","result":{}})",
+           R"({"jsonrpc":"2.0","method":"m")",
+           R"([{"jsonrpc":"2.0","method":"m","params":null}])",
+           "7",
+       }) {
+    CAPTURE(text);
+    CHECK(meant(text) == Meant::unknown);
+  }
+}
+
 TEST_CASE("Message: a key that is read must not stand twice") {
   for (
       const char* text : {
