@@ -111,6 +111,7 @@ void HttpUpstream::probe() {
   if (auto message = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *message, {});
   plan.limit = server_.timeouts.startup;
+  plan.option = "timeouts.startup";
   plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
     if (*alive) on_discover(std::move(answer), end);
   };
@@ -363,8 +364,10 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
 void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
   std::deque<HttpCall*> queue;
   queue.swap(group.queue);
-  for (HttpCall* call : queue)
-    call->fail(failure);
+  for (HttpCall* call : queue) {
+    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
+    again ? listen_again(*call, failure) : call->fail(failure);
+  }
 }
 
 void HttpUpstream::stop(std::function<void()> done) {

@@ -187,6 +187,7 @@ class HttpUpstream final : public core::Upstream,
   void try_sse(HttpCall& call, Group& group, const MessagesEnd& end);
   void sse_refused(Group& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, Group& group);
+  bool opens_again(Group& group, bool at_once);
   bool must_wait(Group& group);
   void remember(Group& group, const HttpCall& call);
   void replay(Group& group, HttpSession& session);

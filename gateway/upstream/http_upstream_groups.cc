@@ -115,7 +115,10 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   }
   sse_refused(*group, failure);
   fail_queue(*group, failure);
-  group->listens.fail_all(failure);
+  if (group->listens.empty()) return;
+  group->listens.lost(&session);
+  if (!opens_again(*group, false)) return group->listens.fail_all(failure);
+  schedule_pump();
 }
 
 void HttpUpstream::on_session_lost(HttpSession& session) {
@@ -130,6 +133,10 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   }
   group->listens.lost(&session);
   retire(loop_, std::move(group->session));
+  if (!opens_again(*group, true)) {
+    group->listens.fail_all({EndReason::upstream_protocol,
+                             fmt::format("{} forgets each session soon after it was opened", server_.name)});
+  }
   schedule_pump();
 }
 
