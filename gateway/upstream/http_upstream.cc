@@ -361,15 +361,6 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
 
 // ---- the end ----
 
-void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
-  std::deque<HttpCall*> queue;
-  queue.swap(group.queue);
-  for (HttpCall* call : queue) {
-    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
-    again ? listen_again(*call, failure) : call->fail(failure);
-  }
-}
-
 void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);

@@ -64,6 +64,16 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   loop_.defer([kept] {});
 }
 
+// Listens that their clients know to be open wait for room.
+void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
+  std::deque<HttpCall*> queue;
+  queue.swap(group.queue);
+  for (HttpCall* call : queue) {
+    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
+    again ? listen_again(*call, failure) : call->fail(failure);
+  }
+}
+
 void HttpUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> idle;
