@@ -116,6 +116,7 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("timeouts.startup"),
                                      std::string_view("timeouts.request"),
                                      std::string_view("timeouts.maxDuration"),
+                                     std::string_view("timeouts.acknowledge"),
                                      std::string_view("timeouts.park"),
                                      std::string_view("timeouts.settle"),
                                      std::string_view("timeouts.cancelGrace"),

@@ -25,8 +25,9 @@ struct Timeouts {
   milliseconds startup = 60s;
   milliseconds request = 60s;
   milliseconds max_duration = 10min;
-  milliseconds park = 10min;  // while a server's question waits for its client
-  milliseconds settle = 5ms;  // questions of one call that come within this go to the client together
+  milliseconds acknowledge = 5s;  // of a listen
+  milliseconds park = 10min;      // while a server's question waits for its client
+  milliseconds settle = 5ms;      // questions of one call that come within this go to the client together
   milliseconds cancel_grace =
       5s;  // how long a cancelled call may still be answered before it counts as ignored
   bool progress_resets = true;

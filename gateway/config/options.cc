@@ -293,11 +293,14 @@ void inherited_rows(std::vector<Option>& rows) {
       "mcpServers.*.timeouts.connect", Kind::duration, "5s", {10, kHour},
       "HTTP: until it is connected: look-up, every address, proxy and TLS handshake together."));
   rows.push_back(row<t, &Timeouts::startup>("mcpServers.*.timeouts.startup", Kind::duration, "60s",
-                                            {10, kDay}, "From its start until it answers the handshake."));
+                                            {10, kDay}, "From its start until its first answer."));
   rows.push_back(row<t, &Timeouts::request>("mcpServers.*.timeouts.request", Kind::duration, "60s",
                                             {1, 30 * kDay}, "No answer and no progress for this long."));
   rows.push_back(row<t, &Timeouts::max_duration>("mcpServers.*.timeouts.maxDuration", Kind::duration, "10m",
                                                  {1, 30 * kDay}, "The hard end of a call; never restarts."));
+  rows.push_back(row<t, &Timeouts::acknowledge>(
+      "mcpServers.*.timeouts.acknowledge", Kind::duration, "5s", {10, kHour},
+      "Until a server has acknowledged a listen; URIs not granted by then are left out."));
   rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m",
                                          {kSecond, 30 * kDay},
                                          "While the server's question waits for its client."));

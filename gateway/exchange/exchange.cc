@@ -139,8 +139,9 @@ void Exchange::advance() {
 // ---- from upstream ----
 
 void Exchange::on_call_phase(CallPhase phase) {
-  if (ended() || phase == phase_) return;
+  if (ended() || acknowledged_ || phase == phase_) return;  // a listen that is opened again is open all along
   if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
+  if (phase_ == CallPhase::starting) starting_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();
   if (phase == CallPhase::written) {

@@ -200,7 +200,8 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::chrono::milliseconds written_at_{0};
   std::chrono::milliseconds waited_{0};  // total time with open questions since written
   std::chrono::milliseconds question_since_{0};
-  std::chrono::milliseconds queued_for_{0};
+  std::chrono::milliseconds queued_for_{0};    // in all, before this phase
+  std::chrono::milliseconds starting_for_{0};  // likewise
   uint32_t open_questions_ = 0;
   std::chrono::milliseconds held_since_{0};
   bool held_ = false;  // the server is not read from, until the client has taken what waits

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/glob.h"
+#include "config/call_timeouts.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_plugins.h"
 
@@ -15,24 +15,11 @@ using mcp::EndReason;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A server has this long to acknowledge a listen (BEHAVIOUR 6).
-constexpr milliseconds kAckLimit{5000};
-
 }  // namespace
 
 void Exchange::set_limits() {
-  limits_ = server_->timeouts;
-  auto apply = [&](const std::vector<config::TimeoutOverride>& overrides, std::string_view name) {
-    for (const auto& o : overrides) {
-      if (!glob_match(o.pattern, name)) continue;
-      limits_.request = o.request.value_or(limits_.request);
-      limits_.max_duration = o.max_duration.value_or(limits_.max_duration);
-      limits_.progress_resets = o.progress_resets.value_or(limits_.progress_resets);
-      return;
-    }
-  };
-  apply(server_->method_timeouts, method_);
-  if (arrival_.method == Method::tools_call) apply(server_->tool_timeouts, target_);
+  bool of_tool = arrival_.method == Method::tools_call;
+  limits_ = config::timeouts_for(*server_, method_, of_tool ? std::string_view(target_) : std::string_view());
   // The client's own wish for this request, never above the hard limit.
   if (arrival_.wait) limits_.request = std::min(*arrival_.wait, limits_.max_duration);
 }
@@ -44,6 +31,7 @@ void Exchange::set_clock() {
   auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
   due_at_ = milliseconds(0);
   auto arm = [&](milliseconds in, EndReason reason, milliseconds limit, std::string_view option) {
+    in = std::max(in, milliseconds(0));
     due_at_ = loop_.now() + in;
     due_ = {reason, limit, option};
     // Most limits only move away from one phase to the next: a clock that runs out before looks again then.
@@ -56,16 +44,19 @@ void Exchange::set_clock() {
     return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
                server_->limits.queue_timeout, "limits.queueTimeout");
   }
+  // Each of the two counts in all, however often a call goes from one to the other.
   switch (phase_) {
     case CallPhase::queued:
-      return arm(since(phase_since_, server_->limits.queue_timeout), EndReason::timeout_queue,
+      return arm(since(phase_since_ - queued_for_, server_->limits.queue_timeout), EndReason::timeout_queue,
                  server_->limits.queue_timeout, "limits.queueTimeout");
     case CallPhase::starting:
-      return arm(since(phase_since_, t.startup), EndReason::timeout_startup, t.startup, "timeouts.startup");
+      return arm(since(phase_since_ - starting_for_, t.startup), EndReason::timeout_startup, t.startup,
+                 "timeouts.startup");
     case CallPhase::written: break;
   }
   if (is_listen()) {
-    return arm(since(written_at_, kAckLimit), EndReason::timeout_request, kAckLimit, "acknowledgement");
+    return arm(since(written_at_, t.acknowledge), EndReason::timeout_request, t.acknowledge,
+               "timeouts.acknowledge");
   }
   if (open_questions_ > 0) {
     return arm(since(question_since_, t.park), EndReason::timeout_park, t.park, "timeouts.park");

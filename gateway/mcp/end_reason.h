@@ -73,6 +73,11 @@ inline constexpr std::array<EndReasonRow, static_cast<size_t>(EndReason::count_)
 constexpr const EndReasonRow& row(EndReason reason) {
   return kEndReasons[static_cast<size_t>(reason)];
 }
+// There is no place now, and nothing is wrong: who has time tries again.
+constexpr bool is_lack_of_room(EndReason reason) {
+  return reason == EndReason::queue_full || reason == EndReason::timeout_queue ||
+         reason == EndReason::circuit_open;
+}
 constexpr std::string_view name(EndReason reason) {
   return row(reason).name;
 }

@@ -18,7 +18,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kAckLimit{5000};
 // A listen that stood this long did stand: its loss counts as the first again.
 constexpr milliseconds kStable{10000};
 constexpr uint32_t kTries = 6;      // in a row, before those who wait hear of it
@@ -144,9 +143,11 @@ void BridgeListen::use_request(const core::CallRequest& request) {
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   if (phase != core::CallPhase::written || acknowledged) return;
-  ack_limit.start(kAckLimit, [this] {
-    home.fail_waiters("it does not acknowledge");
-    home.lost(*this, "was not acknowledged in time", false);
+  const milliseconds limit = home.server_.timeouts.acknowledge;
+  ack_limit.start(limit, [this, limit] {
+    home.fail_waiters(
+        fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
+    home.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", false);
   });
 }
 

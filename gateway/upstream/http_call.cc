@@ -84,7 +84,8 @@ void HttpCall::fail(const core::Failure& failure) {
 
 void HttpCall::on_messages_sent(HttpMessages&) {
   if (!std::exchange(sent, true)) written_at = upstream_.loop().now();
-  phase(core::CallPhase::written);
+  // Until its handshake is answered a server is being started, whoever's handshake it is.
+  if (request.method != mcp::Method::initialize) phase(core::CallPhase::written);
 }
 
 void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {

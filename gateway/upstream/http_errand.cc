@@ -8,6 +8,8 @@ namespace lineward::upstream {
 namespace {
 
 constexpr size_t kMostErrands = 4096;
+// A response whose server is told of the cancel is closed so much later (BEHAVIOUR 3).
+constexpr std::chrono::milliseconds kFarewell{100};
 
 }  // namespace
 
@@ -15,15 +17,29 @@ HttpErrand::HttpErrand(HttpErrands& home, ErrandPlan plan)
     : home_(home), plan_(std::move(plan)), limit_(home.pool_.loop()) {
   messages_ =
       std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
-  limit_.start(plan_.limit, [this] {
-    MessagesEnd late;
-    late.kind = MessagesEnd::Kind::failed;
-    late.status = messages_->status();
-    late.fault = {mcp::EndReason::timeout_startup,
-                  fmt::format("did not answer within {} ms", plan_.limit.count()), !messages_->sent()};
+  limit_.start(plan_.limit, [this] { ran_out(); });
+}
+
+void HttpErrand::ran_out() {
+  MessagesEnd late;
+  late.kind = MessagesEnd::Kind::failed;
+  late.status = messages_->status();
+  std::string named = plan_.option.empty() ? std::string() : fmt::format(" (lineward {})", plan_.option);
+  late.fault = {mcp::EndReason::timeout_startup,
+                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !messages_->sent()};
+  auto tell = std::exchange(plan_.late, nullptr);
+  if (!tell || !messages_->sent()) {
     messages_->close();
-    finish(std::move(answer_), late);
+    return finish(std::move(answer_), late);
+  }
+  limit_.start(kFarewell, [this] {
+    messages_->close();
+    finish(std::nullopt, {});
   });
+  auto done = std::exchange(plan_.done, nullptr);
+  plan_.other = nullptr;
+  tell();
+  if (done) done(std::nullopt, late);
 }
 
 void HttpErrand::drop() {

@@ -21,11 +21,15 @@ struct ErrandPlan {
   HttpRequest request;
   int64_t id = 0;  // of the request in it; 0: no answer is awaited
   std::chrono::milliseconds limit{10000};
+  std::string_view option = {};  // that the limit is, where it is one
   // All of it was given to the kernel, or it will never be; called once.
   std::function<void()> drained;
   std::function<void(const http::ResponseInfo& info)> opened;
   // A message of the response that is no answer to this errand's request.
   std::function<void(mcp::Message message)> other;
+  // The limit has run out, and the server may know the request: it can be told before the response is closed,
+  // which waits a moment for that. `done` follows at once.
+  std::function<void()> late;
   // Over. `answer` is the result or error in the response, where there was one.
   std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)> done;
 };
@@ -43,6 +47,7 @@ class HttpErrand final : public MessagesOwner {
   void on_message(HttpMessages& from, mcp::Message&& message) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
   void finish(std::optional<mcp::Message> answer, const MessagesEnd& end);
+  void ran_out();
 
   HttpErrands& home_;
   ErrandPlan plan_;

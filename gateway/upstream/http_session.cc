@@ -9,6 +9,7 @@
 #include "http/char_class.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/own_limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -21,7 +22,7 @@ using std::chrono::milliseconds;
 // A server that has not answered these by then is not waited for any more: its calls go on.
 constexpr milliseconds kInitializedPatience{2000};
 constexpr milliseconds kStreamPatience{500};
-constexpr milliseconds kPingPatience{1000};
+constexpr milliseconds kAnswerPatience{1000};
 constexpr milliseconds kGoodbye{2000};
 constexpr milliseconds kPostLimit{10000};
 constexpr milliseconds kLongestBackoff{30000};
@@ -48,6 +49,8 @@ HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Ser
       owner_(owner),
       group_(std::move(group)),
       stream_timer_(pool.loop()),
+      level_timer_(pool.loop()),
+      ping_timer_(pool.loop()),
       sse_(sse) {}
 
 HttpSession::~HttpSession() {
@@ -142,7 +145,7 @@ void HttpSession::send_initialized(std::string message) {
 bool HttpSession::takes(const HttpCall& call) const {
   if (state_ != State::ready || settling_) return false;
   // Its first lines would be lost.
-  if (levels_pending_ > 0 && call.request.message.has(Field::meta_log_level)) return false;
+  if (level_pending_ && call.request.message.has(Field::meta_log_level)) return false;
   // What the server tells before there is a stream for it is lost.
   if (stream_pending_ && call.is_listen()) return false;
   // SDK servers lose a question that they ask before there is a stream for it.
@@ -158,12 +161,30 @@ HttpRequest HttpSession::request(std::string body) const {
   return request;
 }
 
-void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered answered) {
-  if (sse_) return ask_over_sse(id, std::move(body), limit, std::move(answered));
+// A request of Lineward's own, which is cancelled like any client's when it takes too long.
+void HttpSession::ask(std::string_view method, std::string_view params, Answered answered) {
+  int64_t id = owner_.next_id();
+  std::string body =
+      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params);
+  auto late = [this, alive = alive_, id] {
+    if (!*alive || state_ != State::ready) return;
+    log::write(log::Level::info, "upstream.own_request_late",
+               {{"upstream", server_.name}, {"upstream_id", id}});
+    if (server_.cancel == config::CancelMode::never) return;
+    post(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy));
+  };
+  ask(id, std::move(body), own_limit(server_, method), std::move(answered), std::move(late));
+}
+
+void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered answered,
+                      std::function<void()> late) {
+  if (sse_) return ask_over_sse(id, std::move(body), limit, std::move(answered), std::move(late));
   ErrandPlan plan;
   plan.id = id;
   plan.request = request(std::move(body));
   plan.limit = limit;
+  plan.option = late ? "timeouts.request" : "timeouts.startup";
+  plan.late = std::move(late);
   plan.opened = [this, alive = alive_](const http::ResponseInfo& info) {
     if (*alive && state_ == State::opening) opened(info);
   };
@@ -178,10 +199,7 @@ void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered
 }
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
-  int64_t id = owner_.next_id();
-  ask(id,
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params),
-      server_.timeouts.request,
+  ask(method, params,
       [this, answered = std::move(answered)](std::optional<mcp::Message> answer, const MessagesEnd& end) {
         if (check_lost(end) || !answered) return;
         if (!answer) {
@@ -193,18 +211,21 @@ void HttpSession::send_own(std::string_view method, std::string_view params, Own
       });
 }
 
+// Calls that want this level wait a moment for it; it has longer.
 void HttpSession::want_level(const mcp::Message& request) {
   auto wanted = mcp::log_level(request.text(Field::meta_log_level));
   if (!wanted || *wanted >= level_ || !legacy_server_.logging) return;
   level_ = *wanted;
-  ++levels_pending_;
-  int64_t id = owner_.next_id();
-  ask(id,
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"logging/setLevel","params":{{"level":{}}}}})", id,
-                  request.raw(Field::meta_log_level)),
-      kPingPatience, [this](std::optional<mcp::Message>, const MessagesEnd& end) {
-        --levels_pending_;
-        if (!check_lost(end)) owner_.on_session_free(*this);
+  level_pending_ = true;
+  auto go_on = [this] {
+    if (std::exchange(level_pending_, false)) owner_.on_session_free(*this);
+  };
+  level_timer_.start(kAnswerPatience, go_on);
+  ask("logging/setLevel", fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level)),
+      [this, go_on, level = level_](std::optional<mcp::Message>, const MessagesEnd& end) {
+        if (check_lost(end) || level != level_) return;  // a lower one is on its way
+        level_timer_.stop();
+        go_on();
       });
 }
 
@@ -225,10 +246,16 @@ bool HttpSession::check_lost(const MessagesEnd& end) {
   return true;
 }
 
+void HttpSession::stop_asking() {
+  asked_.clear();
+  level_timer_.stop();
+  ping_timer_.stop();
+}
+
 void HttpSession::lost() {
   if (state_ == State::lost) return;
   state_ = State::lost;
-  asked_.clear();
+  stop_asking();
   stream_timer_.stop();
   if (stream_) stream_->close();
   retire(loop_, std::move(stream_));
@@ -239,7 +266,7 @@ void HttpSession::lost() {
 void HttpSession::end() {
   *alive_ = false;
   alive_ = std::make_shared<bool>(true);
-  asked_.clear();
+  stop_asking();
   stream_timer_.stop();
   if (stream_) stream_->close();
   retire(loop_, std::move(stream_));
@@ -273,14 +300,16 @@ void HttpSession::stream_settled() {
 void HttpSession::settle_turn() {
   if (state_ != State::ready || pinged_ || !answers_pings_) return;
   pinged_ = true;
-  int64_t id = owner_.next_id();
-  ask(id, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"ping"}})", id), kPingPatience,
-      [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-        pinged_ = false;
-        answers_pings_ = answer.has_value();
-        if (check_lost(end)) return;
-        owner_.on_session_free(*this);
-      });
+  auto go_on = [this](bool answered) {
+    if (!std::exchange(pinged_, false)) return;
+    answers_pings_ = answered;
+    owner_.on_session_free(*this);
+  };
+  ping_timer_.start(kAnswerPatience, [go_on] { go_on(false); });
+  ask("ping", "{}", [this, go_on](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+    ping_timer_.stop();
+    if (!check_lost(end)) go_on(answer.has_value());
+  });
 }
 
 void HttpSession::reopen_stream(milliseconds after) {

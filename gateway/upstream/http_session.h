@@ -135,10 +135,15 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
   bool check_lost(const MessagesEnd& end);
   using Answered = std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)>;
-  // A request of Lineward's own.
-  void ask(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
+  // A request of Lineward's own, with the limit of own_limits.h.
+  void ask(std::string_view method, std::string_view params, Answered answered);
+  // `late`: the limit has run out, and the server may know of it.
+  void ask(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
+           std::function<void()> late = nullptr);
   // Over HTTP+SSE.
-  void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
+  void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
+                    std::function<void()> late);
+  void stop_asking();
   void asked_over_sse(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
   bool own_answer(mcp::Message& message);
   void connected(std::string target);
@@ -170,9 +175,10 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   std::string own_params_;  // of Lineward's own handshake; empty: the client's own
   bool may_fall_back_ = false;
   bool settles_first_ = false;
-  uint32_t levels_pending_ = 0;  // set and not confirmed
-  bool pinged_ = false;          // and has not answered yet
+  bool level_pending_ = false;           // set and not confirmed yet
+  bool pinged_ = false;                  // and has not answered yet
   bool answers_pings_ = true;
+  net::Timer level_timer_, ping_timer_;  // until those who wait for these go on without
   bool shared_ = false;
   bool stream_wanted_ = false;  // of a shared one
   std::function<void()> settled_told_;

@@ -84,11 +84,13 @@ void HttpSession::sse_stream_ended(const MessagesEnd& end) {
 
 // ---- Lineward's own requests ----
 
-void HttpSession::ask_over_sse(int64_t id, std::string body, milliseconds limit, Answered answered) {
+void HttpSession::ask_over_sse(int64_t id, std::string body, milliseconds limit, Answered answered,
+                               std::function<void()> tell_late) {
   Asked& asked = asked_[id];
   asked.answered = std::move(answered);
   asked.limit = std::make_unique<net::Timer>(loop_);
-  asked.limit->start(limit, [this, id, limit] {
+  asked.limit->start(limit, [this, id, limit, tell = std::move(tell_late)] {
+    if (tell) tell();
     MessagesEnd late;
     late.kind = MessagesEnd::Kind::failed;
     late.fault = {EndReason::timeout_startup, fmt::format("did not answer within {} ms", limit.count()),

@@ -109,6 +109,7 @@ void HttpUpstream::probe() {
   if (auto message = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *message, {});
   plan.limit = server_.timeouts.startup;
+  plan.option = "timeouts.startup";
   plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
     if (*alive) on_discover(std::move(answer), end);
   };

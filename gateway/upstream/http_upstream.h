@@ -185,6 +185,7 @@ class HttpUpstream final : public core::Upstream,
   void try_sse(HttpCall& call, Group& group, const MessagesEnd& end);
   void sse_refused(Group& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, Group& group);
+  bool opens_again(Group& group, bool at_once);
   bool must_wait(Group& group);
   void remember(Group& group, const HttpCall& call);
   static std::string handshake_of(const HttpSession& session, const HttpCall& call);
@@ -201,7 +202,6 @@ class HttpUpstream final : public core::Upstream,
   bool post(const std::string& group, std::string message, std::function<void()> sent) override;
   void cancel_task(const std::string& group, std::string_view params) override;
   void note_over(Group& group, const HttpCall& call);
-  void note_loss(Group& group);
   void session_refused(HttpCall& call, Group& group);
   void call_notification(HttpCall& call, Group* group, mcp::Message&& message);
   void question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call);

@@ -113,6 +113,13 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
     call.acknowledged = true;
     call.failures = 0;
   }
+  if (method == Method::cancelled && call.is_listen()) {
+    // The server tears it down, on the listen's own stream: it is over, and no cancel is owed.
+    call.messages->finish_quietly();
+    retire(loop_, std::move(call.messages));
+    left(call);
+    return call.answer(std::move(message));
+  }
   bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
   if (of_listen && !call.is_listen()) return drop("unknown_subscription");
   call.message(std::move(message));
@@ -124,6 +131,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   left(call);
   if (group != nullptr) note_over(*group, call);
   refuse_open(call, group);
+  if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session) {
     if (call.request.method == Method::initialize && !group->own_handshake) {
       if (answer.kind() == mcp::MessageKind::result) {
@@ -265,12 +273,16 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
 }
 
 // BEHAVIOUR 6: a listen that the server lost is opened again while somebody listens, with a budget.
+// Lack of room is no failure of its server, and has no budget.
 void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
-  if (++call.failures > kListens || stopping_) return fail(call, failure);
+  bool no_room = mcp::is_lack_of_room(failure.reason);
+  if (!no_room) ++call.failures;
+  if (call.failures > kListens || stopping_) return fail(call, failure);
   left(call);
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(call.failures - 1, 20u));
+  call.phase(core::CallPhase::starting);
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(call.failures, 1u) - 1, 20u));
   call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] {
-    if (auto refusal = enqueue(call)) fail(call, *refusal);
+    if (auto refusal = enqueue(call)) listen_again(call, *refusal);
   });
 }
 

@@ -65,11 +65,14 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   loop_.defer([kept] {});
 }
 
+// Listens that their clients know to be open wait for room.
 void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
   std::deque<HttpCall*> queue;
   queue.swap(group.queue);
-  for (HttpCall* call : queue)
-    call->fail(failure);
+  for (HttpCall* call : queue) {
+    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
+    again ? listen_again(*call, failure) : call->fail(failure);
+  }
 }
 
 void HttpUpstream::reap() {
@@ -125,7 +128,10 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   }
   sse_refused(*group, failure);
   fail_queue(*group, failure);
-  group->listens.fail_all(failure);
+  if (group->listens.empty()) return;
+  group->listens.lost(&session);
+  if (!opens_again(*group, false)) return group->listens.fail_all(failure);
+  schedule_pump();
 }
 
 void HttpUpstream::on_session_lost(HttpSession& session) {
@@ -138,13 +144,13 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
     schedule_pump();
     return;  // its client must initialise anew
   }
-  if (!group->own_handshake) {
-    note_loss(*group);
-    if (group->losses == 1) group->not_before = loop_.now();
-    group->revive = !group->replay_params.empty();
-  }
+  if (!group->own_handshake) group->revive = !group->replay_params.empty();
   group->listens.lost(&session);
   retire(loop_, std::move(group->session));
+  if (!opens_again(*group, true)) {
+    group->listens.fail_all({EndReason::upstream_protocol,
+                             fmt::format("{} forgets each session soon after it was opened", server_.name)});
+  }
   schedule_pump();
 }
 

@@ -18,8 +18,6 @@ using std::chrono::milliseconds;
 
 // A session that lived this long did start properly.
 constexpr milliseconds kStable{10000};
-// So many in a row may be lost at once before those who listen are told that it is over.
-constexpr uint32_t kMostLosses = 6;
 // Subscriptions of a session that the next one is told.
 constexpr size_t kMostRemembered = 1000;
 
@@ -73,17 +71,11 @@ void HttpUpstream::on_session_speaks_sse() {
   log::write(log::Level::info, "upstream.transport", {{"upstream", server_.name}, {"transport", "HTTP+SSE"}});
 }
 
-void HttpUpstream::note_loss(Group& group) {
-  group.losses = loop_.now() - group.opened_at > kStable ? 1 : group.losses + 1;
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(group.losses - 1, 20u));
-  group.not_before = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
-}
-
 // Every answer would have come on that stream: what is in flight fails now, what comes later gets a new
 // session.
 void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   std::string key = group.key;
-  note_loss(group);
+  bool listeners_too = !opens_again(group, false);
   group.listens.lost(&session);
   retire(loop_, std::move(group.session));
   core::Failure failure{EndReason::upstream_exited,
@@ -92,13 +84,24 @@ void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   for (auto& [id, call] : calls_) {
     if (call->group == key) calls.push_back(call);
   }
-  bool listeners_too = group.losses > kMostLosses;
   for (HttpCall* call : calls) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
   if (Group* still = find_group(key); still != nullptr && listeners_too) still->listens.fail_all(failure);
   schedule_pump();
+}
+
+// A session was lost, or did not even stand: the next one is opened after a pause that grows, but for the
+// first where that may come `at_once`. False when those who listen are to be told that it is over.
+bool HttpUpstream::opens_again(Group& group, bool at_once) {
+  constexpr uint32_t kMostLosses = 6;  // in a row
+  group.losses = loop_.now() - group.opened_at > kStable ? 1 : group.losses + 1;
+  const uint32_t doublings = group.losses - 1 - (at_once && group.losses > 1 ? 1 : 0);
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(doublings, 20u));
+  if (at_once && group.losses == 1) wait = milliseconds(0);
+  group.not_before = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+  return group.losses <= kMostLosses;
 }
 
 bool HttpUpstream::must_wait(Group& group) {

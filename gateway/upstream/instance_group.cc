@@ -234,8 +234,9 @@ StdioInstance* InstanceGroup::start_instance() {
   }
   if (!home_.room_for_instance(*this)) {
     if (instances_.empty() && !home_.room_soon()) {
-      fail_queue({mcp::EndReason::queue_full, fmt::format("{} runs {} processes and none is idle (instances)",
-                                                          server_.name, server_.instances)});
+      refuse_waiting(
+          {mcp::EndReason::queue_full, fmt::format("{} runs {} processes and none is idle (instances)",
+                                                   server_.name, server_.instances)});
     }
     return nullptr;
   }

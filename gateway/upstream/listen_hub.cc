@@ -39,6 +39,12 @@ void SharedListen::over() {
   hub_.over(*this);
 }
 
+// While it is not written it is not open: it is being opened again, here or further below.
+void SharedListen::on_call_phase(CallPhase phase) {
+  if (phase != CallPhase::written) stands_ = false;
+  SharedCall::on_call_phase(phase);
+}
+
 void SharedListen::on_call_message(mcp::Message message) {
   using Kind = mcp::MessageKind;
   const bool final = message.kind() == Kind::result || message.kind() == Kind::error;
@@ -48,17 +54,9 @@ void SharedListen::on_call_message(mcp::Message message) {
     tell_end(message);
     return over();
   }
-  if (final && !stands_) {  // to go on listening was refused: trying again does not mend it
-    core::Failure failure;
-    failure.reason = mcp::EndReason::upstream_protocol;
-    failure.text = fmt::format("{} does not let its clients listen again", hub_.name());
-    return on_call_failed(failure);
-  }
-  if (final) return torn_down(message.kind() == Kind::result ? "result" : "error");
-  if (method == Method::cancelled) {
-    if (call_ && call_->live()) call_->cancel("the server ended this listen");
-    return torn_down("cancelled");
-  }
+  if (final) return open_again(message.kind() == Kind::result ? "result" : "error", false);
+  // For its server it is over, and so it is for us: no cancel is owed.
+  if (method == Method::cancelled) return open_again("cancelled", false);
   if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
   if (method == Method::subscriptions_acknowledged) {
     acknowledgement_ = message;
@@ -69,31 +67,45 @@ void SharedListen::on_call_message(mcp::Message message) {
   tell(message);
 }
 
+// What is below gives up only when its own tries are used up; lack of room is no reason to.
 void SharedListen::on_call_failed(const core::Failure& failure) {
+  const bool for_good = failure.by_policy || failure.session_over || hub_.stopping() ||
+                        failure.reason == mcp::EndReason::cancelled_drain;
+  const bool no_room = mcp::is_lack_of_room(failure.reason);
+  if (acknowledgement_ && !for_good && (no_room || !stands_))
+    return open_again(mcp::name(failure.reason), no_room);
+  give_up(failure);
+}
+
+void SharedListen::give_up(const core::Failure& failure) {
   again_.stop();
   tell_end(failure);
   over();
 }
 
-// The server ended it in order, and somebody still listens: it is opened again, with pauses that double.
-void SharedListen::torn_down(std::string_view how) {
-  if (loop_.now() - stands_since_ >= kStood) failures_ = 0;
+// The server ended it, and somebody still listens: it is opened again, with pauses that double. What was
+// refused may be granted later: only the budget ends it.
+void SharedListen::open_again(std::string_view why, bool no_room) {
+  if (stands_ && loop_.now() - stands_since_ >= kStood) failures_ = tries_ = 0;
+  if (!no_room) ++failures_;
   log::write(log::Level::info, "listen.ended",
              {{"upstream", hub_.name()},
-              {"by", how},
+              {"by", why},
               {"clients", uint64_t{living()}},
-              {"times", uint64_t{failures_ + 1}}});
-  if (++failures_ > kMostFailures || hub_.stopping()) {
+              {"times", uint64_t{failures_}}});
+  if (failures_ > kMostFailures || hub_.stopping()) {
     core::Failure failure;
     failure.reason = mcp::EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
-    return on_call_failed(failure);
+    return give_up(failure);
   }
+  ++tries_;
   stands_ = false;
   // The call is on the stack.
-  loop_.retire(std::move(call_));
-  milliseconds wait = hub_.server().restart.backoff * (1ll << std::min(failures_ - 1, 20u));
+  if (call_) loop_.retire(std::move(call_));
+  milliseconds wait = hub_.server().restart.backoff * (1ll << std::min(tries_ - 1, 20u));
   again_.start(std::min<milliseconds>(wait, hub_.server().restart.max_backoff), [this] { again(); });
+  on_call_phase(CallPhase::starting);  // for those who come meanwhile
 }
 
 void SharedListen::again() {

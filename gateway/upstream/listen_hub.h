@@ -32,21 +32,23 @@ class SharedListen final : public SharedCall {
 
   void close(std::string_view why) override;
 
+  void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message message) override;
   void on_call_failed(const core::Failure& failure) override;
 
  private:
   void over() override;
-  const mcp::Message* acknowledgement() const override {
-    return acknowledgement_ ? &*acknowledgement_ : nullptr;
-  }
-  void torn_down(std::string_view how);
+  // Who joins while it is down waits for the next one.
+  const mcp::Message* acknowledgement() const override { return stands_ ? &*acknowledgement_ : nullptr; }
+  void open_again(std::string_view why, bool no_room);
+  void give_up(const core::Failure& failure);
   void again();
 
   ListenHub& hub_;
-  std::optional<mcp::Message> acknowledgement_;  // of the listen that stands
-  bool stands_ = false;                          // acknowledged by the call that is under way
-  uint32_t failures_ = 0;                        // times in a row that it was ended soon after it stood
+  std::optional<mcp::Message> acknowledgement_;  // the last one
+  bool stands_ = false;                          // acknowledged, and not lost since
+  uint32_t failures_ = 0;  // in a row: it was ended soon after it stood, or could not be opened again
+  uint32_t tries_ = 0;     // in a row, for the pauses
   std::chrono::milliseconds stands_since_{0};
   net::Timer again_;
 };

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/own_limits.h"
 #include "upstream/process_end.h"
 
 namespace lineward::upstream {
@@ -27,6 +28,11 @@ constexpr std::chrono::milliseconds kPingPatience{1000};
 // Of a client's words to the server about its cancel.
 constexpr size_t kLongestReason = 1024;
 
+// What who waits for an answer to one of Lineward's own requests hears when there will be none.
+mcp::Message no_own_answer() {
+  return std::move(*mcp::Message::parse(mcp::error_message("0", mcp::kInternalError, "no answer in time")));
+}
+
 }  // namespace
 
 StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
@@ -44,6 +50,7 @@ StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const confi
       cancel_later_(
           loop, [](void* self) { static_cast<StdioInstance*>(self)->write_cancels(); }, this),
       cancel_timer_(loop),
+      own_timer_(loop),
       startup_timer_(loop),
       lifetime_timer_(loop),
       settle_timer_(loop) {}
@@ -93,7 +100,8 @@ bool StdioInstance::has_calls() const {
 bool StdioInstance::takes(const StdioCall& call) const {
   if (retiring_ || process_.backlog() > kPipeBacklog) return false;
   if (state_ == State::handshake)
-    return plan_.initialize_params.empty() && call.request.method == Method::initialize;
+    return plan_.era == mcp::Era::legacy && plan_.initialize_params.empty() &&
+           call.request.method == Method::initialize;
   return state_ == State::ready;
 }
 
@@ -118,7 +126,9 @@ void StdioInstance::send(StdioCall& call) {
   } else {
     write(mcp::request_for_upstream(call.request.message, id));
   }
-  call.phase(core::CallPhase::written);
+  // Until a process has answered its handshake it is being started, whoever's handshake it is.
+  bool starts = state_ == State::handshake;
+  call.phase(starts ? core::CallPhase::starting : core::CallPhase::written);
   const uint64_t most = server_.pool.max_requests;
   if (most > 0 && served_ >= most) owner_->on_instance_worn(*this, "reached pool.maxRequests");
 }
@@ -138,9 +148,47 @@ void StdioInstance::send_own(std::string_view method, std::string_view params, O
   Pending entry;
   entry.own = true;
   entry.own_answer = std::move(answered);
+  const std::chrono::milliseconds limit = own_limit(server_, method);
+  entry.due = loop_.now() + limit;
   pending_.emplace(id, std::move(entry));
+  limit_own(limit);
   write(
       fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params));
+}
+
+void StdioInstance::limit_own(std::chrono::milliseconds limit) {
+  const std::chrono::milliseconds due = loop_.now() + limit;
+  if (own_timer_.running() && own_rings_at_ <= due) return;
+  own_rings_at_ = due;
+  own_timer_.start(limit, [this] { cancel_own(); });
+}
+
+// Those that took too long are cancelled like any client's; their ids are remembered for a late answer.
+void StdioInstance::cancel_own() {
+  std::vector<int64_t> late;
+  std::chrono::milliseconds next{0};
+  for (const auto& [id, entry] : pending_) {
+    if (entry.due.count() == 0) continue;
+    if (entry.due <= loop_.now()) {
+      late.push_back(id);
+    } else if (next.count() == 0 || entry.due < next) {
+      next = entry.due;
+    }
+  }
+  if (next.count() > 0) limit_own(next - loop_.now());
+  for (int64_t id : late) {
+    auto entry = pending_.find(id);
+    if (entry == pending_.end()) continue;
+    entry->second.due = std::chrono::milliseconds(0);
+    OwnAnswer answered = std::exchange(entry->second.own_answer, nullptr);
+    log::write(log::Level::info, "upstream.own_request_late",
+               {{"upstream", server_.name}, {"upstream_id", id}});
+    if (server_.cancel != config::CancelMode::never)
+      write(mcp::cancel_notification(id, "it took too long", plan_.era));
+    remember_cancelled(id);
+    if (answered) answered(no_own_answer());
+  }
+  if (!late.empty()) owner_->on_instance_free(*this);
 }
 
 bool StdioInstance::write_small(std::string message) {
@@ -170,7 +218,11 @@ void StdioInstance::cancel(StdioCall& call, std::string_view why) {
   } else {
     refuse_open(call.open_questions.refuse());
   }
-  cancelled_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, call.id);
+  remember_cancelled(call.id);
+}
+
+void StdioInstance::remember_cancelled(int64_t id) {
+  cancelled_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, id);
   if (!cancel_timer_.running())
     cancel_timer_.start(server_.timeouts.cancel_grace, [this] { sweep_cancelled(); });
 }
@@ -210,7 +262,8 @@ void StdioInstance::sweep_cancelled() {
                {{"upstream", server_.name}, {"upstream_id", entry->first}});
     settle(entry->second, core::CancelOutcome::ignored);
     entry->second.cancelled = false;
-    if (server_.cancel == config::CancelMode::kill) {
+    // Clients' calls do not end for one of Lineward's own.
+    if (server_.cancel == config::CancelMode::kill && !entry->second.own) {
       ProcessEnd why{mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}};
       why.counts = false;
       return stop(why);
@@ -262,15 +315,19 @@ void StdioInstance::forget(Table::iterator entry) {
 void StdioInstance::on_process_started() {
   process_up_ = true;
   if (state_ == State::down || plan_.spare) return;
-  if (plan_.era == mcp::Era::modern) return became_ready();
   state_ = State::handshake;
-  if (plan_.initialize_params.empty()) return owner_->on_instance_free(*this);  // the client's own is waiting
+  const bool modern = plan_.era == mcp::Era::modern;
+  if (!modern && plan_.initialize_params.empty())
+    return owner_->on_instance_free(*this);  // the client's own is waiting
+  // That a process runs does not mean that it reads: its first answer ends its start. A modern one, which has
+  // no handshake, is asked for what every one must answer.
   int64_t id = next_id_++;
   Pending entry;
   entry.own = true;
-  entry.own_initialize = true;
-  pending_.emplace(id, entry);
-  write(mcp::initialize_request(id, plan_.initialize_params));
+  entry.own_initialize = !modern;
+  entry.own_discover = modern;
+  pending_.emplace(id, std::move(entry));
+  write(modern ? mcp::discover_request(id) : mcp::initialize_request(id, plan_.initialize_params));
 }
 
 void StdioInstance::became_ready() {
@@ -302,6 +359,7 @@ void StdioInstance::handshake_answer(const mcp::Message& message) {
 void StdioInstance::on_process_down(const ProcessEnd& end) {
   state_ = State::down;
   cancel_timer_.stop();
+  own_timer_.stop();
   startup_timer_.stop();
   settle_timer_.stop();
   lifetime_timer_.stop();

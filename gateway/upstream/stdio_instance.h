@@ -120,7 +120,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void send(StdioCall& call);
   // What it told of itself in `initialize`; legacy only.
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
-  // A request of Lineward's own (a level, a subscription). `answered` may be empty.
+  // A request of Lineward's own (a level, a subscription), with the limit of own_limits.h: it is cancelled
+  // then, and `answered`, which may be empty, hears an error.
   void send_own(std::string_view method, std::string_view params, OwnAnswer answered = nullptr) override;
   void write(std::string message);  // flattened to one line
   // The same for what may be dropped: false when the server is far behind with reading.
@@ -148,7 +149,9 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     bool own = false;         // Lineward's own request
     bool of_gateway = false;  // a call, and no client's
     bool own_initialize = false;
+    bool own_discover = false;  // with which a modern process shows that it is there
     OwnAnswer own_answer;
+    std::chrono::milliseconds due{0};  // of Lineward's own; 0: another limit runs, or it is over
     // Of a cancelled one.
     uint64_t tag = 0;
     std::chrono::milliseconds cancelled_at{0};
@@ -186,6 +189,9 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     owner_->on_in_flight(change);
   }
   void sweep_cancelled();
+  void remember_cancelled(int64_t id);
+  void limit_own(std::chrono::milliseconds limit);
+  void cancel_own();
   void settle(const Pending& entry, core::CancelOutcome outcome);
   void late_answer(const Pending& pending, const mcp::Message& message);
   void count_start();
@@ -224,6 +230,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   // Cancelled calls that may still be answered: until when we remember them.
   std::deque<std::pair<std::chrono::milliseconds, int64_t>> cancelled_;
   net::Timer cancel_timer_;
+  net::Timer own_timer_;  // rings when a request of Lineward's own may be due
+  std::chrono::milliseconds own_rings_at_{0};
   net::Timer startup_timer_;
   net::Timer lifetime_timer_;
   uint64_t served_ = 0;

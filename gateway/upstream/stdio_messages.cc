@@ -74,11 +74,13 @@ void StdioInstance::fail_broken(int64_t id, const std::string& why) {
   if (entry == pending_.end()) return;
   StdioCall* call = entry->second.call;
   bool handshake = entry->second.own_initialize;
+  bool discover = entry->second.own_discover;
   settle(entry->second, core::CancelOutcome::raced);
   note_end(entry->second);
   forget(entry);
   if (handshake)
     return stop({mcp::EndReason::upstream_protocol, "answered initialize with a broken message", {}});
+  if (discover) return became_ready();
   if (call == nullptr) return;
   call->instance = nullptr;
   call->fail(
@@ -155,6 +157,7 @@ void StdioInstance::on_response(mcp::Message message) {
   note_end(pending);
   has_served_ = has_served_ || pending.asks;
   if (pending.own_initialize) return handshake_answer(message);
+  if (pending.own_discover) return became_ready();  // whatever it says: it is there
   if (pending.call != nullptr) {
     StdioCall* call = pending.call;
     call->instance = nullptr;
@@ -168,6 +171,7 @@ void StdioInstance::on_response(mcp::Message message) {
         startup_timer_.stop();
       }
       owner_->on_instance_initialized(*this, message);
+      call->phase(core::CallPhase::written);  // its start is over
     }
     if (call->crosses_eras()) {
       auto modern =
@@ -177,7 +181,7 @@ void StdioInstance::on_response(mcp::Message message) {
     call->answer(std::move(message));
   } else if (pending.own_answer) {
     pending.own_answer(message);
-  } else {
+  } else if (pending.due.count() == 0) {  // else one of our own, whose answer nobody waits for
     late_answer(pending, message);
   }
   owner_->on_instance_free(*this);
@@ -240,11 +244,6 @@ void StdioInstance::on_notification(mcp::Message message) {
       return drop("unknown_token");
     return owner_->on_instance_message(*this, std::move(message), nullptr);
   }
-  if (message.has(Field::meta_subscription_id)) {
-    if (!deliver(message.raw(Field::meta_subscription_id), true, own_subscription_id))
-      drop("unknown_subscription");
-    return;
-  }
   if (method == Method::cancelled && plan_.era == mcp::Era::modern) {
     // A server tears a listen down; it may name it in either form. For the server it is over: no cancel is
     // owed.
@@ -256,6 +255,11 @@ void StdioInstance::on_notification(mcp::Message message) {
     if (call == nullptr) return;
     call->instance = nullptr;
     return call->answer(std::move(message));
+  }
+  if (message.has(Field::meta_subscription_id)) {
+    if (!deliver(message.raw(Field::meta_subscription_id), true, own_subscription_id))
+      drop("unknown_subscription");
+    return;
   }
   if (plan_.era == mcp::Era::modern) {
     // Unscoped: it can only belong to the one call there is, if that call asked for such messages at all.

@@ -25,6 +25,9 @@ struct ToolView {
   std::unordered_map<std::string, ToolFacts> tools;
   bool known = false;  // listed to the end since the last change
   std::chrono::milliseconds listed_at{0};
+  // The server let us wait for its list: when it is asked again, and how often that was so, in a row.
+  std::chrono::milliseconds not_before{0};
+  uint32_t waits = 0;
   uint64_t used = 0;
 
   const ToolFacts* find(const std::string& name) const {

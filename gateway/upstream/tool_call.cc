@@ -54,7 +54,7 @@ std::optional<core::Failure> ToolCall::begin() {
   // A server that is not known to be modern is not asked for what only modern ones have.
   bool asks = role_ == HeaderRole::make || home_.inner().era() == mcp::Era::modern;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
-  if (!wants_facts || home_.book().view(view_).known) return go();
+  if (!wants_facts || home_.book().view(view_).known || !home_.may_learn(view_)) return go();
   learn();
   return std::nullopt;
 }
@@ -101,7 +101,7 @@ std::optional<core::Failure> ToolCall::go() {
   if (role_ == HeaderRole::check && request_.method == Method::tools_call && attempts_ == 0) {
     if (std::string fault = header_fault(); !fault.empty()) {
       bool old = home_.loop().now() - home_.book().view(view_).listed_at > kFresh;
-      if (old && !std::exchange(relisted_, true)) {  // the tool may have changed
+      if (old && home_.may_learn(view_) && !std::exchange(relisted_, true)) {  // the tool may have changed
         learn();
         return std::nullopt;
       }
@@ -184,7 +184,7 @@ bool ToolCall::refused_headers(const mcp::Message& message) {
   bool mismatch = role_ == HeaderRole::make && request_.method == Method::tools_call &&
                   message.kind() == mcp::MessageKind::error &&
                   mcp::error_code(message) == mcp::kHeaderMismatch;
-  if (!mismatch || heard_ || std::exchange(relisted_, true)) return false;
+  if (!mismatch || heard_ || !home_.may_learn(view_) || std::exchange(relisted_, true)) return false;
   log::write(log::Level::info, "tool.headers_refused",
              {{"upstream", home_.name()}, {"tool", tool_.substr(0, 128)}});
   retire_inner();
@@ -220,7 +220,7 @@ bool ToolCall::repeats(const core::Failure& failure) {
   if (!(busy && opted("unavailable")) && !(lost && opted("reset"))) return false;
   if (request_.method != Method::tools_call) return false;
   retire_inner();
-  if (!home_.book().view(view_).known) {
+  if (!home_.book().view(view_).known && home_.may_learn(view_)) {
     failure_ = failure;
     learn();
     return true;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "upstream/http_headers.h"
+#include "upstream/own_limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -14,8 +15,12 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A server that does not list its tools within this time is asked without.
-constexpr milliseconds kListLimit{10000};
+// A server that does not list its tools within this time is asked without; and in no case do calls spend more
+// than half of timeouts.startup on it.
+constexpr milliseconds kListPatience{10000};
+// The list of a server that let us wait for it is not asked for again at once.
+constexpr milliseconds kFirstPause{10000};
+constexpr milliseconds kLongestPause{600000};
 constexpr uint32_t kMostPages = 100;
 // Repeats that are always there, and that can be saved up.
 constexpr double kFirstRepeats = 3;
@@ -113,14 +118,18 @@ void ToolUpstream::forget(ToolCall& call) {
   if (found == listings_.end()) return;
   Listing& listing = *found->second;
   std::erase(listing.waiting, &call);
-  if (!listing.waiting.empty()) return;
+  if (!listing.waiting.empty() || listing.overdue) return;
   if (listing.call && listing.call->live()) listing.call->cancel("nobody waits for the list any more");
   loop_.defer([kept = std::shared_ptr<Listing>(std::move(found->second))] {});
   listings_.erase(found);
 }
 
 ToolUpstream::Listing::Listing(ToolUpstream& its_home, std::string its_view, const core::CallRequest& from)
-    : home(its_home), view(std::move(its_view)), like(from), limit(its_home.loop_) {}
+    : home(its_home),
+      view(std::move(its_view)),
+      like(from),
+      limit(its_home.loop_),
+      patience(its_home.loop_) {}
 
 bool ToolUpstream::Listing::ask(std::string_view next) {
   bool modern = like.client_era == mcp::Era::modern;
@@ -145,14 +154,21 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
 
 void ToolUpstream::Listing::on_call_phase(CallPhase now) {
   phase = now;
-  if (now == CallPhase::written)
-    limit.start(kListLimit, [this] {
-      if (call->live()) call->cancel("the list of tools did not come in time");
-      home.listed(*this, false);
-    });
+  if (now == CallPhase::written) {
+    limit.start(own_limit(home.server_, "tools/list"), [this] { ran_out(); });
+    if (!overdue && !patience.running())
+      patience.start(std::min(kListPatience, home.server_.timeouts.startup / 2),
+                     [this] { home.go_without(*this); });
+  }
   std::vector<ToolCall*> all = waiting;
   for (ToolCall* one : all)
     one->listing_phase(now);
+}
+
+void ToolUpstream::Listing::ran_out() {
+  if (call->live()) call->cancel("the list of tools did not come in time");
+  if (!overdue) home.go_without(*this);
+  home.listed(*this, false);
 }
 
 void ToolUpstream::Listing::on_call_message(mcp::Message message) {
@@ -167,15 +183,40 @@ void ToolUpstream::Listing::on_call_message(mcp::Message message) {
   if (!ask(cursor)) home.listed(*this, false);
 }
 
+bool ToolUpstream::may_learn(const std::string& view) {
+  auto found = listings_.find(view);
+  if (found != listings_.end()) return !found->second->overdue;
+  return loop_.now() >= book_.view(view).not_before;
+}
+
+void ToolUpstream::go_without(Listing& listing) {
+  listing.overdue = true;
+  listing.patience.stop();
+  ToolView& view = book_.view(listing.view);
+  view.not_before =
+      loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(view.waits, 10u)), kLongestPause);
+  ++view.waits;
+  log::write(log::Level::warn, "tool.list_late", {{"upstream", server_.name}});
+  std::vector<ToolCall*> waiting = std::move(listing.waiting);
+  listing.waiting.clear();
+  for (ToolCall* call : waiting)
+    call->learned(false);
+}
+
 void ToolUpstream::listed(Listing& listing, bool to_the_end) {
   auto found = listings_.find(listing.view);
   if (found == listings_.end() || found->second.get() != &listing) return;
   listing.limit.stop();
+  listing.patience.stop();
   std::vector<ToolCall*> waiting = std::move(listing.waiting);
   listing.waiting.clear();
   ToolView& view = book_.view(listing.view);
   view.known = view.known || to_the_end;
   view.listed_at = loop_.now();
+  if (to_the_end) {
+    view.not_before = milliseconds(0);
+    view.waits = 0;
+  }
   loop_.defer([kept = std::shared_ptr<Listing>(std::move(found->second))] {});
   listings_.erase(found);
   for (ToolCall* call : waiting)

@@ -34,6 +34,8 @@ class ToolUpstream final : public core::PassingUpstream {
   std::string view_key(const core::CallRequest& request) const;
   // Asks for the list on behalf of `call`, which hears of it through learned(), never from here.
   void learn(ToolCall& call);
+  // False while its list lets us wait: a call goes on with what is known.
+  bool may_learn(const std::string& view);
   void forget(ToolCall& call);
   // One more attempt within the budget?
   bool may_repeat();
@@ -46,6 +48,7 @@ class ToolUpstream final : public core::PassingUpstream {
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override;
     void on_call_failed(const core::Failure&) override { home.listed(*this, false); }
+    void ran_out();
 
     ToolUpstream& home;
     std::string view;
@@ -55,9 +58,12 @@ class ToolUpstream final : public core::PassingUpstream {
     std::string cursor;
     uint32_t pages = 0;
     core::CallPhase phase = core::CallPhase::queued;
-    net::Timer limit;
+    bool overdue = false;  // nobody waits for it any more; what it brings is for those who come
+    net::Timer limit, patience;
   };
   void listed(Listing& listing, bool to_the_end);
+  // Those who wait go on without the list, and nobody waits for it for a while.
+  void go_without(Listing& listing);
   HeaderRole role_of(const core::CallRequest& request) const;
 
   net::Loop& loop_;

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/glob.h"
+#include "config/call_timeouts.h"
 #include "config/load.h"
 
 using namespace lineward;
@@ -34,6 +35,13 @@ TEST_CASE("limits by method and by tool are read in their order") {
   CHECK(server.tool_timeouts[0].request == 2min);
   CHECK(server.tool_timeouts[0].max_duration == 1h);
   CHECK(server.tool_timeouts[1].progress_resets == false);
+
+  // What holds for one call: of each list the first that matches.
+  CHECK(config::timeouts_for(server, "tools/list").request == 60s);
+  CHECK(config::timeouts_for(server, "resources/subscribe").request == 5s);
+  CHECK(config::timeouts_for(server, "tools/call", "slow_one").request == 2min);
+  CHECK(config::timeouts_for(server, "tools/call", "slow_one").progress_resets);
+  CHECK_FALSE(config::timeouts_for(server, "tools/call", "other").progress_resets);
 }
 
 TEST_CASE("mistakes in overrides are named where they stand") {
