@@ -111,6 +111,8 @@ void Exchange::advance() {
         request.mirrors_itself = arrival_.mirrors_itself;
         request.tag = tag();
         request.origin = origin();
+        request.bytes_in = arrival_.bytes_in;
+        request.wait = arrival_.wait;
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize) home_.session_opening(*this);
         auto call = upstream->start(std::move(request), *this);
@@ -127,7 +129,7 @@ void Exchange::advance() {
 // ---- from upstream ----
 
 void Exchange::on_call_phase(CallPhase phase) {
-  if (ended() || phase == phase_) return;
+  if (ended() || acknowledged_ || phase == phase_) return;  // a listen that is opened again is open all along
   if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();
@@ -265,7 +267,9 @@ void Exchange::failed(const core::Failure& failure) {
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
-  if (failure.code != 0) return refuse(failure.reason, failure.code, failure.text);
+  if (failure.code != 0)
+    return refuse(failure.reason, failure.code, failure.text,
+                  failure.http_status != 0 ? failure.http_status : 200);
   fail(failure.reason, failure.text, failure.limit_ms,
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
@@ -326,16 +330,22 @@ void Exchange::answered() {
 
 // ---- the end ----
 
+mcp::GatewayError Exchange::error_of(EndReason reason) const {
+  mcp::GatewayError error;
+  error.reason = reason;
+  error.upstream = server_name();
+  error.route = route();
+  error.call_id = call_id_;
+  return error;
+}
+
 void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int status) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return refuse_retry("lost", text);
   cancel_call(reason, text);
-  mcp::GatewayError error;
-  error.reason = reason;
+  mcp::GatewayError error = error_of(reason);
   error.text = std::move(text);
-  error.upstream = arrival_.upstream;
-  error.call_id = call_id_;
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
   error.retry_after_ms = retry_after_ms_;
@@ -356,18 +366,16 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
 }
 
 // With the code that a policy names, instead of the reason's.
-void Exchange::refuse(EndReason reason, int code, const std::string& text) {
-  mcp::GatewayError error;
-  error.reason = reason;
-  error.upstream = arrival_.upstream;
-  error.call_id = call_id_;
+void Exchange::refuse(EndReason reason, int code, const std::string& text, int status) {
+  mcp::GatewayError error = error_of(reason);
   error_text_ = text.substr(0, 300);
   cancel_call(reason, text);
   if (arrival_.method == Method::initialize) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
   }
-  reply_->finish(mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), 200);
+  status_ = status;
+  reply_->finish(mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), status);
   end(reason, code);
 }
 
@@ -383,7 +391,8 @@ void Exchange::end(EndReason reason, int code) {
   log::Level level = failed ? log::Level::warn : log::Level::info;
   if (log::enabled(level))
     log::write(level, "call.end",
-               {{"upstream", arrival_.upstream},
+               {{"upstream", server_name()},
+                {"route", route()},
                 {"call", call_id_},
                 {"rpc_id", raw_id_.substr(0, 64)},
                 {"method", method_.substr(0, 100)},
