@@ -34,10 +34,10 @@ constexpr plugin::MetricRow kMetrics[] = {
 };
 
 const std::vector<F>& usual_fields() {
-  static const std::vector<F> fields{F::time,     F::remote,      F::principal, F::upstream,  F::method,
-                                     F::target,   F::reason,      F::code,      F::status,    F::dur_ms,
-                                     F::queue_ms, F::upstream_ms, F::bytes_in,  F::bytes_out, F::call,
-                                     F::era,      F::session,     F::agent,     F::request,   F::error};
+  static const std::vector<F> fields{
+      F::time,      F::remote, F::principal, F::upstream, F::route,    F::method,      F::target,
+      F::reason,    F::code,   F::status,    F::dur_ms,   F::queue_ms, F::upstream_ms, F::bytes_in,
+      F::bytes_out, F::call,   F::era,       F::session,  F::agent,    F::request,     F::error};
   return fields;
 }
 
@@ -137,6 +137,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   values.set(F::remote, facts.peer);
   values.set(F::principal, facts.principal, 256);
   values.set(F::upstream, facts.upstream);
+  if (facts.endpoint != facts.upstream) values.set(F::route, facts.endpoint);
   values.set(F::method, facts.method_name, 100);
   values.set(F::target, log_.clean(facts.target), 256);
   values.set(F::reason, mcp::name(ending.reason));

@@ -19,6 +19,7 @@ enum class LineField : uint8_t {
   remote,
   principal,
   upstream,
+  route,
   method,
   target,
   reason,
@@ -44,9 +45,10 @@ enum class LineField : uint8_t {
 };
 
 inline constexpr std::array<std::string_view, static_cast<size_t>(LineField::count_)> kLineFields{
-    "time",     "remote",   "principal",   "upstream", "method",    "target",    "reason", "code",   "status",
-    "dur_ms",   "queue_ms", "upstream_ms", "bytes_in", "bytes_out", "events",    "call",   "rpc_id", "era",
-    "revision", "session",  "agent",       "request",  "error",     "arguments", "result"};
+    "time",      "remote",  "principal", "upstream",  "route",    "method",      "target",
+    "reason",    "code",    "status",    "dur_ms",    "queue_ms", "upstream_ms", "bytes_in",
+    "bytes_out", "events",  "call",      "rpc_id",    "era",      "revision",    "session",
+    "agent",     "request", "error",     "arguments", "result"};
 
 Result<std::vector<LineField>> parse_fields(const std::vector<std::string>& names);
 

@@ -206,6 +206,7 @@ TraceAttributes Tracing::attributes(const plugin::Facts& facts, const plugin::En
     describe_server(trace_.host.config(), facts.upstream, out);
   }
   out.text("lineward.upstream", facts.upstream);
+  if (facts.endpoint != facts.upstream) out.text("lineward.route", facts.endpoint);
   out.text("lineward.reason", mcp::name(ending.reason));
   out.text("lineward.call.id", facts.call_id);
   out.number("lineward.queue.duration_ms", ending.queued.count());

@@ -99,6 +99,7 @@ std::string client_label(std::string_view implementation) {
 json call_json(const exchange::CallView& call) {
   json out{{"id", call.id},
            {"upstream", call.upstream},
+           {"route", call.route},
            {"method", printable(call.method, 100)},
            {"target", printable(without_userinfo(call.target))},
            {"client", client_label(call.client_info)},
@@ -166,7 +167,8 @@ json status_json(const Sources& sources, std::string_view ops_url) {
   for (const config::Server* shown : sources.servers()) {
     const config::Server& server = *shown;
     auto status = sources.status(server);
-    auto load = sources.home(server.name).exchanges.load(server.name);
+    auto load = sources.home(server.name).exchanges.load(server.name, false);
+    load.add(sources.staff.view(0).exchanges.load(server.name, true));
     listens += load.listening;
     calls += load.in_flight;
     waiting += load.waiting;

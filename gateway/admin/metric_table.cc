@@ -15,11 +15,11 @@ using B = Buckets;
 constexpr std::string_view kOperation =
     "mcp_method_name gen_ai_tool_name gen_ai_prompt_name error_type rpc_response_status_code "
     "mcp_protocol_version "
-    "network_transport network_protocol_name upstream";
+    "network_transport network_protocol_name upstream route";
 constexpr std::string_view kClientOperation =
     "mcp_method_name gen_ai_tool_name gen_ai_prompt_name error_type rpc_response_status_code "
     "mcp_protocol_version "
-    "network_transport network_protocol_name upstream server_address server_port";
+    "network_transport network_protocol_name upstream route server_address server_port";
 constexpr std::string_view kSession = "error_type mcp_protocol_version network_transport";
 
 constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
@@ -36,19 +36,19 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Time of HTTP requests from clients, streams included; status 499 is a client that left first.", ""},
     {M::http_active, "http_server_active_requests", T::gauge, B::mcp, "url_scheme",
      "HTTP requests of clients that are being answered.", ""},
-    {M::requests, "lineward_requests_total", T::counter, B::mcp, "upstream method reason",
+    {M::requests, "lineward_requests_total", T::counter, B::mcp, "upstream route method reason",
      "MCP requests that have ended, by how (docs/errors.md).", ""},
-    {M::in_flight, "lineward_requests_in_flight", T::gauge, B::mcp, "upstream",
+    {M::in_flight, "lineward_requests_in_flight", T::gauge, B::mcp, "upstream route",
      "MCP requests that the upstream has, without listens.", ""},
-    {M::queued, "lineward_requests_queued", T::gauge, B::mcp, "upstream",
+    {M::queued, "lineward_requests_queued", T::gauge, B::mcp, "upstream route",
      "MCP requests that wait for a place or for the upstream to start.", ""},
-    {M::queue_wait, "lineward_queue_wait_seconds", T::histogram, B::mcp, "upstream",
+    {M::queue_wait, "lineward_queue_wait_seconds", T::histogram, B::mcp, "upstream route",
      "How long requests waited for a place before they were written.", ""},
     {M::overhead, "lineward_overhead_seconds", T::histogram, B::precise, "direction",
      "What Lineward itself adds to a request that does not wait, and to its answer; of one in seven.", ""},
-    {M::timeouts, "lineward_timeouts_total", T::counter, B::mcp, "upstream kind",
+    {M::timeouts, "lineward_timeouts_total", T::counter, B::mcp, "upstream route kind",
      "Requests that ran into a limit.", ""},
-    {M::cancellations, "lineward_cancellations_total", T::counter, B::mcp, "upstream initiator outcome",
+    {M::cancellations, "lineward_cancellations_total", T::counter, B::mcp, "upstream route initiator outcome",
      "Cancelled requests, by who wanted it and what the upstream did.", ""},
     {M::cancel_latency, "lineward_cancel_latency_seconds", T::histogram, B::mcp, "upstream",
      "From a cancel that the upstream was told to its late answer, or to the end of its stream.", ""},
@@ -145,7 +145,8 @@ Labels are bounded. `gen_ai_tool_name` and `gen_ai_prompt_name` hold names that 
 `tools/list` or `prompts/list` that passed by, at most 200 of each for one upstream, else `_other`; an unknown method,
 revision or error code is `_other` too. URIs, sessions, clients and calls are never labels. `instance` is a small number
 that is used again after a process has ended. `upstream="_none"` counts requests that were refused before they became a
-call.
+call. `route` is the path of several servers as one, for calls that came to their upstream by it; what came to it directly has
+no such label, and calls of that path itself are of the upstream of its name.
 
 What became of a cancel (`outcome`): `stopped`: the request had not been sent yet, its HTTP stream was closed, its process
 ended, or the server answered with an error; `raced`: the server answered with a result after all; `ignored`: it said

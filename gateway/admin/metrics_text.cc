@@ -98,7 +98,10 @@ std::string_view method_label(mcp::Method method) {
   return method == mcp::Method::other ? std::string_view("_other") : mcp::row(method)->name;
 }
 
-void operations(Families& out, const UpstreamStats& stats, std::string_view client_transport) {
+// `route`: of calls that came by the aggregate its path, else nothing. `of`: the server's own numbers, which
+// say how it is reached.
+void operations(Families& out, const UpstreamStats& stats, const UpstreamStats& of, std::string_view route,
+                std::string_view client_transport) {
   auto add = [&](M metric, const core::Operation& operation, const Histogram& histogram,
                  std::string_view transport, std::string_view protocol, std::string_view address,
                  std::string_view port) {
@@ -114,6 +117,7 @@ void operations(Families& out, const UpstreamStats& stats, std::string_view clie
              {"network_transport", transport},
              {"network_protocol_name", protocol},
              {"upstream", stats.name},
+             {"route", route},
              {"server_address", address},
              {"server_port", port}},
             histogram);
@@ -123,12 +127,12 @@ void operations(Families& out, const UpstreamStats& stats, std::string_view clie
         "", "");
   });
   stats.client_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
-    add(M::client_operation, operation, histogram, stats.transport, stats.transport == "pipe" ? "" : "http",
-        stats.server_address, stats.server_port);
+    add(M::client_operation, operation, histogram, of.transport, of.transport == "pipe" ? "" : "http",
+        of.server_address, of.server_port);
   });
 }
 
-void ends(Families& out, const UpstreamStats& stats) {
+void ends(Families& out, const UpstreamStats& stats, std::string_view route) {
   uint64_t timeouts[5] = {};
   using R = mcp::EndReason;
   static constexpr std::pair<R, const char*> kKinds[5] = {{R::timeout_connect, "connect"},
@@ -143,6 +147,7 @@ void ends(Families& out, const UpstreamStats& stats) {
       if (count == 0 && !first) continue;
       out.add(M::requests,
               {{"upstream", stats.name},
+               {"route", route},
                {"method", method_label(static_cast<mcp::Method>(method))},
                {"reason", mcp::name(static_cast<R>(reason))}},
               count);
@@ -151,8 +156,9 @@ void ends(Families& out, const UpstreamStats& stats) {
       timeouts[i] += stats.ends[method][static_cast<size_t>(kKinds[i].first)];
   }
   for (size_t i = 0; i < 5; ++i)
-    out.add(M::timeouts, {{"upstream", stats.name}, {"kind", kKinds[i].second}}, timeouts[i]);
-  out.add(M::timeouts, {{"upstream", stats.name}, {"kind", "park"}}, stats.park_timeouts);
+    out.add(M::timeouts, {{"upstream", stats.name}, {"route", route}, {"kind", kKinds[i].second}},
+            timeouts[i]);
+  out.add(M::timeouts, {{"upstream", stats.name}, {"route", route}, {"kind", "park"}}, stats.park_timeouts);
 }
 
 template <class Enum>
@@ -162,19 +168,24 @@ void by_label(Families& out, M metric, const UpstreamStats& stats, const char* l
     out.add(metric, {{"upstream", stats.name}, {label_name, core::label(static_cast<Enum>(i))}}, counts[i]);
 }
 
-// `first`: the same of the first worker, where the aggregate counts what it misses.
-void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& first) {
+void waits_and_cancels(Families& out, const UpstreamStats& stats, std::string_view route) {
   std::string_view name = stats.name;
-  out.add(M::queue_wait, {{"upstream", name}}, stats.queue_wait);
+  out.add(M::queue_wait, {{"upstream", name}, {"route", route}}, stats.queue_wait);
   for (size_t i = 0; i < stats.cancellations.size(); ++i) {
     for (size_t o = 0; o < stats.cancellations[i].size(); ++o) {
       out.add(M::cancellations,
               {{"upstream", name},
+               {"route", route},
                {"initiator", core::label(static_cast<core::CancelInitiator>(i))},
                {"outcome", core::label(static_cast<core::CancelOutcome>(o))}},
               stats.cancellations[i][o]);
     }
   }
+}
+
+// `first`: the same of the first worker, where the aggregate counts what it misses.
+void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& first) {
+  std::string_view name = stats.name;
   out.add(M::cancel_latency, {{"upstream", name}}, stats.cancel_latency);
   out.add(M::late_responses, {{"upstream", name}}, stats.late_responses);
   if (stats.cache_hits + stats.cache_misses > 0) {
@@ -196,9 +207,14 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
   std::string_view name = server.name;
-  auto load = sources.home(server.name).exchanges.load(server.name);
+  auto load = sources.home(server.name).exchanges.load(server.name, false);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
+  if (const config::Server* all = sources.together(); all != nullptr && all != &server) {
+    auto routed = sources.staff.view(0).exchanges.load(server.name, true);
+    out.add(M::in_flight, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.in_flight});
+    out.add(M::queued, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.waiting});
+  }
   for (size_t i = 0; i < load.listens.size(); ++i)
     out.add(M::subscriptions, {{"upstream", name}, {"type", core::label(static_cast<core::ListenType>(i))}},
             load.listens[i]);
@@ -351,9 +367,17 @@ std::string metrics_text(const Sources& sources) {
   for (const config::Server* shown : sources.servers()) {
     const config::Server& server = *shown;
     const UpstreamStats& stats = core::upstream_stats(sources.home(server.name).stats, server.name);
-    operations(out, stats, client_transport);
-    ends(out, stats);
-    counters(out, stats, core::upstream_stats(sources.staff.view(0).stats, server.name));
+    const UpstreamStats& first = core::upstream_stats(sources.staff.view(0).stats, server.name);
+    operations(out, stats, stats, {}, client_transport);
+    ends(out, stats, {});
+    waits_and_cancels(out, stats, {});
+    if (first.routed) {
+      const std::string& route = sources.config.together.name;
+      operations(out, *first.routed, stats, route, client_transport);
+      ends(out, *first.routed, route);
+      waits_and_cancels(out, *first.routed, route);
+    }
+    counters(out, stats, first);
     upstream_now(out, sources, server, sessions[server.name]);
     for (size_t slot = 0; slot < stats.client_sessions.size(); ++slot)
       client_sessions[stats.transport][slot].add(stats.client_sessions[slot]);

@@ -117,7 +117,8 @@ struct Filter {
   std::string upstream, method;
   int64_t older_ms = 0;
   bool takes(const json& call) const {
-    return (upstream.empty() || text_of(call, "upstream") == upstream) &&
+    return (upstream.empty() || text_of(call, "upstream") == upstream ||
+            text_of(call, "route") == upstream) &&
            (method.empty() || text_of(call, "method") == method) && number_of(call, "age_ms") >= older_ms;
   }
 };
@@ -267,7 +268,8 @@ void add_control(CLI::App& app, ControlFlags& flags) {
     return added;
   };
   auto filters = [&](CLI::App* to) {
-    to->add_option("--upstream", flags.upstream, "Only calls to this server")->type_name("NAME");
+    to->add_option("--upstream", flags.upstream, "Only calls to this server, or by this path of many")
+        ->type_name("NAME");
     to->add_option("--older", flags.older, "Only calls that are older than this")->type_name("DUR");
     to->add_option("--method", flags.method, "Only calls of this method")->type_name("METHOD");
   };

@@ -82,6 +82,12 @@ std::string target_text(const json& call) {
   return listens.empty() ? text_of(call, "target") : listens;
 }
 
+// The server, and the way to it where that is the path of all.
+std::string upstream_text(const json& call) {
+  std::string route = text_of(call, "route");
+  return text_of(call, "upstream") + (route.empty() ? "" : " via " + route);
+}
+
 std::string line_of(std::string_view key, const std::string& value) {
   return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
 }
@@ -157,10 +163,9 @@ std::string calls_table(const json& calls, const Style& style) {
     std::string client = client_text(call);
     if (style.wide) client += (client.empty() ? "" : " ") + text_of(call, "peer");
     lines.push_back({text_of(call, "id"), short_time(number_of(call, "age_ms")),
-                     has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-",
-                     text_of(call, "upstream"), cut(text_of(call, "method"), most),
-                     cut(target_text(call), most), cut(client.empty() ? "-" : client, most),
-                     state_text(call)});
+                     has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-", upstream_text(call),
+                     cut(text_of(call, "method"), most), cut(target_text(call), most),
+                     cut(client.empty() ? "-" : client, most), state_text(call)});
   }
   std::array<size_t, kColumns> widths{};
   for (const Line& line : lines) {
@@ -183,9 +188,9 @@ std::string calls_table(const json& calls, const Style& style) {
 std::string call_story(const json& call, const Style& style) {
   std::string id = text_of(call, "id");
   std::string target = target_text(call);
-  std::string out = paint(id, "1", style.colour) + fmt::format("  {}{}{} on {}\n", text_of(call, "method"),
-                                                               target.empty() ? "" : " ", target,
-                                                               text_of(call, "upstream"));
+  std::string out =
+      paint(id, "1", style.colour) + fmt::format("  {}{}{} on {}\n", text_of(call, "method"),
+                                                 target.empty() ? "" : " ", target, upstream_text(call));
   std::string who = client_text(call);
   who += (who.empty() ? "" : "  ") + text_of(call, "peer") + "  " + text_of(call, "era");
   if (!text_of(call, "revision").empty()) who += " " + text_of(call, "revision");

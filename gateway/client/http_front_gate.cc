@@ -40,7 +40,8 @@ bool HttpFront::on_head(ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
   const uint64_t length = head.body_bytes;
   if (!paths_.most_bytes.empty() && length != UINT64_MAX) {
-    std::string_view server = server_of(head);
+    auto sse = paths_.sse_posts.find(std::string(head.path));
+    std::string_view server = sse == paths_.sse_posts.end() ? server_of(head) : std::string_view(sse->second);
     if (length > most_bytes(server)) return refuse_size(connection, server), true;
   }
   if (length <= kSmallBody && !head.expect_continue) return false;

@@ -79,6 +79,7 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
     return refuse(connection, {404, 404, "Session not found", {}, {}});
   if (auto refusal = check_post_headers(headers)) return refuse(connection, *refusal);
   uint64_t bytes = body.size();
+  if (bytes > most_bytes(server)) return refuse_size(connection, server);
   auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
   if (!parsed) {
     const mcp::MessageFault& fault = parsed.error();

@@ -105,7 +105,20 @@ constexpr std::string_view kTimeoutsIntroduction =
     "  queue -> startup -> request (restarts at each progress) <= maxDuration (never restarts)\n"
     "When one runs out the server is told to cancel, gets cancelGrace to do so, and the client gets error "
     "504.\n"
-    "While the server's question waits for its client, only `park` runs.\n\n";
+    "While the server's question waits for its client, only `park` runs.\n"
+    "A server's `methods:` and `tools.overrides:` give single methods and tools other values (docs/limits.md).\n\n";
+
+// Maps by names that the user writes: no rows of the table (tree_overrides.cc).
+constexpr std::string_view kOverridesYaml =
+    "    # Other limits for single methods: request, maxDuration and progressResets, by glob; the first that\n"
+    "    # matches counts.\n"
+    "    # map; \"prompts/*\": { timeouts: { request: 10s } }\n"
+    "    methods: {}\n"
+    "    tools:\n"
+    "      # Likewise for single tools, by the server's own names; they outrank those of the method. allow and\n"
+    "      # deny may stand here too: docs/plugins.md.\n"
+    "      # map; \"search_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
+    "      overrides: {}\n";
 
 }  // namespace
 
@@ -125,6 +138,7 @@ std::string options_yaml() {
       "/mcp/everything\n";
   out += "  everything:\n";
   add_groups(select(of_one_server), "    ", out);
+  out += kOverridesYaml;
   return out;
 }
 

@@ -223,6 +223,12 @@ UpstreamStats& upstream_stats(GatewayStats& of, std::string_view name) {
   return *all.emplace_back(std::make_unique<UpstreamStats>(std::string(name)));
 }
 
+UpstreamStats& routed_stats(std::string_view name) {
+  UpstreamStats& its = upstream_stats(name);
+  if (!its.routed) its.routed = std::make_unique<UpstreamStats>(its.name);
+  return *its.routed;
+}
+
 std::string_view label(CancelInitiator initiator) {
   constexpr std::array<std::string_view, size_of<CancelInitiator>> kNames{"client", "operator", "timeout",
                                                                           "drain"};

@@ -164,6 +164,8 @@ struct UpstreamStats {
   std::array<uint64_t, size_of<RetryOn>> retries{};
   uint64_t missing_parts = 0, left_out_items = 0;  // of it, in merged answers
   std::vector<bool> instances;                     // which instance labels are taken
+  // What exchanges count of calls that came to it by the aggregate; null: none did.
+  std::unique_ptr<UpstreamStats> routed;
 
   CancelWatcher* cancel_watcher = nullptr;
   void cancel_settled(uint64_t tag, const CancelReport& report);
@@ -222,6 +224,8 @@ void use_stats(GatewayStats* mine);
 UpstreamStats& upstream_stats(GatewayStats& of, std::string_view name);
 // Made when it is asked for the first time; the names are those of the configuration.
 UpstreamStats& upstream_stats(std::string_view name);
+// Of this server, for calls that come to it by the aggregate.
+UpstreamStats& routed_stats(std::string_view name);
 
 std::string_view label(CancelInitiator initiator);
 std::string_view label(CancelOutcome outcome);

@@ -22,6 +22,10 @@
 #include "mcp/methods.h"
 #include "mcp/revision.h"
 
+namespace lineward::config {
+struct Server;
+}
+
 namespace lineward::core {
 
 // Why a call ended without an answer.
@@ -38,6 +42,7 @@ struct Failure {
   int64_t retry_after_ms = -1;  // when another try makes sense, where that is known
   int code = 0;                 // of the JSON-RPC error, where a policy named one; 0: the reason's
   bool by_policy = false;       // a plugin refused it: trying again does not mend that
+  int http_status = 0;          // of the answer to the client, where it is another one than the reason's
 };
 
 enum class CallPhase : uint8_t {
@@ -45,6 +50,14 @@ enum class CallPhase : uint8_t {
   starting,  // waits for its server to be up
   written    // the server has it (or its bytes are on their way and cannot be taken back)
 };
+
+// The one server among many that a call goes to (route/routed_call.h).
+struct RoutedTo {
+  const config::Server* server = nullptr;  // its configuration; as long as the lease is held
+  std::shared_ptr<void> lease;
+  std::string target;  // tool, prompt or URI, as that server knows it
+};
+using RoutedPtr = std::shared_ptr<const RoutedTo>;
 
 // Who awaits a call. Never called from inside Upstream::start() or any method of Call.
 class CallOwner {
@@ -54,6 +67,9 @@ class CallOwner {
   // the last.
   virtual void on_call_message(mcp::Message message) = 0;
   virtual void on_call_failed(const Failure& failure) = 0;
+  // Of a call to many servers as one: it goes to this one, whose limits it has from here on. Comes before
+  // everything that the server says; again when the call is made again.
+  virtual void on_call_routed(const RoutedPtr&) {}
 
  protected:
   ~CallOwner() = default;
@@ -124,6 +140,8 @@ struct CallRequest {
   std::shared_ptr<const Origin> origin = {};  // where policies of one server among many may ask for it
   // Lineward asks this itself, and no client sees the answer: no policy is about it.
   bool of_gateway = false;
+  uint64_t bytes_in = 0;                               // as in Arrival
+  std::optional<std::chrono::milliseconds> wait = {};  // as in Arrival, for those that ask several servers
 };
 
 // Who answers for a legacy session: gets what its server sends and no call claims.

@@ -25,6 +25,7 @@ enum class CallState : uint8_t { queued, starting, running, listening, input, en
 struct CallView {
   std::string id;
   std::string upstream, method, target, peer, session;
+  std::string route;        // the aggregate's path, of a call that came to its upstream by it; else empty
   std::string caller;       // who it is by its credentials, printable; empty: nobody was asked
   std::string client_info;  // JSON text of an Implementation, or empty
   mcp::Era era = mcp::Era::modern;

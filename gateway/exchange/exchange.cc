@@ -118,6 +118,8 @@ void Exchange::advance() {
         request.mirrors_itself = arrival_.mirrors_itself;
         request.tag = tag();
         request.origin = origin();
+        request.bytes_in = arrival_.bytes_in;
+        request.wait = arrival_.wait;
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize && !home_.session_opening(*this)) {
           session_told_ = true;  // the session is another one's
@@ -277,7 +279,9 @@ void Exchange::failed(const core::Failure& failure) {
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
-  if (failure.code != 0) return refuse(failure.reason, failure.code, failure.text);
+  if (failure.code != 0)
+    return refuse(failure.reason, failure.code, failure.text,
+                  failure.http_status != 0 ? failure.http_status : 200);
   fail(failure.reason, failure.text, failure.limit_ms,
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
@@ -334,15 +338,21 @@ void Exchange::answered() {
 
 // ---- the end ----
 
+mcp::GatewayError Exchange::error_of(EndReason reason) const {
+  mcp::GatewayError error;
+  error.reason = reason;
+  error.upstream = server_name();
+  error.route = route();
+  error.call_id = call_id_;
+  return error;
+}
+
 void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int status) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return refuse_retry("lost", text);
-  mcp::GatewayError error;
-  error.reason = reason;
+  mcp::GatewayError error = error_of(reason);
   error.text = std::move(text);
-  error.upstream = arrival_.upstream;
-  error.call_id = call_id_;
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
   error.retry_after_ms = retry_after_ms_;
@@ -356,13 +366,10 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
 }
 
 // With the code that a policy names, instead of the reason's.
-void Exchange::refuse(EndReason reason, int code, const std::string& text) {
-  mcp::GatewayError error;
-  error.reason = reason;
-  error.upstream = arrival_.upstream;
-  error.call_id = call_id_;
+void Exchange::refuse(EndReason reason, int code, const std::string& text, int status) {
+  mcp::GatewayError error = error_of(reason);
   error_text_ = text.substr(0, kMostErrorText);
-  end(reason, code, text, Answer{mcp::error_message(raw_id_, code, text, mcp::gateway_data(error))});
+  end(reason, code, text, Answer{mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), status});
 }
 
 void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goodbye) {
@@ -402,7 +409,8 @@ void Exchange::write_end(EndReason reason, int code) const {
   log::Level level = failed ? log::Level::warn : log::Level::info;
   if (!log::enabled(level)) return;
   log::write(level, "call.end",
-             {{"upstream", arrival_.upstream},
+             {{"upstream", server_name()},
+              {"route", route()},
               {"call", call_id_},
               {"rpc_id", raw_id_.substr(0, 64)},
               {"method", method_.substr(0, 100)},

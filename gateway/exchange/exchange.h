@@ -19,6 +19,7 @@
 #include "core/upstream.h"
 #include "exchange/call_log.h"
 #include "exchange/served.h"
+#include "mcp/errors.h"
 #include "net/loop.h"
 
 namespace lineward::plugin {
@@ -79,6 +80,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message message) override;
   void on_call_failed(const core::Failure& failure) override;
+  void on_call_routed(const core::RoutedPtr& to) override;
   void client_gone(mcp::EndReason why);
   // An order to end: an operator, draining, the client's own cancel on another request.
   void tell(mcp::EndReason reason, std::string_view why);
@@ -103,6 +105,15 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   // Or is about to: no door opens any more.
   bool ended() const { return step_ >= Step::ending; }
   const Lease& lease() const { return lease_; }
+  // The server that the call is with: at the aggregate the one that it was routed to. And the aggregate's
+  // path then, else nothing.
+  const std::string& server_name() const { return routed_ ? routed_->server->name : arrival_.upstream; }
+  std::string_view route() const {
+    return routed_ ? std::string_view(arrival_.upstream) : std::string_view();
+  }
+  core::UpstreamStats& stats() const {
+    return stats_ != nullptr ? *stats_ : core::upstream_stats(arrival_.upstream);
+  }
   bool answered_by_server() const { return answered_by_server_; }
   bool counts_for_principal = false;  // its home's: it counts for the limit of its principal
 
@@ -158,11 +169,13 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void listen_again(const mcp::Message& acknowledgement);
   void hold_back();
   void set_limits();
+  void use_routed(const core::RoutedPtr& to);
+  mcp::GatewayError error_of(mcp::EndReason reason) const;
   void set_clock();
   void ring();
   void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
-  void refuse(mcp::EndReason reason, int code, const std::string& text);
+  void refuse(mcp::EndReason reason, int code, const std::string& text, int status = 200);
   // The one end. `why` is for the server, where its call is still to be cancelled.
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
   void write_end(mcp::EndReason reason, int code) const;
@@ -180,7 +193,8 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::string capabilities_;  // of a modern client, during whose call a server may ask
   std::string target_;        // tool, prompt or URI, for people
   std::unique_ptr<core::ReplyStream> reply_;
-  Lease lease_;  // outlives the call
+  Lease lease_;             // outlives the call
+  core::RoutedPtr routed_;  // of a call at the aggregate: the one server it goes to
   std::unique_ptr<core::Call> call_;
   std::unique_ptr<ExchangePlugins> plugins_;  // where some plugin wants to see this exchange
   std::unique_ptr<Asking> asking_;            // once a question came

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "config/aggregate.h"
 #include "config/call_timeouts.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_plugins.h"
+#include "route/lists.h"
 
 namespace lineward::exchange {
 namespace {
@@ -15,13 +17,39 @@ using mcp::EndReason;
 using mcp::Method;
 using std::chrono::milliseconds;
 
+// A part of a merged answer cannot take longer (aggregate.partTimeout).
+constexpr milliseconds kLongestPart{3600 * 1000};
+
 }  // namespace
 
 void Exchange::set_limits() {
+  const std::string& target = routed_ ? routed_->target : target_;
   bool of_tool = arrival_.method == Method::tools_call;
-  limits_ = config::timeouts_for(*server_, method_, of_tool ? std::string_view(target_) : std::string_view());
+  limits_ = config::timeouts_for(*server_, method_, of_tool ? std::string_view(target) : std::string_view());
+  bool merged = config::is_aggregate(server_->name) &&
+                (arrival_.method == Method::server_discover || arrival_.method == Method::initialize ||
+                 route::list_of(arrival_.method) != nullptr);
+  if (merged) {
+    // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
+    limits_.request = limits_.max_duration = std::max(limits_.max_duration, kLongestPart);
+    return;
+  }
   // The client's own wish for this request, never above the hard limit.
   if (arrival_.wait) limits_.request = std::min(*arrival_.wait, limits_.max_duration);
+}
+
+// At the aggregate: from here on its server's limits count, and it is that server's call by name.
+void Exchange::on_call_routed(const core::RoutedPtr& to) {
+  if (ended() || (routed_ && routed_->server == to->server)) return;
+  use_routed(to);
+  set_limits();
+  set_clock();
+}
+
+void Exchange::use_routed(const core::RoutedPtr& to) {
+  routed_ = to;
+  server_ = to->server;
+  stats_ = &core::routed_stats(server_->name);
 }
 
 // One clock, set anew whenever something it depends on has changed (BEHAVIOUR 4).
@@ -89,15 +117,14 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
                            method, limit.count(), option);
         break;
       }
-      text = fmt::format("no free place for {} {} within {} ms (lineward {})", arrival_.upstream, method,
+      text = fmt::format("no free place for {} {} within {} ms (lineward {})", server_name(), method,
                          limit.count(), option);
       break;
     case EndReason::timeout_startup:
-      text = fmt::format("{} was not ready within {} ms (lineward {})", arrival_.upstream, limit.count(),
-                         option);
+      text = fmt::format("{} was not ready within {} ms (lineward {})", server_name(), limit.count(), option);
       break;
     default:
-      text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", arrival_.upstream, method,
+      text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", server_name(), method,
                          target_.empty() ? "" : " ", target_, limit.count(), option);
       break;
   }

@@ -150,7 +150,8 @@ plugin::Facts ExchangePlugins::facts() const {
   const core::Arrival& arrival = exchange_.arrival_;
   plugin::Facts facts;
   facts.call_id = exchange_.call_id_;
-  facts.upstream = facts.endpoint = arrival.upstream;
+  facts.upstream = exchange_.server_name();
+  facts.endpoint = arrival.upstream;
   facts.method_name = exchange_.method_;
   facts.method = arrival.method;
   facts.target = exchange_.target_;

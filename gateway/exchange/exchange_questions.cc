@@ -55,7 +55,7 @@ void Exchange::park() {
   if (auto lost = reply_->lost()) return client_gone(*lost);  // it would never come back with an answer
   if (asking_->rounds >= kMostRounds) {
     return fail(EndReason::upstream_protocol,
-                fmt::format("{} asked in more than {} rounds", arrival_.upstream, kMostRounds));
+                fmt::format("{} asked in more than {} rounds", server_name(), kMostRounds));
   }
   ParkedCall parked;
   parked.call = std::move(call_);
@@ -70,6 +70,8 @@ void Exchange::park() {
   parked.upstream = arrival_.upstream;
   parked.tag = tag_;
   parked.lease = lease_;
+  parked.routed = routed_;
+  parked.stats = &stats();
   ParkTable& table = home_.park_table();
   if (auto refusal = table.refuses(*server_, parked)) {
     call_ = std::move(parked.call);
@@ -102,10 +104,14 @@ void Exchange::resume() {
                                        arrival_.upstream, retry);
   if (!taken) return refuse_retry(name(taken.error().fault), taken.error().text);
   step_ = Step::await_upstream;
+  if (taken->routed) {
+    use_routed(taken->routed);
+    set_limits();
+  }
   if (taken->answer) return on_call_message(std::move(*taken->answer));
   lease_ =
       std::move(taken->lease);  // a reload may have brought a new form meanwhile: the call is with the old
-  server_ = &lease_->config;
+  if (!routed_) server_ = &lease_->config;
   call_ = std::move(taken->call);
   tag_ = taken->tag;
   call_->hand_over(*this, false);
@@ -124,10 +130,7 @@ void Exchange::resume() {
 }
 
 void Exchange::refuse_retry(std::string_view reason, std::string_view text) {
-  mcp::GatewayError error;
-  error.reason = EndReason::invalid_request;
-  error.upstream = arrival_.upstream;
-  error.call_id = call_id_;
+  mcp::GatewayError error = error_of(EndReason::invalid_request);
   std::string data = fmt::format(R"({{"reason":"{}",{})", reason, mcp::gateway_data(error).substr(1));
   end(EndReason::invalid_request, mcp::kInvalidParams, text,
       Answer{mcp::error_message(raw_id_, mcp::kInvalidParams, text, data)});

@@ -17,7 +17,7 @@ ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
     : loop_(loop),
       load_limits_(config.listen),
       park_(loop, [this](const ParkedCall& call, core::CancelInitiator initiator) {
-        log_.cancelling_parked(call.tag, core::upstream_stats(call.upstream), initiator);
+        log_.cancelling_parked(call.tag, *call.stats, initiator);
       }) {}
 
 ExchangeTable::~ExchangeTable() {
@@ -226,7 +226,7 @@ void ExchangeTable::session_lost(const std::string& id) {
 // ---- for people and metrics ----
 
 void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {
-  log_.cancelling(exchange.tag(), core::upstream_stats(exchange.arrival().upstream), initiator);
+  log_.cancelling(exchange.tag(), exchange.stats(), initiator);
 }
 
 void ExchangeTable::ending(Exchange& exchange) {
@@ -264,10 +264,10 @@ std::vector<CallView> ExchangeTable::views() {
   return out;
 }
 
-ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name) const {
+ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name, bool routed) const {
   Load load;
   exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
-    if (exchange.arrival().upstream != upstream_name) return;
+    if (exchange.server_name() != upstream_name || exchange.route().empty() == routed) return;
     if (exchange.is_listen()) {
       ++load.listening;
       exchange.count_listens(load.listens);

@@ -76,8 +76,16 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
     size_t in_flight = 0, waiting = 0;  // listens are in neither
     std::array<uint64_t, core::size_of<core::ListenType>> listens{};
     size_t listening = 0;
+    void add(const Load& more) {
+      in_flight += more.in_flight;
+      waiting += more.waiting;
+      listening += more.listening;
+      for (size_t i = 0; i < listens.size(); ++i)
+        listens[i] += more.listens[i];
+    }
   };
-  Load load(const std::string& upstream) const;
+  // `routed`: of the calls that came to it by the aggregate, else of those that came to it itself.
+  Load load(const std::string& upstream, bool routed) const;
   // Ends a call by its name; false when there is no such call in flight.
   bool cancel(const std::string& call_id, std::string_view why);
   // Called (once) when no exchange is left.

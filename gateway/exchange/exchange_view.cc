@@ -112,8 +112,9 @@ void Exchange::count_end(EndReason reason, int code) {
   operation.revision = core::revision_slot(arrival_.revision);
   operation.reason = reason;
   operation.code = core::code_slot(code);
-  if (arrival_.method == Method::tools_call) operation.name = stats_->tools.find(target_);
-  if (arrival_.method == Method::prompts_get) operation.name = stats_->prompts.find(target_);
+  const std::string& target = routed_ ? routed_->target : target_;
+  if (arrival_.method == Method::tools_call) operation.name = stats_->tools.find(target);
+  if (arrival_.method == Method::prompts_get) operation.name = stats_->prompts.find(target);
   stats_->server_operations.observe(operation, seconds(elapsed()));
   if (phase_ == CallPhase::written)
     stats_->client_operations.observe(operation, seconds(loop_.now() - written_at_));
@@ -146,7 +147,8 @@ void Exchange::count_listens(std::array<uint64_t, core::size_of<ListenType>>& su
 CallView Exchange::view() const {
   CallView view;
   view.id = call_id_;
-  view.upstream = arrival_.upstream;
+  view.upstream = server_name();
+  view.route = route();
   view.method = method_.substr(0, kShownTarget);
   view.target = target_.substr(0, kShownTarget);
   view.peer = arrival_.peer;
@@ -185,7 +187,8 @@ CallView Exchange::view() const {
 void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
   CallView& call = ended.call;
   call.id = call_id_;
-  call.upstream = arrival_.upstream;
+  call.upstream = server_name();
+  call.route = route();
   shorten(method_);
   shorten(target_);
   call.method = std::move(method_);

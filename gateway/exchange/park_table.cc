@@ -49,6 +49,9 @@ class ParkTable::Parked final : public core::CallOwner {
   const milliseconds since;
   net::Timer timer;
   size_t bytes = 0;  // counted in the table
+  std::string_view route() const {
+    return call.routed ? std::string_view(call.upstream) : std::string_view();
+  }
 
  private:
   void on_call_phase(core::CallPhase) override {}
@@ -61,7 +64,10 @@ class ParkTable::Parked final : public core::CallOwner {
       case mcp::MessageKind::notification:
         if (mcp::method_of(message.method()) == Method::cancelled) return call.questions.withdraw(message);
         return log::write(log::Level::info, "park.dropped",
-                          {{"upstream", server.name}, {"call", call.call_id}, {"kind", "notification"}});
+                          {{"upstream", server.name},
+                           {"route", route()},
+                           {"call", call.call_id},
+                           {"kind", "notification"}});
       default: return keep(std::move(message));
     }
   }
@@ -119,12 +125,12 @@ std::optional<core::Failure> ParkTable::refuses(const config::Server& server, co
 
 std::string ParkTable::park(ParkedCall call, const config::Server& server, milliseconds limit) {
   std::string params = mcp::salient_params(call.call->request_message());
-  auto state = states_.make({call.principal, server.name, call.method, params}, loop_.now() + limit);
+  auto state = states_.make({call.principal, call.upstream, call.method, params}, loop_.now() + limit);
   auto parked = std::make_unique<Parked>(*this, state.id, std::move(call), server);
   Parked& one = *parked;
   one.call.call->hand_over(one, true);
   one.timer.start(limit, [this, &one, limit] {
-    ++core::upstream_stats(one.server.name).park_timeouts;
+    ++one.call.stats->park_timeouts;
     cancel(one, core::CancelInitiator::timeout, "its client did not come back with an answer");
     end(one, EndReason::timeout_park, StateFault::expired,
         fmt::format("the client did not come back within {} ms (lineward timeouts.park)", limit.count()));
@@ -188,6 +194,7 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
   if (!ended) return;
   log::write(log::Level::warn, "park.end",
              {{"upstream", ended->server.name},
+              {"route", ended->route()},
               {"call", ended->call.call_id},
               {"method", ended->call.method.substr(0, 100)},
               {"target", ended->call.target.substr(0, 200)},
@@ -242,6 +249,7 @@ std::vector<CallView> ParkTable::views() const {
     CallView view;
     view.id = parked->call.call_id;
     view.upstream = parked->server.name;
+    view.route = parked->route();
     view.method = parked->call.method;
     view.target = parked->call.target.substr(0, 200);
     view.era = mcp::Era::modern;

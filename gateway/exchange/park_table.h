@@ -37,7 +37,9 @@ struct ParkedCall {
   std::string method;
   std::string target;  // for people
   std::string call_id;
-  std::string upstream;
+  std::string upstream;    // that its client addressed, to which its state is bound
+  core::RoutedPtr routed;  // where that is the aggregate
+  core::UpstreamStats* stats = nullptr;
   uint64_t tag = 0;  // CallRequest::tag, by which its upstream knows it
 };
 

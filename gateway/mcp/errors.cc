@@ -19,6 +19,7 @@ std::string gateway_data(const GatewayError& error) {
   const EndReasonRow& r = row(error.reason);
   std::string data = fmt::format(R"({{"io.lineward/gateway":{{"reason":"{}")", r.name);
   if (!error.upstream.empty()) data += fmt::format(R"(,"upstream":{})", json::quote(error.upstream));
+  if (!error.route.empty()) data += fmt::format(R"(,"route":{})", json::quote(error.route));
   if (!error.call_id.empty()) data += fmt::format(R"(,"callId":{})", json::quote(error.call_id));
   if (error.limit_ms >= 0) data += fmt::format(R"(,"limitMs":{})", error.limit_ms);
   if (error.elapsed_ms >= 0) data += fmt::format(R"(,"elapsedMs":{})", error.elapsed_ms);

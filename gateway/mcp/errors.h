@@ -34,6 +34,7 @@ struct GatewayError {
   std::string text;
   std::string upstream;
   std::string call_id;
+  std::string route;  // the path of many servers as one, by which the call came to that server; else empty
   int64_t limit_ms = -1;
   int64_t elapsed_ms = -1;
   int64_t retry_after_ms = -1;

@@ -22,9 +22,9 @@ using std::chrono::milliseconds;
 // each list.
 constexpr milliseconds kAbsentLimit{1000};
 constexpr milliseconds kAbsentFor{30000};
-// Between two questions whether the absent ones are there: doubles from one to the other.
-constexpr milliseconds kFirstLook{500};
-constexpr milliseconds kLastLook{30000};
+// Between two questions whether the absent ones are there. It does not grow: a server that cannot be called
+// is left alone by its own pauses and circuit, and who listens is to know within a second that it is back.
+constexpr milliseconds kLook{500};
 constexpr size_t kMostTold = 1000;
 
 // What answers, be it with an error, too much or a refusal of this one client, is there.
@@ -126,7 +126,6 @@ void AggregateUpstream::came(Member& member) {
 }
 
 void AggregateUpstream::missed(Member& member, std::string_view method, const Missing& missing) {
-  ++core::upstream_stats(member.name).missing_parts;
   // Once for each time that it goes, not for each list that it is not in.
   log::write(member.absent || missing.by_policy ? log::Level::debug : log::Level::warn,
              "aggregate.part_missing",
@@ -134,7 +133,15 @@ void AggregateUpstream::missed(Member& member, std::string_view method, const Mi
               {"method", method},
               {"reason", missing.reason},
               {"why", missing.text.substr(0, 200)}});
-  if (!is_away(missing.reason)) return;
+  if (is_away(missing.reason)) note_absent(member);
+}
+
+void AggregateUpstream::doubt(Member& member) {
+  if (member.left || std::exchange(member.doubted, true)) return;
+  if (!listens_.empty()) watch();
+}
+
+void AggregateUpstream::note_absent(Member& member) {
   if (!std::exchange(member.absent, true) || loop_.now() - member.absent_since >= kAbsentFor)
     member.absent_since = loop_.now();
   if (!listens_.empty()) watch();
@@ -175,16 +182,25 @@ Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core
     return Started(std::move(call));
   }
   auto call = std::make_unique<RoutedCall>(*this, std::move(request), owner);
-  if (auto failure = call->begin()) {
-    call->cancel("it could not be sent");
-    return Unexpected<core::Failure>{std::move(*failure)};
-  }
+  call->begin();
   return Started(std::move(call));
 }
 
 void AggregateUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   for (const auto& member : members_)
     member->upstream.forward(scope, client_era, message);
+}
+
+void AggregateUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+                               const core::HeaderFields& headers) {
+  for (const auto& member : members_) {
+    if (auto refusal = member->too_large(message.bytes().size(), false)) {
+      log::write(log::Level::info, "client.dropped",
+                 {{"kind", "notification"}, {"upstream", member->name}, {"why", refusal->text}});
+      continue;
+    }
+    member->upstream.notify(scope, message, member->headers_for_it(headers));
+  }
 }
 
 std::optional<std::vector<std::string>> AggregateUpstream::versions() const {
@@ -239,15 +255,14 @@ void AggregateUpstream::tell_listens(const std::shared_ptr<Member>& member) {
 
 void AggregateUpstream::watch() {
   if (again_.running() || stopping_) return;
-  milliseconds wait = std::min<milliseconds>(kLastLook, kFirstLook * (1ll << std::min(failures_, 10u)));
-  again_.start(wait, [this] { look(); });
+  again_.start(kLook, [this] { look(); });
 }
 
 void AggregateUpstream::look() {
   if (listens_.empty() || stopping_) return;
   bool open = false;
   for (const auto& member : members_) {
-    if (member->facts && !member->absent) continue;
+    if (member->facts && !member->absent && !member->doubted) continue;
     open = true;
     if (looks_.count(member->name) > 0 || (!member->facts && learning_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<Errand>(loop_, member);
@@ -258,14 +273,15 @@ void AggregateUpstream::look() {
                   loop_.retire(std::move(found->second));
                   looks_.erase(found);
                 }
+                if (!answer && is_away(mcp::name(answer.error().reason))) return note_absent(*member);
+                bool was_doubted = std::exchange(member->doubted, false);
                 if (!answer || answer->kind() != mcp::MessageKind::result) return;
+                bool is_new = !member->facts;
                 learned(*member, *answer);
-                failures_ = 0;
-                member->absent = false;
-                tell_listens(member);
+                // What broke though its server is there is opened again after its own pauses.
+                if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
               });
   }
-  failures_ = open ? failures_ + 1 : 0;
   if (open) watch();
 }
 

@@ -46,6 +46,8 @@ class AggregateUpstream final : public core::Upstream {
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}
   void close_scope(const core::Scope&) override {}
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void notify(const core::Scope& scope, const mcp::Message& message,
+              const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override { return mcp::Era::modern; }
   core::UpstreamStatus status() const override;
@@ -69,6 +71,8 @@ class AggregateUpstream final : public core::Upstream {
   // A part of an answer came, or is missing.
   void came(Member& member);
   void missed(Member& member, std::string_view method, const Missing& missing);
+  // Something of it broke: while somebody listens, it is asked whether it is there.
+  void doubt(Member& member);
   // An item has no name that is its own.
   void left_out(const Member& member, List list, const std::string& item);
   void opened(FannedListen& listen);
@@ -78,7 +82,8 @@ class AggregateUpstream final : public core::Upstream {
   void unparked(RoutedCall& call) { parked_.erase(&call); }
 
  private:
-  // Asks those that were absent whether they are there, while somebody listens.
+  void note_absent(Member& member);
+  // Asks those that were absent, or may be, whether they are there, while somebody listens.
   void watch();
   void look();
   void tell_listens(const std::shared_ptr<Member>& member);
@@ -93,7 +98,6 @@ class AggregateUpstream final : public core::Upstream {
   std::set<RoutedCall*> parked_;
   std::map<std::string, std::unique_ptr<Errand>> looks_;  // by member
   net::Timer again_;
-  uint32_t failures_ = 0;
   std::set<std::string> told_;  // items left out that were logged
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

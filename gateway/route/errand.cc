@@ -2,40 +2,95 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "config/call_timeouts.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::route {
 
+using core::CallPhase;
 using mcp::EndReason;
 using mcp::Field;
+using std::chrono::milliseconds;
 
 Errand::~Errand() {
   *alive_ = false;
   cancel("nobody waits for it any more");
 }
 
-void Errand::ask(core::CallRequest request, std::chrono::milliseconds limit, Done done, Heard heard) {
+void Errand::ask(core::CallRequest request, milliseconds limit, Done done, Heard heard) {
   done_ = std::move(done);
   heard_ = std::move(heard);
   request.headers = member_->headers_for_it(request.headers);
   lease_ = member_->lease();
-  auto call = member_->upstream.start(std::move(request), *this);
-  if (!call) {
-    loop_.defer([this, alive = alive_, failure = call.error()] {
+  method_ = request.message.method();
+  own_ = config::timeouts_for(member_->server, method_);
+  if (request.wait) own_.request = std::min(*request.wait, own_.max_duration);
+  most_ = limit;
+  phase_ = CallPhase::queued;
+  begun_at_ = phase_since_ = loop_.now();
+  auto fail = [this](core::Failure why) {
+    loop_.defer([this, alive = alive_, failure = std::move(why)] {
       if (*alive) finish(Unexpected<core::Failure>{failure});
     });
-    return;
-  }
+  };
+  if (auto refusal = member_->too_large(request.bytes_in, request.client_on_stdio))
+    return fail(std::move(*refusal));
+  auto call = member_->upstream.start(std::move(request), *this);
+  if (!call) return fail(std::move(call.error()));
   call_ = std::move(*call);
-  limit_.start(limit, [this, limit] {
-    if (call_ && call_->live()) call_->cancel("its part did not come in time");
-    finish(Unexpected<core::Failure>{
-        {EndReason::timeout_request,
-         fmt::format("{} did not answer within {} ms (lineward aggregate.partTimeout)", member_->name,
-                     limit.count()),
-         limit.count()}});
-  });
+  set_clock();
+}
+
+// ---- its time ----
+
+void Errand::on_call_phase(CallPhase phase) {
+  if (phase == phase_) return;
+  phase_ = phase;
+  phase_since_ = last_progress_ = loop_.now();
+  set_clock();
+}
+
+// As an exchange's, in small (exchange/exchange_clock.cc): the first limit that runs out counts.
+void Errand::set_clock() {
+  if (!call_ || !call_->live()) return;
+  struct Limit {
+    milliseconds at, limit;
+    EndReason reason;
+    std::string_view option;
+  };
+  Limit first{begun_at_ + most_, most_, EndReason::timeout_request, "aggregate.partTimeout"};
+  auto also = [&](milliseconds since, milliseconds limit, EndReason reason, std::string_view option) {
+    if (since + limit < first.at) first = {since + limit, limit, reason, option};
+  };
+  switch (phase_) {
+    case CallPhase::queued:
+      also(phase_since_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
+           "limits.queueTimeout");
+      break;
+    case CallPhase::starting:
+      also(phase_since_, own_.startup, EndReason::timeout_startup, "timeouts.startup");
+      break;
+    case CallPhase::written:
+      also(phase_since_, own_.max_duration, EndReason::timeout_max_duration, "timeouts.maxDuration");
+      also(last_progress_, own_.request, EndReason::timeout_request, "timeouts.request");
+      break;
+  }
+  limit_.start(std::max(first.at - loop_.now(), milliseconds(0)),
+               [this, first] { late(first.reason, first.limit, first.option); });
+}
+
+void Errand::late(EndReason reason, milliseconds limit, std::string_view option) {
+  if (call_ && call_->live()) call_->cancel("its part did not come in time");
+  std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
+                          : reason == EndReason::timeout_startup ? "was not ready for"
+                                                                 : "did not answer";
+  finish(Unexpected<core::Failure>{{reason,
+                                    fmt::format("{} {} {} within {} ms (lineward {})", member_->name, what,
+                                                method_.substr(0, 100), limit.count(), option),
+                                    limit.count()}});
 }
 
 void Errand::cancel(std::string_view why) {
@@ -54,6 +109,10 @@ void Errand::on_call_message(mcp::Message message) {
             mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
       return;
     case mcp::MessageKind::notification:
+      if (own_.progress_resets && mcp::method_of(message.method()) == mcp::Method::progress) {
+        last_progress_ = loop_.now();
+        set_clock();
+      }
       if (heard_) heard_(std::move(message));
       return;
   }

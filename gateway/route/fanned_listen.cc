@@ -155,10 +155,16 @@ void FannedListen::open(Leg& leg) {
   request.headers = leg.member->headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
   request.origin = request_.origin;
+  request.bytes_in = request_.bytes_in;
   leg.lease = leg.member->lease();
+  if (auto refusal = leg.member->too_large(request.bytes_in, request.client_on_stdio))
+    return refused(leg, refusal->text);
   home_.loop().retire(std::move(leg.call));
   auto call = leg.member->upstream.start(std::move(request), leg);
-  if (!call) return lost(leg, call.error().text);
+  if (!call) {
+    down(leg);
+    return lost(leg, call.error().text);
+  }
   leg.call = std::move(*call);
 }
 
@@ -209,6 +215,7 @@ void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
     }
   }
   leg.acknowledged = true;
+  leg.is_down = false;
   bool first = !std::exchange(leg.settled, true);
   if (!acknowledged_) return check_acknowledged();
   // It stands anew, or later than the client was told: something may have been missed.
@@ -216,6 +223,19 @@ void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
   if (first) return;
   for (const std::string& uri : leg.granted)
     updated(leg.uris[uri]);
+}
+
+void FannedListen::down(Leg& leg) {
+  if (!live()) return;
+  leg.is_down = true;
+  home_.doubt(*leg.member);
+}
+
+void FannedListen::again_now(Leg& leg) {
+  leg.again.stop();
+  leg.acknowledged = false;
+  if (leg.call && leg.call->live()) leg.call->cancel("it is opened anew");
+  open(leg);
 }
 
 void FannedListen::refused(Leg& leg, const std::string& why) {
@@ -334,6 +354,8 @@ void FannedListen::came(const std::shared_ptr<Member>& member) {
   if (leg != legs_.end() && leg->second->member != member)
     drop(member->name, "another form of it took its place");
   add_leg(member);
+  leg = legs_.find(member->name);
+  if (leg != legs_.end() && leg->second->is_down && leg->second->settled) again_now(*leg->second);
   if (!member->facts) return;
   change(member->facts->has("tools"), member->facts->has("prompts"), member->facts->has("resources"));
 }

@@ -40,10 +40,15 @@ class FannedListen final : public core::Call {
   struct Leg final : core::CallOwner {
     Leg(FannedListen& its_home, std::shared_ptr<Member> its_member)
         : home(its_home), member(std::move(its_member)), again(its_home.home_.loop()) {}
-    void on_call_phase(core::CallPhase) override {}
+    // After its acknowledgement: what stands behind it is being opened again.
+    void on_call_phase(core::CallPhase phase) override {
+      if (acknowledged && phase != core::CallPhase::written) home.down(*this);
+    }
     void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
-      failure.by_policy ? home.forbidden(*this, failure) : home.lost(*this, failure.text);
+      if (failure.by_policy) return home.forbidden(*this, failure);
+      home.down(*this);
+      home.lost(*this, failure.text);
     }
 
     FannedListen& home;
@@ -56,6 +61,7 @@ class FannedListen final : public core::Call {
     std::set<std::string> granted;   // URIs as the server knows them
     bool settled = false;            // acknowledged, refused, or given up for now
     bool acknowledged = false;
+    bool is_down = false;  // it stood, and does not at present
     std::optional<core::Failure> denied;
     uint32_t failures = 0;
     net::Timer again;
@@ -72,6 +78,10 @@ class FannedListen final : public core::Call {
   void acknowledged(Leg& leg, const mcp::Message& message);
   void lost(Leg& leg, const std::string& why);
   void refused(Leg& leg, const std::string& why);
+  // It is opened again, by those below or from here, with pauses that grow; they are over when its server,
+  // which was not there, is back.
+  void down(Leg& leg);
+  void again_now(Leg& leg);
   // A plugin does not let this server be listened to, or not to what was asked for.
   void forbidden(Leg& leg, const core::Failure& failure);
   void fail(const core::Failure& failure);

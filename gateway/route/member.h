@@ -1,6 +1,8 @@
 // One server of the aggregate, as the aggregate knows it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -37,6 +39,18 @@ struct Member {
     return out;
   }
 
+  // Nothing: it takes a request of that many bytes.
+  std::optional<core::Failure> too_large(uint64_t bytes, bool on_stdio) const {
+    const uint64_t most = server.limits.max_request_bytes;
+    if (most == 0 || bytes <= most || on_stdio) return std::nullopt;
+    core::Failure failure{mcp::EndReason::invalid_request,
+                          fmt::format("the body is larger than {} bytes "
+                                      "(mcpServers.{}.limits.maxRequestBytes)",
+                                      most, name)};
+    failure.code = failure.http_status = 413;
+    return failure;
+  }
+
   const std::string name;
   // As long as it is a member, or a lease is held:
   const config::Server& server;
@@ -48,7 +62,8 @@ struct Member {
   // It was not there when it was asked last: for a while it is not waited for as long as the others.
   bool absent = false;
   std::chrono::milliseconds absent_since{0};
-  bool left = false;  // no member any more
+  bool doubted = false;  // something of it broke: it is asked whether it is there
+  bool left = false;     // no member any more
 };
 
 }  // namespace lineward::route

@@ -82,6 +82,8 @@ void MergedCall::ask(Part& part) {
   request.headers = member.headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
   request.origin = request_.origin;
+  request.bytes_in = request_.bytes_in;
+  request.wait = request_.wait;
   part.errand->ask(
       std::move(request), home_.part_limit(member),
       [this, &part](Result<mcp::Message, core::Failure> answer) {
@@ -144,14 +146,19 @@ std::optional<Missing> MergedCall::missing(const Part& part) const {
   return Missing{server, "rpc_error", answer->text(Field::error_message)};
 }
 
+void MergedCall::missed(Part& part, const Missing& gap) {
+  home_.missed(*part.errand->member(), request_.message.method(), gap);
+  if (!std::exchange(part.counted, true)) ++core::upstream_stats(gap.server).missing_parts;
+}
+
 void MergedCall::check() {
   if (!live() || !begun_) return;
   if (!refusal_.empty()) return finish(std::move(refusal_));
+  if (std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return !part->answer; })) return;
   size_t lost = 0;
   for (const auto& part : parts_) {
-    if (!part->answer) return;
     if (auto gap = missing(*part)) {
-      home_.missed(*part->errand->member(), request_.message.method(), *gap);
+      missed(*part, *gap);
       ++lost;
     }
   }
@@ -203,7 +210,7 @@ void MergedCall::take_page(ListPage& page, Part& part) {
   if (answer.kind() != mcp::MessageKind::result) return;
   auto broken = [&](std::string text) {
     Missing gap{server, std::string(mcp::name(EndReason::upstream_protocol)), std::move(text)};
-    home_.missed(*part.errand->member(), request_.message.method(), gap);
+    missed(part, gap);
     page.missing.push_back(std::move(gap));
   };
   take_items(page, part, answer);
@@ -220,9 +227,15 @@ void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answ
   const Member& member = *part.errand->member();
   const std::string& text = answer.bytes();
   json::Span items = json::member_at(text, answer.at(Field::result), list_->member);
+  // Of its tools and prompts: what metrics may call a call of it.
+  auto* names = list_->list == List::tools     ? &core::routed_stats(member.name).tools
+                : list_->list == List::prompts ? &core::routed_stats(member.name).prompts
+                                               : nullptr;
   size_t taken = 0;
   json::for_each_element_at(text, items, [&](json::Span item) {
     if (++taken > home_.rules().max_items) return;
+    if (names != nullptr && names->size() < core::NameTable::kMost)
+      names->learn(json::string_at(text, json::member_at(text, item, list_->key)));
     auto shown = item_for_client(home_.shown(), list_->list, member.name, item.in(text));
     if (shown) {
       page.items.push_back(std::move(*shown));
@@ -235,7 +248,7 @@ void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answ
       member.name, std::string(mcp::name(EndReason::upstream_protocol)),
       fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
                   taken - home_.rules().max_items, home_.rules().max_items)};
-  home_.missed(*part.errand->member(), request_.message.method(), gap);
+  missed(part, gap);
   page.missing.push_back(std::move(gap));
 }
 

@@ -34,7 +34,9 @@ class MergedCall final : public core::Call {
     std::unique_ptr<Errand> errand;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
+    bool counted = false;  // as missing, or cut: once
   };
+  void missed(Part& part, const Missing& gap);
   void add(const std::shared_ptr<Member>& member, CursorPart from);
   void ask(Part& part);
   std::string request_for(const Part& part) const;

@@ -56,8 +56,8 @@ RoutedCall::~RoutedCall() {
   *alive_ = false;
 }
 
-std::optional<core::Failure> RoutedCall::begin() {
-  return names_something(request_.method) ? go(false) : go_by_capability(false);
+void RoutedCall::begin() {
+  names_something(request_.method) ? go(false) : go_by_capability(false);
 }
 
 void RoutedCall::learn(Topic topic) {
@@ -67,20 +67,16 @@ void RoutedCall::learn(Topic topic) {
   waiter_ = home_.learning().learn(topic, request_, [this, alive = alive_, topic] {
     if (!*alive || !live()) return;
     waiter_ = 0;
-    auto failure = topic == Topic::facts ? go_by_capability(true) : go(true);
-    if (failure) leave()->on_call_failed(*failure);
+    topic == Topic::facts ? go_by_capability(true) : go(true);
   });
 }
 
-std::optional<core::Failure> RoutedCall::go(bool lists_read) {
+void RoutedCall::go(bool lists_read) {
   const mcp::Message& message = request_.message;
   Topic topic = topic_of(message, request_.method);
   Routed routed = route(home_.shown(), message, request_.method, home_.member_names(),
                         lists_read || home_.learning().is_fresh(topic));
-  if (routed.fault == Fault::needs_lists) {
-    learn(topic);
-    return std::nullopt;
-  }
+  if (routed.fault == Fault::needs_lists) return learn(topic);
   json::Span at = target_at(message, request_.method);
   std::string target = json::string_at(message.bytes(), at);
   auto member = routed.fault == Fault::none ? home_.find(routed.way.server) : nullptr;
@@ -101,17 +97,13 @@ std::optional<core::Failure> RoutedCall::go(bool lists_read) {
   answer_later(mcp::kInvalidParams,
                fmt::format("no server here has this {}: {}", what, target.substr(0, 200)),
                resource ? fmt::format(R"({{"uri":{}}})", json::quote(target)) : std::string());
-  return std::nullopt;
 }
 
 // A method that names nothing belongs to the one server that declares what it is a part of.
-std::optional<core::Failure> RoutedCall::go_by_capability(bool facts_read) {
+void RoutedCall::go_by_capability(bool facts_read) {
   std::vector<Facts> facts = home_.known_facts();
   bool all_known = facts.size() == home_.members().size();
-  if (!facts_read && !all_known && !home_.learning().is_fresh(Topic::facts)) {
-    learn(Topic::facts);
-    return std::nullopt;
-  }
+  if (!facts_read && !all_known && !home_.learning().is_fresh(Topic::facts)) return learn(Topic::facts);
   const std::string& method = request_.message.method();
   std::vector<std::string> servers = servers_for(method, facts);
   if (servers.size() == 1) {
@@ -121,19 +113,24 @@ std::optional<core::Failure> RoutedCall::go_by_capability(bool facts_read) {
                servers.empty() ? "Method not found: no server here declares it: " + method.substr(0, 200)
                                : fmt::format("Method not found: several servers declare it ({}): {}",
                                              fmt::join(servers, ", "), method.substr(0, 200)));
-  return std::nullopt;
 }
 
-std::optional<core::Failure> RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
+void RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
   auto text = request_for_server(request_.message, request_.method, way);
   if (!text) {
-    answer_later(mcp::kInvalidParams, "this requestState was not made by the server that the request goes to",
-                 R"({"reason":"foreign"})");
-    return std::nullopt;
+    return answer_later(mcp::kInvalidParams,
+                        "this requestState was not made by the server that the request goes to",
+                        R"({"reason":"foreign"})");
   }
   auto message = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
   if (!message)
-    return core::Failure{EndReason::internal, "this request could not be routed: " + message.error().text};
+    return fail_later({EndReason::internal, "this request could not be routed: " + message.error().text});
+  member_ = member;
+  way_ = way;
+  lease_ = member->lease();
+  note_routed(*message);
+  if (auto refusal = member->too_large(request_.bytes_in, request_.client_on_stdio))
+    return fail_later(std::move(*refusal));
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = request_.method;
@@ -144,13 +141,27 @@ std::optional<core::Failure> RoutedCall::send(const std::shared_ptr<Member>& mem
   request.mirrors_itself = request_.mirrors_itself;
   request.origin = request_.origin;
   request.tag = request_.tag;
-  member_ = member;
-  way_ = way;
-  lease_ = member->lease();
+  request.bytes_in = request_.bytes_in;
   auto call = member->upstream.start(std::move(request), *this);
-  if (!call) return call.error();
+  if (!call) return fail_later(std::move(call.error()));
   inner_ = std::move(*call);
-  return std::nullopt;
+}
+
+void RoutedCall::note_routed(const mcp::Message& as_sent) {
+  auto to = std::make_shared<core::RoutedTo>();
+  to->server = &member_->server;
+  to->lease = lease_;
+  to->target = json::string_at(as_sent.bytes(), target_at(as_sent, request_.method));
+  to_ = std::move(to);
+  home_.loop().defer([this, alive = alive_] {
+    if (*alive && live()) tell_routed();
+  });
+}
+
+void RoutedCall::fail_later(core::Failure failure) {
+  home_.loop().defer([this, alive = alive_, failure = std::move(failure)] {
+    if (*alive && live()) on_call_failed(failure);
+  });
 }
 
 void RoutedCall::answer_later(int code, std::string text, std::string data) {
@@ -208,11 +219,14 @@ void RoutedCall::retried(mcp::Message request) {
 // ---- from the server ----
 
 void RoutedCall::on_call_phase(core::CallPhase phase) {
-  if (live()) owner_->on_call_phase(phase);
+  if (!live()) return;
+  tell_routed();
+  owner_->on_call_phase(phase);
 }
 
 void RoutedCall::on_call_message(mcp::Message message) {
   if (!live()) return;
+  tell_routed();
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   bool plain = message.kind() == mcp::MessageKind::notification;
   if (last) {
@@ -234,6 +248,7 @@ void RoutedCall::on_call_message(mcp::Message message) {
 
 void RoutedCall::on_call_failed(const core::Failure& failure) {
   if (!live()) return;
+  tell_routed();
   core::Failure told = failure;
   told.session_over = false;  // its session, not the client's
   leave()->on_call_failed(told);

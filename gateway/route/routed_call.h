@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/upstream.h"
 #include "route/aggregate_upstream.h"
@@ -16,7 +17,7 @@ class RoutedCall final : public core::Call, public core::CallOwner {
   RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
   ~RoutedCall() override;
 
-  std::optional<core::Failure> begin();  // calls nobody back
+  void begin();  // calls nobody back
   // Its server leaves, and nobody can come back to it.
   void left(const std::string& server, const std::string& why);
 
@@ -37,19 +38,27 @@ class RoutedCall final : public core::Call, public core::CallOwner {
   void on_call_message(mcp::Message message) override;
   void on_call_failed(const core::Failure& failure) override;
 
-  // Nothing: sent, or it will be answered from here.
-  std::optional<core::Failure> go(bool lists_read);
-  std::optional<core::Failure> go_by_capability(bool facts_read);
-  std::optional<core::Failure> send(const std::shared_ptr<Member>& member, const Way& way);
+  // Sent, or it will be answered from here.
+  void go(bool lists_read);
+  void go_by_capability(bool facts_read);
+  void send(const std::shared_ptr<Member>& member, const Way& way);
+  // Its owner hears whose call it is, though not from here.
+  void note_routed(const mcp::Message& as_sent);
   void learn(Topic topic);
+  void fail_later(core::Failure failure);
   void answer_later(int code, std::string text, std::string data = {});
   core::CallOwner* leave();
+  // For whatever tells its owner something: nothing comes before it.
+  void tell_routed() {
+    if (to_) owner_->on_call_routed(std::exchange(to_, nullptr));
+  }
 
   AggregateUpstream& home_;
   core::CallRequest request_;  // as the client made it
   core::CallOwner* owner_;
   std::shared_ptr<Member> member_;
   std::shared_ptr<void> lease_;
+  core::RoutedPtr to_;  // until its owner was told
   Way way_;
   uint64_t waiter_ = 0;  // for what has to be learned
   std::unique_ptr<core::Call> inner_;

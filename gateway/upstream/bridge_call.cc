@@ -100,6 +100,8 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   request.headers = request_.headers;
   request.tag = request_.tag;
   request.origin = request_.origin;
+  request.bytes_in = request_.bytes_in;
+  request.wait = request_.wait;
   auto call = session_.inner().start(std::move(request), *this);
   if (!call) return call.error();
   inner_ = std::move(*call);

@@ -60,6 +60,9 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message message) override;
   void on_call_failed(const core::Failure& failure) override;
+  void on_call_routed(const core::RoutedPtr& to) override {
+    if (live()) owner_->on_call_routed(to);
+  }
 
   std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,
                                     mcp::Era era);

@@ -193,6 +193,11 @@ void RemoteUpstream::forward(const core::Scope& scope, mcp::Era client_era, cons
       [scope, client_era, message](RemoteDoor& door) { door.forward(scope, client_era, message); });
 }
 
+void RemoteUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+                            const core::HeaderFields& headers) {
+  desk_->door().tell([scope, message, headers](RemoteDoor& door) { door.notify(scope, message, headers); });
+}
+
 void RemoteUpstream::wake() {
   desk_->door().tell([](RemoteDoor& door) { door.wake(); });
 }

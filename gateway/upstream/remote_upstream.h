@@ -67,6 +67,8 @@ class RemoteUpstream final : public core::Upstream {
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}
   void close_scope(const core::Scope&) override {}
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  void notify(const core::Scope& scope, const mcp::Message& message,
+              const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override { return desk_->state().versions; }
   std::optional<mcp::Era> era() const override { return desk_->state().era; }
   core::UpstreamStatus status() const override { return desk_->state().status; }

@@ -138,7 +138,7 @@ void SharedCall::tell(const mcp::Message& notification) {
 void SharedCall::on_call_phase(core::CallPhase phase) {
   phase_ = phase;
   each([&](Lease& lease) {
-    if (!lease.acknowledged_) tell_phase(lease);
+    if (!lease.acknowledged_ || phase != core::CallPhase::written) tell_phase(lease);
   });
 }
 

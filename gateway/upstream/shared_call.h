@@ -83,7 +83,7 @@ class SharedCall : public core::CallOwner {
   // The answer, or why there is none, for everybody; all leases are over then.
   void tell_end(const mcp::Message& answer);
   void tell_end(const core::Failure& failure);
-  // From here on they hear what tell() says, and no phases.
+  // From here on they hear what tell() says, and of phases only that it is opened again.
   void tell_acknowledged(const mcp::Message& acknowledgement);
   void tell(const mcp::Message& notification);
 

@@ -96,10 +96,17 @@ describe('lineward ps, cancel, status', { skip }, () => {
       ]) {
         const call = callTool(gateway.url, 'github__slow', { onCancel: how });
         const { id } = await underWay();
+        const shown = JSON.parse((await get(socket, `/api/v1/calls/${id}`)).body);
+        assert.deepEqual([shown.upstream, shown.route, shown.target], ['github', '/mcp', 'github__slow']);
+        assert.match((await lineward(['ps', ...admin])).out, /github via \/mcp +tools\/call +github__slow/);
+        assert.match((await lineward(['ps', '--upstream', 'github', ...admin])).out, /github__slow/);
+        assert.doesNotMatch((await lineward(['ps', '--upstream', 'other', ...admin])).out, /github__slow/);
         const { code, out } = await lineward(['cancel', id, ...admin]);
         assert.equal(code, 0);
         assert.match(out, said);
-        assert.equal((await call.answer).error.code, 499);
+        const { error } = await call.answer;
+        assert.equal(error.code, 499);
+        assert.equal(error.data['io.lineward/gateway'].upstream, 'github');
       }
       const { upstreams } = JSON.parse((await get(socket, '/api/v1/status')).body);
       assert.deepEqual(

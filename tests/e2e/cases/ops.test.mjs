@@ -1,7 +1,7 @@
 // The ops listener: probes at start, while draining and with required upstreams; metrics.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -166,6 +166,47 @@ describe('the address', { skip }, () => {
 });
 
 describe('metrics', { skip }, () => {
+  // With two workers the first server lives on the second, and all as one on the first.
+  for (const workers of [1, 2]) {
+    test(`a call at the aggregate is its server's, ${workers} worker${workers > 1 ? 's' : ''}`, async (t) => {
+      const path = join(temporaryFolder(t), 'access.log');
+      const { gateway, metrics } = await start(t, {
+        workers,
+        plugins: [{ accessLog: { path } }],
+        aggregate: { partTimeout: '500ms' },
+        mcpServers: { a: server(plainFixture()), b: server(plainFixture()), dead: { command: '/no/such/command' } },
+      });
+      const client = await modernClient(t, gateway);
+      await client.listTools();
+      await client.callTool({ name: 'a__echo' });
+      await client.callTool({ name: 'a__echo' });
+      await client.callTool({ name: 'b__echo' });
+      await assert.rejects(client.callTool({ name: 'a__slow', arguments: { onCancel: 'result' } }, { timeout: 100 }));
+      const after = await eventually(async () => {
+        const now = await metrics();
+        return value(now, 'lineward_cancellations_total', { upstream: 'a', route: '/mcp', initiator: 'client', outcome: 'raced' }) === 1 && now;
+      }, 'the settled cancel');
+      const calls = (labels) => value(after, 'lineward_requests_total', { method: 'tools/call', reason: 'ok', ...labels });
+      assert.equal(calls({ upstream: 'a', route: '/mcp' }), 2);
+      assert.equal(calls({ upstream: 'a', route: '' }), 0);
+      assert.equal(calls({ upstream: 'b', route: '/mcp' }), 1);
+      assert.equal(calls({ upstream: '/mcp' }), 0);
+      assert.equal(value(after, 'lineward_requests_total', { method: 'tools/list', upstream: '/mcp', reason: 'ok' }), 1);
+      const operations = (labels) => value(after, 'mcp_client_operation_duration_seconds_count', { mcp_method_name: 'tools/call', ...labels });
+      assert.equal(operations({ upstream: 'a', route: '/mcp', gen_ai_tool_name: 'echo', error_type: '', network_transport: 'pipe' }), 2);
+      // Other servers answered before and after it: its part was missing once all the same.
+      const lists = value(after, 'lineward_requests_total', { upstream: '/mcp', method: 'tools/list', reason: 'ok' });
+      const discovers = value(after, 'lineward_requests_total', { upstream: '/mcp', method: 'server/discover', reason: 'ok' }) ?? 0;
+      assert.equal(value(after, 'lineward_aggregate_missing_parts_total', { upstream: 'dead' }), lists + discovers);
+      assert.equal(value(after, 'lineward_requests_in_flight', { upstream: 'a', route: '/mcp' }), 0);
+      const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean).map((text) => JSON.parse(text));
+      const call = lines.find(({ target }) => target === 'a__echo');
+      assert.deepEqual([call.upstream, call.route], ['a', '/mcp']);
+      const list = lines.find(({ method }) => method === 'tools/list');
+      assert.deepEqual([list.upstream, list.route], ['/mcp', undefined]);
+    });
+  }
+
   test('what happened is what they say', async (t) => {
     const { gateway, metrics } = await start(t, {
       mcpServers: { github: server(plainFixture(), { timeouts: { cancelGrace: '200ms' } }) },
