@@ -28,7 +28,10 @@ constexpr uint32_t kMostFailures = 8;
 // ---- the listen ----
 
 SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
-    : SharedCall(hub.loop(), hub.inner(), std::move(key), like), hub_(hub), again_(hub.loop()) {}
+    : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
+      hub_(hub),
+      asked_(like.message.raw(Field::params_notifications)),
+      again_(hub.loop()) {}
 
 void SharedListen::close(std::string_view why) {
   again_.stop();
@@ -60,13 +63,23 @@ void SharedListen::on_call_message(mcp::Message message) {
     return torn_down("cancelled");
   }
   if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
-  if (method == Method::subscriptions_acknowledged) {
-    acknowledgement_ = message;
-    stands_ = true;
-    stands_since_ = loop_.now();
-    return tell_acknowledged(message);
-  }
+  if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
   tell(message);
+}
+
+// What nobody asked for is not granted.
+void SharedListen::stood(mcp::Message acknowledgement) {
+  if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
+    json::Splice splice = acknowledgement.splice();
+    splice.replace(acknowledgement.at(Field::params_notifications), std::move(*cut));
+    if (auto less = mcp::Message::parse(splice.apply(), json::kDepthCeiling))
+      acknowledgement = std::move(*less);
+  }
+  acknowledgement_ = std::move(acknowledgement);
+  granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications));
+  stands_ = true;
+  stands_since_ = loop_.now();
+  tell_acknowledged(*acknowledgement_);
 }
 
 void SharedListen::on_call_failed(const core::Failure& failure) {

@@ -40,13 +40,17 @@ class SharedListen final : public SharedCall {
   const mcp::Message* acknowledgement() const override {
     return acknowledgement_ ? &*acknowledgement_ : nullptr;
   }
+  std::shared_ptr<const mcp::ListenFilter> granted() const override { return granted_; }
+  void stood(mcp::Message acknowledgement);
   void torn_down(std::string_view how);
   void again();
 
   ListenHub& hub_;
-  std::optional<mcp::Message> acknowledgement_;  // of the listen that stands
-  bool stands_ = false;                          // acknowledged by the call that is under way
-  uint32_t failures_ = 0;                        // times in a row that it was ended soon after it stood
+  const mcp::ListenFilter asked_;
+  std::optional<mcp::Message> acknowledgement_;       // of the listen that stands, cut to what was asked for
+  std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
+  bool stands_ = false;                               // acknowledged by the call that is under way
+  uint32_t failures_ = 0;                             // times in a row that it was ended soon after it stood
   std::chrono::milliseconds stands_since_{0};
   net::Timer again_;
 };

@@ -132,6 +132,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
     bool counts = false;        // takes a place in flight
     bool listen = false;
+    bool acknowledged = false;  // a listen
     bool asks = false;
     bool own = false;  // Lineward's own request
     bool own_initialize = false;
@@ -155,6 +156,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void on_response(mcp::Message message);
   void on_request(mcp::Message message);
   void on_notification(mcp::Message message);
+  void on_nameless(const mcp::Message& message);
   void handshake_answer(const mcp::Message& message);
   void became_ready();
   void drop(std::string_view kind);
