@@ -38,6 +38,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   // From here on for the upstream.
   core::CallRequest request;
   std::string group;                       // key of the group it belongs to
+  std::string family;                      // of a listen: the name of its group's family
   int64_t id = 0;                          // the id the server knows
   std::unique_ptr<HttpMessages> messages;  // while something is under way
   bool sent = false;                       // the server may know of it
@@ -60,6 +61,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void phase(core::CallPhase phase) override;
   void message(mcp::Message message) override;  // not the last
   const mcp::Message& listen_request() const override { return request.message; }
+  bool of_gateway() const override { return request.of_gateway; }
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;

@@ -273,7 +273,6 @@ void HttpSession::stream_settled() {
           if (check_lost(end)) return;
           owner_.on_session_free(*this);
         });
-    return;
   }
   owner_.on_session_free(*this);
 }

@@ -226,7 +226,7 @@ void HttpUpstream::pump() {
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
   for (auto& [key, group] : groups_) {
-    if (!group->queue.empty() || (!group->listens.empty() && !group->session)) waiting.push_back(key);
+    if (!group->queue.empty() || (is_listened(*group) && !group->session)) waiting.push_back(key);
   }
   for (const auto& key : waiting) {
     if (Group* group = find_group(key)) pump(*group);
@@ -236,7 +236,7 @@ void HttpUpstream::pump() {
 void HttpUpstream::pump(Group& group) {
   bool full = false;
   // Somebody listens: a session is needed even while nobody calls.
-  if (group.queue.empty() && !group.listens.empty() && !group.session && !stopping_) {
+  if (group.queue.empty() && is_listened(group) && !group.session && !stopping_) {
     if (!must_wait(group)) open_session(group);
     return;
   }
@@ -298,7 +298,7 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
   if (modern && call.is_listen()) {
     if (!group.session->stream_stands()) return false;
     group.queue.pop_front();
-    group.listens.open(call, *group.session);
+    group.listens->open(call, *group.session);
     return true;
   }
   if (modern) {
@@ -328,6 +328,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
   ++group.calls;
   if (call.counts()) ++in_flight_;
   group.last_used = loop_.now();
+  group.listens->asked();
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
   HttpRequest request;
@@ -382,6 +383,14 @@ void HttpUpstream::stop(std::function<void()> done) {
     keys.push_back(entry.first);
   for (const auto& key : keys) {
     if (Group* group = find_group(key)) close_group(*group, "the gateway is stopping");
+  }
+  std::vector<std::string> names;  // where Lineward alone listens
+  for (auto& entry : families_)
+    names.push_back(entry.first);
+  for (const auto& name : names) {
+    if (auto family = families_.find(name); family != families_.end())
+      family->second->listens.fail_all(stopping());
+    let_go_family(name);
   }
   // Goodbyes and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });

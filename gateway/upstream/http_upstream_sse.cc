@@ -79,7 +79,7 @@ void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   group.losses = loop_.now() - group.opened_at > kStable ? 1 : group.losses + 1;
   milliseconds wait = server_.restart.backoff * (1ll << std::min(group.losses - 1, 20u));
   group.not_before = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
-  group.listens.lost(&session);
+  group.listens->lost(&session);
   retire(loop_, std::move(group.session));
   core::Failure failure{EndReason::upstream_exited,
                         fmt::format("{} closed its event stream before it answered", server_.name)};
@@ -92,7 +92,8 @@ void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
-  if (Group* still = find_group(key); still != nullptr && listeners_too) still->listens.fail_all(failure);
+  if (Group* still = find_group(key); still != nullptr && still->home && listeners_too)
+    still->listens->fail_all(failure);
   schedule_pump();
 }
 

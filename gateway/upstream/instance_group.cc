@@ -53,7 +53,7 @@ void InstanceGroup::withdraw(StdioCall& call) {
 }
 
 bool InstanceGroup::wants_pump() const {
-  return !queue_.empty() || replacing_ || ((revive_ || !listens_.empty()) && instances_.empty());
+  return !queue_.empty() || replacing_ || ((revive_ || listens_.wanted()) && instances_.empty());
 }
 
 size_t InstanceGroup::in_flight() const {
@@ -66,7 +66,7 @@ size_t InstanceGroup::in_flight() const {
 void InstanceGroup::pump() {
   if (replacing_) replace_worn();
   // Somebody listens: a process is needed even while nobody calls.
-  if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
+  if (queue_.empty() && instances_.empty() && (revive_ || listens_.wanted())) {
     if (start_instance() != nullptr) revive_ = false;
   }
   bool full = false;
@@ -98,6 +98,7 @@ void InstanceGroup::pump() {
       continue;
     }
     remember(call);
+    listens_.asked();
     instance->send(call);
   }
   if (queue_.empty()) return;  // the copy costs
@@ -242,7 +243,7 @@ StdioInstance* InstanceGroup::start_instance() {
 
 StdioInstance* InstanceGroup::oldest_idle() const {
   StdioInstance* oldest = nullptr;
-  if (!queue_.empty() || !listens_.empty()) return nullptr;
+  if (!queue_.empty() || listens_.wanted()) return nullptr;
   for (const auto& instance : instances_) {
     if (!instance->idle()) continue;
     if (oldest == nullptr || instance->last_used() < oldest->last_used()) oldest = instance.get();
@@ -252,7 +253,7 @@ StdioInstance* InstanceGroup::oldest_idle() const {
 
 void InstanceGroup::end_idle(milliseconds longer_than) {
   std::vector<StdioInstance*> idle;
-  bool keep_one = !listens_.empty();
+  bool keep_one = listens_.wanted();
   for (const auto& instance : instances_) {
     if (!instance->idle() || loop_.now() - instance->last_used() <= longer_than) continue;
     if (keep_one && instance->state() == StdioInstance::State::ready) {
@@ -275,9 +276,10 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
   home_.schedule_pump();
 }
 
-// A process that takes over from one that died is told what its clients had asked for.
+// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
+// the one knew that it takes over from.
 void InstanceGroup::restore(StdioInstance& instance) {
-  if (!listens_.empty() && !listens_.served()) listens_.restore(instance);
+  if (own_handshake()) listens_.join(instance);
   if (!session_ || instance.initialize_result().empty()) return;
   initialized_sent_ = true;
   if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
