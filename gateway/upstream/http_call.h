@@ -61,7 +61,6 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void phase(core::CallPhase phase) override;
   void message(mcp::Message message) override;  // not the last
   const mcp::Message& listen_request() const override { return request.message; }
-  bool of_gateway() const override { return request.of_gateway; }
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;

@@ -141,6 +141,7 @@ void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const Message
     if (answer->has(Field::result_meta_server_info))
       verdict.server = describe(answer->raw(Field::result_meta_server_info));
   }
+  if (answer) verdict.tells = tells_of(*answer);
   if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
   decide(std::move(verdict));
 }
@@ -383,14 +384,6 @@ void HttpUpstream::stop(std::function<void()> done) {
     keys.push_back(entry.first);
   for (const auto& key : keys) {
     if (Group* group = find_group(key)) close_group(*group, "the gateway is stopping");
-  }
-  std::vector<std::string> names;  // where Lineward alone listens
-  for (auto& entry : families_)
-    names.push_back(entry.first);
-  for (const auto& name : names) {
-    if (auto family = families_.find(name); family != families_.end())
-      family->second->listens.fail_all(stopping());
-    let_go_family(name);
   }
   // Goodbyes and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });

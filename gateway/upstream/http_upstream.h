@@ -64,6 +64,7 @@ class HttpUpstream final : public core::Upstream,
               const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
+  core::Tells tells() const override { return verdict_.tells; }
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override;
@@ -171,7 +172,7 @@ class HttpUpstream final : public core::Upstream,
   Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
   bool room_for_group(const GroupPlan& plan);
   static bool busy(const Group& group);
-  static bool is_listened(const Group& group) { return group.home && group.listens->wanted(); }
+  static bool is_listened(const Group& group) { return group.home && !group.listens->empty(); }
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
   void let_go_family(const std::string& name);

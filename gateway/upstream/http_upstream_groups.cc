@@ -57,8 +57,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   found_last_ = nullptr;
   fail_queue(*kept, failure);
   kept->listens->lost(kept->session.get());  // what is subscribed ends with the session
-  if (kept->home && (stopping_ || kept->per_call || kept->listens->wanted()))
-    kept->listens->fail_all(failure);
+  if (kept->home) kept->listens->fail_all(failure);
   std::vector<HttpCall*> calls;
   for (auto& [id, call] : calls_) {
     if (call->group == key) calls.push_back(call);

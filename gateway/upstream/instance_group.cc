@@ -53,7 +53,7 @@ void InstanceGroup::withdraw(StdioCall& call) {
 }
 
 bool InstanceGroup::wants_pump() const {
-  return !queue_.empty() || replacing_ || ((revive_ || listens_.wanted()) && instances_.empty());
+  return !queue_.empty() || replacing_ || ((revive_ || !listens_.empty()) && instances_.empty());
 }
 
 size_t InstanceGroup::in_flight() const {
@@ -66,7 +66,7 @@ size_t InstanceGroup::in_flight() const {
 void InstanceGroup::pump() {
   if (replacing_) replace_worn();
   // Somebody listens: a process is needed even while nobody calls.
-  if (queue_.empty() && instances_.empty() && (revive_ || listens_.wanted())) {
+  if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
     if (start_instance() != nullptr) revive_ = false;
   }
   bool full = false;
@@ -243,7 +243,7 @@ StdioInstance* InstanceGroup::start_instance() {
 
 StdioInstance* InstanceGroup::oldest_idle() const {
   StdioInstance* oldest = nullptr;
-  if (!queue_.empty() || listens_.wanted()) return nullptr;
+  if (!queue_.empty() || !listens_.empty()) return nullptr;
   for (const auto& instance : instances_) {
     if (!instance->idle()) continue;
     if (oldest == nullptr || instance->last_used() < oldest->last_used()) oldest = instance.get();
@@ -253,7 +253,7 @@ StdioInstance* InstanceGroup::oldest_idle() const {
 
 void InstanceGroup::end_idle(milliseconds longer_than) {
   std::vector<StdioInstance*> idle;
-  bool keep_one = listens_.wanted();
+  bool keep_one = !listens_.empty();
   for (const auto& instance : instances_) {
     if (!instance->idle() || loop_.now() - instance->last_used() <= longer_than) continue;
     if (keep_one && instance->state() == StdioInstance::State::ready) {
@@ -342,6 +342,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     if (!call->live()) continue;
     if (home_.stopping()) {
       call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+    } else if (call->request.of_gateway) {  // no reason to start another
+      call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
     } else {
       queue_.push_back(call);
     }

@@ -106,7 +106,6 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   }
   std::set<std::string> wanted = listen.wanted;
   Listen& opened = listens_.emplace(&call, std::move(listen)).first->second;
-  if (!call.of_gateway()) ++clients_;
   for (const std::string& uri : wanted) {
     if (++wishes_[uri] > 1) continue;
     for (auto& one : servers_) {
@@ -292,7 +291,6 @@ void LegacyListens::close(ListenCall& call) {
   if (found == listens_.end()) return;
   std::set<std::string> wanted = std::move(found->second.wanted);
   listens_.erase(found);
-  if (!call.of_gateway()) --clients_;
   if (listens_.empty()) {
     told_.clear();
     gap_ = false;

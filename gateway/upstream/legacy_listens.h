@@ -32,8 +32,6 @@ namespace lineward::upstream {
 class ListenCall {
  public:
   virtual const mcp::Message& listen_request() const = 0;
-  // Lineward listens itself: that keeps no process and no session.
-  virtual bool of_gateway() const { return false; }
   virtual void phase(core::CallPhase phase) = 0;
   virtual void message(mcp::Message message) = 0;
   virtual void fail(const core::Failure& failure) = 0;
@@ -64,8 +62,6 @@ class LegacyListens {
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
-  // Does a client listen? Then a server is needed, also while nobody calls.
-  bool wanted() const { return clients_ > 0; }
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
   // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they
@@ -129,7 +125,6 @@ class LegacyListens {
   std::vector<std::unique_ptr<Server>> servers_;  // that are ready
   uint64_t next_server_ = 1;
   std::map<ListenCall*, Listen> listens_;
-  size_t clients_ = 0;                    // of these, that are not Lineward's own
   std::map<std::string, size_t> wishes_;  // listens that want a URI
   std::map<std::string, Told> told_;      // by method and URI, while several servers are there
   uint64_t asked_ = 0;

@@ -129,7 +129,7 @@ std::string ListenHub::key_of(const core::CallRequest& request, bool apart) cons
     key += request.scope.principal + '\n' + request.scope.session + '\n';
     key += json::compact(request.message.raw(Field::meta_client_capabilities));
   }
-  key += '\n';
+  key += request.of_gateway ? "\nown\n" : "\n";  // these keep no process
   key += request.message.raw(Field::meta_protocol_version);
   key += '\n' + json::compact(request.message.raw(Field::params_notifications));
   return key;

@@ -44,7 +44,6 @@ class StdioCall final : public core::Call, public ListenCall, public Pooled<Stdi
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 
   const mcp::Message& listen_request() const override { return request.message; }
-  bool of_gateway() const override { return request.of_gateway; }
   void phase(core::CallPhase phase) override;
   void message(mcp::Message message) override;  // not the last
   // The last message, or the failure: the call is over.

@@ -89,7 +89,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   StdioCall* asking_call() const;
   // A parked call takes no place.
   void set_parked(const StdioCall& call, bool parked);
-  bool idle() const { return pending_.empty(); }
+  // Nothing that a caller waits for; Lineward's own listens keep no process.
+  bool idle() const;
   // It is to be replaced; one that retires gets no more calls.
   bool worn() const { return !worn_text_.empty(); }
   bool retiring() const { return retiring_; }

@@ -20,13 +20,11 @@ struct Call final : ListenCall {
   mcp::Message request;
   std::vector<std::string> heard;
   std::string failed;
-  bool own = false;
   explicit Call(const std::string& uri)
       : request(parse(R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":)"
                       R"({"toolsListChanged":true,"resourceSubscriptions":[")" +
                       uri + R"("]}}})")) {}
   const mcp::Message& listen_request() const override { return request; }
-  bool of_gateway() const override { return own; }
   void phase(core::CallPhase) override {}
   void message(mcp::Message message) override { heard.push_back(message.bytes()); }
   void fail(const core::Failure& failure) override { failed = failure.text; }
@@ -233,18 +231,5 @@ TEST_CASE("listens on several processes of a legacy server") {
         R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a","n":1}})");
     listens.notify(two, other, kNow + std::chrono::seconds(5));
     CHECK(a.heard.size() == before + 6);
-  }
-  SECTION("what Lineward listens to itself keeps no process") {
-    Call own("file:///a");
-    own.own = true;
-    listens.open(own, one);
-    CHECK_FALSE(listens.empty());
-    CHECK_FALSE(listens.wanted());
-    listens.open(a, one);
-    CHECK(listens.wanted());
-    listens.close(a);
-    CHECK_FALSE(listens.wanted());
-    listens.close(own);
-    CHECK(listens.empty());
   }
 }
