@@ -213,6 +213,12 @@ std::optional<Refusal> check_meta_and_method(const mcp::Message& message, const 
                    {},
                    {}};
   }
+  // Without its filter nobody, translator or server, knows what it is about.
+  if (row != nullptr && row->method == mcp::Method::subscriptions_listen &&
+      !message.is_object(Field::params_notifications)) {
+    return Refusal{
+        200, mcp::kInvalidParams, "subscriptions/listen needs params.notifications (an object)", {}, {}};
+  }
   return std::nullopt;
 }
 

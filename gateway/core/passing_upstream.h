@@ -35,6 +35,7 @@ class PassingUpstream : public Upstream {
   }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<mcp::Era> era() const override { return inner_->era(); }
+  Tells tells() const override { return inner_->tells(); }
   UpstreamStatus status() const override { return inner_->status(); }
   void wake() override { inner_->wake(); }
   void reconfigured() override { inner_->reconfigured(); }

@@ -179,6 +179,12 @@ constexpr std::string_view name(UpstreamStatus::State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
+// Of which lists a server tells when they change.
+struct Tells {
+  bool tools = false, prompts = false, resources = false;
+  bool any() const { return tools || prompts || resources; }
+};
+
 class Upstream {
  public:
   virtual ~Upstream() = default;
@@ -201,6 +207,8 @@ class Upstream {
   virtual std::optional<std::vector<std::string>> versions() const = 0;
   // The era it speaks; nothing while that is not known.
   virtual std::optional<mcp::Era> era() const = 0;
+  // As far as a modern server has said it.
+  virtual Tells tells() const { return {}; }
   virtual UpstreamStatus status() const { return {}; }
   // Asks again whether it is there, when that is not known: for those that must be ready without being
   // called.

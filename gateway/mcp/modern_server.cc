@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/json_member.h"
+#include "mcp/cache_hints.h"
 #include "mcp/errors.h"
 #include "mcp/output_schema.h"
 #include "mcp/revision.h"
@@ -49,11 +50,15 @@ std::string capabilities_without_tasks(std::string_view capabilities) {
   return "{" + out + "}";
 }
 
-std::string envelope(const LegacyClient& client) {
+std::string envelope(const LegacyClient& client, Method method) {
+  std::string level;
+  bool list = has_cache_hints(method) && !may_ask(method);
+  if (!list || client.set_level)
+    level = fmt::format(R"(,"io.modelcontextprotocol/logLevel":{})", json::quote(client.log_level));
   return fmt::format(
       R"("io.modelcontextprotocol/protocolVersion":"{}","io.modelcontextprotocol/clientInfo":{},)"
-      R"("io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":{})",
-      kNewestModern, client.info, client.capabilities, json::quote(client.log_level));
+      R"("io.modelcontextprotocol/clientCapabilities":{}{})",
+      kNewestModern, client.info, client.capabilities, level);
 }
 
 std::string negotiated(const std::string& wanted, bool on_stdio) {
@@ -152,7 +157,7 @@ std::string initialize_answer(const ModernServer& server, const LegacyClient& cl
 std::string legacy_message_for_modern(const Message& message, const LegacyClient& client,
                                       const InputRetry* retry) {
   json::Splice splice = message.splice();
-  std::string members = envelope(client);
+  std::string members = envelope(client, method_of(message.method()));
   if (!message.is_object(Field::params)) {
     splice.insert(message.at(Field::method).end, fmt::format(R"(,"params":{{"_meta":{{{}}}}})", members));
     return splice.apply();
@@ -188,13 +193,13 @@ std::string legacy_message_for_modern(const Message& message, const LegacyClient
 
 std::string discover_for_client(const LegacyClient& client) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{{"_meta":{{{}}}}}}})",
-                     envelope(client));
+                     envelope(client, Method::server_discover));
 }
 
 std::string listen_for_client(const LegacyClient& client, std::string_view filter) {
   return fmt::format(
       R"({{"jsonrpc":"2.0","id":0,"method":"subscriptions/listen","params":{{"_meta":{{{}}},"notifications":{}}}}})",
-      envelope(client), filter);
+      envelope(client, Method::subscriptions_listen), filter);
 }
 
 // ---- questions ----

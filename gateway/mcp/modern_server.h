@@ -34,6 +34,7 @@ struct LegacyClient {
   std::string info;          // Implementation, raw JSON
   std::string capabilities;  // raw JSON, without `tasks`
   std::string log_level = "info";
+  bool set_level = false;  // by the client itself
 };
 LegacyClient read_initialize_params(const Message& initialize, bool on_stdio = false);
 
@@ -46,7 +47,8 @@ struct InputRetry {
   std::string state;                                           // raw JSON; empty: the server gave none
 };
 // A legacy client's request or notification with the full `_meta` envelope of 2026-07-28. Id and progress
-// token stay; what a legacy client has no business to send (retry fields, task) is cut.
+// token stay; lists carry a log level only where the client has set one: without it callers can share them.
+// What a legacy client has no business to send (retry fields, task) is cut.
 std::string legacy_message_for_modern(const Message& message, const LegacyClient& client,
                                       const InputRetry* retry = nullptr);
 // server/discover and subscriptions/listen on behalf of that client, under id 0. `filter` is raw JSON.

@@ -7,6 +7,15 @@
 #include "base/json_member.h"
 
 namespace lineward::mcp {
+namespace {
+
+constexpr std::string_view kSubscriptionId = "io.modelcontextprotocol/subscriptionId";
+
+std::string subscription_meta(std::string_view raw_id) {
+  return fmt::format(R"({{"{}":{}}})", kSubscriptionId, raw_id);
+}
+
+}  // namespace
 
 std::string request_for_upstream(const Message& request, int64_t id) {
   std::string ours = std::to_string(id);
@@ -19,12 +28,18 @@ std::string request_for_upstream(const Message& request, int64_t id) {
 }
 
 std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen) {
-  const bool subscription = listen && response.has(Field::result_subscription_id);
+  const bool subscription = listen && response.is_object(Field::result);
   if (!subscription && response.has(Field::id))
     return json::replaced(response.bytes(), response.at(Field::id), client_raw_id);
   json::Splice splice = response.splice();
   if (response.has(Field::id)) splice.replace(response.at(Field::id), std::string(client_raw_id));
-  if (subscription) splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
+  if (subscription && response.has(Field::result_subscription_id)) {
+    splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
+  } else if (subscription && response.is_object(Field::result_meta)) {
+    splice.add_member(response.at(Field::result_meta), kSubscriptionId, client_raw_id);
+  } else if (subscription && !response.has(Field::result_meta)) {
+    splice.add_member(response.at(Field::result), "_meta", subscription_meta(client_raw_id));
+  }
   return splice.apply();
 }
 
@@ -34,8 +49,20 @@ std::string progress_for_client(const Message& progress, std::string_view client
 }
 
 std::string subscription_for_client(const Message& message, std::string_view client_raw_id) {
-  if (!message.has(Field::meta_subscription_id)) return message.bytes();
-  return json::replaced(message.bytes(), message.at(Field::meta_subscription_id), client_raw_id);
+  if (message.has(Field::meta_subscription_id))
+    return json::replaced(message.bytes(), message.at(Field::meta_subscription_id), client_raw_id);
+  json::Splice splice = message.splice();
+  if (message.is_object(Field::params_meta)) {
+    splice.add_member(message.at(Field::params_meta), kSubscriptionId, client_raw_id);
+  } else if (message.has(Field::params_meta)) {
+    splice.replace(message.at(Field::params_meta), subscription_meta(client_raw_id));
+  } else if (message.is_object(Field::params)) {
+    splice.add_member(message.at(Field::params), "_meta", subscription_meta(client_raw_id));
+  } else if (!message.has(Field::params)) {
+    splice.insert(message.at(Field::method).end,
+                  fmt::format(R"(,"params":{{"_meta":{}}})", subscription_meta(client_raw_id)));
+  }
+  return splice.apply();
 }
 
 std::string listen_result(std::string_view client_raw_id) {

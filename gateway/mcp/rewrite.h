@@ -18,13 +18,13 @@ namespace lineward::mcp {
 std::string request_for_upstream(const Message& request, int64_t id);
 
 // A server's answer under the client's own id. On the result of a `listen` the subscription id is the
-// client's as well.
+// client's as well, also where the server left it out.
 std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen);
 
 // A server's progress under the client's own token.
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token);
 
-// A message on a listen under the client's listen id.
+// A message on a listen under the client's listen id, which is put in where the server left it out.
 std::string subscription_for_client(const Message& message, std::string_view client_raw_id);
 
 // The graceful end of a listen (2026-07-28 subscriptions, "Graceful Closure").

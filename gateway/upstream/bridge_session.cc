@@ -112,6 +112,7 @@ void BridgeSession::set_level(BridgeCall& call) {
   if (!mcp::log_level(level))
     return refuse_later(call, mcp::kInvalidParams, "params.level is no logging level");
   client_.log_level = std::move(level);
+  client_.set_level = true;
   finish_later(call, std::string(kEmptyResult));
 }
 

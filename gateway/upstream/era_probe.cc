@@ -4,6 +4,7 @@
 
 #include "base/json_member.h"
 #include "mcp/errors.h"
+#include "mcp/modern_server.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -23,6 +24,13 @@ std::string describe(std::string_view implementation) {
 }
 
 }  // namespace
+
+core::Tells tells_of(const mcp::Message& discovered) {
+  if (discovered.kind() != mcp::MessageKind::result) return {};
+  auto server = mcp::read_discover_result(discovered);
+  if (!server) return {};
+  return {server->tools_list_changed, server->prompts_list_changed, server->resources_list_changed};
+}
 
 EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
                    std::function<void(const Verdict&)> decided, std::function<void()> finished)
@@ -87,6 +95,7 @@ void EraProbe::discover_answer(const mcp::Message& message) {
     }
   }
   if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
+  verdict.tells = tells_of(message);
   if (message.has(Field::result_meta_server_info)) {
     verdict.server = describe(message.raw(Field::result_meta_server_info));
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/upstream.h"
 #include "mcp/message.h"
 #include "mcp/revision.h"
 #include "upstream/stdio_process.h"
@@ -20,8 +21,12 @@ struct Verdict {
   mcp::Era era = mcp::Era::legacy;
   std::vector<std::string> versions;  // that both it and Lineward speak
   std::string server;                 // "name version", for people
+  core::Tells tells;                  // of a modern one
   ProcessEnd failure;                 // when not known: why
 };
+
+// What the answer to server/discover says of that.
+core::Tells tells_of(const mcp::Message& discovered);
 
 class EraProbe final : public ProcessOwner {
  public:

@@ -27,7 +27,7 @@ void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message me
       owner->message(std::move(message));
     return;
   }
-  if (listens_.notify(message)) return;
+  if (listens_.notify(instance, message, loop_.now())) return;
   if (only != nullptr && method == Method::message) {
     // A modern call gets the log lines it asked for, at its level.
     auto wanted = mcp::log_level(only->request.message.text(Field::meta_log_level));

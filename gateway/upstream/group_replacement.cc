@@ -36,14 +36,14 @@ void InstanceGroup::replace_worn() {
   for (StdioInstance* old : worn) {
     StdioInstance* next = ready_instance();
     if (next != nullptr && next->worn()) next = nullptr;
-    bool listened = listens_.served_by(old) || old->has_listens();
+    bool listened = (!listens_.empty() && listens_.served_by(old)) || old->has_listens();
     if (listened && next == nullptr && !session_) {
       // Where no second one may run the old one has to make room.
       if (active() > 0 || start_instance() != nullptr || home_.room_soon()) continue;
     }
     if (next != nullptr && listens_.served_by(old)) {
       listens_.lost(old);
-      listens_.restore(*next);
+      listens_.tell_changes();
     }
     if (old->has_calls()) continue;
     old->stop({mcp::EndReason::cancelled_drain, old->worn_text(), {}});

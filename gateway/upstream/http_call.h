@@ -38,6 +38,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   // From here on for the upstream.
   core::CallRequest request;
   std::string group;                       // key of the group it belongs to
+  std::string family;                      // of a listen: the name of its group's family
   int64_t id = 0;                          // the id the server knows
   std::unique_ptr<HttpMessages> messages;  // while something is under way
   bool sent = false;                       // the server may know of it

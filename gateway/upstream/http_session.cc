@@ -294,7 +294,7 @@ void HttpSession::stream_settled() {
   stream_timer_.stop();
   if (!std::exchange(stream_pending_, false)) return;
   if (std::exchange(settles_first_, false)) settle_turn();
-  if (!pinged_) owner_.on_session_free(*this);
+  owner_.on_session_free(*this);
 }
 
 void HttpSession::settle_turn() {

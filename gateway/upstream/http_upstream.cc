@@ -140,6 +140,7 @@ void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const Message
     if (answer->has(Field::result_meta_server_info))
       verdict.server = describe(answer->raw(Field::result_meta_server_info));
   }
+  if (answer) verdict.tells = tells_of(*answer);
   if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
   decide(std::move(verdict));
 }
@@ -224,7 +225,7 @@ void HttpUpstream::pump() {
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
   for (auto& [key, group] : groups_) {
-    bool wanted = !group->listens.empty() || group->revive;
+    bool wanted = is_listened(*group) || group->revive;
     if (!group->queue.empty() || (wanted && !group->session)) waiting.push_back(key);
   }
   for (const auto& key : waiting) {
@@ -235,7 +236,7 @@ void HttpUpstream::pump() {
 void HttpUpstream::pump(Group& group) {
   bool full = false;
   // Somebody listens: a session is needed even while nobody calls.
-  const bool wanted = !group.listens.empty() || group.revive;
+  const bool wanted = is_listened(group) || group.revive;
   if (group.queue.empty() && wanted && !group.session && !stopping_) {
     if (!must_wait(group)) open_session(group);
     return;
@@ -299,7 +300,7 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
   if (modern && call.is_listen()) {
     if (!group.session->stream_stands()) return false;
     group.queue.pop_front();
-    group.listens.open(call, *group.session);
+    group.listens->open(call, *group.session);
     return true;
   }
   if (modern) {
@@ -329,6 +330,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
   ++group.calls;
   if (call.counts()) ++in_flight_;
   group.last_used = loop_.now();
+  group.listens->asked();
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
   HttpRequest request;

@@ -66,6 +66,7 @@ class HttpUpstream final : public core::Upstream,
               const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
+  core::Tells tells() const override { return verdict_.tells; }
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override;
@@ -105,8 +106,10 @@ class HttpUpstream final : public core::Upstream,
     bool unsettled = false;             // one that may ask is over, and no ping was answered since
     core::ScopeOwner* scope = nullptr;  // of a legacy session
     std::unique_ptr<HttpSession> session;
-    LegacyListens listens;  // of modern clients on a legacy server
-    Headers lasting;        // its callers' own headers that go on everything
+    std::string family;                // by name: those of the same callers, which take turns
+    LegacyListens* listens = nullptr;  // of modern clients on a legacy server: the family's
+    bool home = true;                  // of the family's listens: it has a session while somebody listens
+    Headers lasting;                   // its callers' own headers that go on everything
     std::deque<HttpCall*> queue;
     size_t calls = 0;  // sent and not over
     std::chrono::milliseconds last_used{0};
@@ -142,14 +145,21 @@ class HttpUpstream final : public core::Upstream,
   void decide(Verdict verdict, const core::Failure& failure = {});
   Headers probe_headers();
   void fail_undecided(std::deque<HttpCall*> waiting, const core::Failure& failure);
+  // Groups of the same callers, each with a session of its own: what their clients listen to is told by all.
+  struct Family {
+    LegacyListens listens;
+    size_t groups = 0;
+  };
   struct GroupPlan {
     std::string key;
+    std::string family;  // where several groups take turns; empty: it is alone
+    bool home = true;    // the first of them
     mcp::Era era = mcp::Era::modern;
     std::string initialize_params;  // legacy; empty: the client's own
     bool per_call = false;
     uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
   };
-  const GroupPlan modern_plan_{.key = "modern", .initialize_params = {}};
+  const GroupPlan modern_plan_{.key = "modern", .family = {}, .initialize_params = {}};
   // No state anywhere: all such calls share one queue.
   bool stateless(const core::CallRequest& request) const {
     return request.client_era == mcp::Era::modern && verdict_.era == mcp::Era::modern;
@@ -159,8 +169,10 @@ class HttpUpstream final : public core::Upstream,
   Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
   bool room_for_group(const GroupPlan& plan);
   static bool busy(const Group& group);
+  static bool is_listened(const Group& group) { return group.home && !group.listens->empty(); }
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
+  void let_go_family(const std::string& name);
   HttpCall* only_call(const Group& group) const;
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
@@ -236,6 +248,7 @@ class HttpUpstream final : public core::Upstream,
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
+  std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
   Group* found_last_ = nullptr;      // of them: mostly it is the one that is wanted again
   std::deque<HttpCall*> undecided_;  // modern calls that wait for the verdict
   std::deque<HttpCall*> slotless_;   // calls that may ask, for whom no session is free

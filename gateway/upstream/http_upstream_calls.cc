@@ -331,7 +331,10 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   Group* group = find_group(call.group);
   if (group != nullptr) {
     std::erase(group->queue, &call);
-    group->listens.close(call);
+  }
+  if (auto family = families_.find(call.family); call.is_listen() && family != families_.end()) {
+    family->second->listens.close(call);
+    let_go_family(call.family);
   }
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);

@@ -31,6 +31,12 @@ HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
   slot->own_handshake = !plan.initialize_params.empty();
   slot->initialize_params = plan.initialize_params;
   slot->last_used = loop_.now();
+  slot->family = plan.family.empty() ? plan.key : plan.family;
+  slot->home = plan.home;
+  auto& family = families_[slot->family];
+  if (!family) family = std::make_unique<Family>();
+  ++family->groups;
+  slot->listens = &family->listens;
   return *(groups_[plan.key] = std::move(slot));
 }
 
@@ -51,8 +57,8 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   groups_.erase(found);
   found_last_ = nullptr;
   fail_queue(*kept, failure);
-  kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
-  kept->listens.fail_all(failure);
+  kept->listens->lost(kept->session.get());  // what is subscribed ends with the session
+  if (kept->home) kept->listens->fail_all(failure);
   std::vector<HttpCall*> calls;
   for (auto& [id, call] : calls_) {
     if (call->group == key) calls.push_back(call);
@@ -62,6 +68,8 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
     fail(*call, failure);
   }
   if (kept->session) kept->session->end();
+  --families_[kept->family]->groups;
+  let_go_family(kept->family);
   loop_.defer([kept] {});
 }
 
@@ -73,6 +81,14 @@ void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
     bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
     again ? listen_again(*call, failure) : call->fail(failure);
   }
+}
+
+// Nobody calls and nobody listens there any more.
+void HttpUpstream::let_go_family(const std::string& name) {
+  auto found = families_.find(name);
+  if (found == families_.end() || found->second->groups > 0 || !found->second->listens.empty()) return;
+  retire(loop_, std::move(found->second));  // its listens may be on the stack
+  families_.erase(found);
 }
 
 void HttpUpstream::reap() {
@@ -112,7 +128,6 @@ void HttpUpstream::on_session_ready(HttpSession& session) {
   if (group == nullptr || group->session.get() != &session) return;
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
-  if (!group->listens.empty() && !group->listens.served()) group->listens.restore(session);
   if (!group->own_handshake) replay(*group, session);
   schedule_pump();
 }
@@ -128,9 +143,9 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   }
   sse_refused(*group, failure);
   fail_queue(*group, failure);
-  if (group->listens.empty()) return;
-  group->listens.lost(&session);
-  if (!opens_again(*group, false)) return group->listens.fail_all(failure);
+  if (!is_listened(*group)) return;
+  group->listens->lost(&session);
+  if (!opens_again(*group, false)) return group->listens->fail_all(failure);
   schedule_pump();
 }
 
@@ -145,16 +160,20 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
     return;  // its client must initialise anew
   }
   if (!group->own_handshake) group->revive = !group->replay_params.empty();
-  group->listens.lost(&session);
+  group->listens->lost(&session);
   retire(loop_, std::move(group->session));
-  if (!opens_again(*group, true)) {
-    group->listens.fail_all({EndReason::upstream_protocol,
+  if (!opens_again(*group, true) && group->home) {
+    group->listens->fail_all({EndReason::upstream_protocol,
                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
   }
   schedule_pump();
 }
 
-void HttpUpstream::on_session_free(HttpSession&) {
+// With its stream, where it has one: what its server tells before that is lost.
+void HttpUpstream::on_session_free(HttpSession& session) {
+  Group* group = find_group(session.group());
+  bool its = group != nullptr && group->session.get() == &session && group->own_handshake;
+  if (its && session.is_ready() && session.stream_stands()) group->listens->join(session);
   schedule_pump();
 }
 
@@ -228,7 +247,7 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
     if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
     return;
   }
-  if (group->listens.notify(message)) return;
+  if (group->listens->notify(session, message, loop_.now())) return;
   if (call == nullptr) call = only_call(*group);
   if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
     // A modern call gets the log lines it asked for, at its level.

@@ -97,12 +97,13 @@ bool HttpUpstream::room_for_group(const GroupPlan& plan) {
 }
 
 bool HttpUpstream::busy(const Group& group) {
-  return group.calls > 0 || !group.queue.empty() || !group.listens.empty() || group.scope != nullptr;
+  return group.calls > 0 || !group.queue.empty() || is_listened(group) || group.scope != nullptr;
 }
 
 void HttpUpstream::join(Group& group, HttpCall& call) {
   call.group = group.key;
   group.client_on_stdio = call.request.client_on_stdio;
+  if (call.is_listen()) call.family = group.family;
   if (group.era == mcp::Era::legacy)
     group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
   group.queue.push_back(&call);
@@ -122,8 +123,10 @@ bool HttpUpstream::takes_question(const Group& group) const {
 HttpUpstream::Group* HttpUpstream::free_slot(GroupPlan plan, bool asks) {
   if (plan.slots == 0) return &group_for(plan);
   std::string name = plan.key;
+  plan.family = name;
   for (uint32_t slot = 1; slot <= plan.slots; ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
+    plan.home = slot == 1;
     Group* group = find_group(plan.key);
     if (group == nullptr || !asks || takes_question(*group)) return &group_for(plan);
   }

@@ -76,7 +76,7 @@ void HttpUpstream::on_session_speaks_sse() {
 void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   std::string key = group.key;
   bool listeners_too = !opens_again(group, false);
-  group.listens.lost(&session);
+  group.listens->lost(&session);
   retire(loop_, std::move(group.session));
   core::Failure failure{EndReason::upstream_exited,
                         fmt::format("{} closed its event stream before it answered", server_.name)};
@@ -88,7 +88,8 @@ void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
-  if (Group* still = find_group(key); still != nullptr && listeners_too) still->listens.fail_all(failure);
+  if (Group* still = find_group(key); still != nullptr && still->home && listeners_too)
+    still->listens->fail_all(failure);
   schedule_pump();
 }
 

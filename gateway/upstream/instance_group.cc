@@ -99,6 +99,7 @@ void InstanceGroup::pump() {
       continue;
     }
     remember(call);
+    listens_.asked();
     instance->send(call);
   }
   if (queue_.empty()) return;  // the copy costs
@@ -282,9 +283,10 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
   home_.schedule_pump();
 }
 
-// A process that takes over from one that died is told what its clients had asked for.
+// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
+// the one knew that it takes over from.
 void InstanceGroup::restore(StdioInstance& instance) {
-  if (!listens_.empty() && !listens_.served()) listens_.restore(instance);
+  if (own_handshake()) listens_.join(instance);
   if (!session_ || instance.initialize_result().empty()) return;
   initialized_sent_ = true;
   if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
@@ -347,6 +349,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     if (!call->live()) continue;
     if (home_.stopping()) {
       call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+    } else if (call->request.of_gateway) {  // no reason to start another
+      call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
     } else {
       queue_.push_back(call);
     }

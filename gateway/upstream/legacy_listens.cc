@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/json_member.h"
@@ -12,9 +14,12 @@ namespace {
 
 using mcp::Field;
 using mcp::Method;
+using std::chrono::milliseconds;
 
 constexpr size_t kMostUris = 1000;             // in one listen
 constexpr size_t kMostSubscriptions = 100000;  // in all, those not answered yet among them
+// What several servers tell alike within this time was one change.
+constexpr milliseconds kAlike{1000};
 
 // What stands in a listen's filter: a list type asked for, or the URIs.
 bool asked_for(std::string_view filter, std::string_view name) {
@@ -27,25 +32,15 @@ std::string uri_params(const std::string& uri) {
 
 // The subscription id is put in by the exchange, which knows the client's.
 std::string listen_notification(std::string_view method, std::string_view members) {
-  return fmt::format(
-      R"({{"jsonrpc":"2.0","method":"{}","params":{{{}{}"_meta":{{"io.modelcontextprotocol/subscriptionId":0}}}}}})",
-      method, members, members.empty() ? "" : ",");
-}
-
-std::string with_subscription_id(const mcp::Message& notification) {
-  json::Splice splice = notification.splice();
-  constexpr std::string_view kId = R"({"io.modelcontextprotocol/subscriptionId":0})";
-  if (notification.is_object(Field::params_meta)) {
-    splice.add_member(notification.at(Field::params_meta), "io.modelcontextprotocol/subscriptionId", "0");
-  } else if (notification.is_object(Field::params)) {
-    splice.add_member(notification.at(Field::params), "_meta", kId);
-  } else {
-    splice.insert(notification.at(Field::method).end, fmt::format(R"(,"params":{{"_meta":{}}})", kId));
-  }
-  return splice.apply();
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"{}","params":{{{}}}}})", method, members);
 }
 
 }  // namespace
+
+LegacyListens::~LegacyListens() {
+  for (auto& server : servers_)
+    *server->alive = false;
+}
 
 void LegacyListens::deliver(ListenCall* call, const std::string& text) {
   if (listens_.count(call) == 0) return;
@@ -53,9 +48,51 @@ void LegacyListens::deliver(ListenCall* call, const std::string& text) {
   if (message) call->message(std::move(*message));
 }
 
+// ---- servers ----
+
+LegacyListens::Server* LegacyListens::find(const ListenServer* server) const {
+  for (const auto& one : servers_) {
+    if (one->server == server) return one.get();
+  }
+  return nullptr;
+}
+
+LegacyListens::Server& LegacyListens::joined(ListenServer& server) {
+  if (Server* known = find(&server)) return *known;
+  servers_.push_back(std::make_unique<Server>());
+  Server& one = *servers_.back();
+  one.server = &server;
+  one.number = next_server_++;
+  for (const auto& [uri, wishes] : wishes_)
+    subscribe(one, uri);
+  return one;
+}
+
+void LegacyListens::join(ListenServer& server) {
+  joined(server);
+  if (!std::exchange(gap_, false)) return;
+  look_again();
+  tell_changes();
+}
+
+void LegacyListens::lost(const ListenServer* server) {
+  auto found =
+      std::find_if(servers_.begin(), servers_.end(), [&](const auto& one) { return one->server == server; });
+  if (found == servers_.end()) return;
+  *(*found)->alive = false;
+  for (auto& [what, told] : told_)
+    told.by.erase((*found)->number);
+  servers_.erase(found);
+  if (!servers_.empty()) return look_again();  // it may have been what was waited for
+  told_.clear();
+  gap_ = !listens_.empty();
+}
+
+// ---- listens ----
+
 void LegacyListens::open(ListenCall& call, ListenServer& server) {
-  if (server_ == nullptr) server_ = &server;
-  const mcp::LegacyServer& told = server_->legacy_server();
+  joined(server);
+  const mcp::LegacyServer& told = server.legacy_server();
   std::string_view filter = call.listen_request().raw(Field::params_notifications);
   Listen listen;
   listen.tools = asked_for(filter, "toolsListChanged") && told.tools_list_changed;
@@ -63,68 +100,102 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   listen.resources = asked_for(filter, "resourcesListChanged") && told.resources_list_changed;
   if (auto uris = json::member(filter, "resourceSubscriptions"); uris && told.resources_subscribe) {
     for (auto& uri : mcp::string_array(*uris)) {
-      bool room = subscriptions_.size() + listen.wanted.size() < kMostSubscriptions;
+      bool room = wishes_.size() + listen.wanted.size() < kMostSubscriptions;
       if (room && listen.wanted.size() < kMostUris) listen.wanted.insert(std::move(uri));
     }
   }
   std::set<std::string> wanted = listen.wanted;
-  listens_.emplace(&call, std::move(listen));
+  Listen& opened = listens_.emplace(&call, std::move(listen)).first->second;
   for (const std::string& uri : wanted) {
-    auto [subscription, is_new] = subscriptions_.try_emplace(uri);
-    ++subscription->second.wishes;
-    if (is_new) subscribe(uri);  // else it is there, or its answer decides
+    if (++wishes_[uri] > 1) continue;
+    for (auto& one : servers_) {
+      // Else its answer decides, or it is there still.
+      auto known = one->uris.find(uri);
+      if (known == one->uris.end() || known->second == State::refused) subscribe(*one, uri);
+    }
+  }
+  for (const std::string& uri : wanted) {
+    if (is_open(uri)) opened.open.insert(uri);
   }
   call.phase(core::CallPhase::written);
   acknowledge_ready();
 }
 
-void LegacyListens::subscribe(const std::string& uri) {
-  subscriptions_[uri].state = State::asked;
-  server_->send_own("resources/subscribe", uri_params(uri),
-                    [this, alive = alive_, uri](const mcp::Message& answer) {
-                      if (*alive) answered(uri, answer.kind() == mcp::MessageKind::result);
-                    });
+void LegacyListens::subscribe(Server& server, const std::string& uri) {
+  server.uris[uri] = State::asked;
+  server.server->send_own("resources/subscribe", uri_params(uri),
+                          [this, &server, alive = server.alive, uri](const mcp::Message& answer) {
+                            if (*alive) answered(server, uri, answer.kind() == mcp::MessageKind::result);
+                          });
 }
 
-void LegacyListens::unsubscribe(const std::string& uri) {
-  if (server_ == nullptr || !server_->is_ready()) {
-    subscriptions_.erase(uri);
+void LegacyListens::unsubscribe(Server& server, const std::string& uri) {
+  if (!server.server->is_ready()) {
+    server.uris.erase(uri);
     return;
   }
-  subscriptions_[uri].state = State::leaving;
-  server_->send_own("resources/unsubscribe", uri_params(uri),
-                    [this, alive = alive_, uri](const mcp::Message&) {
-                      if (*alive) unsubscribed(uri);
-                    });
+  server.uris[uri] = State::leaving;
+  server.server->send_own("resources/unsubscribe", uri_params(uri),
+                          [this, &server, alive = server.alive, uri](const mcp::Message&) {
+                            if (*alive) unsubscribed(server, uri);
+                          });
 }
 
-void LegacyListens::answered(const std::string& uri, bool granted) {
-  auto found = subscriptions_.find(uri);
-  if (found == subscriptions_.end()) return;
-  found->second.state = granted ? State::granted : State::refused;
-  if (found->second.wishes > 0) return acknowledge_ready();
-  if (granted) return unsubscribe(uri);  // all who wanted it have left meanwhile
-  subscriptions_.erase(found);
+void LegacyListens::answered(Server& server, const std::string& uri, bool granted) {
+  server.uris[uri] = granted ? State::granted : State::refused;
+  if (wishes_.count(uri) > 0) return is_open(uri) ? void() : decided(uri);
+  if (granted) return unsubscribe(server, uri);  // all who wanted it have left meanwhile
+  server.uris.erase(uri);
 }
 
-void LegacyListens::unsubscribed(const std::string& uri) {
-  auto found = subscriptions_.find(uri);
-  if (found == subscriptions_.end()) return;
-  if (found->second.wishes > 0) return subscribe(uri);  // somebody came meanwhile
-  subscriptions_.erase(found);
+void LegacyListens::unsubscribed(Server& server, const std::string& uri) {
+  if (wishes_.count(uri) > 0) return subscribe(server, uri);  // somebody came meanwhile
+  server.uris.erase(uri);
 }
 
-// Acknowledges every listen whose subscriptions are all answered.
-void LegacyListens::acknowledge_ready() {
-  std::vector<std::pair<ListenCall*, std::string>> ready;
+bool LegacyListens::is_granted(const std::string& uri) const {
+  return std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
+    auto state = one->uris.find(uri);
+    return state != one->uris.end() && state->second == State::granted;
+  });
+}
+
+// Is some answer to come that could grant it? One that is at work and does not answer holds nobody up where
+// another has granted it.
+bool LegacyListens::is_open(const std::string& uri) const {
+  if (is_granted(uri)) return false;
+  return std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
+    auto state = one->uris.find(uri);
+    return state != one->uris.end() && (state->second == State::asked || state->second == State::leaving);
+  });
+}
+
+void LegacyListens::look_again() {
   for (auto& [call, listen] : listens_) {
     if (listen.acknowledged) continue;
-    bool waiting = false;
-    for (const auto& uri : listen.wanted) {
-      State state = subscriptions_[uri].state;
-      waiting = waiting || state == State::asked || state == State::leaving;
+    listen.open.clear();
+    for (const std::string& uri : listen.wanted) {
+      if (is_open(uri)) listen.open.insert(uri);
     }
-    if (!waiting) ready.emplace_back(call, acknowledge(listen));
+  }
+  acknowledge_ready();
+}
+
+void LegacyListens::decided(const std::string& uri) {
+  bool ready = false;
+  for (auto& [call, listen] : listens_) {
+    if (listen.acknowledged || listen.open.erase(uri) == 0) continue;
+    ready = ready || listen.open.empty();
+  }
+  if (ready) acknowledge_ready();
+}
+
+// Acknowledges every listen whose subscriptions are all decided.
+void LegacyListens::acknowledge_ready() {
+  if (servers_.empty()) return;
+  std::vector<std::pair<ListenCall*, std::string>> ready;
+  for (auto& [call, listen] : listens_) {
+    if (!listen.acknowledged && listen.open.empty()) ready.emplace_back(call, acknowledge(listen));
   }
   for (const auto& [call, text] : ready)
     deliver(call, text);
@@ -139,8 +210,7 @@ std::string LegacyListens::acknowledge(Listen& listen) const {
   if (listen.resources) add(R"("resourcesListChanged":true)");
   std::string uris;
   for (const auto& uri : listen.wanted) {
-    auto found = subscriptions_.find(uri);
-    if (found == subscriptions_.end() || found->second.state != State::granted) continue;
+    if (!is_granted(uri)) continue;
     listen.granted.insert(uri);
     uris += (uris.empty() ? "" : ",") + json::quote(uri);
   }
@@ -149,9 +219,32 @@ std::string LegacyListens::acknowledge(Listen& listen) const {
                              fmt::format(R"("notifications":{{{}}})", honoured));
 }
 
-bool LegacyListens::notify(const mcp::Message& notification) {
+// ---- what they tell ----
+
+// Several that see one change say so one after the other. What one says that another said just before is no
+// news, unless somebody has asked something since: the answer may be of before the second change. Saying it
+// once more than every other has is news.
+bool LegacyListens::is_known(const Server& from, const mcp::Message& notification, const std::string& uri,
+                             milliseconds now) {
+  if (servers_.size() < 2) return false;
+  Told& told = told_[notification.method() + ' ' + uri];
+  size_t digest = std::hash<std::string>()(notification.bytes());
+  if (told.digest != digest || told.asked != asked_ || now - told.at > kAlike) {
+    told.by.clear();
+    told.times = 0;
+  }
+  if (++told.by[from.number] <= told.times) return true;
+  ++told.times;
+  told.digest = digest;
+  told.asked = asked_;
+  told.at = now;
+  return false;
+}
+
+bool LegacyListens::notify(const ListenServer& from, const mcp::Message& notification, milliseconds now) {
   Method method = mcp::method_of(notification.method());
-  std::string uri = notification.text(Field::params_uri);
+  std::string uri;
+  if (method == Method::resources_updated) uri = notification.text(Field::params_uri);
   std::vector<ListenCall*> to;
   for (const auto& [call, listen] : listens_) {
     bool wants = false;
@@ -160,62 +253,20 @@ bool LegacyListens::notify(const mcp::Message& notification) {
       case Method::prompts_list_changed: wants = listen.prompts; break;
       case Method::resources_list_changed: wants = listen.resources; break;
       case Method::resources_updated: wants = listen.granted.count(uri) > 0; break;
-      default: break;
+      default: return false;
     }
     if (wants && listen.acknowledged) to.push_back(call);
   }
   if (to.empty()) return false;
-  std::string text = with_subscription_id(notification);
-  for (ListenCall* call : to)
-    deliver(call, text);
+  const Server* server = find(&from);
+  if (server != nullptr && is_known(*server, notification, uri, now)) return true;
+  for (ListenCall* call : to) {
+    if (listens_.count(call) > 0) call->message(notification);
+  }
   return true;
 }
 
-void LegacyListens::close(ListenCall& call) {
-  auto found = listens_.find(&call);
-  if (found == listens_.end()) return;
-  std::set<std::string> wanted = std::move(found->second.wanted);
-  listens_.erase(found);
-  for (const auto& uri : wanted) {
-    auto subscription = subscriptions_.find(uri);
-    if (subscription == subscriptions_.end() || --subscription->second.wishes > 0) continue;
-    if (subscription->second.state == State::granted) {
-      unsubscribe(uri);
-    } else if (subscription->second.state == State::refused || server_ == nullptr) {
-      subscriptions_.erase(subscription);
-    }
-  }
-}
-
-void LegacyListens::fail_all(const core::Failure& failure) {
-  std::vector<ListenCall*> calls;
-  for (const auto& entry : listens_)
-    calls.push_back(entry.first);
-  for (ListenCall* call : calls) {
-    if (listens_.count(call) == 0) continue;
-    close(*call);
-    call->fail(failure);
-  }
-}
-
-void LegacyListens::lost(const ListenServer* server) {
-  if (server != server_) return;
-  server_ = nullptr;
-  *alive_ = false;
-  alive_ = std::make_shared<bool>(true);
-  for (auto entry = subscriptions_.begin(); entry != subscriptions_.end();) {
-    entry->second.state = State::asked;
-    entry = entry->second.wishes > 0 ? std::next(entry) : subscriptions_.erase(entry);
-  }
-}
-
-void LegacyListens::restore(ListenServer& server) {
-  server_ = &server;
-  std::vector<std::string> uris;
-  for (const auto& entry : subscriptions_)
-    uris.push_back(entry.first);
-  for (const auto& uri : uris)
-    subscribe(uri);
+void LegacyListens::tell_changes() {
   std::vector<std::pair<ListenCall*, std::string>> changes;
   for (const auto& [call, listen] : listens_) {
     if (!listen.acknowledged) continue;
@@ -231,6 +282,45 @@ void LegacyListens::restore(ListenServer& server) {
   }
   for (const auto& [call, text] : changes)
     deliver(call, text);
+}
+
+// ---- the end ----
+
+void LegacyListens::close(ListenCall& call) {
+  auto found = listens_.find(&call);
+  if (found == listens_.end()) return;
+  std::set<std::string> wanted = std::move(found->second.wanted);
+  listens_.erase(found);
+  if (listens_.empty()) {
+    told_.clear();
+    gap_ = false;
+  }
+  for (const auto& uri : wanted) {
+    auto wish = wishes_.find(uri);
+    if (wish == wishes_.end() || --wish->second > 0) continue;
+    wishes_.erase(wish);
+    told_.erase("notifications/resources/updated " + uri);
+    for (auto& one : servers_) {
+      auto state = one->uris.find(uri);
+      if (state == one->uris.end()) continue;
+      if (state->second == State::granted) {
+        unsubscribe(*one, uri);
+      } else if (state->second == State::refused) {
+        one->uris.erase(state);
+      }
+    }
+  }
+}
+
+void LegacyListens::fail_all(const core::Failure& failure) {
+  std::vector<ListenCall*> calls;
+  for (const auto& entry : listens_)
+    calls.push_back(entry.first);
+  for (ListenCall* call : calls) {
+    if (listens_.count(call) == 0) continue;
+    close(*call);
+    call->fail(failure);
+  }
 }
 
 }  // namespace lineward::upstream

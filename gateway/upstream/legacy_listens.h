@@ -2,14 +2,18 @@
 // URI, and from its list_changed notifications (BEHAVIOUR 6 and 9). Knows no transport: what it needs of
 // calls and of the server stands in two small interfaces.
 //
-// One per group of modern clients on a legacy server; holds its listens as plain calls, which leave through
-// close(). A client may end its listen whenever it is sent something: listens are found again by their call
-// after each delivery.
+// One for each group of modern clients on a legacy server, whatever number of processes, or sessions, works
+// for them: each of these is subscribed, also one that comes later, since any of them may be the one that
+// learns of a change. A wish is granted as soon as one grants it; what several tell alike comes once. Holds
+// its listens as plain calls, which leave through close(). A client may end its listen whenever it is sent
+// something: listens are found again by their call after each delivery.
 //
-// For one URI there is one request under way at a time: over HTTP a subscribe and an unsubscribe sent side by
-// side could arrive in either order. What was decided meanwhile is done when the answer is there.
+// For one URI there is one request under way at a time at each of them: over HTTP a subscribe and an
+// unsubscribe sent side by side could arrive in either order. What was decided meanwhile is done when the
+// answer is there.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,7 +40,7 @@ class ListenCall {
   ~ListenCall() = default;
 };
 
-// The legacy server behind: one process, or one session.
+// The legacy server behind, or one of several: one process, or one session.
 class ListenServer {
  public:
   using OwnAnswer = std::function<void(const mcp::Message& answer)>;
@@ -53,52 +57,78 @@ class ListenServer {
 class LegacyListens {
  public:
   LegacyListens() = default;
-  ~LegacyListens() { *alive_ = false; }
+  ~LegacyListens();
   LegacyListens(const LegacyListens&) = delete;
   LegacyListens& operator=(const LegacyListens&) = delete;
 
   bool empty() const { return listens_.empty(); }
-  // Does a server stand behind the listens?
-  bool served() const { return server_ != nullptr; }
-  bool served_by(const ListenServer* server) const { return server_ == server && !listens_.empty(); }
-  // A listen, on a ready server: subscribes what is not subscribed yet, acknowledges what was granted. All
-  // listens use the first server they were opened on.
+  bool served() const { return !servers_.empty(); }
+  bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
+  // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they
+  // are told that things may have changed meanwhile.
+  void join(ListenServer& server);
+  // This server is gone.
+  void lost(const ListenServer* server);
+  // A listen, on a ready server: subscribes what is not subscribed yet, acknowledges what was granted.
   void open(ListenCall& call, ListenServer& server);
   // The call is over, whoever ended it.
   void close(ListenCall& call);
   // Ends every listen with this failure.
   void fail_all(const core::Failure& failure);
   // A server's notification to everyone who asked for it; true when that was somebody.
-  bool notify(const mcp::Message& notification);
-  // This server is gone.
-  void lost(const ListenServer* server);
-  // Another one took its place: subscribes again and tells that things may have changed meanwhile.
-  void restore(ListenServer& server);
+  bool notify(const ListenServer& from, const mcp::Message& notification, std::chrono::milliseconds now);
+  // Something is asked of the servers: what they tell from here on is news to who asked.
+  void asked() { ++asked_; }
+  // Tells that things may have changed.
+  void tell_changes();
 
  private:
   struct Listen {
     bool tools = false, prompts = false, resources = false;
     std::set<std::string> wanted;   // URIs
+    std::set<std::string> open;     // of these, what some answer may still grant
     std::set<std::string> granted;  // of these, what was acknowledged
     bool acknowledged = false;
   };
   enum class State : uint8_t { asked, granted, refused, leaving };
-  struct Subscription {
-    size_t wishes = 0;  // listens that want it; 0 only until the answer is there
-    State state = State::asked;
+  struct Server {
+    ListenServer* server;
+    uint64_t number;
+    std::map<std::string, State> uris;
+    std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   };
-  void subscribe(const std::string& uri);
-  void unsubscribe(const std::string& uri);
-  void answered(const std::string& uri, bool granted);
-  void unsubscribed(const std::string& uri);
+  // What was told last of one thing, and who has said it how often.
+  struct Told {
+    size_t digest = 0;
+    uint64_t asked = 0;
+    std::chrono::milliseconds at{0};
+    uint32_t times = 0;
+    std::map<uint64_t, uint32_t> by;
+  };
+  Server* find(const ListenServer* server) const;
+  Server& joined(ListenServer& server);
+  void subscribe(Server& server, const std::string& uri);
+  void unsubscribe(Server& server, const std::string& uri);
+  void answered(Server& server, const std::string& uri, bool granted);
+  void unsubscribed(Server& server, const std::string& uri);
+  bool is_granted(const std::string& uri) const;
+  bool is_open(const std::string& uri) const;
+  // Looks again at what listens wait for.
+  void look_again();
+  void decided(const std::string& uri);
   void acknowledge_ready();
   std::string acknowledge(Listen& listen) const;
+  bool is_known(const Server& from, const mcp::Message& notification, const std::string& uri,
+                std::chrono::milliseconds now);
   void deliver(ListenCall* call, const std::string& text);
 
-  ListenServer* server_ = nullptr;
+  std::vector<std::unique_ptr<Server>> servers_;  // that are ready
+  uint64_t next_server_ = 1;
   std::map<ListenCall*, Listen> listens_;
-  std::map<std::string, Subscription> subscriptions_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of this generation of the server
+  std::map<std::string, size_t> wishes_;  // listens that want a URI
+  std::map<std::string, Told> told_;      // by method and URI, while several servers are there
+  uint64_t asked_ = 0;
+  bool gap_ = false;  // somebody listened while no server was there
 };
 
 }  // namespace lineward::upstream

@@ -28,7 +28,10 @@ constexpr uint32_t kMostFailures = 8;
 // ---- the listen ----
 
 SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
-    : SharedCall(hub.loop(), hub.inner(), std::move(key), like), hub_(hub), again_(hub.loop()) {}
+    : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
+      hub_(hub),
+      asked_(like.message.raw(Field::params_notifications)),
+      again_(hub.loop()) {}
 
 void SharedListen::close(std::string_view why) {
   again_.stop();
@@ -58,13 +61,23 @@ void SharedListen::on_call_message(mcp::Message message) {
   // For its server it is over, and so it is for us: no cancel is owed.
   if (method == Method::cancelled) return open_again("cancelled", false);
   if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
-  if (method == Method::subscriptions_acknowledged) {
-    acknowledgement_ = message;
-    stands_ = true;
-    stands_since_ = loop_.now();
-    return tell_acknowledged(message);
-  }
+  if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
   tell(message);
+}
+
+// What nobody asked for is not granted.
+void SharedListen::stood(mcp::Message acknowledgement) {
+  if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
+    json::Splice splice = acknowledgement.splice();
+    splice.replace(acknowledgement.at(Field::params_notifications), std::move(*cut));
+    if (auto less = mcp::Message::parse(splice.apply(), json::kDepthCeiling))
+      acknowledgement = std::move(*less);
+  }
+  acknowledgement_ = std::move(acknowledgement);
+  granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications));
+  stands_ = true;
+  stands_since_ = loop_.now();
+  tell_acknowledged(*acknowledgement_);
 }
 
 // What is below gives up only when its own tries are used up; lack of room is no reason to.
@@ -128,7 +141,7 @@ std::string ListenHub::key_of(const core::CallRequest& request, bool apart) cons
     key += request.scope.principal + '\n' + request.scope.session + '\n';
     key += json::compact(request.message.raw(Field::meta_client_capabilities));
   }
-  key += '\n';
+  key += request.of_gateway ? "\nown\n" : "\n";  // these keep no process
   key += request.message.raw(Field::meta_protocol_version);
   key += '\n' + json::compact(request.message.raw(Field::params_notifications));
   return key;

@@ -40,13 +40,17 @@ class SharedListen final : public SharedCall {
   void over() override;
   // Who joins while it is down waits for the next one.
   const mcp::Message* acknowledgement() const override { return stands_ ? &*acknowledgement_ : nullptr; }
+  std::shared_ptr<const mcp::ListenFilter> granted() const override { return granted_; }
+  void stood(mcp::Message acknowledgement);
   void open_again(std::string_view why, bool no_room);
   void give_up(const core::Failure& failure);
   void again();
 
   ListenHub& hub_;
-  std::optional<mcp::Message> acknowledgement_;  // the last one
-  bool stands_ = false;                          // acknowledged, and not lost since
+  const mcp::ListenFilter asked_;
+  std::optional<mcp::Message> acknowledgement_;       // the last one, cut to what was asked for
+  std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
+  bool stands_ = false;                               // acknowledged, and not lost since
   uint32_t failures_ = 0;  // in a row: it was ended soon after it stood, or could not be opened again
   uint32_t tries_ = 0;     // in a row, for the pauses
   std::chrono::milliseconds stands_since_{0};

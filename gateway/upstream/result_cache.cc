@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/json_splice.h"
+#include "base/log.h"
 #include "mcp/cache_hints.h"
+#include "upstream/era_probe.h"
 #include "upstream/http_headers.h"
 
 namespace lineward::upstream {
@@ -19,6 +21,15 @@ using std::chrono::milliseconds;
 constexpr int64_t kLongestMs = 24ll * 3600 * 1000;
 // Not counted in the bytes of a result, but there.
 constexpr uint64_t kEntryBytes = 512;
+// Kinds of callers for whom Lineward listens itself; over HTTP each takes a connection, of which at most this
+// share may go there.
+constexpr size_t kMostWatches = 64;
+constexpr size_t kWatchShare = 4;
+
+bool is_list(Method method) {
+  return mcp::has_cache_hints(method) && method != Method::server_discover &&
+         method != Method::resources_read;
+}
 
 int64_t ttl_of(const mcp::Message& result) {
   std::string_view raw = result.raw(Field::result_ttl_ms);
@@ -76,6 +87,7 @@ void SharedFetch::on_call_message(mcp::Message message) {
   bool final = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!final) return;  // without token and level there is nothing that belongs to this call
   if (message.kind() == mcp::MessageKind::result) cache_.keep(*this, message);
+  if (like().method == Method::server_discover) cache_.discovered(message);
   over();  // who asks while this is told asks anew
   tell_end(message);
 }
@@ -98,8 +110,18 @@ ResultCache::ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
       stats_(core::upstream_stats(server.name)) {}
 
 ResultCache::~ResultCache() {
+  *alive_ = false;
+  stopping_ = true;
+  watches_.clear();
   for (auto& [key, shared] : under_way_)
     shared->close("the gateway is stopping");
+  for (auto& shared : outdated_)
+    shared->close("the gateway is stopping");
+}
+
+void ResultCache::stop(std::function<void()> done) {
+  watches_.clear();
+  PassingUpstream::stop(std::move(done));
 }
 
 void ResultCache::reconfigured() {
@@ -126,11 +148,14 @@ std::string ResultCache::key_of(const core::CallRequest& request, bool everybody
   key += message.raw(Field::meta_protocol_version);
   key += '\n' + json::compact(message.raw(Field::meta_client_capabilities)) + '\n';
   key += params_of(message);
-  if (everybodys) return key + "\neverybody";
-  key += "\nof\n" + request.scope.principal + '\n' + request.scope.session + '\n' + request.scope.affinity +
-         '\n';
-  key += identity_of(forwarded_headers(server_, request.headers));
-  return key;
+  return key + (everybodys ? "\neverybody" : "\nof\n" + asker_of(request));
+}
+
+// The name of its state matters where the server has one for each.
+std::string ResultCache::asker_of(const core::CallRequest& request) const {
+  std::string asker = request.scope.principal + '\n' + request.scope.session + '\n';
+  if (server_.isolation == config::Isolation::session) asker += request.scope.affinity;
+  return asker + '\n' + identity_of(forwarded_headers(server_, request.headers));
 }
 
 Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::CallRequest&& request,
@@ -151,7 +176,6 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
     ++stats_.cache_misses;
     auto made = std::make_unique<SharedFetch>(*this, key, request);
     if (auto failure = made->open()) return Unexpected<core::Failure>{std::move(*failure)};
-    asked_at_[made.get()] = changes_;
     shared = under_way_.emplace(key, std::move(made)).first->second.get();
   }
   auto lease = std::make_unique<Lease>(server_, std::move(request), owner);
@@ -172,12 +196,18 @@ std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::CallRe
 }
 
 void ResultCache::over(SharedFetch& shared) {
-  asked_at_.erase(&shared);
-  auto found = under_way_.find(shared.key());
-  if (found == under_way_.end() || found->second.get() != &shared) return;
   // It may be on the stack.
-  loop_.retire(std::move(found->second));
-  under_way_.erase(found);
+  auto found = under_way_.find(shared.key());
+  if (found != under_way_.end() && found->second.get() == &shared) {
+    loop_.retire(std::move(found->second));
+    under_way_.erase(found);
+    return;
+  }
+  auto old =
+      std::find_if(outdated_.begin(), outdated_.end(), [&](const auto& one) { return one.get() == &shared; });
+  if (old == outdated_.end()) return;
+  loop_.retire(std::move(*old));
+  outdated_.erase(old);
 }
 
 ResultCache::Entries::iterator ResultCache::find(const std::string& key) {
@@ -195,14 +225,15 @@ ResultCache::Entries::iterator ResultCache::find(const std::string& key) {
 void ResultCache::forget(Entries::iterator entry) {
   bytes_ -= size_of(entry->key, entry->result);
   by_key_.erase(entry->key);
+  if (auto watch = watches_.find(entry->view); watch != watches_.end()) watch->second->let_go();
   entries_.erase(entry);
 }
 
 void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   int64_t ttl = ttl_of(result);
-  auto asked = asked_at_.find(&shared);
   bool complete = !result.has(Field::result_type) || result.text(Field::result_type) == "complete";
-  bool current = asked != asked_at_.end() && asked->second == changes_;
+  auto asked = under_way_.find(shared.key());
+  bool current = asked != under_way_.end() && asked->second.get() == &shared;
   if (ttl == 0 || !complete || !current || stopping_) return;
   bool everybodys = server_.cache.trust_public && result.text(Field::result_cache_scope) == "public";
   std::string key = key_of(shared.like(), everybodys);
@@ -220,30 +251,109 @@ void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   entry.held.set(size);
   bytes_ += size;
   by_key_[entry.key] = entries_.begin();
+  watch(entry, shared.like());
   while (bytes_ > server_.cache.max_bytes)
     forget(std::prev(entries_.end()));
 }
 
+bool ResultCache::concerns(const mcp::Message& notification, Method method, const std::string& uri) const {
+  switch (mcp::method_of(notification.method())) {
+    case Method::tools_list_changed: return method == Method::tools_list;
+    case Method::prompts_list_changed: return method == Method::prompts_list;
+    case Method::resources_list_changed:
+      return method == Method::resources_list || method == Method::resources_templates_list;
+    case Method::resources_updated:
+      return method == Method::resources_read && uri == notification.text(Field::params_uri);
+    // A listen that was opened again: what was missed meanwhile is not known.
+    case Method::subscriptions_acknowledged: return method != Method::server_discover;
+    default: return false;
+  }
+}
+
 void ResultCache::changed(const mcp::Message& notification) {
-  auto concerns = [&](const Entry& entry) {
-    switch (mcp::method_of(notification.method())) {
-      case Method::tools_list_changed: return entry.method == Method::tools_list;
-      case Method::prompts_list_changed: return entry.method == Method::prompts_list;
-      case Method::resources_list_changed:
-        return entry.method == Method::resources_list || entry.method == Method::resources_templates_list;
-      case Method::resources_updated:
-        return entry.method == Method::resources_read && entry.uri == notification.text(Field::params_uri);
-      // A listen that was opened again: what was missed meanwhile is not known.
-      case Method::subscriptions_acknowledged: return entry.method != Method::server_discover;
-      default: return false;
+  uint64_t forgotten = 0;
+  for (auto fetch = under_way_.begin(); fetch != under_way_.end();) {
+    auto next = std::next(fetch);
+    const core::CallRequest& like = fetch->second->like();
+    if (concerns(notification, like.method, like.message.text(Field::params_uri))) {
+      outdated_.push_back(std::move(fetch->second));
+      under_way_.erase(fetch);
     }
-  };
-  ++changes_;
+    fetch = next;
+  }
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     auto next = std::next(entry);
-    if (concerns(*entry)) forget(entry);
+    if (concerns(notification, entry->method, entry->uri)) {
+      ++forgotten;
+      forget(entry);
+    }
     entry = next;
   }
+  if (forgotten > 0)
+    log::write(log::Level::debug, "cache.forgot",
+               {{"upstream", server_.name}, {"what", notification.method()}, {"results", forgotten}});
+}
+
+// ---- Lineward's own listens ----
+
+void ResultCache::discovered(const mcp::Message& result) {
+  core::Tells told = tells_of(result);
+  if (told.any()) tells_ = told;
+}
+
+// A list that is kept, and may change without anybody who listens.
+void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
+  core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
+  bool can = is_list(entry.method) && tells.any() && inner_->era() == mcp::Era::modern &&
+             server_.isolation != config::Isolation::call;
+  if (!can) return;
+  std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';
+  view += like.message.raw(Field::meta_protocol_version);
+  view += '\n' + asker_of(like);
+  auto& slot = watches_[view];
+  if (!slot) {
+    size_t most = kMostWatches;
+    if (!server_.url.empty()) most = std::min<size_t>(most, server_.limits.max_connections / kWatchShare);
+    if (watches_.size() > most) {
+      watches_.erase(view);
+      return;
+    }
+    slot = std::make_unique<CacheWatch>(
+        loop_, [this, view] { unwatched(view); }, [this, view] { watch_over(view); });
+    // Not from here: an answer is on the stack.
+    loop_.defer([this, alive = alive_, view, request = watch_request(like, tells)]() mutable {
+      auto found = *alive && !stopping_ ? watches_.find(view) : watches_.end();
+      if (found != watches_.end() && !found->second->begun())
+        found->second->listen(*inner_, std::move(request));
+    });
+  }
+  entry.view = view;
+  slot->hold(entry.until);
+}
+
+// Changes are not heard of any more: what is kept may be anything.
+void ResultCache::unwatched(const std::string& view) {
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    auto next = std::next(entry);
+    if (entry->view == view) forget(entry);
+    entry = next;
+  }
+}
+
+void ResultCache::watch_over(const std::string& view) {
+  auto found = watches_.find(view);
+  if (found == watches_.end()) return;
+  std::unique_ptr<CacheWatch> over = std::move(found->second);
+  watches_.erase(found);  // first: what is forgotten now lets go of nothing
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    auto next = std::next(entry);
+    if (entry->view == view && loop_.now() >= entry->until)
+      forget(entry);
+    else if (entry->view == view)
+      entry->view.clear();
+    entry = next;
+  }
+  loop_.retire(std::move(over));
 }
 
 }  // namespace lineward::upstream

@@ -14,12 +14,14 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/held_bytes.h"
 #include "config/config.h"
 #include "core/passing_upstream.h"
 #include "core/stats.h"
 #include "net/loop.h"
+#include "upstream/cache_watch.h"
 #include "upstream/shared_call.h"
 
 namespace lineward::upstream {
@@ -48,6 +50,7 @@ class ResultCache final : public core::PassingUpstream {
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void reconfigured() override;
+  void stop(std::function<void()> done) override;
 
   // A notification of the server, whoever listens: what it says has changed is forgotten.
   void changed(const mcp::Message& notification);
@@ -57,6 +60,7 @@ class ResultCache final : public core::PassingUpstream {
   core::Upstream& inner() { return *inner_; }
   void over(SharedFetch& shared);
   void keep(const SharedFetch& shared, const mcp::Message& result);
+  void discovered(const mcp::Message& result);
 
  private:
   using Clock = std::chrono::milliseconds;
@@ -67,11 +71,18 @@ class ResultCache final : public core::PassingUpstream {
     mcp::Message result;
     Clock kept_at{0}, until{0};
     int64_t ttl_ms = 0;
+    std::string view;  // of a list that is listened for: whose
     HeldBytes held;
   };
   using Entries = std::list<Entry>;
   bool may_keep(const core::CallRequest& request) const;
   std::string key_of(const core::CallRequest& request, bool everybodys) const;
+  std::string asker_of(const core::CallRequest& request) const;
+  bool concerns(const mcp::Message& notification, mcp::Method method, const std::string& uri) const;
+  // Lineward's own listens.
+  void watch(Entry& entry, const core::CallRequest& like);
+  void unwatched(const std::string& view);
+  void watch_over(const std::string& view);
   Entries::iterator find(const std::string& key);
   void forget(Entries::iterator entry);
   std::unique_ptr<core::Call> answer(const Entry& entry, core::CallRequest request, core::CallOwner& owner);
@@ -80,11 +91,14 @@ class ResultCache final : public core::PassingUpstream {
   const config::Server& server_;
   core::UpstreamStats& stats_;
   std::map<std::string, std::unique_ptr<SharedFetch>> under_way_;
+  // Begun before a change was told: they answer who waits for them already, and nobody else.
+  std::vector<std::unique_ptr<SharedFetch>> outdated_;
   Entries entries_;  // used last first
   std::unordered_map<std::string, Entries::iterator> by_key_;
   uint64_t bytes_ = 0;
-  uint64_t changes_ = 0;  // what was asked for before a change must not be kept after it
-  std::map<const SharedFetch*, uint64_t> asked_at_;  // changes_ when the call was begun
+  core::Tells tells_;                                           // as discovered by a client
+  std::map<std::string, std::unique_ptr<CacheWatch>> watches_;  // by view
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace lineward::upstream

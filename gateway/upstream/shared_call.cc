@@ -1,5 +1,6 @@
 #include "upstream/shared_call.h"
 
+#include "base/json_splice.h"
 #include "base/log.h"
 #include "core/stats.h"
 
@@ -85,9 +86,16 @@ void SharedCall::tell_phase(Lease& lease) {
   lease.owner_->on_call_phase(*phase_);
 }
 
+// Who hears it once more hears of what it was granted the first time.
 void SharedCall::acknowledge(Lease& lease, const mcp::Message& acknowledgement) {
-  lease.acknowledged_ = true;
-  lease.owner_->on_call_message(acknowledgement);
+  if (!std::exchange(lease.acknowledged_, true)) lease.granted_ = granted();
+  auto cut = lease.granted_ ? lease.granted_->cut(acknowledgement.raw(mcp::Field::params_notifications))
+                            : std::nullopt;
+  if (!cut) return lease.owner_->on_call_message(acknowledgement);
+  json::Splice splice = acknowledgement.splice();
+  splice.replace(acknowledgement.at(mcp::Field::params_notifications), std::move(*cut));
+  auto less = mcp::Message::parse(splice.apply(), json::kDepthCeiling);
+  if (less) lease.owner_->on_call_message(std::move(*less));
 }
 
 bool SharedCall::leave(Lease& lease) {
@@ -130,8 +138,16 @@ void SharedCall::tell_acknowledged(const mcp::Message& acknowledgement) {
 }
 
 void SharedCall::tell(const mcp::Message& notification) {
+  // Mostly all were granted the same.
+  const mcp::ListenFilter* judged = nullptr;
+  bool passes = true;
   each([&](Lease& lease) {
-    if (lease.acknowledged_) lease.owner_->on_call_message(notification);
+    if (!lease.acknowledged_) return;
+    if (lease.granted_.get() != judged) {
+      judged = lease.granted_.get();
+      passes = judged == nullptr || judged->passes(notification);
+    }
+    if (passes) lease.owner_->on_call_message(notification);
   });
 }
 

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "core/upstream.h"
+#include "mcp/listen_filter.h"
 #include "net/loop.h"
 
 namespace lineward::upstream {
@@ -50,6 +51,8 @@ class Lease : public core::Call {
   size_t place_ = 0;  // among the leases of shared_
   std::optional<core::CallPhase> told_;
   bool acknowledged_ = false;
+  // What it was told that it hears; null: whatever is told.
+  std::shared_ptr<const mcp::ListenFilter> granted_;
 };
 
 // One call on the server, and who waits for it. It lives as long as somebody does: each caller's own limits
@@ -77,13 +80,15 @@ class SharedCall : public core::CallOwner {
  protected:
   // Nobody waits for it any more: its owner lets go of it, which may be on the stack.
   virtual void over() = 0;
-  // What the server acknowledged it with, where it did.
+  // What the server acknowledged it with, where it did; and that as a filter.
   virtual const mcp::Message* acknowledgement() const { return nullptr; }
+  virtual std::shared_ptr<const mcp::ListenFilter> granted() const { return nullptr; }
 
   // The answer, or why there is none, for everybody; all leases are over then.
   void tell_end(const mcp::Message& answer);
   void tell_end(const core::Failure& failure);
-  // From here on they hear what tell() says, and of phases only that it is opened again.
+  // From here on they hear what tell() says, as far as they were granted it, and of phases only that it is
+  // opened again.
   void tell_acknowledged(const mcp::Message& acknowledgement);
   void tell(const mcp::Message& notification);
 

@@ -87,9 +87,16 @@ void StdioInstance::limit_startup() {
   });
 }
 
+bool StdioInstance::idle() const {
+  return std::all_of(pending_.begin(), pending_.end(), [](const auto& one) {
+    return one.second.listen && one.second.call != nullptr && one.second.call->request.of_gateway;
+  });
+}
+
 bool StdioInstance::has_listens() const {
-  return std::any_of(pending_.begin(), pending_.end(),
-                     [](const auto& one) { return one.second.listen && one.second.call != nullptr; });
+  return std::any_of(pending_.begin(), pending_.end(), [](const auto& one) {
+    return one.second.listen && one.second.call != nullptr && !one.second.call->request.of_gateway;
+  });
 }
 
 bool StdioInstance::has_calls() const {

@@ -95,7 +95,8 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   bool settle_turn();
   // A parked call takes no place.
   void set_parked(const StdioCall& call, bool parked);
-  bool idle() const { return pending_.empty(); }
+  // Nothing that a caller waits for; Lineward's own listens keep no process.
+  bool idle() const;
   // It is to be replaced; one that retires gets no more calls.
   bool worn() const { return !worn_text_.empty(); }
   bool retiring() const { return retiring_; }
@@ -145,6 +146,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
     StdioCall* call = nullptr;  // null: cancelled, or Lineward's own
     bool counts = false;        // takes a place in flight
     bool listen = false;
+    bool acknowledged = false;  // a listen
     bool asks = false;
     bool own = false;         // Lineward's own request
     bool of_gateway = false;  // a call, and no client's
@@ -172,6 +174,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void on_response(mcp::Message message);
   void on_request(mcp::Message message);
   void on_notification(mcp::Message message);
+  void on_nameless(const mcp::Message& message);
   void handshake_answer(const mcp::Message& message);
   void became_ready();
   void drop(std::string_view kind);

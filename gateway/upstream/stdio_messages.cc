@@ -226,6 +226,39 @@ void StdioInstance::on_request(mcp::Message message) {
   owner_->on_instance_message(*this, std::move(message), only);
 }
 
+namespace {
+
+bool is_of_listens(const mcp::Message& message) {
+  switch (mcp::method_of(message.method())) {
+    case Method::subscriptions_acknowledged:
+    case Method::resources_updated:
+    case Method::tools_list_changed:
+    case Method::prompts_list_changed:
+    case Method::resources_list_changed: return true;
+    default: return message.method().rfind("notifications/tasks", 0) == 0;
+  }
+}
+
+}  // namespace
+
+// It says what has changed and not on which listen: on any that was granted it. An acknowledgement can only
+// be that of the one listen that waits for one.
+void StdioInstance::on_nameless(const mcp::Message& message) {
+  bool acknowledges = mcp::method_of(message.method()) == Method::subscriptions_acknowledged;
+  std::vector<int64_t> to;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen && entry.call != nullptr && entry.acknowledged != acknowledges) to.push_back(id);
+  }
+  if (to.empty() || (acknowledges && to.size() > 1)) return drop("unscoped");
+  note_answer();
+  for (int64_t id : to) {
+    auto entry = pending_.find(id);  // a client may leave whenever one is told something
+    if (entry == pending_.end() || entry->second.call == nullptr) continue;
+    entry->second.acknowledged = true;
+    entry->second.call->message(message);
+  }
+}
+
 void StdioInstance::on_notification(mcp::Message message) {
   Method method = mcp::method_of(message.method());
   auto deliver = [&](std::string_view raw, bool listens, auto id_of) -> bool {
@@ -234,6 +267,7 @@ void StdioInstance::on_notification(mcp::Message message) {
     if (entry == pending_.end() || entry->second.call == nullptr || entry->second.listen != listens)
       return false;
     if (listens) note_answer();
+    if (method == Method::subscriptions_acknowledged) entry->second.acknowledged = true;
     entry->second.call->message(std::move(message));
     return true;
   };
@@ -244,6 +278,8 @@ void StdioInstance::on_notification(mcp::Message message) {
       return drop("unknown_token");
     return owner_->on_instance_message(*this, std::move(message), nullptr);
   }
+  if (plan_.era == mcp::Era::modern && !message.has(Field::meta_subscription_id) && is_of_listens(message))
+    return on_nameless(message);
   if (method == Method::cancelled && plan_.era == mcp::Era::modern) {
     // A server tears a listen down; it may name it in either form. For the server it is over: no cancel is
     // owed.

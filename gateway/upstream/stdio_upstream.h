@@ -40,6 +40,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
+  core::Tells tells() const override { return verdict_.tells; }
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override { schedule_pump(); }

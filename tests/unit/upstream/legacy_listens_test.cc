@@ -59,6 +59,7 @@ struct Server final : ListenServer {
 const std::string kSubscribe = R"(subscribe {"uri":"file:///a"})";
 const std::string kUnsubscribe = R"(unsubscribe {"uri":"file:///a"})";
 using Asked = std::vector<std::string>;
+constexpr std::chrono::milliseconds kNow{1000};
 
 }  // namespace
 
@@ -77,13 +78,13 @@ TEST_CASE("listens on a legacy server") {
     CHECK(a.granted());
     CHECK(b.granted());
     listens.close(a);
-    CHECK(listens.notify(update));
+    CHECK(listens.notify(server, update, kNow));
     CHECK(b.heard.size() == 2);
     CHECK(a.heard.size() == 1);
     CHECK(server.asked == Asked{kSubscribe});
     listens.close(b);
     CHECK(server.asked == Asked{kSubscribe, kUnsubscribe});
-    CHECK_FALSE(listens.notify(update));
+    CHECK_FALSE(listens.notify(server, update, kNow));
   }
   SECTION("one that leaves before its subscribe is answered takes nothing from the next") {
     listens.open(a, server);
@@ -93,7 +94,7 @@ TEST_CASE("listens on a legacy server") {
     server.answer();
     CHECK(server.asked == Asked{kSubscribe});
     CHECK(b.granted());
-    CHECK(listens.notify(update));
+    CHECK(listens.notify(server, update, kNow));
   }
   SECTION("one that leaves before its subscribe is answered is unsubscribed when it is") {
     listens.open(a, server);
@@ -121,7 +122,7 @@ TEST_CASE("listens on a legacy server") {
     server.answer(false);
     REQUIRE(a.heard.size() == 1);
     CHECK_FALSE(a.granted());
-    CHECK_FALSE(listens.notify(update));
+    CHECK_FALSE(listens.notify(server, update, kNow));
     listens.close(a);
     CHECK(server.asked == Asked{kSubscribe});
     listens.open(b, server);
@@ -136,7 +137,7 @@ TEST_CASE("listens on a legacy server") {
     listens.lost(&server);
     CHECK_FALSE(listens.served());
     Server next;
-    listens.restore(next);
+    listens.join(next);
     CHECK(next.asked == Asked{kSubscribe});
     REQUIRE(a.heard.size() == 3);  // acknowledged once; then what may have changed
     CHECK(a.heard[1].find("tools/list_changed") != std::string::npos);
@@ -154,5 +155,81 @@ TEST_CASE("listens on a legacy server") {
     CHECK(a.failed == "it is over");
     CHECK(b.failed == "it is over");
     CHECK(listens.empty());
+  }
+}
+
+TEST_CASE("listens on several processes of a legacy server") {
+  Server one, two, three;
+  LegacyListens listens;
+  Call a("file:///a");
+  mcp::Message update =
+      parse(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}})");
+
+  SECTION("each is subscribed, also one that comes later, and unsubscribed where it was granted") {
+    listens.join(one);
+    listens.join(two);
+    listens.open(a, one);
+    CHECK(one.asked == Asked{kSubscribe});
+    CHECK(two.asked == Asked{kSubscribe});
+    two.answer();
+    CHECK(a.granted());  // one that is at work holds nobody up
+    listens.join(three);
+    CHECK(three.asked == Asked{kSubscribe});
+    three.answer(false);
+    listens.close(a);
+    CHECK(two.asked == Asked{kSubscribe, kUnsubscribe});
+    CHECK(three.asked == Asked{kSubscribe});
+    CHECK(one.asked == Asked{kSubscribe});
+    one.answer();
+    CHECK(one.asked == Asked{kSubscribe, kUnsubscribe});
+  }
+  SECTION("a wish is refused when all have refused it, and one that is gone is not waited for") {
+    listens.join(one);
+    listens.join(two);
+    listens.join(three);
+    listens.open(a, one);
+    one.answer(false);
+    two.answer(false);
+    CHECK(a.heard.empty());
+    listens.lost(&three);
+    REQUIRE(a.heard.size() == 1);
+    CHECK_FALSE(a.granted());
+  }
+  SECTION("the loss of one of several is no news, that of the last one is, once another is there") {
+    listens.open(a, one);
+    listens.join(two);
+    one.answer();
+    two.answer();
+    listens.lost(&one);
+    CHECK(a.heard.size() == 1);
+    CHECK(listens.served());
+    listens.lost(&two);
+    listens.join(three);
+    CHECK(a.heard.size() == 3);
+    listens.lost(&three);
+    listens.join(one);
+    CHECK(a.heard.size() == 5);
+  }
+  SECTION("what several tell alike comes once; more of it, later, or after a question it is news") {
+    listens.open(a, one);
+    listens.join(two);
+    one.answer();
+    size_t before = a.heard.size();
+    CHECK(listens.notify(one, update, kNow));
+    CHECK(listens.notify(two, update, kNow));
+    CHECK(a.heard.size() == before + 1);
+    CHECK(listens.notify(two, update, kNow));  // its second
+    CHECK(listens.notify(one, update, kNow));
+    CHECK(a.heard.size() == before + 2);
+    listens.notify(one, update, kNow);
+    listens.asked();
+    listens.notify(two, update, kNow);
+    CHECK(a.heard.size() == before + 4);
+    listens.notify(one, update, kNow + std::chrono::seconds(5));
+    CHECK(a.heard.size() == before + 5);
+    mcp::Message other = parse(
+        R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a","n":1}})");
+    listens.notify(two, other, kNow + std::chrono::seconds(5));
+    CHECK(a.heard.size() == before + 6);
   }
 }

@@ -112,8 +112,8 @@ TEST_CASE("many who listen alike are one listen on the other thread") {
   world.serve([](FakeServer& its) {
     CHECK(its.started == 1);
     its.its_era = mcp::Era::modern;
-    its.last->say(
-        parse(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})"));
+    its.last->say(parse(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",)"
+                        R"("params":{"notifications":{"toolsListChanged":true}}})"));
     its.last->say(parse(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})"));
   });
   for (auto& asker : askers)

@@ -91,8 +91,10 @@ struct Plain final : SharedCall {
     tell_acknowledged(message);
   }
   const mcp::Message* acknowledgement() const override { return acknowledged ? &*acknowledged : nullptr; }
+  std::shared_ptr<const mcp::ListenFilter> granted() const override { return filter; }
   using SharedCall::tell;
   std::optional<mcp::Message> acknowledged;
+  std::shared_ptr<const mcp::ListenFilter> filter;
   int overs = 0;
 };
 
@@ -230,6 +232,37 @@ TEST_CASE(
   two->cancel("end");
 }
 
+TEST_CASE("each hears what it was granted when it came, also when the server grants more later") {
+  World world;
+  Asker first, second;
+  auto acknowledgement = [](const std::string& notifications) {
+    return parse(
+        R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":)" +
+        notifications + "}}");
+  };
+  auto stands = [&](const std::string& notifications) {
+    world.call.filter = std::make_shared<const mcp::ListenFilter>(notifications);
+    world.call.stands(acknowledgement(notifications));
+  };
+  auto tools = parse(R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  auto prompts = parse(R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"})");
+  const std::string few = R"({"toolsListChanged":true})";
+  const std::string all = R"({"toolsListChanged":true,"promptsListChanged":true})";
+  auto one = world.lease(1, first);
+  stands(few);
+  stands(all);
+  auto two = world.lease(2, second);
+  world.loop.close_deferred();
+  world.call.tell(prompts);
+  world.call.tell(tools);
+  std::string acknowledged_few = acknowledgement(few).bytes();
+  CHECK(first.heard == std::vector<std::string>{acknowledged_few, acknowledged_few, tools.bytes()});
+  CHECK(second.heard ==
+        std::vector<std::string>{acknowledgement(all).bytes(), prompts.bytes(), tools.bytes()});
+  one->cancel("end");
+  two->cancel("end");
+}
+
 namespace {
 
 // Says which of its members was called last.
@@ -248,6 +281,7 @@ struct Recorder final : core::Upstream {
   }
   std::optional<std::vector<std::string>> versions() const override { return {{"some"}}; }
   std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  core::Tells tells() const override { return {.tools = true}; }
   core::UpstreamStatus status() const override {
     core::UpstreamStatus made;
     made.why = "recorded";
@@ -294,6 +328,7 @@ TEST_CASE("a decorator passes on every member that it does not take into its own
   CHECK(last == "notify");
   CHECK(decorator.versions()->size() == 1);
   CHECK(decorator.era() == mcp::Era::legacy);
+  CHECK(decorator.tells().tools);
   CHECK(decorator.status().why == "recorded");
   decorator.wake();
   CHECK(last == "wake");

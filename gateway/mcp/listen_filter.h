@@ -1,0 +1,31 @@
+// What a listen is about: the filter of a `subscriptions/listen`, or of its acknowledgement (2026-07-28
+// subscriptions). Decides what may come on it (BEHAVIOUR 6 and 13: what was asked for and acknowledged, and
+// only exactly these URIs). Pure data.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "mcp/message.h"
+
+namespace lineward::mcp {
+
+class ListenFilter {
+ public:
+  // `notifications`: the raw object of a request or an acknowledgement.
+  explicit ListenFilter(std::string_view notifications);
+
+  bool passes(const Message& notification) const;
+  // The raw object of an acknowledgement without what this one does not name; nothing when nothing was cut.
+  std::optional<std::string> cut(std::string_view acknowledged) const;
+
+ private:
+  std::set<std::string> lists_;  // of those that are true
+  std::set<std::string> uris_;
+  std::set<std::string> tasks_;
+  std::set<std::string> others_;  // kinds of extensions, which Lineward does not know
+};
+
+}  // namespace lineward::mcp
