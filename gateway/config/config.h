@@ -126,6 +126,8 @@ enum class Era : uint8_t { automatic, legacy, modern };
 // (2024-11-05).
 enum class ServerType : uint8_t { automatic, stdio, http, sse };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
+// What becomes of a legacy client's requests that name no session, where their server keeps sessions.
+enum class MissingSession : uint8_t { adopt, refuse };
 enum class CancelMode : uint8_t { send, never, kill };
 enum class StdoutMode : uint8_t { tolerant, strict };
 
@@ -140,7 +142,8 @@ struct Server {
   bool inherit_env = true;  // false: only PATH HOME LANG TZ TMPDIR and `env`. LINEWARD_* is never passed on
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
-  uint32_t instances = 16;  // at most that many processes
+  MissingSession missing_session = MissingSession::adopt;
+  uint32_t instances = 64;  // at most that many processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts

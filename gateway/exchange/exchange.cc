@@ -128,7 +128,12 @@ void Exchange::advance() {
 
 void Exchange::on_call_phase(CallPhase phase) {
   if (ended() || phase == phase_) return;
-  if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
+  const bool in_line = core::waits_in_line(phase_);
+  if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
+    phase_ = phase;
+    return set_clock();
+  }
+  if (in_line) queued_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();
   if (phase == CallPhase::written) {

@@ -77,6 +77,7 @@ HttpUpstream::~HttpUpstream() {
   *alive_ = false;
   for (auto& farewell : farewells_)
     farewell->messages->close();
+  plain_hops_.end_all("the gateway is stopping");
   found_last_ = nullptr;
   groups_.clear();
   errands_->drop_all();
@@ -353,6 +354,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
       request = session.request(legacy_request(session, call));
     }
     add_all(request.headers, forwarded);
+    if (group.plain) add_revision(request.headers, call.request.headers);
   }
   call.messages =
       std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
@@ -371,6 +373,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
   reaper_.stop();
+  plain_hops_.end_all("the gateway is stopping");
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
   waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());

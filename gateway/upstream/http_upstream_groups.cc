@@ -31,6 +31,11 @@ HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
   slot->own_handshake = !plan.initialize_params.empty();
   slot->initialize_params = plan.initialize_params;
   slot->last_used = loop_.now();
+  slot->plain = plan.plain;
+  if (plan.plain) {
+    slot->session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, plan.key, false);
+    slot->session->adopt({}, {});
+  }
   return *(groups_[plan.key] = std::move(slot));
 }
 
@@ -97,11 +102,20 @@ void HttpUpstream::open_session(Group& group) {
 void HttpUpstream::on_session_ready(HttpSession& session) {
   Group* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
+  note_session(session);
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
   if (!group->listens.empty() && !group->listens.served()) group->listens.restore(session);
   if (!group->own_handshake) replay(*group, session);
   schedule_pump();
+}
+
+void HttpUpstream::note_session(const HttpSession& session) {
+  const bool keeps = session.has_id();
+  if (keeps_sessions_ == keeps) return;
+  keeps_sessions_ = keeps;
+  log::write(log::Level::debug, "upstream.sessions",
+             {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
 }
 
 void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {

@@ -43,6 +43,7 @@ InstanceGroup::~InstanceGroup() {
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
+  if (calls_ < plan_.kept_from) ++calls_;
   queue_.push_back(&call);
   home_.schedule_pump();
 }
@@ -64,6 +65,7 @@ size_t InstanceGroup::in_flight() const {
 }
 
 void InstanceGroup::pump() {
+  const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
   if (replacing_) replace_worn();
   // Somebody listens: a process is needed even while nobody calls.
   if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
@@ -100,10 +102,13 @@ void InstanceGroup::pump() {
     remember(call);
     instance->send(call);
   }
+  const bool no_room = without_room_since_ != milliseconds::max();
+  if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
   if (queue_.empty()) return;  // the copy costs
+  const core::CallPhase in_line = no_room ? core::CallPhase::no_room : core::CallPhase::queued;
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
     bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
-    call->phase(queued ? core::CallPhase::queued : core::CallPhase::starting);
+    call->phase(queued ? in_line : core::CallPhase::starting);
   }
 }
 
@@ -132,7 +137,10 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   }
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
-  if (more) more = active() < plan_.most_instances && start_instance() != nullptr;
+  if (more) {
+    more = active() < plan_.most_instances && start_instance() != nullptr;
+    full = full || (!more && without_room_since_ != milliseconds::max());
+  }
   if (more) ++coming_up;
   if (asks(call) && coming_up > claimed) {
     ++claimed;
@@ -227,10 +235,7 @@ StdioInstance* InstanceGroup::start_instance() {
     return nullptr;
   }
   if (!home_.room_for_instance(*this)) {
-    if (instances_.empty() && !home_.room_soon()) {
-      fail_queue({mcp::EndReason::queue_full, fmt::format("{} runs {} processes and none is idle (instances)",
-                                                          server_.name, server_.instances)});
-    }
+    without_room_since_ = loop_.now();
     return nullptr;
   }
   instances_.push_back(
@@ -242,7 +247,7 @@ StdioInstance* InstanceGroup::start_instance() {
 
 StdioInstance* InstanceGroup::oldest_idle() const {
   StdioInstance* oldest = nullptr;
-  if (!queue_.empty() || !listens_.empty()) return nullptr;
+  if (!queue_.empty() || !listens_.empty() || is_lived_in()) return nullptr;
   for (const auto& instance : instances_) {
     if (!instance->idle()) continue;
     if (oldest == nullptr || instance->last_used() < oldest->last_used()) oldest = instance.get();
@@ -273,16 +278,6 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
               {"group", plan_.key.substr(0, 64)}});
   restore(instance);
   home_.schedule_pump();
-}
-
-// A process that takes over from one that died is told what its clients had asked for.
-void InstanceGroup::restore(StdioInstance& instance) {
-  if (!listens_.empty() && !listens_.served()) listens_.restore(instance);
-  if (!session_ || instance.initialize_result().empty()) return;
-  initialized_sent_ = true;
-  if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
-  for (const auto& [uri, params] : subscriptions_)
-    instance.send_own("resources/subscribe", params);
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {
