@@ -23,6 +23,7 @@ client::PathTable routes(const config::Config& config, const HomeMap& homes) {
     if (server->limits.max_request_bytes > 0)
       table.most_bytes[server->name] = server->limits.max_request_bytes;
     if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
+    if (server->missing_session == config::MissingSession::refuse) table.refuse_missing.insert(server->name);
     table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
     list += (list.empty() ? "" : ", ") + path;
   }
@@ -40,6 +41,7 @@ client::PathTable routes(const config::Config& config, const HomeMap& homes) {
     for (const auto* server : served) {
       rules.add({*server, false});
       if (server->isolation == config::Isolation::session) table.keep_state.insert(all);
+      if (server->missing_session == config::MissingSession::refuse) table.refuse_missing.insert(all);
     }
     table.forward[all] = rules;
   }

@@ -28,6 +28,7 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       paths_(std::move(paths)),
       door_(door),
       sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
+      unnamed_(loop, sessions_, [this](const std::string& id) { door_.session_ended(id); }),
       caps_(std::move(caps)),
       last_chance_(loop) {}
 
@@ -40,6 +41,7 @@ void HttpFront::on_closed(ClientConnection& connection) {
   awaiting_document_.erase(&connection);
   at_gate_.erase(&connection);
   unsettled_.erase(&connection);
+  left(connection);
   auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   caps_->leave(connection.peer());
@@ -153,16 +155,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   const http::HeaderList& headers = connection.head().headers;
   const std::string_view raw_id = message.raw(Field::id);
   auto era = era_of(message, headers);
-  if (!era) {
-    return refuse(connection,
-                  {400,
-                   mcp::kInvalidRequest,
-                   "this request belongs to no session (Mcp-Session-Id) and names no protocol version in "
-                   "params._meta; start with initialize or server/discover",
-                   {},
-                   {}},
-                  raw_id);
-  }
+  if (!era) return post_unnamed(connection, server, std::move(message), bytes);
   core::Arrival arrival;
   arrival.method = mcp::method_of(message.method());
   arrival.era = *era;
@@ -194,13 +187,13 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
       return refuse(connection, {400, mcp::kInvalidParams, "initialize needs params.protocolVersion", {}, {}},
                     raw_id);
     }
-    Session* session = sessions_.create(arrival.principal, server);
-    if (session == nullptr) {
-      mcp::GatewayError full{
-          mcp::EndReason::queue_full, "too many sessions (lineward listen.maxSessions)", server, {}};
-      return connection.respond(200, kJson, mcp::gateway_error(raw_id, full));
+    if (door_.keeps_sessions(server) == false) {
+      arrival.headers = with_revision(connection, std::move(arrival.headers));
+    } else {
+      Session* session = open_session(connection, server, raw_id);
+      if (session == nullptr) return;
+      arrival.session = session->id;
     }
-    arrival.session = session->id;
   } else {
     Session* session = session_of(connection, raw_id);
     if (session == nullptr) return;
@@ -209,9 +202,6 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
     }
     if (auto refusal = check_legacy_version(headers, session->revision))
       return refuse(connection, *refusal, raw_id);
-    arrival.session = session->id;
-    arrival.revision = session->revision;
-    sessions_.touch(*session);
     arrival.message = std::move(message);
     return start_in_session(connection, *session, std::move(arrival));
   }
@@ -248,15 +238,8 @@ void HttpFront::start(ClientConnection& connection, core::Arrival&& arrival,
                       std::vector<http::OutHeader> headers) {
   ReplyOptions options = reply_options(connection);
   options.headers = std::move(headers);
-  if (arrival.method == mcp::Method::initialize && arrival.era == mcp::Era::legacy) {
-    options.session_header = arrival.session;
-    if (replicas_) {
-      options.name_session = [this, id = arrival.session] {
-        Session* opened = sessions_.find(id);
-        return opened != nullptr ? shown_id(*opened) : std::string();
-      };
-    }
-  }
+  if (arrival.method == mcp::Method::initialize && !arrival.session.empty())
+    options.name_session = [this, id = arrival.session] { return name_for_client(id); };
   // The reply may be told that its client is gone only after start() has returned, so the id is known by
   // then; and it lives until the end of the turn at least.
   auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), nullptr);
@@ -268,6 +251,9 @@ void HttpFront::start(ClientConnection& connection, core::Arrival&& arrival,
 
 // In a session the answer's stream may outlive this connection.
 void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival) {
+  arrival.session = session.id;
+  arrival.revision = session.revision;
+  sessions_.touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);
   stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });
   stream.attach(transport(connection, session, stream, {}));
@@ -304,8 +290,10 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   arrival.peer = connection.peer();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
+  Session* unnamed = era ? nullptr : unnamed_session(connection, server);
+  if (unnamed != nullptr) era = mcp::Era::legacy;
   if (era && *era == mcp::Era::legacy) {
-    Session* session = session_of(connection, {});
+    Session* session = unnamed != nullptr ? unnamed : session_of(connection, {});
     if (session == nullptr) return;
     if (session->shared() != nullptr && arrival.method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.method == mcp::Method::cancelled && peers_)
@@ -327,74 +315,6 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   arrival.message = std::move(message);
   door_.notified(std::move(arrival));
   if (settles != nullptr) answer_when_settled(connection, *settles);
-}
-
-void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) {
-  const http::HeaderList& headers = connection.head().headers;
-  if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
-    return refuse(connection,
-                  {400,
-                   mcp::kInvalidRequest,
-                   "a client sends requests and notifications; responses belong to a legacy session",
-                   {},
-                   {}});
-  }
-  Session* session = session_of(connection, {});
-  if (session == nullptr) return;
-  sessions_.touch(*session);
-  std::string id = session->id;
-  connection.respond(202, {}, {});
-  door_.answered(id, std::move(message));
-}
-
-void HttpFront::get(ClientConnection& connection) {
-  const http::HeaderList& headers = connection.head().headers;
-  if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
-    return refuse(connection,
-                  {405, 405, "GET opens a stream in a legacy session only (Mcp-Session-Id)", {}, "POST"});
-  }
-  Session* session = session_of(connection, {});
-  if (session == nullptr) return;
-  if (!accepts(headers).events) {
-    return refuse(connection, {406, 406, "Accept must allow text/event-stream", {}, {}});
-  }
-  sessions_.touch(*session);
-  if (config::load_of(HeldBytes::total(), config_) >= config::Load::no_streams) {
-    ++core::stats().overload[static_cast<size_t>(core::Overload::streams)];
-    return refuse(connection, {503, 503, "no new streams for now (listen.maxBufferedBytes)", {}, {}});
-  }
-  std::string shown(headers.get("Mcp-Session-Id"));
-  uint64_t after = 0;
-  bool resumes = headers.count("Last-Event-ID") > 0;
-  SessionStream* stream = resumes ? session->resumable(headers.get("Last-Event-ID"), after) : nullptr;
-  // Another replica may have given out that event, and be no more: the client's stream goes on as a new one.
-  if (!resumes || (stream == nullptr && session->shared() != nullptr)) {
-    session->open_get_stream(
-        [&](SessionStream& opened) { return transport(connection, *session, opened, shown); });
-    return watch_stream(connection, *session);
-  }
-  if (stream == nullptr) {
-    return refuse(connection,
-                  {405, 405, "this stream has ended, or its events are no longer kept", {}, "POST, DELETE"});
-  }
-  // It has no event before the ones that are missing: a priming one would set the client back.
-  auto renewed = transport(connection, *session, *stream, shown, false);
-  stream->resume(after, std::move(renewed));
-  session->flush_waiting(*stream);
-  watch_stream(connection, *session);
-}
-
-void HttpFront::remove_session(ClientConnection& connection) {
-  const http::HeaderList& headers = connection.head().headers;
-  if (headers.count("Mcp-Session-Id") == 0 || mcp::looks_modern(headers.get("MCP-Protocol-Version"))) {
-    return refuse(connection, {405, 405, "DELETE ends a legacy session (Mcp-Session-Id)", {}, "POST"});
-  }
-  Session* session = session_of(connection, {});
-  if (session == nullptr) return;
-  std::string id = session->id;
-  session->deleted = true;
-  connection.respond(200, {}, {});
-  door_.session_ended(id);
 }
 
 }  // namespace lineward::client

@@ -20,9 +20,11 @@
 #include "client/front.h"
 #include "client/moved_connection.h"
 #include "client/peer_pass.h"
+#include "client/plain_pass.h"
 #include "client/replicas.h"
 #include "client/resource_names.h"
 #include "client/session.h"
+#include "client/unnamed_sessions.h"
 #include "core/document_source.h"
 #include "core/exchange_door.h"
 #include "core/stats.h"
@@ -60,6 +62,7 @@ struct PathTable {
   std::unordered_map<std::string, uint64_t> most_bytes;           // of a request's body, by server name
   std::unordered_map<std::string, std::string> documents;         // for everybody: path → JSON
   std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
+  std::unordered_set<std::string> refuse_missing;                 // servers with `sessions.missing: refuse`
   std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
   std::string plain;                                              // its name
   std::unordered_map<std::string, size_t> homes;  // by server name: the worker it lives on; 0 where it is not
@@ -180,8 +183,37 @@ class HttpFront final : public Front, public RequestHandler {
                                        std::string session_header, bool primes = true);
   // The session a request names, or null after it was refused.
   Session* session_of(ClientConnection& connection, std::string_view raw_id);
+  // Legacy requests that name no session (http_front_sessions.cc).
+  Session* open_session(ClientConnection& connection, const std::string& server, std::string_view raw_id);
+  Session* unnamed_session(const ClientConnection& connection, const std::string& server);
+  void post_unnamed(ClientConnection& connection, const std::string& server, mcp::Message&& message,
+                    uint64_t bytes);
+  core::Arrival legacy_arrival(ClientConnection& connection, const std::string& server,
+                               mcp::Message&& message, uint64_t bytes);
+  // Requests for which Lineward opens a session: it is being initialised.
+  struct AwaitsSession {
+    std::string session, server;
+    mcp::Message message;
+    uint64_t bytes = 0;
+    HeldBytes held;
+  };
+  Session* session_meant(ClientConnection& connection);
+  void refuse_session(ClientConnection& connection, std::string_view raw_id = {});
+  // True: the server, which keeps no sessions, answers this GET or DELETE.
+  bool hopped(ClientConnection& connection);
+  bool may_open(const ClientConnection& connection, const std::string& server) const;
+  void open_for(ClientConnection& connection, const std::string& server, Session* session,
+                mcp::Message&& message, uint64_t bytes);
+  void opened_for(const std::string& session, std::string answer, int status);
+  void go_on(ClientConnection& connection, AwaitsSession& waited, bool well, const mcp::Message* answer,
+             int status);
+  core::SharedFields with_revision(const ClientConnection& connection, core::SharedFields fields) const;
+  std::string name_for_client(const std::string& session);
+  void refuse_eraless(ClientConnection& connection, std::string_view raw_id);
+  void left(ClientConnection& connection);
   // Likewise, without an answer. One that another replica shared is made anew here.
   Session* find_session(const ClientConnection& connection);
+  Session* find_named(const ClientConnection& connection);
   Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server);
   std::string shown_id(Session& session);
   void watch_stream(ClientConnection& connection, Session& session);
@@ -210,6 +242,8 @@ class HttpFront final : public Front, public RequestHandler {
   uint64_t paths_number_ = 1;  // another with each reload
   core::ExchangeDoor& door_;
   SessionTable sessions_;
+  UnnamedSessions unnamed_;
+  std::unordered_map<const ClientConnection*, std::unique_ptr<AwaitsSession>> awaiting_session_;
   std::shared_ptr<ConnectionCaps> caps_;
   std::optional<Neighbours> neighbours_;
   std::unique_ptr<net::Listener> listener_;
@@ -226,6 +260,7 @@ class HttpFront final : public Front, public RequestHandler {
   std::shared_ptr<core::PeerDoor> peers_;
   std::vector<std::unique_ptr<PeerPass>> passes_;
   std::vector<std::unique_ptr<PeerNote>> notes_;
+  std::vector<std::unique_ptr<PlainPass>> plain_passes_;
   std::unordered_map<const ClientConnection*, std::unique_ptr<net::Timer>> unsettled_;
   std::shared_ptr<core::Gate> gate_;
   struct AtGate {

@@ -60,6 +60,7 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
     if (connection.backlog() == 0) connection.cut(mcp::EndReason::cancelled_client);  // no descriptor left
     return true;
   }
+  left(connection);
   auto found = connections_.find(&connection);
   if (found != connections_.end()) {
     loop_.retire(std::move(found->second));

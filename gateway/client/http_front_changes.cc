@@ -42,6 +42,11 @@ void HttpFront::drain() {
     passes.push_back(pass.get());
   for (PeerPass* pass : passes)
     pass->drain();  // which may end it
+  std::vector<PlainPass*> plain;
+  for (auto& pass : plain_passes_)
+    plain.push_back(pass.get());
+  for (PlainPass* pass : plain)
+    pass->drain();
   if (listener_) {
     listener_->take_waiting();
     listener_->close();

@@ -62,11 +62,17 @@ std::string HttpFront::shown_id(Session& session) {
 
 Session* HttpFront::session_of(ClientConnection& connection, std::string_view raw_id) {
   Session* session = find_session(connection);
-  if (session == nullptr) refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
+  if (session == nullptr) refuse_session(connection, raw_id);
   return session;
 }
 
 Session* HttpFront::find_session(const ClientConnection& connection) {
+  Session* session = find_named(connection);
+  if (session != nullptr) unnamed_.named(*session);
+  return session;
+}
+
+Session* HttpFront::find_named(const ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
   const std::string path(head.path);
   const bool over_sse = paths_.sse_posts.count(path) > 0;

@@ -41,6 +41,13 @@ class Session {
   std::chrono::milliseconds last_used{0};
   bool tied = false;     // its client was given an id that names this replica
   bool deleted = false;  // by its client: it ends for all replicas
+  // client/unnamed_sessions.h:
+  bool named = false;           // its client has returned its id
+  bool on_connection = false;   // the connection that it was opened on is there
+  bool served_unnamed = false;  // it served a request that named no session
+  bool opening = false;         // Lineward initialises it for a client that does not
+  bool ends_when_idle = false;  // nothing leads to it any more
+  bool forsaken = false;        // its client never named it and is gone; it may still come back
   // This replica, in the ids of events of a session that others may serve too; empty: it has no name. Before
   // its first stream.
   std::string place;

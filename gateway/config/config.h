@@ -128,6 +128,8 @@ enum class Era : uint8_t { automatic, legacy, modern };
 // (2024-11-05).
 enum class ServerType : uint8_t { automatic, stdio, http, sse };
 enum class Isolation : uint8_t { automatic, shared, session, principal, call };
+// What becomes of a legacy client's requests that name no session, where their server keeps sessions.
+enum class MissingSession : uint8_t { adopt, refuse };
 enum class CancelMode : uint8_t { send, never, kill };
 enum class StdoutMode : uint8_t { tolerant, strict };
 
@@ -143,7 +145,8 @@ struct Server {
   std::vector<std::string> withheld_env;  // variables that are for others of the configuration alone
   Era protocol_era = Era::automatic;
   Isolation isolation = Isolation::automatic;
-  uint32_t instances = 16;  // at most that many processes
+  MissingSession missing_session = MissingSession::adopt;
+  uint32_t instances = 64;  // at most that many processes
   milliseconds instance_idle = 10min;
   Timeouts timeouts;
   std::vector<TimeoutOverride> method_timeouts;  // by method, then by tool; the first match of each counts

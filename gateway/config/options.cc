@@ -264,8 +264,11 @@ void server_rows(std::vector<Option>& rows) {
                                "Which MCP it speaks; auto asks server/discover, then initialize."));
   rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
                                        "Who shares one process."));
+  rows.push_back(choice<&S::missing_session>(
+      "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
+      "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
   rows.push_back(
-      row<&S::instances>("mcpServers.*.instances", Kind::count, "16", {1, 10000},
+      row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
                          "At most that many processes; over HTTP, sessions for calls that may ask."));
   rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
                                         {kSecond, 30 * kDay},

@@ -12,6 +12,7 @@
 #include "base/slot_map.h"
 #include "core/gate.h"
 #include "core/headers.h"
+#include "core/plain_hop.h"
 #include "core/portable_scopes.h"
 #include "core/reply_stream.h"
 #include "mcp/end_reason.h"
@@ -66,6 +67,10 @@ class ExchangeDoor {
   virtual void when_settled(const std::string&, std::function<void()>) {}
   // The versions that a server behind speaks; nothing while unknown.
   virtual std::optional<std::vector<std::string>> versions(const std::string& upstream) const = 0;
+  // Does it keep sessions for legacy clients (core::Upstream::keeps_sessions)?
+  virtual std::optional<bool> keeps_sessions(const std::string&) const { return true; }
+  // A request without a message (core::Upstream::hop); null: it is none for this server.
+  virtual std::unique_ptr<Hop> hop(const std::string&, HopRequest, HopListener&) { return nullptr; }
 
  protected:
   ~ExchangeDoor() = default;

@@ -34,6 +34,10 @@ class PassingUpstream : public Upstream {
     inner_->notify(scope, message, headers);
   }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
+  std::optional<bool> keeps_sessions() const override { return inner_->keeps_sessions(); }
+  std::unique_ptr<Hop> hop(HopRequest request, HopListener& listener) override {
+    return inner_->hop(std::move(request), listener);
+  }
   std::optional<mcp::Era> era() const override { return inner_->era(); }
   Tells tells() const override { return inner_->tells(); }
   UpstreamStatus status() const override { return inner_->status(); }

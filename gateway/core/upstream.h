@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "core/headers.h"
+#include "core/plain_hop.h"
 #include "core/portable_scopes.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
@@ -47,6 +48,7 @@ struct Failure {
 
 enum class CallPhase : uint8_t {
   queued,    // waits for a free place
+  no_room,   // likewise, for a process: as many run as may, and none of them is free to go (instances)
   starting,  // waits for its server to be up
   written    // the server has it (or its bytes are on their way and cannot be taken back)
 };
@@ -154,6 +156,8 @@ class ScopeOwner {
   virtual void on_scope_reset() = 0;
   // The server has ended the session behind this one: the client has to initialise anew. Told once.
   virtual void on_scope_ended() {}
+  // Does a client stand behind it that may come back? Its process is never taken for a newcomer then.
+  virtual bool is_lived_in() const { return true; }
 
  protected:
   ~ScopeOwner() = default;
@@ -172,6 +176,11 @@ struct UpstreamStatus {
   };
   std::vector<Process> processes;
 };
+
+// Before any process or place is anybody's.
+constexpr bool waits_in_line(CallPhase phase) {
+  return phase == CallPhase::queued || phase == CallPhase::no_room;
+}
 
 constexpr std::string_view name(UpstreamStatus::State state) {
   constexpr std::array<std::string_view, static_cast<size_t>(UpstreamStatus::State::count_)> kNames{
@@ -205,6 +214,11 @@ class Upstream {
   }
   // What the server speaks, towards clients; nothing while that is not known.
   virtual std::optional<std::vector<std::string>> versions() const = 0;
+  // Does it keep sessions for legacy clients? The requests of those go to one that does not each by itself,
+  // with no session in their scope. Nothing while that is not known.
+  virtual std::optional<bool> keeps_sessions() const { return true; }
+  // A request without a message, where it keeps none; null: it cannot be asked that way.
+  virtual std::unique_ptr<Hop> hop(HopRequest, HopListener&) { return nullptr; }
   // The era it speaks; nothing while that is not known.
   virtual std::optional<mcp::Era> era() const = 0;
   // As far as a modern server has said it.

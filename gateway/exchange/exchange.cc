@@ -142,7 +142,12 @@ void Exchange::advance() {
 
 void Exchange::on_call_phase(CallPhase phase) {
   if (ended() || acknowledged_ || phase == phase_) return;  // a listen that is opened again is open all along
-  if (phase_ == CallPhase::queued) queued_for_ += loop_.now() - phase_since_;
+  const bool in_line = core::waits_in_line(phase_);
+  if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
+    phase_ = phase;
+    return set_clock();
+  }
+  if (in_line) queued_for_ += loop_.now() - phase_since_;
   if (phase_ == CallPhase::starting) starting_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();

@@ -77,6 +77,9 @@ void Exchange::set_clock() {
     case CallPhase::queued:
       return arm(since(phase_since_ - queued_for_, server_->limits.queue_timeout), EndReason::timeout_queue,
                  server_->limits.queue_timeout, "limits.queueTimeout");
+    case CallPhase::no_room:
+      return arm(since(phase_since_ - queued_for_, server_->limits.queue_timeout), EndReason::queue_full,
+                 server_->limits.queue_timeout, "limits.queueTimeout");
     case CallPhase::starting:
       return arm(since(phase_since_ - starting_for_, t.startup), EndReason::timeout_startup, t.startup,
                  "timeouts.startup");
@@ -119,6 +122,14 @@ void Exchange::deadline(EndReason reason, milliseconds limit, std::string_view o
       }
       text = fmt::format("no free place for {} {} within {} ms (lineward {})", server_name(), method,
                          limit.count(), option);
+      break;
+    case EndReason::queue_full:
+      text = fmt::format(
+          "{} runs as many processes as it may (instances: {}), and none of them was free within {} ms "
+          "(lineward {})",
+          server_->name, server_->instances, limit.count(), option);
+      retry_after_ms_ = std::max<int64_t>(limit.count(), 1000);
+      reply_->add_headers({{"Retry-After", std::to_string((retry_after_ms_ + 999) / 1000)}});
       break;
     case EndReason::timeout_startup:
       text = fmt::format("{} was not ready within {} ms (lineward {})", server_name(), limit.count(), option);

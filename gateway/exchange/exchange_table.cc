@@ -41,6 +41,18 @@ std::optional<std::vector<std::string>> ExchangeTable::versions(const std::strin
   return found == servers_.end() ? std::nullopt : found->second->upstream.versions();
 }
 
+std::optional<bool> ExchangeTable::keeps_sessions(const std::string& name) const {
+  auto found = servers_.find(name);
+  return found == servers_.end() ? std::optional(true) : found->second->upstream.keeps_sessions();
+}
+
+std::unique_ptr<core::Hop> ExchangeTable::hop(const std::string& name, core::HopRequest request,
+                                              core::HopListener& listener) {
+  auto found = servers_.find(name);
+  if (found == servers_.end()) return nullptr;
+  return found->second->upstream.hop(std::move(request), listener);
+}
+
 client::Session* ExchangeTable::session(const std::string& id) {
   return sessions_ != nullptr ? sessions_->find(id) : nullptr;
 }
@@ -85,9 +97,9 @@ void ExchangeTable::retire(Exchange& exchange) {
     if (owner != nullptr) {
       --owner->exchanges;
       sessions_->touch(*owner);
-      // A session of a server that a reload took away goes with its last call.
-      if (owner->exchanges == 0 && link != links_.end() && link->second->lease()->retiring)
-        session_lost(session_id);
+      // A session of a server that a reload took away goes with its last call, and one that nobody can name.
+      const bool retiring = link != links_.end() && link->second->lease()->retiring;
+      if (owner->exchanges == 0 && (retiring || owner->ends_when_idle)) session_lost(session_id);
     }
   }
   loop_.retire(std::move(over));

@@ -102,6 +102,9 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void session_stream(const std::string& session, bool open, const core::HeaderFields& headers) override;
   void when_settled(const std::string& session, std::function<void()> done) override;
   std::optional<std::vector<std::string>> versions(const std::string& upstream) const override;
+  std::optional<bool> keeps_sessions(const std::string& upstream) const override;
+  std::unique_ptr<core::Hop> hop(const std::string& upstream, core::HopRequest request,
+                                 core::HopListener& listener) override;
 
   // ExchangeHome
   Lease served(const core::Arrival& arrival) override;

@@ -165,6 +165,7 @@ CallView Exchange::view() const {
   view.queued_for = queued_for_;
   switch (phase_) {
     case CallPhase::queued:
+    case CallPhase::no_room:
       view.state = CallState::queued;
       view.queued_for += loop_.now() - phase_since_;
       break;

@@ -251,6 +251,11 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
   }
 }
 
+bool SessionLink::is_lived_in() const {
+  client::Session* session = finder_.session(scope_.session);
+  return session != nullptr && !session->forsaken;
+}
+
 void SessionLink::on_scope_reset() {
   task_tokens_.clear();  // another process gives them to other calls
   auto lost = std::move(questions_);

@@ -174,4 +174,27 @@ std::optional<int> log_level(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string> notices_of_lost_state(const LegacyServer& server, std::string_view name,
+                                               std::string_view level_params) {
+  std::vector<std::string> out;
+  auto level = log_level(json::string_value(json::member(level_params, "level")));
+  if (!level || *level <= *log_level("warning")) {
+    std::string text = fmt::format(
+        "the process of {} behind this session has ended, and its state is gone with it; a new one "
+        "serves the session from here on",
+        name);
+    out.push_back(fmt::format(
+        R"({{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"warning","logger":"lineward","data":{}}}}})",
+        json::quote(text)));
+  }
+  auto changed = [&](bool told, std::string_view what) {
+    if (told)
+      out.push_back(fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/{}/list_changed"}})", what));
+  };
+  changed(server.tools_list_changed, "tools");
+  changed(server.prompts_list_changed, "prompts");
+  changed(server.resources_list_changed, "resources");
+  return out;
+}
+
 }  // namespace lineward::mcp

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mcp/message.h"
 #include "mcp/methods.h"
@@ -39,6 +40,12 @@ std::string discover_answer(const LegacyServer& server);
 // the tasks extension, which is not the core tasks of 2025-11-25 though its methods have their names. Empty
 // for all others.
 std::string answer_in_its_place(Method method, const LegacyServer& server);
+
+// What a session's client is told when another process of `server` took over: a warning, unless the client
+// wants to hear of errors only (`level_params`: those of its logging/setLevel, or empty), and that every list
+// may have changed which the server tells changes of.
+std::vector<std::string> notices_of_lost_state(const LegacyServer& server, std::string_view name,
+                                               std::string_view level_params);
 
 // The client capability that a server's question needs; nothing for methods that are no questions.
 struct NeededCapability {

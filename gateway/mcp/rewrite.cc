@@ -174,10 +174,10 @@ std::string initialize_request(int64_t id, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"initialize","params":{}}})", id, params);
 }
 
-std::string initialize_params(std::string_view capabilities) {
+std::string initialize_params(std::string_view capabilities, std::string_view revision) {
   return fmt::format(
       R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"lineward","version":"0.1.0"}}}})",
-      kNewestLegacy, capabilities);
+      revision, capabilities);
 }
 
 std::string bare_initialize_params() {

@@ -58,7 +58,7 @@ std::string cancel_of_task(const Message& answer);
 std::string discover_request(int64_t id);
 std::string initialize_request(int64_t id, std::string_view params);
 // Parameters of it that declare these capabilities (raw JSON), and none.
-std::string initialize_params(std::string_view capabilities);
+std::string initialize_params(std::string_view capabilities, std::string_view revision = kNewestLegacy);
 std::string bare_initialize_params();
 inline constexpr std::string_view kInitialized = R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 

@@ -1,5 +1,5 @@
-// How a process that is old or worn (pool.maxLifetime, pool.maxRequests) is replaced: the part of
-// InstanceGroup where two generations live side by side.
+// How a process that is old or worn (pool.maxLifetime, pool.maxRequests) is replaced, where two generations
+// live side by side; and what one is told that takes over. A part of upstream/instance_group.h.
 #include "base/log.h"
 #include "upstream/instance_group.h"
 
@@ -47,6 +47,28 @@ void InstanceGroup::replace_worn() {
     }
     if (old->has_calls()) continue;
     old->stop({mcp::EndReason::cancelled_drain, old->worn_text(), {}});
+  }
+}
+
+// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
+// the one knew that it takes over from.
+void InstanceGroup::restore(StdioInstance& instance) {
+  if (own_handshake()) listens_.join(instance);
+  if (!session_ || instance.initialize_result().empty()) return;
+  initialized_sent_ = true;
+  if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
+  for (const auto& [uri, params] : subscriptions_)
+    instance.send_own("resources/subscribe", params);
+  tell_state_is_gone(instance);
+}
+
+// Whatever the last process kept for this session, the new one does not have.
+void InstanceGroup::tell_state_is_gone(const StdioInstance& instance) {
+  if (scope_ == nullptr) return;
+  for (std::string& notice :
+       mcp::notices_of_lost_state(instance.legacy_server(), server_.name, level_params_)) {
+    auto message = mcp::Message::parse(std::move(notice));
+    if (message && scope_ != nullptr) scope_->on_scope_message(std::move(*message), std::nullopt);
   }
 }
 

@@ -164,6 +164,12 @@ void ModernLines::append(std::string& head, const mcp::Message& message, const C
   }
 }
 
+void add_revision(Headers& headers, const ClientHeaders& client) {
+  for (const auto& [name, value] : client) {
+    if (equals_ignoring_case(name, "MCP-Protocol-Version")) set(headers, "MCP-Protocol-Version", value);
+  }
+}
+
 void add_session_headers(Headers& headers, const std::string& session_id, const std::string& revision) {
   if (!session_id.empty()) set(headers, "Mcp-Session-Id", session_id);
   if (!revision.empty()) set(headers, "MCP-Protocol-Version", revision);

@@ -43,6 +43,9 @@ class ModernLines {
   std::string method_, name_, version_;  // as the message has them
   std::string lines_;
 };
+
+// The revision that a client without a session names itself.
+void add_revision(Headers& headers, const ClientHeaders& client);
 void add_session_headers(Headers& headers, const std::string& session_id, const std::string& revision);
 // Adds; what has the same name already is replaced.
 void add_all(Headers& headers, const Headers& more);

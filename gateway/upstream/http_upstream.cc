@@ -75,6 +75,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
 
 HttpUpstream::~HttpUpstream() {
   *alive_ = false;
+  plain_hops_.end_all("the gateway is stopping");
   found_last_ = nullptr;
   groups_.clear();
   errands_->drop_all();
@@ -357,6 +358,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
       request = session.request(legacy_request(session, call));
     }
     add_all(request.headers, forwarded);
+    if (group.plain) add_revision(request.headers, call.request.headers);
   }
   call.messages =
       std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
@@ -369,6 +371,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   stopped_ = std::move(done);
   reaper_.stop();
   farewells_.close_kept();
+  plain_hops_.end_all("the gateway is stopping");
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
   waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());

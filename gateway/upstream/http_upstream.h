@@ -26,6 +26,7 @@
 #include "upstream/http_errand.h"
 #include "upstream/http_farewells.h"
 #include "upstream/http_headers.h"
+#include "upstream/http_plain_hop.h"
 #include "upstream/http_session.h"
 #include "upstream/oauth_client.h"
 
@@ -67,6 +68,8 @@ class HttpUpstream final : public core::Upstream,
   std::optional<std::vector<std::string>> versions() const override;
   std::optional<mcp::Era> era() const override;
   core::Tells tells() const override { return verdict_.tells; }
+  std::optional<bool> keeps_sessions() const override { return sse_ ? true : keeps_sessions_; }
+  std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
   core::UpstreamStatus status() const override;
   void wake() override;
   void reconfigured() override;
@@ -96,6 +99,8 @@ class HttpUpstream final : public core::Upstream,
     bool own_handshake = false;  // Lineward initialises it, with these parameters
     std::string initialize_params;
     bool per_call = false;  // ends with its one call
+    // The server keeps no sessions: its session has neither id nor handshake, and each call is its own.
+    bool plain = false;
     // Its callers can be asked: one call that may ask at a time, so that every question has an owner; none
     // for a while after a cancelled one.
     bool exclusive = false;
@@ -157,8 +162,10 @@ class HttpUpstream final : public core::Upstream,
     mcp::Era era = mcp::Era::modern;
     std::string initialize_params;  // legacy; empty: the client's own
     bool per_call = false;
+    bool plain = false;
     uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
   };
+  void note_session(const HttpSession& session);
   const GroupPlan modern_plan_{.key = "modern", .family = {}, .initialize_params = {}};
   // No state anywhere: all such calls share one queue.
   bool stateless(const core::CallRequest& request) const {
@@ -237,6 +244,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
   std::unique_ptr<HttpPool> pool_;
   std::unique_ptr<HttpErrands> errands_;
+  HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;
   bool plain_sidecar_ = false;
   std::string probed_as_;  // the identity of the probe under way
@@ -244,7 +252,8 @@ class HttpUpstream final : public core::Upstream,
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
   bool probing_ = false;
-  bool sse_ = false;  // it speaks HTTP+SSE
+  bool sse_ = false;                    // it speaks HTTP+SSE
+  std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;

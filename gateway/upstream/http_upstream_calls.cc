@@ -54,7 +54,9 @@ void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::R
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   Group* group = find_group(call.group);
   bool own = group != nullptr && group->session && !group->own_handshake;
-  if (own && call.request.method == Method::initialize) group->session->opened(info);
+  if (!own || call.request.method != Method::initialize) return;
+  if (!group->plain) return group->session->opened(info);
+  if (info.headers.count("Mcp-Session-Id") > 0) keeps_sessions_ = true;  // from now on
 }
 
 void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
@@ -98,6 +100,8 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
     if (group != nullptr && group->session) return group->session->from_call(call, std::move(message));
     return drop("unknown_token");
   }
+  // Nobody else can be meant.
+  if (group != nullptr && group->plain) return call.message(std::move(message));
   if (group != nullptr && group->era == mcp::Era::legacy && group->session) {
     return group->session->from_call(call, std::move(message));
   }
@@ -133,11 +137,12 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   refuse_open(call, group);
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session) {
-    if (call.request.method == Method::initialize && !group->own_handshake) {
+    if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
         if (group->session->over_sse() || group->client_on_stdio)
           group->replay_params = handshake_of(*group->session, call);
         group->session->initialized(answer);
+        note_session(*group->session);
         answer = legacy_answer(*group->session, call, std::move(answer));
       } else {
         retire(loop_, std::move(group->session));  // the client may try again
@@ -225,6 +230,7 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
       call.request.client_era == mcp::Era::modern) {
     verdict_.known = false;
   }
+  if (changed && group != nullptr && group->plain) keeps_sessions_.reset();
   core::Failure failure = failure_of(end);
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
   fail(call, failure);

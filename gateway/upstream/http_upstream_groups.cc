@@ -37,6 +37,11 @@ HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
   if (!family) family = std::make_unique<Family>();
   ++family->groups;
   slot->listens = &family->listens;
+  slot->plain = plan.plain;
+  if (plan.plain) {
+    slot->session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, plan.key, false);
+    slot->session->adopt({}, {});
+  }
   return *(groups_[plan.key] = std::move(slot));
 }
 
@@ -126,10 +131,19 @@ void HttpUpstream::open_session(Group& group) {
 void HttpUpstream::on_session_ready(HttpSession& session) {
   Group* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
+  note_session(session);
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
   if (!group->own_handshake) replay(*group, session);
   schedule_pump();
+}
+
+void HttpUpstream::note_session(const HttpSession& session) {
+  const bool keeps = session.has_id();
+  if (keeps_sessions_ == keeps) return;
+  keeps_sessions_ = keeps;
+  log::write(log::Level::debug, "upstream.sessions",
+             {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
 }
 
 void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {

@@ -38,7 +38,9 @@ Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core
   if (!identity.empty()) identity = ":as:" + identity;
   if (request.client_era == mcp::Era::legacy) {
     GroupPlan legacy = plan_for(request.scope);
-    if (!legacy.initialize_params.empty()) legacy.key += identity;
+    legacy.plain = request.scope.session.empty() && legacy.initialize_params.empty();
+    if (legacy.plain) legacy.key = "plain";
+    if (legacy.plain || !legacy.initialize_params.empty()) legacy.key += identity;
     return legacy;
   }
   plan.per_call = server_.isolation == Isolation::call;

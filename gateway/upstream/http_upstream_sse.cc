@@ -42,7 +42,8 @@ bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int s
   bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
   return !modern && (status == 400 || status == 404 || status == 405) &&
          call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
-         group != nullptr && !group->own_handshake && group->session && !group->session->over_sse();
+         group != nullptr && !group->plain && !group->own_handshake && group->session &&
+         !group->session->over_sse();
 }
 
 void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end) {

@@ -44,6 +44,7 @@ InstanceGroup::~InstanceGroup() {
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
+  if (calls_ < plan_.kept_from) ++calls_;
   queue_.push_back(&call);
   home_.schedule_pump();
 }
@@ -65,6 +66,7 @@ size_t InstanceGroup::in_flight() const {
 }
 
 void InstanceGroup::pump() {
+  const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
   if (replacing_) replace_worn();
   // Somebody listens: a process is needed even while nobody calls.
   if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
@@ -102,10 +104,13 @@ void InstanceGroup::pump() {
     listens_.asked();
     instance->send(call);
   }
+  const bool no_room = without_room_since_ != milliseconds::max();
+  if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
   if (queue_.empty()) return;  // the copy costs
+  const core::CallPhase in_line = no_room ? core::CallPhase::no_room : core::CallPhase::queued;
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
     bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
-    call->phase(queued ? core::CallPhase::queued : core::CallPhase::starting);
+    call->phase(queued ? in_line : core::CallPhase::starting);
   }
 }
 
@@ -138,7 +143,10 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   }
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
-  if (more) more = active() < plan_.most_instances && start_instance() != nullptr;
+  if (more) {
+    more = active() < plan_.most_instances && start_instance() != nullptr;
+    full = full || (!more && without_room_since_ != milliseconds::max());
+  }
   if (more) ++coming_up;
   if (asks(call) && coming_up > claimed) {
     ++claimed;
@@ -234,11 +242,7 @@ StdioInstance* InstanceGroup::start_instance() {
     return nullptr;
   }
   if (!home_.room_for_instance(*this)) {
-    if (instances_.empty() && !home_.room_soon()) {
-      refuse_waiting(
-          {mcp::EndReason::queue_full, fmt::format("{} runs {} processes and none is idle (instances)",
-                                                   server_.name, server_.instances)});
-    }
+    without_room_since_ = loop_.now();
     return nullptr;
   }
   instances_.push_back(
@@ -250,7 +254,7 @@ StdioInstance* InstanceGroup::start_instance() {
 
 StdioInstance* InstanceGroup::oldest_idle() const {
   StdioInstance* oldest = nullptr;
-  if (!queue_.empty() || !listens_.empty()) return nullptr;
+  if (!queue_.empty() || !listens_.empty() || is_lived_in()) return nullptr;
   for (const auto& instance : instances_) {
     if (!instance->idle()) continue;
     if (oldest == nullptr || instance->last_used() < oldest->last_used()) oldest = instance.get();
@@ -281,17 +285,6 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
               {"group", plan_.key.substr(0, 64)}});
   restore(instance);
   home_.schedule_pump();
-}
-
-// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
-// the one knew that it takes over from.
-void InstanceGroup::restore(StdioInstance& instance) {
-  if (own_handshake()) listens_.join(instance);
-  if (!session_ || instance.initialize_result().empty()) return;
-  initialized_sent_ = true;
-  if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
-  for (const auto& [uri, params] : subscriptions_)
-    instance.send_own("resources/subscribe", params);
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {

@@ -21,7 +21,8 @@ class InstanceGroup;
 // What a group needs from its upstream.
 class GroupHome {
  public:
-  // May one more process be started? Ends an idle one of another group where that helps.
+  // May one more process be started now? Where it may not, room is made when somebody's process is to be had
+  // that is idle and nobody's: one process for each that asks.
   virtual bool room_for_instance(const InstanceGroup& asking) = 0;
   // A process is ending and makes room.
   virtual bool room_soon() const = 0;
@@ -61,6 +62,8 @@ struct GroupPlan {
   bool exclusive = false;
   bool per_call = false;
   uint32_t most_instances = 1;
+  // What its process keeps is somebody's from so many calls on; 0: nobody's.
+  uint32_t kept_from = 0;
 };
 
 class InstanceGroup final : public InstanceOwner {
@@ -101,6 +104,13 @@ class InstanceGroup final : public InstanceOwner {
     return instances_.empty() && queue_.empty() && listens_.empty() && scope_ == nullptr &&
            loop_.now() >= not_before_;
   }
+  // What its processes keep is somebody's: a session that lives, or state that is called by a name or a
+  // principal. They are never taken for a newcomer.
+  bool is_lived_in() const {
+    return (scope_ != nullptr && scope_->is_lived_in()) || (plan_.kept_from > 0 && calls_ >= plan_.kept_from);
+  }
+  // Since when it has been waiting for room; max: it does not wait.
+  std::chrono::milliseconds without_room_since() const { return without_room_since_; }
   // The idle process that was used longest ago, or null.
   StdioInstance* oldest_idle() const;
   void end_idle(std::chrono::milliseconds longer_than);
@@ -131,6 +141,7 @@ class InstanceGroup final : public InstanceOwner {
   bool handled_here(StdioInstance& instance, StdioCall& call);
   void remember(const StdioCall& call);
   void restore(StdioInstance& instance);
+  void tell_state_is_gone(const StdioInstance& instance);
   void fail_queue(const core::Failure& failure);
   void question(StdioInstance& instance, mcp::Message message);
   void note_late_question(mcp::Method method, bool late);
@@ -151,6 +162,8 @@ class InstanceGroup final : public InstanceOwner {
   std::string level_params_;
   std::unordered_map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
   std::string last_end_;
+  uint32_t calls_ = 0;  // so many came, as far as it matters
+  std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();
   bool replacing_ = false;  // some process is worn
   bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
   uint32_t failures_ = 0;   // starts in a row that came to nothing

@@ -63,6 +63,12 @@ core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
   return session == nullptr || session->trial() ? inner_->portable(scope) : nullptr;
 }
 
+// Where the server is modern a session is kept here; that it takes old clients one request at a time as well
+// is no reason to give them less (BridgeCall::look_for_better).
+std::optional<bool> ModernBridge::keeps_sessions() const {
+  return inner_->era() == mcp::Era::modern ? std::optional(true) : inner_->keeps_sessions();
+}
+
 void ModernBridge::drop(const std::string& id) {
   auto found = sessions_.find(id);
   if (found == sessions_.end()) return;

@@ -29,6 +29,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeHome {
   void close_scope(const core::Scope& scope) override;
   core::PortableScopes* portable(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  std::optional<bool> keeps_sessions() const override;
   void stop(std::function<void()> done) override;
 
   // BridgeHome

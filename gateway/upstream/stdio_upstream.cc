@@ -18,6 +18,18 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 constexpr milliseconds kReapEvery{5000};
+// While somebody waits for room: a session may have lost its client meanwhile.
+constexpr milliseconds kLookForRoom{250};
+
+// From which call on the state of a group is somebody's. A name has to come back: one that was given to a
+// client that does not keep it is nobody's.
+uint32_t kept_from(const config::Server& server) {
+  switch (server.isolation) {
+    case Isolation::principal: return 1;
+    case Isolation::session: return 2;
+    default: return 0;
+  }
+}
 
 }  // namespace
 
@@ -27,6 +39,7 @@ StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const confi
       server_(server),
       probe_timer_(loop),
       reaper_(loop),
+      room_timer_(loop),
       pump_later_(
           loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {
   if (server.protocol_era != config::Era::automatic) {
@@ -175,6 +188,7 @@ GroupPlan StdioUpstream::plan_for(const core::Scope& scope) {
   }
   plan.key = "legacy";
   if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
+  plan.kept_from = kept_from(server_);
   if (server_.isolation == Isolation::call) plan.key = fmt::format("call:{}", next_group_++);
   plan.per_call = server_.isolation == Isolation::call;
   plan.initialize_params = mcp::bare_initialize_params();
@@ -193,6 +207,7 @@ Result<GroupPlan, core::Failure> StdioUpstream::plan_for(const core::CallRequest
   GroupPlan plan;
   plan.era = verdict_.era;
   plan.per_call = server_.isolation == Isolation::call;
+  plan.kept_from = kept_from(server_);
   uint64_t call_number = plan.per_call ? next_group_++ : 0;
   if (plan.era == mcp::Era::modern) {
     plan.key = modern_key(request.scope);
@@ -227,22 +242,43 @@ void StdioUpstream::pump() {
   for (auto& [key, group] : groups_) {
     if (group->wants_pump()) waiting.push_back(group.get());
   }
-  for (InstanceGroup* group : waiting)
+  // Who has lost a process comes before newcomers, and these come in the order in which they began to wait.
+  room_.reset();
+  std::stable_sort(waiting.begin(), waiting.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
+    return std::pair(!a->is_lived_in(), a->without_room_since()) <
+           std::pair(!b->is_lived_in(), b->without_room_since());
+  });
+  bool without_room = false;
+  for (InstanceGroup* group : waiting) {
     group->pump();
+    without_room = without_room || group->without_room_since() != milliseconds::max();
+  }
+  if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
   fill_spares();
 }
 
 // ---- processes ----
 
 bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
-  size_t running = leaving_.size() + spares_.size();
+  if (!room_) {
+    room_.emplace();
+    room_->running = leaving_.size() + spares_.size();
+    for (auto& [key, group] : groups_)
+      room_->running += group->instances();
+  }
+  if (room_->running < server_.instances) {
+    ++room_->running;
+    return true;
+  }
+  // What is ending already makes room for as many as ask.
+  ++room_->wanted;
+  if (room_->running - leaving_.size() + room_->wanted <= server_.instances || room_->exhausted) return false;
   StdioInstance* oldest = nullptr;
   for (auto& [key, group] : groups_) {
-    running += group->instances();
     StdioInstance* idle = group.get() == &asking ? nullptr : group->oldest_idle();
     if (idle != nullptr && (oldest == nullptr || idle->last_used() < oldest->last_used())) oldest = idle;
   }
-  if (running < server_.instances) return true;
+  room_->exhausted = oldest == nullptr;
   if (oldest == nullptr) return false;
   log::write(log::Level::info, "upstream.evict",
              {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});

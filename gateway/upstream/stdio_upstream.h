@@ -114,6 +114,14 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::vector<std::unique_ptr<StdioInstance>> leaving_;
   std::vector<std::unique_ptr<InstanceGroup>> closed_groups_;  // until the last of their processes is gone
   net::Timer reaper_;
+  // Of one pump: so many processes run, those that are ending included; so many more are wanted than there
+  // may be; nothing more can be taken.
+  struct Room {
+    size_t running = 0, wanted = 0;
+    bool exhausted = false;
+  };
+  std::optional<Room> room_;
+  net::Timer room_timer_;
   size_t live_calls_ = 0;
   size_t in_flight_ = 0;  // of all groups
   uint64_t next_group_ = 1;

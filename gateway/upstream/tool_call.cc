@@ -65,7 +65,7 @@ void ToolCall::learn() {
 }
 
 void ToolCall::listing_phase(CallPhase phase) {
-  tell(phase == CallPhase::queued ? CallPhase::queued : CallPhase::starting);
+  tell(core::waits_in_line(phase) ? phase : CallPhase::starting);
 }
 
 void ToolCall::learned(bool listed) {

@@ -1,0 +1,92 @@
+#include "client/plain_pass.h"
+
+#include "http/header_list.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+namespace {
+
+// Of what is no stream. More than an error's text is nothing that this is for.
+constexpr size_t kMostBody = 64 * 1024;
+
+bool is_events(std::string_view type) {
+  return http::equals_ignoring_case(http::trim_white_space(type.substr(0, type.find(';'))),
+                                    "text/event-stream");
+}
+
+}  // namespace
+
+PlainPass::PlainPass(net::Loop& loop, std::unique_ptr<HttpReply> reply, Over over)
+    : loop_(loop), reply_(std::move(reply)), over_(std::move(over)) {
+  reply_->on_gone([this](mcp::EndReason) { finish(); });
+}
+
+PlainPass::~PlainPass() = default;
+
+bool PlainPass::begin(core::ExchangeDoor& door, const std::string& server, core::HopRequest request) {
+  hop_ = door.hop(server, std::move(request), *this);
+  return hop_ != nullptr;
+}
+
+void PlainPass::give_up() {
+  over_ = nullptr;
+  reply_->release();
+}
+
+void PlainPass::drain() {
+  if (streams_) {
+    reply_->pass_end();
+  } else {
+    reply_->cut();
+  }
+  finish();
+}
+
+void PlainPass::finish() {
+  if (hop_) loop_.defer([kept = std::shared_ptr<core::Hop>(std::move(hop_))] {});
+  if (auto over = std::exchange(over_, nullptr)) over(*this);
+}
+
+void PlainPass::on_hop_head(int status, std::string type, core::HeaderFields headers) {
+  status_ = status;
+  type_ = std::move(type);
+  for (auto& [name, value] : headers)
+    headers_.push_back({std::move(name), std::move(value)});
+  streams_ = status == 200 && is_events(type_);
+  if (!streams_) return;
+  headers_.push_back({"Cache-Control", "no-cache, no-transform"});
+  headers_.push_back({"X-Accel-Buffering", "no"});
+  reply_->pass_head(status_, std::move(headers_), "text/event-stream");
+}
+
+void PlainPass::on_hop_body(std::string_view bytes) {
+  if (!streams_) {
+    body_ += bytes.substr(0, kMostBody - body_.size());
+    return;
+  }
+  reply_->pass_piece(bytes);
+  hold_back();
+}
+
+void PlainPass::hold_back() {
+  if (paused_ || !hop_ || !reply_->clogged()) return;
+  paused_ = true;
+  hop_->pause(true);
+  reply_->when_relieved([this] {
+    paused_ = false;
+    if (hop_) hop_->pause(false);
+  });
+}
+
+void PlainPass::on_hop_end(const std::string& why) {
+  if (streams_) {
+    why.empty() ? reply_->pass_end() : reply_->cut();
+  } else if (why.empty()) {
+    reply_->pass_whole(status_, std::move(headers_), type_, body_);
+  } else {
+    reply_->finish(mcp::error_message({}, 502, why), 502);
+  }
+  finish();
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,117 @@
+#include "client/unnamed_sessions.h"
+
+#include <algorithm>
+
+#include "core/gate.h"
+
+namespace lineward::client {
+
+void UnnamedSessions::opened(Connection connection, Session& session) {
+  std::vector<std::string> replaced;
+  if (connection != nullptr) {
+    session.on_connection = true;
+    ByServer& here = by_connection_[connection];
+    auto known = std::find_if(here.begin(), here.end(),
+                              [&](const auto& entry) { return entry.first == session.upstream; });
+    if (known == here.end()) {
+      here.emplace_back(session.upstream, session.id);
+    } else {
+      replaced.push_back(std::exchange(known->second, session.id));
+    }
+  }
+  if (session.principal != core::kAnonymous) {
+    // Sessions end without a word to this table.
+    if (by_principal_.size() > 2 * sessions_.size() + 64)
+      std::erase_if(by_principal_,
+                    [this](const auto& entry) { return sessions_.find(entry.second) == nullptr; });
+    std::string older = std::exchange(by_principal_[key(session.principal, session.upstream)], session.id);
+    // One that a connection still leads to ends with that.
+    Session* before = sessions_.find(older);
+    if (before != nullptr && !before->on_connection) replaced.push_back(std::move(older));
+  } else if (connection == nullptr) {
+    replaced.push_back(session.id);  // nothing will lead to it but its name
+  }
+  for (const std::string& id : replaced)
+    let_go(id, false);
+}
+
+void UnnamedSessions::named(Session& session) {
+  session.named = true;
+  session.forsaken = false;
+}
+
+namespace {
+
+// Who names its session always does: a request without a name is another client's.
+Session* unnamed(Session* session) {
+  return session != nullptr && !session->named ? session : nullptr;
+}
+
+}  // namespace
+
+Session* UnnamedSessions::find(Connection connection, const std::string& principal,
+                               const std::string& server) const {
+  auto here = by_connection_.find(connection);
+  if (here != by_connection_.end()) {
+    for (const auto& [its_server, id] : here->second) {
+      Session* session = its_server == server ? sessions_.find(id, principal) : nullptr;
+      if (session != nullptr) return unnamed(session);
+    }
+  }
+  if (principal == core::kAnonymous) return nullptr;
+  auto newest = by_principal_.find(key(principal, server));
+  return newest == by_principal_.end() ? nullptr : unnamed(sessions_.find(newest->second, principal));
+}
+
+void UnnamedSessions::connection_gone(Connection connection) {
+  auto here = by_connection_.find(connection);
+  if (here == by_connection_.end()) return;
+  const ByServer gone = std::move(here->second);
+  by_connection_.erase(here);
+  for (const auto& [server, id] : gone) {
+    Session* session = sessions_.find(id);
+    if (session == nullptr) continue;
+    session->on_connection = false;
+    if (!is_of_principal(*session)) let_go(id, true);
+  }
+}
+
+// Its principal can still reach it, from whatever connection.
+bool UnnamedSessions::is_of_principal(const Session& session) const {
+  auto newest = by_principal_.find(key(session.principal, session.upstream));
+  return newest != by_principal_.end() && newest->second == session.id;
+}
+
+// Nothing leads to it any more but its name. `at_once`: also not what its calls write.
+void UnnamedSessions::let_go(const std::string& id, bool at_once) {
+  Session* session = sessions_.find(id);
+  if (session == nullptr || session->named) return;
+  if (!session->served_unnamed) return forsake(*session);
+  session->ends_when_idle = true;
+  if (at_once || session->exchanges == 0) end_later(id);
+}
+
+void UnnamedSessions::forsake(Session& session) {
+  if (std::exchange(session.forsaken, true)) return;
+  forsaken_.emplace_back(loop_.now() + kForsakenFor, session.id);
+  sweep();
+}
+
+void UnnamedSessions::end_later(std::string id) {
+  loop_.defer([this, alive = alive_, id = std::move(id)] {
+    if (*alive) end_(id);
+  });
+}
+
+void UnnamedSessions::sweep() {
+  while (!forsaken_.empty() && (forsaken_.size() > kMostForsaken || forsaken_.front().first <= loop_.now())) {
+    Session* session = sessions_.find(forsaken_.front().second);
+    if (session != nullptr && session->forsaken) end_later(session->id);
+    forsaken_.pop_front();
+  }
+  if (!forsaken_.empty() && !timer_.running())
+    timer_.start(std::max(forsaken_.front().first - loop_.now(), std::chrono::milliseconds(1)),
+                 [this] { sweep(); });
+}
+
+}  // namespace lineward::client

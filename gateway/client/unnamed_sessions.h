@@ -1,0 +1,71 @@
+// Which session a legacy client means that names none (`sessions.missing: adopt`, docs/isolation.md): the one
+// that was opened last on its connection, for that server; else the one that its principal opened last.
+// Anonymous clients have their connection alone.
+//
+// So that clients which never return an id leave nothing behind, a session that served requests without one
+// ends with what led to it, or when another takes its place. One that served none may still be named by its
+// client, on whatever connection: it is kept for a while, and its process is to be had for others.
+//
+// Owned by the HttpFront. Sessions are known by their ids here; they may end at any time.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "client/session.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class UnnamedSessions {
+ public:
+  // So many that nobody named are kept, each for so long at most.
+  static constexpr size_t kMostForsaken = 256;
+  static constexpr std::chrono::milliseconds kForsakenFor{60000};
+
+  // `end` ends a session; never called from inside.
+  UnnamedSessions(net::Loop& loop, SessionTable& sessions, std::function<void(const std::string& id)> end)
+      : loop_(loop), sessions_(sessions), end_(std::move(end)), timer_(loop) {}
+  ~UnnamedSessions() { *alive_ = false; }
+  UnnamedSessions(const UnnamedSessions&) = delete;
+  UnnamedSessions& operator=(const UnnamedSessions&) = delete;
+
+  using Connection = const void*;  // a name only
+  // It was opened on this connection; null: on one that says nothing of who asks.
+  void opened(Connection connection, Session& session);
+  // Its client has named it: it is an ordinary one from here on.
+  void named(Session& session);
+  // The one that is meant, or null.
+  Session* find(Connection connection, const std::string& principal, const std::string& server) const;
+  void connection_gone(Connection connection);
+
+  size_t remembered() const { return by_connection_.size() + by_principal_.size() + forsaken_.size(); }
+
+ private:
+  static std::string key(const std::string& principal, const std::string& server) {
+    return principal + '\n' + server;
+  }
+  bool is_of_principal(const Session& session) const;
+  void let_go(const std::string& id, bool at_once);
+  void forsake(Session& session);
+  void end_later(std::string id);
+  void sweep();
+
+  net::Loop& loop_;
+  SessionTable& sessions_;
+  std::function<void(const std::string&)> end_;
+  using ByServer = std::vector<std::pair<std::string, std::string>>;  // server → id; a connection has few
+  std::unordered_map<Connection, ByServer> by_connection_;
+  std::unordered_map<std::string, std::string> by_principal_;               // key() → id
+  std::deque<std::pair<std::chrono::milliseconds, std::string>> forsaken_;  // until when
+  net::Timer timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace lineward::client

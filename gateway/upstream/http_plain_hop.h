@@ -1,0 +1,64 @@
+// One request without a message, to a server that keeps no sessions (core/plain_hop.h).
+//
+// Owned by who asked for it. The upstream that made it may stop first: then it ends with that.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plain_hop.h"
+#include "upstream/http_pool.h"
+
+namespace lineward::upstream {
+
+class HttpPlainHops;
+
+class HttpPlainHop final : public core::Hop, private HttpTransferOwner {
+ public:
+  // `personal`: 401, 403 and 429 are the client's business (BEHAVIOUR 11).
+  HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
+               std::string server, bool personal);
+  ~HttpPlainHop() override;
+  void pause(bool stop) override {
+    if (transfer_) transfer_->pause(stop);
+  }
+  void end(std::string why);
+
+ private:
+  void on_transfer_sent() override {}
+  void on_transfer_drained() override {}
+  void on_transfer_head(const http::ResponseInfo& info) override;
+  void on_transfer_body(std::string&& bytes) override { listener_.on_hop_body(bytes); }
+  void on_transfer_complete() override { over({}); }
+  void on_transfer_failed(const HttpFault& fault) override { over(server_ + " " + fault.text); }
+  void over(const std::string& why);
+  void let_go();
+
+  HttpPlainHops* home_;
+  net::Loop& loop_;
+  core::HopListener& listener_;
+  const std::string server_;
+  const bool personal_;
+  std::unique_ptr<HttpTransfer> transfer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+// Those of one upstream.
+class HttpPlainHops {
+ public:
+  void joined(HttpPlainHop& hop) { hops_.push_back(&hop); }
+  void left(HttpPlainHop& hop) { std::erase(hops_, &hop); }
+  // None goes on; each is told, not from here.
+  void end_all(const std::string& why) {
+    std::vector<HttpPlainHop*> all;
+    all.swap(hops_);
+    for (HttpPlainHop* hop : all)
+      hop->end(why);
+  }
+
+ private:
+  std::vector<HttpPlainHop*> hops_;
+};
+
+}  // namespace lineward::upstream
