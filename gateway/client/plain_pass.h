@@ -15,7 +15,7 @@
 
 namespace lineward::client {
 
-class PlainPass final : private core::HopListener {
+class PlainPass final : public core::HopListener {
  public:
   using Over = std::function<void(PlainPass& pass)>;
   // `over` is called once, never from inside the constructor or begin().

@@ -70,6 +70,9 @@ void Errand::set_clock() {
       also(phase_since_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
            "limits.queueTimeout");
       break;
+    case CallPhase::no_room:
+      also(phase_since_, member_->server.limits.queue_timeout, EndReason::queue_full, "limits.queueTimeout");
+      break;
     case CallPhase::starting:
       also(phase_since_, own_.startup, EndReason::timeout_startup, "timeouts.startup");
       break;
@@ -85,6 +88,7 @@ void Errand::set_clock() {
 void Errand::late(EndReason reason, milliseconds limit, std::string_view option) {
   if (call_ && call_->live()) call_->cancel("its part did not come in time");
   std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
+                          : reason == EndReason::queue_full      ? "had no free process (instances) for"
                           : reason == EndReason::timeout_startup ? "was not ready for"
                                                                  : "did not answer";
   finish(Unexpected<core::Failure>{{reason,

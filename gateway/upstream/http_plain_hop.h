@@ -14,7 +14,7 @@ namespace lineward::upstream {
 
 class HttpPlainHops;
 
-class HttpPlainHop final : public core::Hop, private HttpTransferOwner {
+class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
  public:
   // `personal`: 401, 403 and 429 are the client's business (BEHAVIOUR 11).
   HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
