@@ -218,6 +218,13 @@ void Gateway::signal(const std::string& name) {
     if (name != text) continue;
     run_.record(name_, ' ', "signal " + name);
     if (!poll_exit()) kill(child_.pid, number);
+    // It goes on until all of its threads have heard of it.
+    int status = 0;
+    if (number == SIGSTOP && !exited_ && waitpid(child_.pid, &status, WUNTRACED) == child_.pid &&
+        !WIFSTOPPED(status)) {
+      exited_ = true;
+      status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
     return;
   }
   throw std::runtime_error("no signal " + name);
