@@ -106,16 +106,19 @@ constexpr std::string_view kTimeoutsIntroduction =
     "When one runs out the server is told to cancel, gets cancelGrace to do so, and the client gets error "
     "504.\n"
     "While the server's question waits for its client, only `park` runs.\n"
-    "A server's `methods:` and `tools.overrides:` give single methods and tools other values (docs/limits.md).\n\n";
+    "A server's `methods:` and `tools.overrides:` give single methods and tools other values "
+    "(docs/limits.md).\n\n";
 
 // Maps by names that the user writes: no rows of the table (tree_overrides.cc).
 constexpr std::string_view kOverridesYaml =
-    "    # Other limits for single methods: request, maxDuration and progressResets, by glob; the first that\n"
+    "    # Other limits for single methods: request, maxDuration and progressResets, by glob; the first "
+    "that\n"
     "    # matches counts.\n"
     "    # map; \"prompts/*\": { timeouts: { request: 10s } }\n"
     "    methods: {}\n"
     "    tools:\n"
-    "      # Likewise for single tools, by the server's own names; they outrank those of the method. allow and\n"
+    "      # Likewise for single tools, by the server's own names; they outrank those of the method. allow "
+    "and\n"
     "      # deny may stand here too: docs/plugins.md.\n"
     "      # map; \"search_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
     "      overrides: {}\n";
