@@ -199,6 +199,8 @@ void StdioInstance::cancel_own() {
 }
 
 bool StdioInstance::write_small(std::string message) {
+  // The refusal of a question says less to a server that does not know yet that the call is over.
+  if (!cancels_.empty()) write_cancels();
   if (process_.backlog() + message.size() > kMostOwed) return false;
   write(std::move(message));
   return true;
