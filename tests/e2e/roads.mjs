@@ -19,7 +19,7 @@ import { Place, ROADS } from './roads/places.mjs';
 import { startHub } from './roads/servers.mjs';
 import { TALK } from './roads/talk.mjs';
 
-const PLACES_AT_ONCE = 5;
+const PLACES_AT_ONCE = 6;
 const CELLS_AT_ONCE = 6;
 const CELL_MS = 45_000;
 const ERAS = ['legacy', 'modern'];
@@ -100,7 +100,8 @@ async function runLast(last, place) {
   await Promise.all(runs);
 }
 
-async function runPlace(hub, base, [{ road, kind, promise }, ...rest], group) {
+async function runPlace(hub, base, group) {
+  const [{ road, kind, promise }] = group;
   const begun = Date.now();
   const place = new Place(hub, base, road, kind, promise.variant ?? 'main');
   try {
@@ -119,7 +120,7 @@ async function runPlace(hub, base, [{ road, kind, promise }, ...rest], group) {
     const ending = group.find((cell) => !cell.failed) ?? group[0];
     failed(ending, error, place);
   });
-  if (options.times) console.error(`${Date.now() - begun} ms ${road.name} ${kind} ${place.variant}, ${rest.length + 1} cells`);
+  if (options.times) console.error(`${Date.now() - begun} ms ${road.name} ${kind} ${place.variant}, ${group.length} cells`);
 }
 
 async function main() {
@@ -135,8 +136,9 @@ async function main() {
     groups.set(key, [...(groups.get(key) ?? []), cell]);
   }
   // The longest first: where each cell is alone.
-  const order = [...groups.values()].sort((a, b) => Number(b[0].road.reloads ?? 0) * 99 + b.length - (Number(a[0].road.reloads ?? 0) * 99 + a.length));
-  await pool(order.map((group) => () => runPlace(hub, base, group, group)), PLACES_AT_ONCE);
+  const length = (group) => group.length + (group[0].road.reloads ? 100 : 0);
+  const order = [...groups.values()].sort((a, b) => length(b) - length(a));
+  await pool(order.map((group) => () => runPlace(hub, base, group)), PLACES_AT_ONCE);
   hub.end();
   rmSync(base, { recursive: true, force: true });
 

@@ -28,7 +28,7 @@ export function draw(roads, eras, kinds, promises, cells) {
   return [
     '',
     `${''.padEnd(left)}${shown.map(({ name }) => name.slice(0, width + 1).padEnd(width)).join('  ')}`.trimEnd(),
-    `${''.padEnd(left)}${shown.map(() => 'lmlm lmlm'.replace(/.*/, 'legacy modn')).map((text) => text.slice(0, width).padEnd(width)).join('  ')}`.trimEnd(),
+    `${''.padEnd(left)}${shown.map(() => eras.map((era) => era.slice(0, kinds.length).padEnd(kinds.length)).join(' ')).join('  ')}`.trimEnd(),
     ...lines,
     '',
     'Each road: four servers behind a legacy client, four behind one of 2026-07-28: legacy stdio, legacy HTTP, modern stdio, modern HTTP.',

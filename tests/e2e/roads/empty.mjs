@@ -19,9 +19,9 @@ const MORE = {
     [({ road }) => road.name === 'sse', 'HTTP+SSE has no DELETE; the end of its stream is cancel.stream'],
     [({ era }) => era === 'modern', '2026-07-28 has no sessions'],
   ],
-  'cancels that are messages': [
+  'HTTP bodies': [
     [({ road }) => road.flags, REASONS.file[1]],
-    [({ kind }) => kind === 'modern-http', 'the cancel of 2026-07-28 over HTTP is the end of the stream'],
+    [({ road }) => road.front, 'maxRequestBytes is of HTTP bodies; on stdio listen.maxBodyBytes bounds a line'],
   ],
   'one count': [
     [({ road }) => road.flags, REASONS.file[1]],

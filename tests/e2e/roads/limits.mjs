@@ -129,7 +129,7 @@ export const LIMITS = [
   {
     name: 'limits.maxRequestBytes',
     variant: 'small',
-    needs: 'file',
+    needs: 'HTTP bodies',
     async run(cell) {
       const client = await cell.client();
       cell.server.play(cell.tag, (call) => call.answer());

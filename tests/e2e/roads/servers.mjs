@@ -97,7 +97,7 @@ export class Server {
     this.got = new Inbox(); // every message and every request without one
     this.plays = new Map();
     this.peers = new Set();
-    this.listens = new Map();
+    this.listens = new Set();
     this.wishes = new Inbox(); // who listens to what, as it comes
     this.ends = []; // of peers, as they were seen here
   }
@@ -182,11 +182,16 @@ export class Server {
     if (method !== 'notifications/cancelled') return;
     const key = idKey(params?.requestId);
     peer.calls.get(key)?.cancelled('message', params);
-    this.listens.delete(`${peer.number} ${key}`);
+    this.forget((listen) => listen.peer === peer && idKey(listen.id) === key);
+  }
+
+  forget(fits) {
+    for (const listen of [...this.listens].filter(fits)) this.listens.delete(listen);
   }
 
   called(call) {
     call.peer.calls.set(idKey(call.id), call);
+    call.channel.call = call;
     this.calls.put(call);
     const how = this.plays.get(call.tag);
     if (how) Promise.resolve(how(call)).catch((error) => call.answer({ content: [], playFailed: error.message }));
@@ -195,9 +200,9 @@ export class Server {
 
   listened(peer, id, params, channel) {
     const wish = params.notifications ?? {};
-    const key = `${peer.number} ${idKey(id)}`;
-    this.listens.set(key, { id, wish, channel, peer });
-    channel.gone = () => this.listens.delete(key);
+    const listen = { id, wish, channel, peer };
+    this.listens.add(listen);
+    channel.gone = () => this.listens.delete(listen);
     const acknowledged = { notifications: wish, _meta: { [ID]: id } };
     channel.send(write({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: acknowledged }));
     this.wishes.put(wish);
@@ -205,7 +210,7 @@ export class Server {
 
   /** Ends a listen as servers do, gracefully. */
   endListen(listen) {
-    for (const [key, one] of this.listens) if (one === listen) this.listens.delete(key);
+    this.listens.delete(listen);
     const { id, channel } = listen;
     channel.finish(write({ jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: { [ID]: id } } }));
   }
@@ -222,7 +227,7 @@ export class Server {
       end: () => {
         this.peers.delete(peer);
         this.ends.push(peer);
-        for (const key of this.listens.keys()) if (key.startsWith(`${peer.number} `)) this.listens.delete(key);
+        this.forget((listen) => listen.peer === peer);
       },
     };
   }
@@ -283,7 +288,7 @@ export class Server {
     }
     const channel = this.channelOf(response, head);
     response.on('close', () => {
-      const call = peer.calls.get(idKey(message.id));
+      const { call } = channel; // not by its id: several Linewards may be there
       if (this.era === 'modern' && call && !response.writableFinished) call.cancelled('closed');
       if (call) call.closed = true;
       channel.gone?.();
