@@ -94,7 +94,8 @@ std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, 
     server.args.assign(flags.server_words.begin() + 1, flags.server_words.end());
     server.cwd = flags.cwd;
     server.name = name_from_command(flags.server_words);
-    server.inherit_env.mode = config::InheritedEnv::Mode::all;  // whoever types a command means their own shell
+    server.inherit_env.mode =
+        config::InheritedEnv::Mode::all;  // whoever types a command means their own shell
     fault = environment_of(flags, env, server);
   }
   if (!flags.name.empty()) server.name = flags.name;

@@ -103,6 +103,7 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
   }
   sessions_.touch(*session);
   arrival.era = mcp::Era::legacy;
+  arrival.sees_status = false;
   arrival.revision = session->revision;
   arrival.upstream = server;
   arrival.session = session->id;

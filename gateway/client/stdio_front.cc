@@ -169,6 +169,7 @@ core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
   arrival.principal = kPrincipal;
   arrival.peer = "stdio";
   arrival.on_stdio = true;
+  arrival.sees_status = false;
   arrival.bytes_in = message.bytes().size() + 1;
   if (era == Era::legacy) arrival.session = session_id_;
   if (era == Era::modern) arrival.affinity = kPrincipal;  // one client, for as long as it is there

@@ -77,7 +77,8 @@ class TreeReader {
   VariableSources sources_;
   Server defaults_;
   VariableUses uses_;
-  std::optional<std::string> reading_;  // whose values: a server's name, "" for all else, nothing for `defaults`
+  std::optional<std::string>
+      reading_;  // whose values: a server's name, "" for all else, nothing for `defaults`
   std::unique_ptr<PluginReader> plugins_;
 };
 

@@ -39,6 +39,7 @@ struct Arrival {
   std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
   uint64_t bytes_in = 0;
   bool on_stdio = false;        // the client is at the other end of a pipe: it may speak 2024-11-05
+  bool sees_status = true;      // as in CallRequest
   SharedFields headers;         // as in CallRequest
   bool mirrors_itself = false;  // as in CallRequest
   CallerPtr caller;             // null: nobody asked who it is

@@ -132,6 +132,8 @@ struct CallRequest {
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
   bool client_on_stdio = false;
+  // The HTTP status of the answer reaches the client: 404 makes it initialise anew when its session is over.
+  bool sees_status = true;
   // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
   // names).
   SharedFields headers;

@@ -114,6 +114,7 @@ void Exchange::advance() {
         request.client_era = arrival_.era;
         request.scope = {arrival_.session, arrival_.principal, arrival_.affinity};
         request.client_on_stdio = arrival_.on_stdio;
+        request.sees_status = arrival_.sees_status;
         request.headers = std::move(arrival_.headers);
         request.mirrors_itself = arrival_.mirrors_itself;
         request.tag = tag();
@@ -287,7 +288,8 @@ void Exchange::failed(const core::Failure& failure) {
   if (failure.code != 0)
     return refuse(failure.reason, failure.code, failure.text,
                   failure.http_status != 0 ? failure.http_status : 200);
-  fail(failure.reason, failure.text, failure.limit_ms,
+  const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
+  fail(failure.reason, failure.text, of_start ? limits_.startup.count() : failure.limit_ms,
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
 

@@ -303,10 +303,10 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
     refuse(Kind::invalid_request, "a message must be an object");
   } else if (std::string wrong = parser.judge(); !wrong.empty()) {
     const std::string_view id = parser.id_twice ? std::string_view() : out->raw(Field::id);
-      const MessageFault::Meant meant = parser.meant();
-      refuse(Kind::invalid_request, std::move(wrong),
-             is_legal_id(id) && id.size() <= kMaxIdBytes ? std::string(id) : std::string());
-      out.error().meant = meant;
+    const MessageFault::Meant meant = parser.meant();
+    refuse(Kind::invalid_request, std::move(wrong),
+           is_legal_id(id) && id.size() <= kMaxIdBytes ? std::string(id) : std::string());
+    out.error().meant = meant;
   }
   return out;
 }

@@ -97,6 +97,7 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   request.client_era = era;
   request.scope = std::move(scope);
   request.client_on_stdio = request_.client_on_stdio;
+  request.sees_status = request_.sees_status;
   request.headers = request_.headers;
   request.tag = request_.tag;
   request.origin = request_.origin;
@@ -143,6 +144,8 @@ void BridgeCall::start_local() {
 
 void BridgeCall::on_call_phase(CallPhase phase) {
   if (!live() || written_) return;
+  // Until an `initialize` is answered its server is being started, whatever it was asked for that.
+  if (phase == CallPhase::written && request_.method == Method::initialize) phase = CallPhase::starting;
   written_ = phase == CallPhase::written;
   owner_->on_call_phase(phase);
 }

@@ -175,8 +175,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   std::string own_params_;  // of Lineward's own handshake; empty: the client's own
   bool may_fall_back_ = false;
   bool settles_first_ = false;
-  bool level_pending_ = false;           // set and not confirmed yet
-  bool pinged_ = false;                  // and has not answered yet
+  bool level_pending_ = false;  // set and not confirmed yet
+  bool pinged_ = false;         // and has not answered yet
   bool answers_pings_ = true;
   net::Timer level_timer_, ping_timer_;  // until those who wait for these go on without
   bool shared_ = false;

@@ -351,7 +351,7 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
     HttpSession& session = *group.session;
     call.in_session = session.has_id() ? group.opened : 0;
     session.remember(lasting_headers(forwarded));
-    if (session.over_sse() || group.client_on_stdio) remember(group, call);
+    if (session.over_sse() || !group.sees_status) remember(group, call);
     if (translates(call, group)) {
       request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {

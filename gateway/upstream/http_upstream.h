@@ -118,7 +118,7 @@ class HttpUpstream final : public core::Upstream,
     std::deque<HttpCall*> queue;
     size_t calls = 0;  // sent and not over
     std::chrono::milliseconds last_used{0};
-    bool client_on_stdio = false;  // who cannot be told to initialise anew, as an HTTP client is by its 404
+    bool sees_status = true;  // its client; else it cannot be told by 404 to initialise anew
     // What a session needs that takes the place of one that was lost, and when it may be opened.
     uint64_t opened = 0;        // sessions so far
     bool revive = false;        // its client may be told something while it calls nothing
@@ -130,7 +130,7 @@ class HttpUpstream final : public core::Upstream,
     uint32_t losses = 0;  // in a row
     std::unique_ptr<net::Timer> wake;
     // Does Lineward make a new session of its own accord when the server has lost this one?
-    bool replays() const { return own_handshake || client_on_stdio; }
+    bool replays() const { return own_handshake || !sees_status; }
   };
   // SessionOwner
   int64_t next_id() override { return next_id_++; }

@@ -139,7 +139,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   if (group != nullptr && group->session) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
-        if (group->session->over_sse() || group->client_on_stdio)
+        if (group->session->over_sse() || !group->sees_status)
           group->replay_params = handshake_of(*group->session, call);
         group->session->initialized(answer);
         note_session(*group->session);

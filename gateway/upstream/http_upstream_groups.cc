@@ -178,7 +178,7 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   retire(loop_, std::move(group->session));
   if (!opens_again(*group, true) && group->home) {
     group->listens->fail_all({EndReason::upstream_protocol,
-                             fmt::format("{} forgets each session soon after it was opened", server_.name)});
+                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
   }
   schedule_pump();
 }

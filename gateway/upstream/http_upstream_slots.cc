@@ -104,7 +104,7 @@ bool HttpUpstream::busy(const Group& group) {
 
 void HttpUpstream::join(Group& group, HttpCall& call) {
   call.group = group.key;
-  group.client_on_stdio = call.request.client_on_stdio;
+  group.sees_status = call.request.sees_status;
   if (call.is_listen()) call.family = group.family;
   if (group.era == mcp::Era::legacy)
     group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));

@@ -64,7 +64,8 @@ std::vector<std::string> StdioProcess::environment() const {
   };
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string_view text = *entry;
-    if (!overridden(text) && config::inherits(server_, text.substr(0, text.find('=')))) out.emplace_back(text);
+    if (!overridden(text) && config::inherits(server_, text.substr(0, text.find('='))))
+      out.emplace_back(text);
   }
   for (const auto& [key, value] : server_.env)
     out.push_back(key + "=" + value);

@@ -303,10 +303,20 @@ export class SseClient extends OneStream {
     return new Promise((resolve, reject) => {
       const headers = { ...TYPE, 'Content-Length': Buffer.byteLength(text), ...(prefer && { Prefer: prefer }) };
       const request = httpRequest(this.to, { method: 'POST', headers, agent: this.agent }, (response) => {
-        response.resume();
-        response.on('end', () =>
-          response.statusCode === 202 ? resolve({ status: 202 }) : reject(new Error(`POST: ${response.statusCode}`)),
-        );
+        let body = '';
+        response.setEncoding('utf8').on('data', (piece) => (body += piece));
+        response.on('end', () => {
+          if (response.statusCode === 202) return resolve({ status: 202 });
+          // A refusal is the answer: nothing will come on the stream.
+          const key = idKey(JSON.parse(text).id);
+          const sent = this.waiting.get(key);
+          if (!sent || !body.startsWith('{')) return reject(new Error(`POST: ${response.statusCode}`));
+          this.waiting.delete(key);
+          sent.status = response.statusCode;
+          sent.take(body);
+          sent.ended('end');
+          return resolve({ status: response.statusCode });
+        });
       });
       request.on('error', reject);
       request.end(text);

@@ -14,6 +14,13 @@ const REASONS = {
 const GONE = [({ road, era }) => road.reloads && era === 'legacy', 'a new form of the server ends legacy sessions (docs/reload.md)'];
 
 const MORE = {
+  'a server that stays': [
+    REASONS.file,
+    [
+      ({ road, kind }) => road.reloads && kind === 'modern-http',
+      'a form of a server that a reload has replaced goes with its last call, and what was kept open of cancelled ones with it',
+    ],
+  ],
   sessions: [
     [({ road }) => road.front, 'stdio has no DELETE; the end of stdin is cancel.stdin'],
     [({ road }) => road.name === 'sse', 'HTTP+SSE has no DELETE; the end of its stream is cancel.stream'],

@@ -77,7 +77,7 @@ export const ENDS = [
   {
     name: 'cancel.never',
     variant: 'never',
-    needs: 'file',
+    needs: 'a server that stays',
     async run(cell) {
       const client = await cell.fresh();
       const { sent, call } = await cell.started(client, 't', { meta: { 'io.lineward/timeoutMs': MS.own } });

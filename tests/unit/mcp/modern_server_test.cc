@@ -73,10 +73,14 @@ TEST_CASE("discover: capabilities of the old shape, nothing lost but tasks") {
 
 TEST_CASE("requests: the envelope is complete wherever it has to be put") {
   auto made = [](const std::string& text) { return legacy_message_for_modern(parsed(text), kClient); };
-  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})") ==
-        R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{)" + kEnvelope + "}}}");
-  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}})") ==
-        R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{)" + kEnvelope + "}}}");
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x"})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + "}}}");
+  CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{}})") ==
+        R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + "}}}");
+  // A list that nobody set a level for asks for none: it can be shared with others'.
+  std::string list = made(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
+  CHECK(list.find("clientCapabilities") != std::string::npos);
+  CHECK(list.find("logLevel") == std::string::npos);
   CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{},"a":1.0}})") ==
         R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + R"(},"a":1.0}})");
   CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":"t","k":null}}})") ==
