@@ -23,7 +23,7 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
       events_(std::move(events)),
       remote_(loop, [this] { return exchanges_.plugins(); }) {
   if (!place_.first) return;
-  auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together.name);
+  auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together);
   together_.members = members.get();
   together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
   exchanges_.add_upstream(*together_.upstream, config_.together);

@@ -35,8 +35,9 @@ bool is_away(std::string_view reason) {
 
 }  // namespace
 
-AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, std::string name)
-    : loop_(loop), rules_(rules), name_(std::move(name)), shown_(rules), learning_(*this), again_(loop) {}
+AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
+                                     const config::Server& together)
+    : loop_(loop), rules_(rules), together_(together), shown_(rules), learning_(*this), again_(loop) {}
 
 AggregateUpstream::~AggregateUpstream() {
   *alive_ = false;

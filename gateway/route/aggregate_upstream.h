@@ -26,8 +26,9 @@ class RoutedCall;
 
 class AggregateUpstream final : public core::Upstream {
  public:
-  // `rules` stay as long as this. `name`: by which calls find it, and nothing a server can be called.
-  AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, std::string name);
+  // `rules` and `together` stay as long as this. `together`: what holds for all at once; by its name calls
+  // find it, and no server can be called so.
+  AggregateUpstream(net::Loop& loop, const config::Aggregate& rules, const config::Server& together);
   ~AggregateUpstream() override;
 
   // `order`: the names of all servers as configured, by which members are sorted. `lease` keeps the member's
@@ -39,7 +40,7 @@ class AggregateUpstream final : public core::Upstream {
   void leave(const std::string& name, const std::string& why = {});
 
   // core::Upstream
-  const std::string& name() const override { return name_; }
+  const std::string& name() const override { return together_.name; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   // No sessions: the bridge in front keeps them.
@@ -56,6 +57,7 @@ class AggregateUpstream final : public core::Upstream {
   // For its calls.
   net::Loop& loop() { return loop_; }
   const config::Aggregate& rules() const { return rules_; }
+  const config::Timeouts& timeouts() const { return together_.timeouts; }
   Shown& shown() { return shown_; }
   Learning& learning() { return learning_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
@@ -90,7 +92,7 @@ class AggregateUpstream final : public core::Upstream {
 
   net::Loop& loop_;
   const config::Aggregate& rules_;
-  const std::string name_;
+  const config::Server& together_;
   Shown shown_;
   std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
   Learning learning_;

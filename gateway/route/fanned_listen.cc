@@ -18,10 +18,9 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// The client has to have its acknowledgement within 5 s: this long for servers of which nothing is known yet,
-// and then for those that are to acknowledge.
-constexpr milliseconds kFactsWait{2000};
-constexpr milliseconds kAckWait{2000};
+// Of timeouts.acknowledge, in tenths: for servers of which nothing is known, and until the client has its
+// own, without those that are not there. A legacy server's subscriptions have seven (upstream/own_limits.h).
+constexpr int kFactsTenths = 4, kAllTenths = 8;
 constexpr size_t kMostUris = 1000;  // of one listen, and as many tasks
 
 bool asked_for(std::string_view filter, std::string_view name) {
@@ -57,6 +56,7 @@ FannedListen::~FannedListen() {
 }
 
 void FannedListen::begin() {
+  begun_at_ = home_.loop().now();
   home_.opened(*this);
   waiter_ = home_.learning().learn(Topic::facts, request_, [this, alive = alive_] {
     if (!*alive || !live()) return;
@@ -66,7 +66,8 @@ void FannedListen::begin() {
   home_.loop().defer([this, alive = alive_] {
     if (!*alive || !live()) return;
     owner_->on_call_phase(core::CallPhase::written);
-    if (live() && !legs_open_) ack_limit_.start(kFactsWait, [this] { open_legs(); });
+    if (live() && !legs_open_)
+      ack_limit_.start(home_.timeouts().acknowledge * kFactsTenths / 10, [this] { open_legs(); });
   });
 }
 
@@ -99,7 +100,8 @@ void FannedListen::open_legs() {
   if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
   route_uris();
   legs_open_ = true;
-  ack_limit_.start(kAckWait, [this] { acknowledge(); });
+  const milliseconds due = begun_at_ + home_.timeouts().acknowledge * kAllTenths / 10;
+  ack_limit_.start(std::max(due - home_.loop().now(), milliseconds(0)), [this] { acknowledge(); });
   opening_ = true;
   for (const auto& member : std::vector<std::shared_ptr<Member>>(home_.members()))
     add_leg(member);

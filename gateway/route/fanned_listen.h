@@ -106,6 +106,7 @@ class FannedListen final : public core::Call {
   bool acknowledged_ = false;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;
   uint64_t waiter_ = 0;
+  std::chrono::milliseconds begun_at_{0};
   net::Timer ack_limit_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
