@@ -321,10 +321,6 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
   return true;
 }
 
-bool HttpUpstream::translates(const HttpCall& call, const Group& group) const {
-  return call.request.client_era == mcp::Era::modern && group.era == mcp::Era::legacy;
-}
-
 void HttpUpstream::send(Group& group, HttpCall& call) {
   call.id = next_id();
   calls_.emplace_hint(calls_.end(), call.id, &call);
