@@ -199,9 +199,15 @@ void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered
 }
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
+  // What a call changes would not be told before it is answered.
+  bool awaited = pinged_ && mcp::method_of(method) == Method::resources_subscribe;
+  if (awaited) ++awaited_;
   ask(method, params,
-      [this, answered = std::move(answered)](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-        if (check_lost(end) || !answered) return;
+      [this, turn = awaited ? turn_ : 0, answered = std::move(answered)](std::optional<mcp::Message> answer,
+                                                                         const MessagesEnd& end) {
+        if (check_lost(end)) return;
+        if (turn != 0) settled_one(turn);
+        if (!answered) return;
         if (!answer) {
           answer =
               mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})")
@@ -297,19 +303,30 @@ void HttpSession::stream_settled() {
   owner_.on_session_free(*this);
 }
 
+// It takes no call that may ask before the ping is answered, and what was subscribed meanwhile, or a moment
+// has passed.
 void HttpSession::settle_turn() {
   if (state_ != State::ready || pinged_ || !answers_pings_) return;
   pinged_ = true;
-  auto go_on = [this](bool answered) {
-    if (!std::exchange(pinged_, false)) return;
-    answers_pings_ = answered;
-    owner_.on_session_free(*this);
-  };
-  ping_timer_.start(kAnswerPatience, [go_on] { go_on(false); });
-  ask("ping", "{}", [this, go_on](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    ping_timer_.stop();
-    if (!check_lost(end)) go_on(answer.has_value());
+  awaited_ = 1;
+  answers_pings_ = false;  // as long as it has not
+  ++turn_;
+  ping_timer_.start(kAnswerPatience, [this] { turn_settled(); });
+  ask("ping", "{}", [this, turn = turn_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+    if (check_lost(end)) return;
+    answers_pings_ = pinged_ && answer.has_value();
+    settled_one(turn);
   });
+}
+
+void HttpSession::settled_one(uint32_t turn) {
+  if (pinged_ && turn == turn_ && --awaited_ == 0) turn_settled();
+}
+
+void HttpSession::turn_settled() {
+  ping_timer_.stop();
+  pinged_ = false;
+  owner_.on_session_free(*this);
 }
 
 void HttpSession::reopen_stream(milliseconds after) {

@@ -144,6 +144,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
                     std::function<void()> late);
   void stop_asking();
+  void settled_one(uint32_t turn);
+  void turn_settled();
   void asked_over_sse(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
   bool own_answer(mcp::Message& message);
   void connected(std::string target);
@@ -178,6 +180,8 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   bool level_pending_ = false;  // set and not confirmed yet
   bool pinged_ = false;         // and has not answered yet
   bool answers_pings_ = true;
+  uint32_t awaited_ = 0;  // answers that a call waits for with the ping's, and that itself
+  uint32_t turn_ = 0;
   net::Timer level_timer_, ping_timer_;  // until those who wait for these go on without
   bool shared_ = false;
   bool stream_wanted_ = false;  // of a shared one
