@@ -50,10 +50,6 @@ void HttpUpstream::drop(std::string_view kind) {
   log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
 }
 
-bool HttpUpstream::translates(const HttpCall& call, const Group& group) const {
-  return call.request.client_era == mcp::Era::modern && group.era == mcp::Era::legacy;
-}
-
 void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   Group* group = find_group(call.group);

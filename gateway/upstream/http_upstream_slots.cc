@@ -13,6 +13,10 @@ namespace lineward::upstream {
 
 using config::Isolation;
 
+bool HttpUpstream::translates(const HttpCall& call, const Group& group) const {
+  return call.request.client_era == mcp::Era::modern && group.era == mcp::Era::legacy;
+}
+
 HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
   GroupPlan plan;
   plan.era = mcp::Era::legacy;
