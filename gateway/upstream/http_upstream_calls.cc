@@ -292,21 +292,6 @@ void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
   });
 }
 
-void HttpUpstream::reply(HttpCall& call, std::string message) {
-  Group* group = find_group(call.group);
-  if (group != nullptr && group->session) group->session->post(std::move(message));
-}
-
-void HttpUpstream::set_parked(HttpCall& call, bool parked) {
-  auto entry = calls_.find(call.id);
-  bool counted = entry != calls_.end() && entry->second == &call;
-  if (call.parked == parked || call.is_listen()) return;
-  call.parked = parked;
-  if (!counted) return;
-  parked ? --in_flight_ : ++in_flight_;
-  schedule_pump();
-}
-
 void HttpUpstream::refuse_open(HttpCall& call, Group* group) {
   for (std::string& refusal : call.open_questions.refuse()) {
     if (group != nullptr && group->session) group->session->post(std::move(refusal));

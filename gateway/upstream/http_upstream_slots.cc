@@ -183,4 +183,19 @@ void HttpUpstream::fill_slots() {
     apart_timer_.start(next - loop_.now(), [this] { schedule_pump(); });
 }
 
+void HttpUpstream::set_parked(HttpCall& call, bool parked) {
+  auto entry = calls_.find(call.id);
+  bool counted = entry != calls_.end() && entry->second == &call;
+  if (call.parked == parked || call.is_listen()) return;
+  call.parked = parked;
+  if (!counted) return;
+  parked ? --in_flight_ : ++in_flight_;
+  schedule_pump();
+}
+
+void HttpUpstream::reply(HttpCall& call, std::string message) {
+  Group* group = find_group(call.group);
+  if (group != nullptr && group->session) group->session->post(std::move(message));
+}
+
 }  // namespace lineward::upstream

@@ -163,41 +163,6 @@ void StdioInstance::send_own(std::string_view method, std::string_view params, O
       fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params));
 }
 
-void StdioInstance::limit_own(std::chrono::milliseconds limit) {
-  const std::chrono::milliseconds due = loop_.now() + limit;
-  if (own_timer_.running() && own_rings_at_ <= due) return;
-  own_rings_at_ = due;
-  own_timer_.start(limit, [this] { cancel_own(); });
-}
-
-// Those that took too long are cancelled like any client's; their ids are remembered for a late answer.
-void StdioInstance::cancel_own() {
-  std::vector<int64_t> late;
-  std::chrono::milliseconds next{0};
-  for (const auto& [id, entry] : pending_) {
-    if (entry.due.count() == 0) continue;
-    if (entry.due <= loop_.now()) {
-      late.push_back(id);
-    } else if (next.count() == 0 || entry.due < next) {
-      next = entry.due;
-    }
-  }
-  if (next.count() > 0) limit_own(next - loop_.now());
-  for (int64_t id : late) {
-    auto entry = pending_.find(id);
-    if (entry == pending_.end()) continue;
-    entry->second.due = std::chrono::milliseconds(0);
-    OwnAnswer answered = std::exchange(entry->second.own_answer, nullptr);
-    log::write(log::Level::info, "upstream.own_request_late",
-               {{"upstream", server_.name}, {"upstream_id", id}});
-    if (server_.cancel != config::CancelMode::never)
-      write(mcp::cancel_notification(id, "it took too long", plan_.era));
-    remember_cancelled(id);
-    if (answered) answered(no_own_answer());
-  }
-  if (!late.empty()) owner_->on_instance_free(*this);
-}
-
 bool StdioInstance::write_small(std::string message) {
   // The refusal of a question says less to a server that does not know yet that the call is over.
   if (!cancels_.empty()) write_cancels();

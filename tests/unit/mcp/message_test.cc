@@ -394,9 +394,7 @@ TEST_CASE("Message: an id has at most 1 KiB, escapes and quotes counted") {
     CHECK(fault_text(request(id)) == "\"id\" must not have more than 1024 bytes");
     CHECK(raw_id_of_fault(request(id)).empty());
   }
-  // Answers are looked for once, and Lineward's own ids may hold a server's.
   CHECK(verdict(R"({"jsonrpc":"2.0","id":")" + std::string(2000, 'a') + R"(","result":{}})") == "ok");
-  // Another fault does not show it either.
   CHECK(raw_id_of_fault(R"({"jsonrpc":"2.0","id":")" + std::string(2000, 'a') + R"(","method":1})").empty());
   CHECK(raw_id_of_fault(R"({"jsonrpc":"2.0","id":)" + fits + R"(,"method":1})") == fits);
 }
