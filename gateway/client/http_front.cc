@@ -302,6 +302,9 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
     sessions_.touch(*session);
     arrival.era = mcp::Era::legacy;
     arrival.session = session->id;
+  } else if (!era && passes_unnamed(connection, server)) {
+    arrival.era = mcp::Era::legacy;
+    arrival.headers = with_revision(connection, forwarded(connection, server, false));
   } else if (!era) {
     arrival.upstream.clear();  // nothing says where it belongs: accepted, counted, not passed on
   }

@@ -199,6 +199,8 @@ class HttpFront final : public Front, public RequestHandler {
   };
   Session* session_meant(ClientConnection& connection);
   void refuse_session(ClientConnection& connection, std::string_view raw_id = {});
+  // Does a legacy message go to the server as it is, which keeps no sessions?
+  bool passes_unnamed(const ClientConnection& connection, const std::string& server) const;
   // True: the server, which keeps no sessions, answers this GET or DELETE.
   bool hopped(ClientConnection& connection);
   bool may_open(const ClientConnection& connection, const std::string& server) const;

@@ -146,6 +146,12 @@ void HttpFront::refuse_eraless(ClientConnection& connection, std::string_view ra
          raw_id);
 }
 
+bool HttpFront::passes_unnamed(const ClientConnection& connection, const std::string& server) const {
+  const http::HeaderList& headers = connection.head().headers;
+  const bool other_version = headers.count(kVersion) > 0 && revision_named(headers).empty();
+  return !other_version && headers.count("Mcp-Session-Id") == 0 && door_.keeps_sessions(server) == false;
+}
+
 // A request that says neither its era nor its session. To a server that keeps no sessions it goes as it is;
 // before another one a client that is known again has a session, and one that shows by its version header
 // that it is a legacy one gets one.
@@ -155,15 +161,15 @@ void HttpFront::post_unnamed(ClientConnection& connection, const std::string& se
   const bool other_version = headers.count(kVersion) > 0 && revision_named(headers).empty();
   if (other_version || headers.count("Mcp-Session-Id") > 0)
     return refuse_eraless(connection, message.raw(Field::id));
-  const std::optional<bool> keeps = door_.keeps_sessions(server);
-  if (keeps == false) {
+  if (passes_unnamed(connection, server)) {
     core::Arrival arrival = legacy_arrival(connection, server, std::move(message), bytes);
     arrival.revision = std::string(revision_named(headers));
     arrival.headers = with_revision(connection, std::move(arrival.headers));
     return start(connection, std::move(arrival));
   }
   Session* session = unnamed_session(connection, server);
-  if (session == nullptr && keeps == true && !may_open(connection, server))
+  const bool keeps = door_.keeps_sessions(server).has_value();
+  if (session == nullptr && keeps && !may_open(connection, server))
     return refuse_eraless(connection, message.raw(Field::id));
   if (session == nullptr || session->opening)
     return open_for(connection, server, session, std::move(message), bytes);
@@ -263,9 +269,7 @@ void HttpFront::go_on(ClientConnection& connection, AwaitsSession& waited, bool 
 bool HttpFront::hopped(ClientConnection& connection) {
   const http::RequestHead& head = connection.head();
   const std::string* server = facts(connection).server;
-  if (server == nullptr || head.headers.count("Mcp-Session-Id") > 0 ||
-      mcp::looks_modern(head.headers.get(kVersion)) || door_.keeps_sessions(*server) != false)
-    return false;
+  if (server == nullptr || !passes_unnamed(connection, *server)) return false;
   const bool is_get = head.method == "GET";
   if (is_get && !accepts(head.headers).events) return false;
   if (is_get && config::load_of(HeldBytes::total(), config_) >= config::Load::no_streams) {

@@ -35,6 +35,9 @@ class PassingUpstream : public Upstream {
   }
   std::optional<std::vector<std::string>> versions() const override { return inner_->versions(); }
   std::optional<bool> keeps_sessions() const override { return inner_->keeps_sessions(); }
+  void pass_notification(const mcp::Message& message, const HeaderFields& headers) override {
+    inner_->pass_notification(message, headers);
+  }
   std::unique_ptr<Hop> hop(HopRequest request, HopListener& listener) override {
     return inner_->hop(std::move(request), listener);
   }

@@ -219,6 +219,8 @@ class Upstream {
   // Does it keep sessions for legacy clients? The requests of those go to one that does not each by itself,
   // with no session in their scope. Nothing while that is not known.
   virtual std::optional<bool> keeps_sessions() const { return true; }
+  // A notification of a legacy client, where it keeps none.
+  virtual void pass_notification(const mcp::Message&, const HeaderFields&) {}
   // A request without a message, where it keeps none; null: it cannot be asked that way.
   virtual std::unique_ptr<Hop> hop(HopRequest, HopListener&) { return nullptr; }
   // The era it speaks; nothing while that is not known.

@@ -144,6 +144,7 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
   if (!to) return;
   const core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
   if (arrival.era == mcp::Era::modern) return to.upstream().notify(scope, arrival.message, arrival.headers);
+  if (arrival.session.empty()) return to.upstream().pass_notification(arrival.message, arrival.headers);
   to.upstream().forward(scope, arrival.era, arrival.message);
 }
 

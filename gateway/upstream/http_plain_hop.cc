@@ -50,6 +50,19 @@ void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
   listener_.on_hop_head(info.status, std::string(info.headers.get("Content-Type")), std::move(headers));
 }
 
+// One that shares a session with others (isolation) speaks for itself alone.
+void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
+  const bool own =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
+  ErrandPlan plan;
+  plan.request.body = message.bytes();
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  add_all(plan.request.headers, forwarded_headers(server_, headers));
+  add_revision(plan.request.headers, headers);
+  errands_->run(std::move(plan));
+}
+
 // What this client sends to a server that keeps no sessions.
 std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
   if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;

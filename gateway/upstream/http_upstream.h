@@ -69,6 +69,7 @@ class HttpUpstream final : public core::Upstream,
   std::optional<mcp::Era> era() const override;
   core::Tells tells() const override { return verdict_.tells; }
   std::optional<bool> keeps_sessions() const override { return sse_ ? true : keeps_sessions_; }
+  void pass_notification(const mcp::Message& message, const core::HeaderFields& headers) override;
   std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
   core::UpstreamStatus status() const override;
   void wake() override;

@@ -132,6 +132,12 @@ void HttpUpstream::replay(Group& group, HttpSession& session) {
   if (!group.level_params.empty()) session.send_own("logging/setLevel", group.level_params, nullptr);
   for (const auto& [uri, params] : group.subscriptions)
     session.send_own("resources/subscribe", params, nullptr);
+  if (group.scope == nullptr) return;
+  for (std::string& notice :
+       mcp::notices_of_lost_state(session.legacy_server(), server_.name, group.level_params)) {
+    auto message = mcp::Message::parse(std::move(notice));
+    if (message && group.scope != nullptr) group.scope->on_scope_message(std::move(*message), std::nullopt);
+  }
 }
 
 // 2024-11-05 ends with HTTP+SSE. Over Streamable HTTP a client of it, which can only be on stdio, is served
