@@ -28,11 +28,6 @@ constexpr std::chrono::milliseconds kPingPatience{1000};
 // Of a client's words to the server about its cancel.
 constexpr size_t kLongestReason = 1024;
 
-// What who waits for an answer to one of Lineward's own requests hears when there will be none.
-mcp::Message no_own_answer() {
-  return std::move(*mcp::Message::parse(mcp::error_message("0", mcp::kInternalError, "no answer in time")));
-}
-
 }  // namespace
 
 StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server,

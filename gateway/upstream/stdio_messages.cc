@@ -310,6 +310,15 @@ void StdioInstance::on_notification(mcp::Message message) {
   owner_->on_instance_message(*this, std::move(message), only);
 }
 
+namespace {
+
+// What who waits for an answer to one of Lineward's own requests hears when there will be none.
+mcp::Message no_own_answer() {
+  return std::move(*mcp::Message::parse(mcp::error_message("0", mcp::kInternalError, "no answer in time")));
+}
+
+}  // namespace
+
 void StdioInstance::limit_own(std::chrono::milliseconds limit) {
   const std::chrono::milliseconds due = loop_.now() + limit;
   if (own_timer_.running() && own_rings_at_ <= due) return;
