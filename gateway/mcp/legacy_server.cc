@@ -180,8 +180,8 @@ std::vector<std::string> notices_of_lost_state(const LegacyServer& server, std::
   auto level = log_level(json::string_value(json::member(level_params, "level")));
   if (!level || *level <= *log_level("warning")) {
     std::string text = fmt::format(
-        "the process of {} behind this session has ended, and its state is gone with it; a new one "
-        "serves the session from here on",
+        "what {} kept for this session is gone, since the server was started anew; the session goes on "
+        "without it",
         name);
     out.push_back(fmt::format(
         R"({{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"warning","logger":"lineward","data":{}}}}})",

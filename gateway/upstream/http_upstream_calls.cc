@@ -69,8 +69,8 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   if (message.kind() == mcp::MessageKind::notification)
     return call_notification(call, group, std::move(message));
   int status = from.status();
-  if (speaks_for_itself(status) || (legacy && status == 404 && group->session->has_id()))
-    return;  // its end tells
+  // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
+  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0)) return;
   if (may_speak_sse(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
