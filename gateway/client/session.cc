@@ -162,8 +162,9 @@ Session* SessionTable::create(std::string id, const std::string& principal, cons
   if (sessions_.size() >= limits_.max_sessions) {
     Session* oldest = nullptr;
     for (auto& [its_id, session] : sessions_) {
-      if (session->idle() && (oldest == nullptr || session->last_used < oldest->last_used))
-        oldest = session.get();
+      // One that nobody ever named comes first.
+      auto worth = [](const Session& one) { return std::pair(!one.forsaken, one.last_used); };
+      if (session->idle() && (oldest == nullptr || worth(*session) < worth(*oldest))) oldest = session.get();
     }
     if (oldest == nullptr) return nullptr;
     expired_(std::string(oldest->id));

@@ -41,9 +41,9 @@ std::string discover_answer(const LegacyServer& server);
 // for all others.
 std::string answer_in_its_place(Method method, const LegacyServer& server);
 
-// What a session's client is told when another process of `server` took over: a warning, unless the client
-// wants to hear of errors only (`level_params`: those of its logging/setLevel, or empty), and that every list
-// may have changed which the server tells changes of.
+// What a session's client is told when another process of `server`, or another session with it, took over: a
+// warning, unless the client wants to hear of errors only (`level_params`: those of its logging/setLevel, or
+// empty), and that every list may have changed which the server tells changes of.
 std::vector<std::string> notices_of_lost_state(const LegacyServer& server, std::string_view name,
                                                std::string_view level_params);
 

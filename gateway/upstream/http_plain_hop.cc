@@ -1,19 +1,29 @@
 #include "upstream/http_plain_hop.h"
 
+#include <fmt/format.h>
+
 #include "upstream/http_headers.h"
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
 
 HttpPlainHop::HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request,
-                           core::HopListener& listener, std::string server, bool personal)
+                           core::HopListener& listener, const config::Server& server, bool personal)
     : home_(&home),
       loop_(pool.loop()),
       listener_(listener),
-      server_(std::move(server)),
+      server_(server.name),
       personal_(personal),
-      transfer_(std::make_unique<HttpTransfer>(pool, std::move(request), *this)) {
+      limit_(pool.loop()) {
   home.joined(*this);
+  if (pool.full()) {
+    end(fmt::format("{} has no connection free (limits.maxConnections)", server_));
+    return;
+  }
+  transfer_ = std::make_unique<HttpTransfer>(pool, std::move(request), *this);
+  limit_.start(server.timeouts.request, [this, limit = server.timeouts.request] {
+    over(fmt::format("{} did not answer within {} ms (lineward timeouts.request)", server_, limit.count()));
+  });
 }
 
 HttpPlainHop::~HttpPlainHop() {
@@ -22,6 +32,7 @@ HttpPlainHop::~HttpPlainHop() {
 }
 
 void HttpPlainHop::let_go() {
+  limit_.stop();
   if (home_ != nullptr) std::exchange(home_, nullptr)->left(*this);
   if (!transfer_) return;
   transfer_->close();
@@ -43,6 +54,7 @@ void HttpPlainHop::over(const std::string& why) {
 void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
   const bool refused = info.status == 401 || info.status == 403 || info.status == 429;
   if (refused && !personal_) return over(server_ + " refused Lineward's own credentials");
+  limit_.stop();
   transfer_->unlimited_body();
   core::HeaderFields headers;
   if (refused) headers = challenge_headers(info.headers);
@@ -73,7 +85,7 @@ std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::Hop
   for (const auto& [name, value] : request.headers) {
     if (http::equals_ignoring_case(name, "Last-Event-ID")) out.headers.push_back({"Last-Event-ID", value});
   }
-  return std::make_unique<HttpPlainHop>(plain_hops_, *pool_, std::move(out), listener, server_.name,
+  return std::make_unique<HttpPlainHop>(plain_hops_, *pool_, std::move(out), listener, server_,
                                         plain_sidecar_);
 }
 

@@ -16,9 +16,10 @@ class HttpPlainHops;
 
 class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
  public:
-  // `personal`: 401, 403 and 429 are the client's business (BEHAVIOUR 11).
+  // `personal`: 401, 403 and 429 are the client's business (BEHAVIOUR 11). The head of the response has the
+  // server's `request` limit.
   HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
-               std::string server, bool personal);
+               const config::Server& server, bool personal);
   ~HttpPlainHop() override;
   void pause(bool stop) override {
     if (transfer_) transfer_->pause(stop);
@@ -41,6 +42,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   const std::string server_;
   const bool personal_;
   std::unique_ptr<HttpTransfer> transfer_;
+  net::Timer limit_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
