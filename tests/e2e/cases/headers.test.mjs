@@ -183,7 +183,7 @@ describe('refusals on their way down', () => {
     const server = await origin(t, (request, response, body) => {
       if (!refuse || body?.method === 'initialize' || body?.id === undefined) return legacyServer(request, response, body);
       response.writeHead(refuse, { 'WWW-Authenticate': 'Bearer realm="r"', 'Retry-After': '7', 'Set-Cookie': 'a=b' });
-      response.end('secret page');
+      response.end('ask at the desk');
     });
     const { url } = await gateway(t, { s: { url: server.url } });
     const session = (await legacy(url, undefined, 1, 'initialize', INITIALIZE)).headers['mcp-session-id'];
@@ -197,7 +197,7 @@ describe('refusals on their way down', () => {
         assert.equal(headers['retry-after'], '7');
         assert.equal(headers['set-cookie'], undefined);
         assert.equal(body.error.code, refuse);
-        assert.doesNotMatch(JSON.stringify(body), /secret/);
+        assert.match(body.error.message, /ask at the desk$/, "the server's words stand behind Lineward's");
       }
     }
   });

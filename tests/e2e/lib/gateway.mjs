@@ -117,7 +117,8 @@ export async function startGatewayTogether(commands) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-e2e-'));
   const path = join(folder, 'lineward.json');
   const mcpServers = Object.fromEntries(
-    Object.entries(commands).map(([name, [command, ...args]]) => [name, { command, args }]),
+    // What a fixture tells goes to a file that the environment names.
+    Object.entries(commands).map(([name, [command, ...args]]) => [name, { command, args, inheritEnv: true }]),
   );
   writeFileSync(path, JSON.stringify({ aggregate: { prefixMode: 'onConflict' }, mcpServers }));
   const gateway = await startListener(binary(), ['run', '--listen', '127.0.0.1:0', ...quiet([]), path]);
