@@ -1,4 +1,5 @@
 // One column of the matrix: a server, Lineward and a client, and their end.
+import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
 import { fixtureRecord } from '../lib/events.mjs';
 import { startGateway, startGatewayToUrl, startListener } from '../lib/gateway.mjs';
@@ -25,6 +26,7 @@ export const SERVERS = [
 export const WAYS = ['HTTP', 'stdio'];
 
 const LEFTOVER_MS = 10_000;
+const DEFAULTS = ['--config', fileURLToPath(new URL('lineward.yaml', import.meta.url))];
 const QUIET = ['--ops', 'off', '--admin', 'off'];
 
 /** Runs what was put in, the last first, each although another failed; throws what went wrong. */
@@ -40,7 +42,8 @@ async function unwind(cleanups) {
   if (errors.length) throw new Error(errors.map(({ message }) => message).join('; '));
 }
 
-async function reach({ command, over, args: chosen = [] }, way, { env }, cleanups) {
+async function reach({ command, over, args = [] }, way, { env }, cleanups) {
+  const chosen = [...DEFAULTS, ...args];
   let url;
   if (over !== 'stdio') {
     const [program, ...args] = command;
