@@ -89,9 +89,9 @@ export const LIMITS = [
     variant: 'silent',
     needs: 'file',
     async run(cell) {
-      if (cell.era === 'modern' || cell.road.many) {
+      if (cell.era === 'modern' || cell.road.prefixed) {
         const client = await cell.fresh();
-        await cell.refused(client.call('t', cell.args()), 504, 'timeout_startup', { limit: MS.startup });
+        await cell.refused(client.call('t', cell.args()), 504, 'timeout_startup', { limit: MS.startup, begunBefore: true }); // the start is the server's, not the call's
         return;
       }
       // The session's own `initialize` is what waits.
