@@ -261,7 +261,7 @@ void StdioUpstream::pump() {
 
 bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
   if (!room_) {
-    room_.emplace();
+    room_ = Room{};
     room_->running = leaving_.size() + spares_.size();
     for (auto& [key, group] : groups_)
       room_->running += group->instances();

@@ -9,11 +9,11 @@ const answerWith = (text) => `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"
 const GARBAGE = [
   'Server listening…\n', 'npm warn deprecated\r\n', '\x1b[31mred\x1b[0m\n', '\0\0\0\n', '\xef\xbb\xbf{"a":1}\n', '\n\n\r\n', '[]\n', '[1,2]\n',
   '{}\n', '{"jsonrpc":"1.0","id":1}\n', '"text"\n', 'null\n', '{"jsonrpc":"2.0","id":null,"result":{}}\n', '}{\n',
-  `${'['.repeat(1000)}\n`, '\xff\xfe\xfd\n', '{"jsonrpc":"2.0","id":{},"result":{}}\n', '\x07\x08\x7f\x9b2J\n',
+  `${'['.repeat(1000)}\n`, '\xff\xfe\xfd\n', '{"jsonrpc":"2.0","id":{},"result":{}}\n', '{"jsonrpc":"2.0","method":7}\n', '\x07\x08\x7f\x9b2J\n',
 ];
 
 // With one call in flight these can only be its answer.
-const BROKEN = ['{"jsonrpc":"2.0"}\n', '{"jsonrpc":"2.0","method":7}\n'];
+const BROKEN = ['{"jsonrpc":"2.0"}\n', '{"jsonrpc":"2.0","error":7}\n'];
 
 async function garbage(ground) {
   const gateway = await ground.gateway({ odd: ground.faulty() });
