@@ -224,9 +224,12 @@ class World {
     auto subscription = [&](std::string_view id) {
       return what & 16 ? fmt::format(R"("io.modelcontextprotocol/subscriptionId":{})", id) : std::string();
     };
-    // The id in a listen's own result is the client's; anywhere else it is the server's business.
-    const std::string_view seen = picked_->listens() ? std::string_view(picked_->raw_id) : "17";
-    picked_->expected = fmt::format(fmt::runtime(frame), picked_->raw_id, result, spoken, subscription(seen));
+    // The id in a listen's own result is the client's, also where the server left it out; anywhere else it is
+    // the server's business.
+    const std::string seen =
+        picked_->listens() ? fmt::format(R"("io.modelcontextprotocol/subscriptionId":{})", picked_->raw_id)
+                           : subscription("17");
+    picked_->expected = fmt::format(fmt::runtime(frame), picked_->raw_id, result, spoken, seen);
     call->answer(fmt::format(fmt::runtime(frame), 17, result, versions, subscription("17")));
     LW_CHECK(picked_->finished);
   }
