@@ -29,7 +29,7 @@ const BEHIND = {
   },
   'a file with a stdio server': async (t, [command, ...args], env) => {
     const path = join(temporaryFolder(t), 'mcp.json');
-    writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args } } }));
+    writeFileSync(path, JSON.stringify({ mcpServers: { fixture: { command, args, inheritEnv: true } } }));
     return { target: path, env };
   },
 };
