@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
+#include <set>
 
 #include "base/glob.h"
 #include "base/json_member.h"
@@ -99,7 +99,7 @@ bool ScopeRules::allow(std::string_view tool, const core::Caller* caller) const 
 
 size_t filter_list(mcp::Message& message, std::string_view list, std::string_view name, const Keep& keep) {
   size_t hidden = 0;
-  std::unordered_set<std::string> seen;
+  std::set<std::string> seen;  // ordered: a server could choose names that meet in one bucket of a hash table
   json::Splice splice = message.splice();
   for (std::string_view elements : values_named(message.raw(mcp::Field::result), list)) {
     json::Cursor cursor(elements, json::kDepthCeiling);

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/json_member.h"
+#include "base/json_scan.h"
 
 namespace lineward::plugins {
 namespace {
@@ -18,51 +20,103 @@ namespace {
 constexpr size_t kMostDigests = 20000;
 constexpr size_t kMostFileBytes = 8 << 20;
 constexpr size_t kLongestName = 256;
-constexpr int kDeepest = 64;  // every level is scanned again
+constexpr int kDeepest = 64;
+constexpr size_t kMostValues = 100000;  // of one definition, whose index takes up to 64 bytes for each
 
 // One text for each meaning; strings with their length, so that nothing can be mistaken for anything else.
-bool canonical(std::string_view value, std::string& out) {
-  auto put_string = [&](const std::string& text) { out += fmt::format("s{}:", text.size()) += text; };
-  if (value.empty()) return false;
-  if (value.front() == '{') {
-    std::map<std::string, std::string_view> members;
-    bool once = true;
-    json::Cursor cursor(value, kDeepest);
-    json::Span key, member;
-    bool escaped = false;
-    if (!cursor.enter_object()) return false;
-    while (cursor.next_key(key, escaped)) {
-      std::string name = json::unescape_exact(key.in(value));
-      if (!cursor.skip(member)) return false;
-      once = members.emplace(std::move(name), member.in(value)).second && once;
-    }
-    if (!cursor.done() || !once) return false;
-    out += fmt::format("o{}:", members.size());
-    for (const auto& [name, raw] : members) {
-      put_string(name);
-      if (!canonical(raw, out)) return false;
-    }
-    return true;
+// Members are sorted by name, so the text is not written as it is read: one pass builds an index of all
+// values, another one writes.
+class Canonical {
+ public:
+  explicit Canonical(std::string_view text) : text_(text), cursor_(text, kDeepest) {
+    good_ = read() && cursor_.finish();
   }
-  if (value.front() == '[') {
-    json::Cursor cursor(value, kDeepest);
-    json::Span element;
-    if (!cursor.enter_array()) return false;
-    out += 'a';
-    while (cursor.next_element() && cursor.skip(element)) {
-      out += ',';
-      if (!canonical(element.in(value), out)) return false;
+
+  // Empty where a key stands twice, or the text is broken or too large.
+  std::string text() const {
+    std::string out;
+    if (good_) write(0, out);
+    return out;
+  }
+
+ private:
+  struct Value {
+    json::Span at;                                          // of a scalar
+    char kind = 'v';                                        // o, a, s, v
+    std::vector<std::pair<std::string, uint32_t>> members;  // name and index, sorted; of an array: no names
+  };
+
+  bool read() {
+    if (values_.size() == kMostValues) return false;
+    const auto own = static_cast<uint32_t>(values_.size());
+    values_.emplace_back();
+    Value value;
+    bool fine = true;
+    if (cursor_.at_object()) {
+      value.kind = 'o';
+      if (!cursor_.enter_object()) return false;
+      json::Span key;
+      bool escaped = false;
+      while (fine && cursor_.next_key(key, escaped)) {
+        value.members.emplace_back(json::unescape_exact(key.in(text_)),
+                                   static_cast<uint32_t>(values_.size()));
+        fine = read();
+      }
+      fine = fine && cursor_.done();
+      std::sort(value.members.begin(), value.members.end());
+      auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+      fine =
+          fine && std::adjacent_find(value.members.begin(), value.members.end(), same) == value.members.end();
+    } else if (cursor_.at_array()) {
+      value.kind = 'a';
+      if (!cursor_.enter_array()) return false;
+      while (fine && cursor_.next_element()) {
+        value.members.emplace_back(std::string(), static_cast<uint32_t>(values_.size()));
+        fine = read();
+      }
+      fine = fine && cursor_.done();
+    } else {
+      fine = cursor_.skip(value.at);
+      if (fine && text_[value.at.begin] == '"') value.kind = 's';
     }
-    out += ';';
-    return cursor.done();
+    values_[own] = std::move(value);
+    return fine;
   }
-  if (value.front() == '"') {
-    put_string(json::unescape_exact(value.substr(1, value.size() - 2)));
-  } else {
-    out += fmt::format("v{};", value);
+
+  void write(uint32_t index, std::string& out) const {
+    auto put_string = [&](const std::string& text) {
+      out += fmt::format("s{}:", text.size());
+      out += text;
+    };
+    const Value& value = values_[index];
+    switch (value.kind) {
+      case 'o':
+        out += fmt::format("o{}:", value.members.size());
+        for (const auto& [name, member] : value.members) {
+          put_string(name);
+          write(member, out);
+        }
+        break;
+      case 'a':
+        out += 'a';
+        for (const auto& [name, element] : value.members) {
+          out += ',';
+          write(element, out);
+        }
+        out += ';';
+        break;
+      case 's':
+        put_string(json::unescape_exact(text_.substr(value.at.begin + 1, value.at.size() - 2)));
+        break;
+      default: out += fmt::format("v{};", value.at.in(text_)); break;
+    }
   }
-  return true;
-}
+
+  std::string_view text_;
+  json::Cursor cursor_;
+  std::vector<Value> values_;
+  bool good_ = false;
+};
 
 std::string errno_text() {
   return std::strerror(errno);
@@ -71,8 +125,8 @@ std::string errno_text() {
 }  // namespace
 
 std::string definition_digest(std::string_view json) {
-  std::string text;
-  if (!canonical(json, text)) return {};
+  const std::string text = Canonical(json).text();
+  if (text.empty()) return {};
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
   std::string out = "sha256:";

@@ -124,7 +124,7 @@ std::optional<core::Failure> ParkTable::refuses(const config::Server& server, co
 }
 
 std::string ParkTable::park(ParkedCall call, const config::Server& server, milliseconds limit) {
-  std::string params = mcp::salient_params(call.call->request_message());
+  auto params = [&call] { return mcp::salient_params(call.call->request_message()); };
   auto state = states_.make({call.principal, call.upstream, call.method, params}, loop_.now() + limit);
   auto parked = std::make_unique<Parked>(*this, state.id, std::move(call), server);
   Parked& one = *parked;
@@ -167,7 +167,7 @@ std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
 Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
                                                  const std::string& upstream, const mcp::Message& retry) {
   using Refusal = Unexpected<StateRefusal>;
-  std::string params = mcp::salient_params(retry);
+  auto params = [&retry] { return mcp::salient_params(retry); };
   auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
   if (read.fault == StateFault::none || read.fault == StateFault::expired) {
     auto past = past_.find(read.id);
@@ -184,7 +184,7 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
 
 bool ParkTable::made(std::string_view state, std::string_view principal, const std::string& upstream,
                      const mcp::Message& retry) const {
-  std::string params = mcp::salient_params(retry);
+  auto params = [&retry] { return mcp::salient_params(retry); };
   auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
   return read.fault != StateFault::tampered && read.fault != StateFault::lost;
 }

@@ -97,7 +97,7 @@ RequestStates::Made RequestStates::make(const StateBinding& binding,
   std::string bytes = process_ + made.id + number(static_cast<uint64_t>(expires.count()));
   const Digest& key = keys_.front();
   bytes += view(keyed(key, {"who", binding.principal, binding.upstream}), kWho);
-  bytes += view(keyed(key, {"what", binding.method, binding.params}), kWhat);
+  bytes += view(keyed(key, {"what", binding.method, binding.params()}), kWhat);
   bytes += view(mac(key, bytes), kMac);
   made.text = std::string(kPrefix) + to_base64url(bytes);
   return made;
@@ -126,7 +126,7 @@ RequestStates::Read RequestStates::read(std::string_view text, const StateBindin
   uint64_t expires = number_in(part(kExpiry));
   if (!same(part(kWho), view(keyed(*key, {"who", binding.principal, binding.upstream}), kWho))) {
     read.fault = StateFault::foreign;
-  } else if (!same(part(kWhat), view(keyed(*key, {"what", binding.method, binding.params}), kWhat))) {
+  } else if (!same(part(kWhat), view(keyed(*key, {"what", binding.method, binding.params()}), kWhat))) {
     read.fault = StateFault::other_call;
   } else if (static_cast<uint64_t>(now.count()) >= expires) {
     read.fault = StateFault::expired;

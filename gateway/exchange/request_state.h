@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +24,9 @@ struct StateBinding {
   std::string_view principal;
   std::string_view upstream;
   std::string_view method;
-  std::string_view params;  // mcp::salient_params
+  // mcp::salient_params, which copies them: asked for only once the state is known to be ours and its
+  // caller's, or else whoever sends a forged state makes us copy megabytes.
+  std::function<std::string()> params;
 };
 
 enum class StateFault : uint8_t {

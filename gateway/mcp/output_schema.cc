@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "base/json_member.h"
 #include "base/json_splice.h"
+#include "base/json_walk.h"
 
 namespace lineward::mcp {
 namespace {
@@ -25,46 +28,60 @@ constexpr std::array<std::string_view, 7> kMaps{"properties",  "patternPropertie
                                                 "$vocabulary"};
 constexpr std::array<std::string_view, 3> kReferences{"$ref", "$dynamicRef", "$recursiveRef"};
 
+// Walks a schema once and collects the references that must be moved.
 class Mover {
  public:
-  explicit Mover(std::string_view text) : text_(text), splice_(text) {}
+  explicit Mover(std::string_view text) : text_(text), cursor_(text, json::kDepthCeiling) { schema(true); }
 
-  void schema(std::string_view value, bool root) {
-    if (value.empty()) return;
-    if (value.front() == '[') return each_element(value);
-    if (value.front() != '{') return;
-    // A schema with an identifier of its own is the base of its references, wherever it stands.
-    if (!json::string_value(json::member(value, "$id")).empty()) return;
-    json::for_each_member(value, [&](const std::string& key, std::string_view inner) {
-      if (is_any(key, kReferences) && inner.front() == '"') return reference(inner);
-      if (root && key == "$schema") return;
-      if (is_any(key, kData)) return;
-      if (!is_any(key, kMaps) || inner.front() != '{') return schema(inner, false);
-      json::for_each_member(inner, [&](const std::string&, std::string_view one) { schema(one, false); });
-    });
+  std::string apply() {
+    json::Splice splice(text_);
+    for (auto& [at, moved] : found_)
+      splice.replace(at, std::move(moved));
+    return splice.empty() ? std::string(text_) : splice.apply();
   }
-
-  std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }
 
  private:
-  void each_element(std::string_view array) {
-    json::Cursor cursor(array);
-    if (!cursor.at_array() || !cursor.enter_array()) return;
-    json::Span value;
-    while (cursor.next_element() && cursor.skip(value))
-      schema(value.in(array), false);
+  void schema(bool root) {
+    if (cursor_.at_array()) {
+      json::walk_elements(cursor_, [&] { schema(false); });
+      return;
+    }
+    if (!cursor_.at_object()) return pass();
+    const size_t before = found_.size();
+    bool seen_id = false, has_id = false;
+    json::walk_members(cursor_, text_, [&](std::string_view key, json::Span) {
+      if (key == "$id" && !seen_id) {
+        seen_id = true;
+        has_id = !json::walk_string(cursor_, text_).empty();
+      } else if (is_any(key, kReferences)) {
+        reference();
+      } else if ((root && key == "$schema") || is_any(key, kData)) {
+        pass();
+      } else if (is_any(key, kMaps) && cursor_.at_object()) {
+        json::walk_members(cursor_, text_, [&](std::string_view, json::Span) { schema(false); });
+      } else {
+        schema(false);
+      }
+    });
+    // A schema with an identifier of its own is the base of its references, wherever it stands.
+    if (has_id) found_.erase(found_.begin() + static_cast<ptrdiff_t>(before), found_.end());
   }
-  void reference(std::string_view raw) {
-    std::string target = json::string_value(raw);
+  void reference() {
+    if (cursor_.at_object() || cursor_.at_array()) return schema(false);
+    json::Span where;
+    const std::string target = json::walk_string(cursor_, text_, &where);
     // "#name" is an anchor, which is found wherever it stands.
     if (target != "#" && target.rfind("#/", 0) != 0) return;
-    auto begin = static_cast<uint32_t>(raw.data() - text_.data());
-    splice_.replace({begin, begin + static_cast<uint32_t>(raw.size())},
-                    json::quote(fmt::format("#{}{}", kNewPlace, target.substr(1))));
+    found_.emplace_back(where, json::quote(fmt::format("#{}{}", kNewPlace, target.substr(1))));
+  }
+  void pass() {
+    json::Span value;
+    cursor_.skip(value);
   }
 
   std::string_view text_;
-  json::Splice splice_;
+  json::Cursor cursor_;
+  std::vector<std::pair<json::Span, std::string>> found_;
 };
 
 }  // namespace
@@ -78,7 +95,6 @@ std::string wrapped_schema(std::string_view schema) {
   auto dialect = json::member(schema, "$schema");
   std::string said = dialect ? fmt::format(R"("$schema":{},)", *dialect) : std::string();
   Mover mover(schema);
-  mover.schema(schema, true);
   return fmt::format(R"({{{}"type":"object","properties":{{"result":{}}},"required":["result"]}})", said,
                      mover.apply());
 }

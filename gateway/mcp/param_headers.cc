@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "base/json_member.h"
+#include "base/json_walk.h"
 #include "mcp/header_value.h"
 
 namespace lineward::mcp {
@@ -15,12 +19,16 @@ namespace {
 constexpr std::string_view kAnnotation = "x-mcp-header";
 constexpr std::string_view kPrefix = "Mcp-Param-";
 constexpr size_t kMostNameBytes = 100;
+constexpr size_t kMostPathBytes = 4096;  // of all names on the way to one parameter
 constexpr int64_t kSafeInteger = (1ll << 53) - 1;
 
-bool same_name(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+// Header names differ by more than the case of their letters.
+std::string lower(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return out;
 }
 
 bool is_token(std::string_view text) {
@@ -48,51 +56,58 @@ bool holds_schemas_by_name(std::string_view keyword) {
   return is_one_of(kWords, keyword);
 }
 
-// Walks a schema. `path_` is where we are as long as only `properties` led here; behind anything else an
+// Walks a schema once. `path_` is where we are as long as only `properties` led here; behind anything else an
 // annotation makes the definition invalid. The text was validated with a limit of depth, which bounds the
 // recursion too.
 class Reader {
  public:
+  explicit Reader(std::string_view text) : text_(text), cursor_(text, json::kDepthCeiling) { schema(true); }
+
   ParamHeaders found;
   std::string fault;
 
-  void schema(std::string_view object, bool reachable) {
-    std::optional<std::string_view> annotation;
-    std::optional<std::string_view> type;
-    json::for_each_member(object, [&](const std::string& key, std::string_view value) {
-      if (!fault.empty()) return;
+ private:
+  void schema(bool reachable) {
+    json::Span annotation;
+    std::optional<std::string> type;
+    json::walk_members(cursor_, text_, [&](std::string_view key, json::Span) {
       if (key == kAnnotation) {
-        annotation = value;
+        cursor_.skip(annotation);
       } else if (key == "type") {
-        type = value;
+        type = json::walk_string(cursor_, text_);
       } else if (holds_schemas_by_name(key)) {
-        named(value, reachable && key == "properties");
-      } else if (!holds_data(key)) {
-        below(value);
+        named(reachable && key == "properties");
+      } else if (holds_data(key) || !fault.empty()) {
+        pass();
+      } else {
+        below();
       }
     });
-    if (annotation && fault.empty()) annotated(*annotation, json::string_value(type), reachable);
+    if (annotation && fault.empty()) annotated(annotation.in(text_), type.value_or(""), reachable);
   }
 
- private:
-  void named(std::string_view schemas, bool reachable) {
-    json::for_each_member(schemas, [&](const std::string& name, std::string_view value) {
-      if (!fault.empty() || value.empty() || value.front() != '{') return;
+  void named(bool reachable) {
+    if (!cursor_.at_object()) return pass();
+    json::walk_members(cursor_, text_, [&](std::string_view name, json::Span) {
+      if (!fault.empty() || !cursor_.at_object()) return pass();
+      // The name is a view of the text, or of a copy that lives until this member has been walked.
       path_.push_back(name);
-      schema(value, reachable);
+      path_bytes_ += name.size();
+      schema(reachable);
+      path_bytes_ -= name.size();
       path_.pop_back();
     });
   }
 
-  void below(std::string_view value) {
-    if (value.empty() || !fault.empty()) return;
-    if (value.front() == '{') return schema(value, false);
-    if (value.front() != '[') return;
-    json::Cursor cursor(value);
-    if (!cursor.at_array() || !cursor.enter_array()) return;
-    json::Span element;
-    while (cursor.next_element() && cursor.skip(element))
-      below(element.in(value));
+  void below() {
+    if (cursor_.at_object()) return schema(false);
+    if (!cursor_.at_array()) return pass();
+    json::walk_elements(cursor_, [&] { below(); });
+  }
+
+  void pass() {
+    json::Span value;
+    cursor_.skip(value);
   }
 
   void annotated(std::string_view raw, const std::string& type, bool reachable) {
@@ -105,31 +120,87 @@ class Reader {
       fault = "x-mcp-header stands at a parameter that is no string, integer or boolean";
     } else if (found.size() == kMostParamHeaders) {
       fault = fmt::format("more than {} parameters have x-mcp-header", kMostParamHeaders);
+    } else if (path_bytes_ > kMostPathBytes) {
+      fault = fmt::format("x-mcp-header stands at a parameter whose names are longer than {} bytes",
+                          kMostPathBytes);
     } else {
       std::string header = std::string(kPrefix) + name;
-      for (const ParamHeader& other : found) {
-        if (same_name(other.header, header)) fault = "two parameters have the same x-mcp-header";
-      }
+      if (!headers_.insert(lower(header)).second) fault = "two parameters have the same x-mcp-header";
       ParamType kind = type == "string"    ? ParamType::string
                        : type == "integer" ? ParamType::integer
                                            : ParamType::boolean;
-      found.push_back({path_, std::move(header), kind});
+      found.push_back({{path_.begin(), path_.end()}, std::move(header), kind});
     }
   }
 
-  std::vector<std::string> path_;
+  std::string_view text_;
+  json::Cursor cursor_;
+  std::vector<std::string_view> path_;
+  size_t path_bytes_ = 0;
+  std::set<std::string> headers_;
 };
 
-// The argument at the end of a path; nothing where there is none.
-std::optional<std::string_view> argument(std::string_view arguments, const std::vector<std::string>& path) {
-  std::optional<std::string_view> at = arguments;
-  for (const std::string& name : path) {
-    if (!at || at->empty() || at->front() != '{') return std::nullopt;
-    at = json::member(*at, name);
+// The arguments at the ends of all paths, found in one pass over the text; the first one where a name stands
+// twice, as readers of the one argument would find it.
+class Arguments {
+ public:
+  Arguments(const ParamHeaders& params, std::string_view text)
+      : params_(params), text_(text), cursor_(text, json::kDepthCeiling), values_(params.size()) {
+    std::vector<size_t> all(params.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    if (!all.empty() && cursor_.at_object()) object(all, 0);
   }
-  if (at && *at == "null") return std::nullopt;
-  return at;
-}
+
+  // The raw value for params[i]; nothing where there is none, or it is null.
+  std::optional<std::string_view> of(size_t i) const {
+    if (!values_[i] || values_[i].in(text_) == "null") return std::nullopt;
+    return values_[i].in(text_);
+  }
+
+ private:
+  using Which = std::vector<size_t>;
+
+  void object(const Which& which, size_t level) {
+    std::map<std::string_view, Which> wanted;
+    for (size_t i : which)
+      wanted[params_[i].path[level]].push_back(i);
+    json::walk_members(cursor_, text_, [&](std::string_view name, json::Span) {
+      auto found = wanted.find(name);
+      if (found == wanted.end()) return pass();
+      const Which here = std::move(found->second);
+      wanted.erase(found);
+      value(here, level + 1);
+    });
+  }
+
+  void value(const Which& which, size_t level) {
+    Which deeper;
+    for (size_t i : which) {
+      if (params_[i].path.size() > level) deeper.push_back(i);
+    }
+    json::Span whole;
+    if (!deeper.empty() && cursor_.at_object()) {
+      whole.begin = cursor_.offset();
+      object(deeper, level);
+      whole.end = cursor_.offset();
+    } else {
+      cursor_.skip(whole);
+    }
+    for (size_t i : which) {
+      if (params_[i].path.size() == level) values_[i] = whole;
+    }
+  }
+
+  void pass() {
+    json::Span value;
+    cursor_.skip(value);
+  }
+
+  const ParamHeaders& params_;
+  std::string_view text_;
+  json::Cursor cursor_;
+  std::vector<json::Span> values_;
+};
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
@@ -175,36 +246,39 @@ bool is_decimal(std::string_view text) {
 }  // namespace
 
 Result<ParamHeaders> read_param_headers(std::string_view input_schema) {
-  Reader reader;
-  if (!input_schema.empty() && input_schema.front() == '{') reader.schema(input_schema, true);
+  if (input_schema.empty() || input_schema.front() != '{') return ParamHeaders{};
+  Reader reader(input_schema);
   if (!reader.fault.empty()) return lineward::fail(std::move(reader.fault));
   return std::move(reader.found);
 }
 
 HeaderPairs make_param_headers(const ParamHeaders& params, std::string_view arguments) {
   HeaderPairs out;
-  for (const ParamHeader& param : params) {
-    auto raw = argument(arguments, param.path);
+  const Arguments given(params, arguments);
+  for (size_t i = 0; i < params.size(); ++i) {
+    auto raw = given.of(i);
     auto text = raw ? text_of(*raw) : std::nullopt;
-    if (text) out.emplace_back(param.header, encode_header_value(*text));
+    if (text) out.emplace_back(params[i].header, encode_header_value(*text));
   }
   return out;
 }
 
 std::string param_header_fault(const ParamHeaders& params, std::string_view arguments,
                                const HeaderPairs& headers) {
-  for (const ParamHeader& param : params) {
-    auto raw = argument(arguments, param.path);
+  std::multimap<std::string, const std::string*> by_name;
+  for (const auto& [name, value] : headers)
+    by_name.emplace(lower(name), &value);
+  const Arguments given(params, arguments);
+  for (size_t i = 0; i < params.size(); ++i) {
+    const ParamHeader& param = params[i];
+    auto raw = given.of(i);
     auto text = raw ? text_of(*raw) : std::nullopt;
     if (!text) continue;
-    const std::string* value = nullptr;
-    for (const auto& [name, one] : headers) {
-      if (!same_name(name, param.header)) continue;
-      if (value != nullptr) return fmt::format("the {} header stands there twice", param.header);
-      value = &one;
-    }
-    if (value == nullptr) return fmt::format("the {} header is missing", param.header);
-    auto decoded = decode_header_value(*value);
+    auto [first, last] = by_name.equal_range(lower(param.header));
+    if (first == last) return fmt::format("the {} header is missing", param.header);
+    const std::string& value = *first->second;
+    if (++first != last) return fmt::format("the {} header stands there twice", param.header);
+    auto decoded = decode_header_value(value);
     if (!decoded) return fmt::format("the {} header is no valid encoded value", param.header);
     bool is_number = raw->front() == '-' || (raw->front() >= '0' && raw->front() <= '9');
     bool numbers = is_number && param.type == ParamType::integer && is_decimal(*decoded);

@@ -254,17 +254,13 @@ std::string read_page(ListPage& page, const mcp::Message& answer) {
   auto ttl = integer(answer.raw(Field::result_ttl_ms));
   page.uncached = page.uncached || !ttl;
   if (ttl) page.ttl_ms = std::min(page.ttl_ms.value_or(*ttl), *ttl);
-  auto add = [](auto& to, const std::string& key, std::string_view raw) {
-    bool there = std::any_of(to.begin(), to.end(), [&](const auto& one) { return one.first == key; });
-    if (!there) to.emplace_back(key, std::string(raw));
-  };
   for_each_member(answer.raw(Field::result), [&](const std::string& key, std::string_view raw) {
     bool known = key == row(page.list).member || key == "nextCursor" || key == "ttlMs" ||
                  key == "cacheScope" || key == "resultType" || key == "_meta";
-    if (!known) add(page.others, key, raw);
+    if (!known) page.others.add(key, raw);
   });
   for_each_member(answer.raw(Field::result_meta), [&](const std::string& key, std::string_view raw) {
-    if (key != kServerInfo) add(page.meta, key, raw);
+    if (key != kServerInfo) page.meta.add(key, raw);
   });
   std::string_view next = answer.raw(Field::result_next_cursor);
   return next == "null" ? std::string() : std::string(next);

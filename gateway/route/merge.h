@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,15 +47,29 @@ std::string merged_discover(const std::vector<Facts>& servers, const std::vector
 // com.example/x).
 std::vector<std::string> servers_for(std::string_view method, const std::vector<Facts>& servers);
 
+// Members of JSON objects of several servers: the first one of each name, in the order in which they came.
+class Members {
+ public:
+  void add(std::string_view key, std::string_view raw) {
+    if (names_.emplace(key).second) all_.emplace_back(std::string(key), std::string(raw));
+  }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> all_;  // key, raw
+  std::set<std::string, std::less<>> names_;
+};
+
 // One page of a merged list.
 struct ListPage {
   List list = List::tools;
   std::vector<std::string> items;  // as clients see them, in the order of the servers
   std::vector<CursorPart> more;
-  std::optional<int64_t> ttl_ms;                            // the smallest so far
-  bool uncached = false;                                    // a part said nothing of it, or is missing
-  std::vector<std::pair<std::string, std::string>> others;  // members of results that are not known: key, raw
-  std::vector<std::pair<std::string, std::string>> meta;    // the same of _meta
+  std::optional<int64_t> ttl_ms;  // the smallest so far
+  bool uncached = false;          // a part said nothing of it, or is missing
+  Members others;                 // members of results that are not known
+  Members meta;                   // the same of _meta
   std::vector<Missing> missing;
 };
 // Takes from a server's result what is not its items; its cursor as JSON text, empty when this was its last

@@ -54,7 +54,7 @@ std::string Owners::key_of(std::string_view server, std::string_view original) {
 }
 
 const Owners::Owner* Owners::find(std::string_view shown) const {
-  auto found = by_shown_.find(std::string(shown));
+  auto found = by_shown_.find(shown);
   return found == by_shown_.end() ? nullptr : &found->second;
 }
 

@@ -2,10 +2,11 @@
 // name is. Pure; nothing here knows a server but by its configured name.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "config/config.h"
@@ -45,8 +46,10 @@ class Owners {
 
   size_t most_;
   size_t bytes_ = 0;
-  std::unordered_map<std::string, Owner> by_shown_;
-  std::unordered_map<std::string, std::string> by_original_;  // key_of → shown
+  // Ordered: names come from servers, which could choose them so that they meet in one bucket of a hash
+  // table.
+  std::map<std::string, Owner, std::less<>> by_shown_;
+  std::map<std::string, std::string, std::less<>> by_original_;  // key_of → shown
 };
 
 // The names of one kind (tools, or prompts) at the aggregate.

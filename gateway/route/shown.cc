@@ -1,6 +1,7 @@
 #include "route/shown.h"
 
 #include "base/json_at.h"
+#include "base/json_walk.h"
 #include "route/sealed.h"
 
 namespace lineward::route {
@@ -9,6 +10,104 @@ namespace {
 using json::Span;
 using mcp::Field;
 using mcp::Method;
+
+// Finds the URIs of content blocks: walks the text once, since blocks may be nested as deep as the text may
+// be. What a block is follows from its `type`, which may come after what it decides on: what was found within
+// is forgotten where the type says so.
+class ContentUris {
+ public:
+  explicit ContentUris(std::string_view text) : text_(text) {}
+
+  // `value` is a content block or an array of them.
+  void find_content(Span value) { within(value, &ContentUris::content); }
+  // An array of messages, of a prompt or of a question.
+  void find_messages(Span value) { within(value, &ContentUris::messages); }
+
+  const std::vector<Span>& found() const { return found_; }
+
+ private:
+  void within(Span value, void (ContentUris::*walk)()) {
+    if (!value) return;
+    json::Cursor cursor(value.in(text_), json::kDepthCeiling);
+    cursor_ = &cursor;
+    from_ = value.begin;
+    (this->*walk)();
+    cursor_ = nullptr;
+  }
+  std::string_view seen() const { return text_.substr(from_); }
+  Span whole(Span value) const { return value ? Span{value.begin + from_, value.end + from_} : Span{}; }
+  void pass() {
+    Span value;
+    cursor_->skip(value);
+  }
+
+  void content() {
+    if (cursor_->at_array()) {
+      json::walk_elements(*cursor_, [&] { content(); });
+      return;
+    }
+    if (!cursor_->at_object()) return pass();
+    const size_t before = found_.size();
+    std::optional<std::string> type;
+    Span uri, resource_uri;
+    bool has_uri = false, has_resource = false, has_content = false;
+    json::walk_members(*cursor_, seen(), [&](std::string_view key, Span) {
+      if (key == "type" && !type) {
+        type = json::walk_string(*cursor_, seen());
+      } else if (key == "uri" && !has_uri) {
+        has_uri = cursor_->skip(uri);
+      } else if (key == "resource" && !has_resource) {
+        has_resource = true;
+        resource_uri = first_uri();
+      } else if (key == "content" && !has_content) {
+        has_content = true;
+        content();
+      } else {
+        pass();
+      }
+    });
+    // The content of a tool's result within a prompt or a sampling message.
+    if (type != "tool_result") found_.resize(before);
+    if (type == "resource_link") add(uri);
+    if (type == "resource") add(resource_uri);
+  }
+
+  Span first_uri() {
+    Span uri;
+    bool there = false;
+    if (!cursor_->at_object()) {
+      pass();
+      return uri;
+    }
+    json::walk_members(*cursor_, seen(), [&](std::string_view key, Span) {
+      if (key != "uri" || there) return pass();
+      there = cursor_->skip(uri);
+    });
+    return uri;
+  }
+
+  void messages() {
+    if (!cursor_->at_array()) return;
+    json::walk_elements(*cursor_, [&] {
+      if (!cursor_->at_object()) return pass();
+      bool there = false;
+      json::walk_members(*cursor_, seen(), [&](std::string_view key, Span) {
+        if (key != "content" || there) return pass();
+        there = true;
+        content();
+      });
+    });
+  }
+
+  void add(Span uri) {
+    if (uri) found_.push_back(whole(uri));
+  }
+
+  std::string_view text_;
+  json::Cursor* cursor_ = nullptr;  // over the value that is walked, which begins at from_
+  uint32_t from_ = 0;
+  std::vector<Span> found_;
+};
 
 // Walks one text and collects the edits of its URIs.
 class UriEdits {
@@ -29,23 +128,18 @@ class UriEdits {
       if (key == "ui") uri(json::member_at(text_, value, "resourceUri"));
     });
   }
-  // A content block, or an array of them, or a prompt's message.
+  // A content block, or an array of them.
   void content(Span value) {
-    if (!value) return;
-    if (text_[value.begin] == '[') {
-      json::for_each_element_at(text_, value, [&](Span element) { content(element); });
-      return;
-    }
-    if (text_[value.begin] != '{') return;
-    std::string type = json::string_at(text_, json::member_at(text_, value, "type"));
-    if (type == "resource_link") uri(json::member_at(text_, value, "uri"));
-    if (type == "resource") uri(json::member_at(text_, json::member_at(text_, value, "resource"), "uri"));
-    // The content of a tool's result within a prompt or a sampling message.
-    if (type == "tool_result") content(json::member_at(text_, value, "content"));
+    ContentUris uris(text_);
+    uris.find_content(value);
+    for (Span one : uris.found())
+      uri(one);
   }
   void messages(Span value) {
-    json::for_each_element_at(text_, value,
-                              [&](Span message) { content(json::member_at(text_, message, "content")); });
+    ContentUris uris(text_);
+    uris.find_messages(value);
+    for (Span one : uris.found())
+      uri(one);
   }
   json::Splice& splice() { return splice_; }
   std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,9 +52,10 @@ class Uris {
   Owners owners_;
   size_t most_seen_;
   std::unordered_map<std::string, std::string> by_token_;  // token → server
-  std::unordered_map<std::string, std::string> seen_;  // kept URIs of results: uri → server, the last ones
+  // Ordered: URIs come from servers, which could choose them so that they meet in one bucket of a hash table.
+  std::map<std::string, std::string, std::less<>> seen_;  // kept URIs of results: uri → server, the last ones
   std::deque<std::string> seen_order_;
-  std::unordered_map<std::string, std::string> templates_;  // literal beginning → server
+  std::map<std::string, std::string, std::less<>> templates_;  // literal beginning → server
 };
 
 }  // namespace lineward::route

@@ -52,7 +52,7 @@ void InstanceGroup::note_late_question(Method method, bool late) {
 bool InstanceGroup::kept_apart(const StdioInstance& instance) {
   if (!asks_late_ || loop_.now() >= instance.asked_until()) return false;
   if (!apart_timer_.running())
-    apart_timer_.start(instance.asked_until() - loop_.now(), [this] { home_.schedule_pump(); });
+    apart_timer_.start(instance.asked_until() - loop_.now(), [this] { home_.schedule_pump(*this); });
   return true;
 }
 

@@ -16,7 +16,7 @@ void InstanceGroup::on_instance_worn(StdioInstance& instance, std::string_view w
   // moment when it has nothing to do.
   instance.set_worn(why, !session_);
   replacing_ = true;
-  home_.schedule_pump();
+  home_.schedule_pump(*this);
 }
 
 size_t InstanceGroup::active() const {

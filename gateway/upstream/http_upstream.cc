@@ -225,20 +225,18 @@ void HttpUpstream::pump() {
   fill_slots();
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
-  for (auto& [key, group] : groups_) {
-    bool wanted = is_listened(*group) || group->revive;
-    if (!group->queue.empty() || (wanted && !group->session)) waiting.push_back(key);
-  }
+  for (const Group* group : wanting_)
+    waiting.push_back(group->key);
   for (const auto& key : waiting) {
-    if (Group* group = find_group(key)) pump(*group);
+    Group* group = find_group(key);
+    if (group != nullptr && wants_pump(*group)) pump(*group);
   }
+  wanting_.keep_if(wants_pump);
 }
 
 void HttpUpstream::pump(Group& group) {
   bool full = false;
-  // Somebody listens: a session is needed even while nobody calls.
-  const bool wanted = is_listened(group) || group.revive;
-  if (group.queue.empty() && wanted && !group.session && !stopping_) {
+  if (group.queue.empty() && !group.session && !stopping_) {
     if (!must_wait(group)) open_session(group);
     return;
   }
@@ -265,7 +263,7 @@ void HttpUpstream::pump(Group& group) {
 bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session) {
-    if (sessions() >= server_.limits.max_sessions) {
+    if (sessions_ >= server_.limits.max_sessions) {
       fail_queue(group, {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)});
       return false;

@@ -29,6 +29,7 @@
 #include "upstream/http_plain_hop.h"
 #include "upstream/http_session.h"
 #include "upstream/oauth_client.h"
+#include "upstream/wait_line.h"
 
 namespace lineward::upstream {
 
@@ -130,6 +131,7 @@ class HttpUpstream final : public core::Upstream,
     std::chrono::milliseconds not_before{0};
     uint32_t losses = 0;  // in a row
     std::unique_ptr<net::Timer> wake;
+    bool in_line = false;  // wait_line.h
     // Does Lineward make a new session of its own accord when the server has lost this one?
     bool replays() const { return own_handshake || !sees_status; }
   };
@@ -178,6 +180,14 @@ class HttpUpstream final : public core::Upstream,
   bool room_for_group(const GroupPlan& plan);
   static bool busy(const Group& group);
   static bool is_listened(const Group& group) { return group.home && !group.listens->empty(); }
+  // Somebody calls, or a session is needed even while nobody does.
+  static bool wants_pump(const Group& group) {
+    return !group.queue.empty() || (!group.session && (is_listened(group) || group.revive));
+  }
+  // Of a group; they count it.
+  void set_session(Group& group, std::unique_ptr<HttpSession> session);
+  std::unique_ptr<HttpSession> take_session(Group& group);
+  void lose_session(Group& group) { retire(loop_, take_session(group)); }
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
   void let_go_family(const std::string& name);
@@ -193,6 +203,10 @@ class HttpUpstream final : public core::Upstream,
   void fill_slots();
   void refuse_open(HttpCall& call, Group* group);
   void schedule_pump() { pump_later_.schedule(); }
+  void schedule_pump(Group& group) {
+    wanting_.add(group);
+    schedule_pump();
+  }
   void pump();
   void pump(Group& group);
   bool session_takes(Group& group, HttpCall& call);
@@ -232,7 +246,6 @@ class HttpUpstream final : public core::Upstream,
   void drop(std::string_view kind);
   bool translates(const HttpCall& call, const Group& group) const;
   size_t total_queued() const;
-  size_t sessions() const;
   void check_stopped();
 
   net::Loop& loop_;
@@ -259,6 +272,8 @@ class HttpUpstream final : public core::Upstream,
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
   std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
+  WaitLine<Group> wanting_;          // of them: each that wants_pump, and some that no longer do
+  size_t sessions_ = 0;              // so many of them have a session
   Group* found_last_ = nullptr;      // of them: mostly it is the one that is wanted again
   std::deque<HttpCall*> undecided_;  // modern calls that wait for the verdict
   std::deque<HttpCall*> slotless_;   // calls that may ask, for whom no session is free

@@ -145,7 +145,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
         note_session(*group->session);
         answer = legacy_answer(*group->session, call, std::move(answer));
       } else {
-        retire(loop_, std::move(group->session));  // the client may try again
+        lose_session(*group);  // the client may try again
       }
     }
     if (translates(call, *group)) {
@@ -163,7 +163,7 @@ void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
   if (group != nullptr && call.sent) note_over(*group, call);
   if (group != nullptr && group->session && call.request.method == Method::initialize &&
       !group->own_handshake && group->session->state() == HttpSession::State::opening) {
-    retire(loop_, std::move(group->session));
+    lose_session(*group);
   }
   retire(loop_, std::move(call.messages));
   call.fail(failure);
@@ -246,6 +246,7 @@ void HttpUpstream::session_refused(HttpCall& call, Group& group) {
   if (again) {
     ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
     group.queue.push_front(&call);
+    schedule_pump(group);
   }
   if (its_own) group.session->lost();
   if (!again) call.fail(over);

@@ -39,10 +39,12 @@ HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
   slot->listens = &family->listens;
   slot->plain = plan.plain;
   if (plan.plain) {
-    slot->session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, plan.key, false);
+    set_session(*slot, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, plan.key, false));
     slot->session->adopt({}, {});
   }
-  return *(groups_[plan.key] = std::move(slot));
+  Group& group = *(groups_[plan.key] = std::move(slot));
+  if (wants_pump(group)) schedule_pump(group);  // its family's listens were there before it
+  return group;
 }
 
 HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
@@ -61,6 +63,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   std::shared_ptr<Group> kept = std::move(found->second);
   groups_.erase(found);
   found_last_ = nullptr;
+  wanting_.remove(*kept);
   fail_queue(*kept, failure);
   kept->listens->lost(kept->session.get());  // what is subscribed ends with the session
   if (kept->home) kept->listens->fail_all(failure);
@@ -72,7 +75,12 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
-  if (kept->session) kept->session->end();
+  // It ends, and is free when this turn is over.
+  if (kept->session) {
+    kept->session->end();
+    lose_session(*kept);
+  }
+  wanting_.remove(*kept);
   --families_[kept->family]->groups;
   let_go_family(kept->family);
   loop_.defer([kept] {});
@@ -100,6 +108,7 @@ void HttpUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> idle;
   for (auto& [key, group] : groups_) {
+    LW_DEBUG_CHECK(group->in_line || !wants_pump(*group));
     if (!busy(*group) && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
   }
   for (const auto& key : idle) {
@@ -112,7 +121,7 @@ void HttpUpstream::reap() {
 // A session for the first call that waits, or for those who listen: initialised by us, or by the client's own
 // request.
 void HttpUpstream::open_session(Group& group) {
-  group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_);
+  set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_));
   ++group.opened;
   group.revive = false;
   group.opened_at = loop_.now();
@@ -149,7 +158,7 @@ void HttpUpstream::note_session(const HttpSession& session) {
 void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {
   Group* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
-  retire(loop_, std::move(group->session));
+  lose_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic) {
     verdict_.known = false;
@@ -175,7 +184,7 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   }
   if (!group->own_handshake) group->revive = !group->replay_params.empty();
   group->listens->lost(&session);
-  retire(loop_, std::move(group->session));
+  lose_session(*group);
   if (!opens_again(*group, true) && group->home) {
     group->listens->fail_all({EndReason::upstream_protocol,
                               fmt::format("{} forgets each session soon after it was opened", server_.name)});
@@ -313,14 +322,22 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
 
 size_t HttpUpstream::total_queued() const {
   size_t sum = undecided_.size() + slotless_.size();
-  for (const auto& [key, group] : groups_)
+  for (const Group* group : wanting_)
     sum += group->queue.size();
   return sum;
 }
 
-size_t HttpUpstream::sessions() const {
-  return static_cast<size_t>(std::count_if(
-      groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->session != nullptr; }));
+void HttpUpstream::set_session(Group& group, std::unique_ptr<HttpSession> session) {
+  if (!group.session) ++sessions_;
+  group.session = std::move(session);
+}
+
+// Who listens, or must be told something, wants another one.
+std::unique_ptr<HttpSession> HttpUpstream::take_session(Group& group) {
+  if (group.session) --sessions_;
+  std::unique_ptr<HttpSession> session = std::move(group.session);
+  if (wants_pump(group)) schedule_pump(group);
+  return session;
 }
 
 void HttpUpstream::reconfigured() {

@@ -39,13 +39,13 @@ bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner
                                const core::ScopeState& state) {
   GroupPlan plan = plan_for(scope);
   if (!plan.initialize_params.empty() || find_group(plan.key) != nullptr) return false;
-  if (sessions() >= server_.limits.max_sessions) return false;
+  if (sessions_ >= server_.limits.max_sessions) return false;
   share_ids();
   Group& group = group_for(plan);
   group.scope = &owner;
   ++group.opened;
   group.opened_at = loop_.now();
-  group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, false);
+  set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, false));
   group.session->adopt(state.server_session, state.revision);
   log::write(log::Level::info, "session.adopted",
              {{"upstream", server_.name}, {"session", scope.session.substr(0, 8)}});

@@ -113,6 +113,7 @@ void HttpUpstream::join(Group& group, HttpCall& call) {
   if (group.era == mcp::Era::legacy)
     group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
   group.queue.push_back(&call);
+  schedule_pump(group);
 }
 
 // No call is there, nor may one be at work, whose questions another could be taken for.

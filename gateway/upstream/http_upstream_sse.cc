@@ -50,11 +50,11 @@ void HttpUpstream::try_sse(HttpCall& call, Group& group, const MessagesEnd& end)
   left(call);
   call.refused = failure_of(end);
   group.queue.push_front(&call);
-  retire(loop_, std::move(group.session));
-  group.session = std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, true);
+  lose_session(group);
+  set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, true));
   ++group.opened;
   group.session->connect();
-  schedule_pump();
+  schedule_pump(group);
 }
 
 // No HTTP+SSE either: the client gets what Streamable HTTP said, unless this says more.
@@ -78,7 +78,7 @@ void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   std::string key = group.key;
   bool listeners_too = !opens_again(group, false);
   group.listens->lost(&session);
-  retire(loop_, std::move(group.session));
+  lose_session(group);
   core::Failure failure{EndReason::upstream_exited,
                         fmt::format("{} closed its event stream before it answered", server_.name)};
   std::vector<HttpCall*> calls;

@@ -46,7 +46,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
   if (calls_ < plan_.kept_from) ++calls_;
   queue_.push_back(&call);
-  home_.schedule_pump();
+  home_.schedule_pump(*this);
 }
 
 void InstanceGroup::withdraw(StdioCall& call) {
@@ -107,10 +107,10 @@ void InstanceGroup::pump() {
   const bool no_room = without_room_since_ != milliseconds::max();
   if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
   if (queue_.empty()) return;  // the copy costs
-  const core::CallPhase in_line = no_room ? core::CallPhase::no_room : core::CallPhase::queued;
+  const core::CallPhase waiting = no_room ? core::CallPhase::no_room : core::CallPhase::queued;
   for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
     bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
-    call->phase(queued ? in_line : core::CallPhase::starting);
+    call->phase(queued ? waiting : core::CallPhase::starting);
   }
 }
 
@@ -238,7 +238,7 @@ StdioInstance* InstanceGroup::start_instance() {
   }
   milliseconds pause = home_.start_pause(not_before_);
   if (pause.count() > 0) {
-    if (!backoff_.running()) backoff_.start(pause, [this] { home_.schedule_pump(); });
+    if (!backoff_.running()) backoff_.start(pause, [this] { home_.schedule_pump(*this); });
     return nullptr;
   }
   if (!home_.room_for_instance(*this)) {
@@ -284,12 +284,12 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
               {"era", mcp::name(instance.era())},
               {"group", plan_.key.substr(0, 64)}});
   restore(instance);
-  home_.schedule_pump();
+  home_.schedule_pump(*this);
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {
   if (plan_.per_call && instance.idle() && queue_.empty()) return home_.group_served(*this);
-  home_.schedule_pump();
+  home_.schedule_pump(*this);
 }
 
 void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
@@ -348,7 +348,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
       queue_.push_back(call);
     }
   }
-  home_.schedule_pump();
+  home_.schedule_pump(*this);
   // Last, and not from here: it may end the whole gateway.
   if (lost)
     loop_.defer([this, alive = alive_] {

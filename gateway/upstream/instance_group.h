@@ -6,9 +6,9 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "upstream/legacy_listens.h"
@@ -41,6 +41,7 @@ class GroupHome {
   virtual bool room_in_flight() const = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
+  virtual void schedule_pump(InstanceGroup& group) = 0;  // this one wants something
   // A process is ending; free it when it is gone.
   virtual void take_leaving(std::unique_ptr<StdioInstance> instance) = 0;
   virtual void instance_gone(StdioInstance& instance) = 0;
@@ -86,6 +87,8 @@ class InstanceGroup final : public InstanceOwner {
   void refuse_waiting(const core::Failure& failure);
   // Ends everything: calls, listens, processes.
   void close(std::string_view why);
+
+  bool in_line = false;  // wait_line.h
 
   size_t instances() const { return instances_.size(); }
   size_t in_flight() const;
@@ -160,7 +163,7 @@ class InstanceGroup final : public InstanceOwner {
   std::string initialize_params_;
   bool initialized_sent_ = false;
   std::string level_params_;
-  std::unordered_map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
+  std::map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
   std::string last_end_;
   uint32_t calls_ = 0;  // so many came, as far as it matters
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();

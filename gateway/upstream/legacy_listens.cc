@@ -18,6 +18,8 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostUris = 1000;             // in one listen
 constexpr size_t kMostSubscriptions = 100000;  // in all, those not answered yet among them
+// Requests that one server has to answer at a time; the next ones wait here.
+constexpr size_t kMostUnderWay = 32;
 // What several servers tell alike within this time was one change.
 constexpr milliseconds kAlike{1000};
 
@@ -123,10 +125,8 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
 
 void LegacyListens::subscribe(Server& server, const std::string& uri) {
   server.uris[uri] = State::asked;
-  server.server->send_own("resources/subscribe", uri_params(uri),
-                          [this, &server, alive = server.alive, uri](const mcp::Message& answer) {
-                            if (*alive) answered(server, uri, answer.kind() == mcp::MessageKind::result);
-                          });
+  server.to_ask.push_back(uri);
+  ask_more(server);
 }
 
 void LegacyListens::unsubscribe(Server& server, const std::string& uri) {
@@ -135,9 +135,42 @@ void LegacyListens::unsubscribe(Server& server, const std::string& uri) {
     return;
   }
   server.uris[uri] = State::leaving;
-  server.server->send_own("resources/unsubscribe", uri_params(uri),
-                          [this, &server, alive = server.alive, uri](const mcp::Message&) {
-                            if (*alive) unsubscribed(server, uri);
+  server.to_ask.push_back(uri);
+  ask_more(server);
+}
+
+void LegacyListens::ask_more(Server& server) {
+  std::vector<std::string> there_still;
+  while (server.under_way < kMostUnderWay && !server.to_ask.empty()) {
+    const std::string uri = std::move(server.to_ask.front());
+    server.to_ask.pop_front();
+    auto state = server.uris.find(uri);
+    if (state == server.uris.end()) continue;
+    const bool wanted = wishes_.count(uri) > 0;
+    if (state->second == State::asked && wanted) {
+      ask(server, uri, "resources/subscribe", &LegacyListens::answered);
+    } else if (state->second == State::asked) {
+      server.uris.erase(state);  // nobody wants it any more, and the server has not heard of it
+    } else if (state->second == State::leaving && !wanted) {
+      ask(server, uri, "resources/unsubscribe", &LegacyListens::unsubscribed);
+    } else if (state->second == State::leaving) {
+      state->second = State::granted;  // somebody came before the server was told
+      there_still.push_back(uri);
+    }
+  }
+  for (const std::string& uri : there_still)
+    decided(uri);
+}
+
+void LegacyListens::ask(Server& server, const std::string& uri, std::string_view method,
+                        void (LegacyListens::*then)(Server& server, const std::string& uri, bool granted)) {
+  ++server.under_way;
+  server.server->send_own(method, uri_params(uri),
+                          [this, &server, alive = server.alive, uri, then](const mcp::Message& answer) {
+                            if (!*alive) return;
+                            --server.under_way;
+                            (this->*then)(server, uri, answer.kind() == mcp::MessageKind::result);
+                            if (*alive) ask_more(server);
                           });
 }
 
@@ -148,7 +181,7 @@ void LegacyListens::answered(Server& server, const std::string& uri, bool grante
   server.uris.erase(uri);
 }
 
-void LegacyListens::unsubscribed(Server& server, const std::string& uri) {
+void LegacyListens::unsubscribed(Server& server, const std::string& uri, bool) {
   if (wishes_.count(uri) > 0) return subscribe(server, uri);  // somebody came meanwhile
   server.uris.erase(uri);
 }

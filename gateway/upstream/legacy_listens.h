@@ -8,13 +8,15 @@
 // its listens as plain calls, which leave through close(). A client may end its listen whenever it is sent
 // something: listens are found again by their call after each delivery.
 //
-// For one URI there is one request under way at a time at each of them: over HTTP a subscribe and an
+// Each of them has a bounded number of requests under way, however many URIs a client names, and for one URI
+// one at a time: over HTTP a subscribe and an
 // unsubscribe sent side by side could arrive in either order. What was decided meanwhile is done when the
 // answer is there.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -95,6 +97,9 @@ class LegacyListens {
     ListenServer* server;
     uint64_t number;
     std::map<std::string, State> uris;
+    // Those that are to be asked or left and have not been, since enough requests are under way.
+    std::deque<std::string> to_ask;
+    size_t under_way = 0;
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   };
   // What was told last of one thing, and who has said it how often.
@@ -109,8 +114,11 @@ class LegacyListens {
   Server& joined(ListenServer& server);
   void subscribe(Server& server, const std::string& uri);
   void unsubscribe(Server& server, const std::string& uri);
+  void ask_more(Server& server);
+  void ask(Server& server, const std::string& uri, std::string_view method,
+           void (LegacyListens::*then)(Server& server, const std::string& uri, bool granted));
   void answered(Server& server, const std::string& uri, bool granted);
-  void unsubscribed(Server& server, const std::string& uri);
+  void unsubscribed(Server& server, const std::string& uri, bool granted);
   bool is_granted(const std::string& uri) const;
   bool is_open(const std::string& uri) const;
   // Looks again at what listens wait for.

@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/held_bytes.h"
@@ -93,8 +92,8 @@ class ResultCache final : public core::PassingUpstream {
   std::map<std::string, std::unique_ptr<SharedFetch>> under_way_;
   // Begun before a change was told: they answer who waits for them already, and nobody else.
   std::vector<std::unique_ptr<SharedFetch>> outdated_;
-  Entries entries_;  // used last first
-  std::unordered_map<std::string, Entries::iterator> by_key_;
+  Entries entries_;                                  // used last first
+  std::map<std::string, Entries::iterator> by_key_;  // ordered: who asks could choose keys that collide
   uint64_t bytes_ = 0;
   core::Tells tells_;                                           // as discovered by a client
   std::map<std::string, std::unique_ptr<CacheWatch>> watches_;  // by view

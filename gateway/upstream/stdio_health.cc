@@ -62,7 +62,7 @@ void StdioUpstream::failed(std::string why) {
 }
 
 void StdioUpstream::fill_spares() {
-  if (server_.pool.prewarm == 0) return;
+  if (spares_.size() >= server_.pool.prewarm) return;
   size_t running = leaving_.size() + spares_.size();
   for (const auto& entry : groups_)
     running += entry.second->instances();

@@ -239,9 +239,9 @@ void StdioUpstream::pump() {
   // A call that fails may start others and so add groups: walk a copy. One that is closed meanwhile lives
   // until the end of the turn, and has nothing left to pump.
   std::vector<InstanceGroup*> waiting;
-  for (auto& [key, group] : groups_) {
-    if (group->wants_pump()) waiting.push_back(group.get());
-  }
+  wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
+  for (InstanceGroup* group : wanting_)
+    waiting.push_back(group);
   // Who has lost a process comes before newcomers, and these come in the order in which they began to wait.
   room_.reset();
   std::stable_sort(waiting.begin(), waiting.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
@@ -305,6 +305,7 @@ void StdioUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> unused;
   for (auto& [key, group] : groups_) {
+    LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
     group->end_idle(server_.instance_idle);
     if (group->unused()) unused.push_back(key);
   }
@@ -337,6 +338,7 @@ void StdioUpstream::drop_group(const std::string& key) {
   auto found = groups_.find(key);
   if (found == groups_.end()) return;
   found->second->set_scope(nullptr);
+  wanting_.remove(*found->second);
   closed_groups_.push_back(std::move(found->second));
   groups_.erase(found);
   free_closed_groups();

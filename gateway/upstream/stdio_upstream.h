@@ -19,6 +19,7 @@
 #include "upstream/instance_group.h"
 #include "upstream/spare_pool.h"
 #include "upstream/spawn_budget.h"
+#include "upstream/wait_line.h"
 
 namespace lineward::upstream {
 
@@ -65,6 +66,10 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }
   void schedule_pump() override { pump_later_.schedule(); }
+  void schedule_pump(InstanceGroup& group) override {
+    wanting_.add(group);
+    schedule_pump();
+  }
   void take_leaving(std::unique_ptr<StdioInstance> instance) override {
     leaving_.push_back(std::move(instance));
   }
@@ -109,6 +114,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::function<void()> lost_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<InstanceGroup>> groups_;
+  WaitLine<InstanceGroup> wanting_;   // of them: each that wants_pump, and some that no longer do
   std::deque<StdioCall*> undecided_;  // modern calls that wait for the verdict
   SparePool spares_{loop_, spawner_, server_, *this};
   std::vector<std::unique_ptr<StdioInstance>> leaving_;

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +24,9 @@ struct ToolFacts {
 
 // What callers with the same credentials see.
 struct ToolView {
-  std::unordered_map<std::string, ToolFacts> tools;
+  // Ordered: names come from the server, which could choose them so that they meet in one bucket of a hash
+  // table.
+  std::map<std::string, ToolFacts, std::less<>> tools;
   bool known = false;  // listed to the end since the last change
   std::chrono::milliseconds listed_at{0};
   // The server let us wait for its list: when it is asked again, and how often that was so, in a row.

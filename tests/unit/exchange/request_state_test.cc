@@ -7,7 +7,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-const StateBinding kCall{"alice", "files", "tools/call", R"("name":"ask",)"};
+const StateBinding kCall{"alice", "files", "tools/call", [] { return std::string(R"("name":"ask",)"); }};
 constexpr milliseconds kNow{1000}, kExpires{5000};
 
 StateFault fault(const RequestStates& states, std::string_view text, const StateBinding& binding = kCall,
@@ -60,7 +60,25 @@ TEST_CASE("a state is good for one principal, server, method and params") {
   CHECK(fault(states, text, {"alice", "mail", kCall.method, kCall.params}) == StateFault::foreign);
   CHECK(fault(states, text, {"alicefiles", "", kCall.method, kCall.params}) == StateFault::foreign);
   CHECK(fault(states, text, {"alice", "files", "prompts/get", kCall.params}) == StateFault::other_call);
-  CHECK(fault(states, text, {"alice", "files", "tools/call", R"("name":"rm",)"}) == StateFault::other_call);
+  auto other = [] { return std::string(R"("name":"rm",)"); };
+  CHECK(fault(states, text, {"alice", "files", "tools/call", other}) == StateFault::other_call);
+}
+
+TEST_CASE("parameters of a call are not asked for before its state is known to be its caller's") {
+  RequestStates states;
+  const std::string text = states.make(kCall, kExpires).text;
+  int asked = 0;
+  auto params = [&asked] {
+    ++asked;
+    return std::string(R"("name":"ask",)");
+  };
+  CHECK(fault(states, "lw1.forged", {"alice", "files", "tools/call", params}) == StateFault::tampered);
+  CHECK(fault(states, RequestStates().make(kCall, kExpires).text, {"alice", "files", "tools/call", params}) ==
+        StateFault::lost);
+  CHECK(fault(states, text, {"bob", "files", "tools/call", params}) == StateFault::foreign);
+  CHECK(asked == 0);
+  CHECK(fault(states, text, {"alice", "files", "tools/call", params}) == StateFault::none);
+  CHECK(asked == 1);
 }
 
 TEST_CASE("a state expires") {
@@ -94,5 +112,5 @@ TEST_CASE("replicas read each other's states, tell whose they are, and change ke
   CHECK(fault(rotated, text) == StateFault::none);
   CHECK(fault(b, text) == StateFault::lost);
   CHECK(fault(stranger, text) == StateFault::tampered);
-  CHECK(fault(rotated, text, {"bob", "files", "tools/call", R"("name":"ask",)"}) == StateFault::foreign);
+  CHECK(fault(rotated, text, {"bob", kCall.upstream, kCall.method, kCall.params}) == StateFault::foreign);
 }

@@ -76,3 +76,15 @@ TEST_CASE("output schema: the deepest message that is taken is wrapped as well")
   CHECK(wrapped.find("#/properties/result/x") != std::string::npos);
   CHECK(lineward::json::validate(wrapped) == lineward::json::Fault::none);
 }
+
+TEST_CASE("output schema: an identifier is found wherever it stands in its schema, the first one counts") {
+  for (const std::string schema : {
+           R"({"items":{"$ref":"#/a","anyOf":[{"$ref":"#/b"}],"$id":"own"}})",
+           R"({"items":{"$ref":"#/a","$id":"own","$id":7}})",
+       }) {
+    CHECK(wrapped_schema(schema) == around(schema));
+  }
+  CHECK(wrapped_schema(R"({"items":{"$ref":"#/a","$id":"","$id":"own"},"not":{"$ref":"#"}})") ==
+        around(R"({"items":{"$ref":"#/properties/result/a","$id":"","$id":"own"},)"
+               R"("not":{"$ref":"#/properties/result"}})"));
+}

@@ -146,3 +146,27 @@ TEST_CASE("a call's headers say what its arguments say, or not") {
   CHECK_FALSE(fits("integer", "42", {{"Mcp-Param-V", "43"}}));
   CHECK_FALSE(fits("boolean", "true", {{"Mcp-Param-V", "True"}}));
 }
+
+TEST_CASE("arguments of several parameters are found in one pass, the first of two counts") {
+  auto of = params(R"({"properties":{"a":{"type":"string","x-mcp-header":"A","properties":{
+      "b":{"type":"integer","x-mcp-header":"B"},"c":{"properties":{"d":{"type":"boolean","x-mcp-header":"D"}}}}},
+      "e":{"type":"string","x-mcp-header":"E"}}})");
+  REQUIRE(of.size() == 4);
+  CHECK(made(of, R"({"e":"1","a":{"x":[{"b":9}],"c":{"d":true},"b":2,"b":3},"e":"2"})") ==
+        "Mcp-Param-B: 2\nMcp-Param-D: true\nMcp-Param-E: 1\n");
+  CHECK(made(of, R"({"a":"one","a":{"b":1}})") == "Mcp-Param-A: one\n");
+  CHECK(made(of, R"({"\u0061":{"\u0062":5}})") == "Mcp-Param-B: 5\n");
+  CHECK(made(of, R"({"a":[{"b":5}],"b":5})").empty());
+}
+
+TEST_CASE("the names that lead to a parameter are bounded") {
+  std::string name(4000, 'n');
+  auto schema = [&](const std::string& inner) {
+    return R"({"properties":{")" + name + R"(":{"properties":{")" + inner +
+           R"(":{"type":"string","x-mcp-header":"V"}}}}})";
+  };
+  CHECK(read_param_headers(schema(std::string(96, 'i'))));
+  auto longer = read_param_headers(schema(std::string(97, 'i')));
+  REQUIRE_FALSE(longer);
+  CHECK(longer.error().text.find("4096 bytes") != std::string::npos);
+}

@@ -120,6 +120,32 @@ TEST_CASE("results carry the client's URIs") {
   CHECK(shown(R"({"content":[], "odd":[1e3]})") == R"({"content":[], "odd":[1e3]})");
 }
 
+TEST_CASE("a content block is what its type says, wherever that stands and however deep it is nested") {
+  Pair pair;
+  auto shown = [&](const std::string& result) {
+    std::string text =
+        result_for_client(pair.shown, "fs", parse(R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}"));
+    const std::string ahead = R"({"jsonrpc":"2.0","id":1,"result":)";
+    return text.substr(ahead.size(), text.size() - ahead.size() - 1);
+  };
+  CHECK(shown(R"({"content":{"uri":"file:///a","type":"resource_link"}})") ==
+        R"({"content":{"uri":"fs+file:///a","type":"resource_link"}})");
+  CHECK(
+      shown(
+          R"({"content":[{"content":[{"resource":{"uri":"file:///a"},"type":"resource"}],"type":"tool_result"}]})") ==
+      R"({"content":[{"content":[{"resource":{"uri":"fs+file:///a"},"type":"resource"}],"type":"tool_result"}]})");
+  const std::string other =
+      R"({"content":[{"content":[{"resource":{"uri":"file:///a"},"type":"resource"}],"type":"text"}]})";
+  CHECK(shown(other) == other);
+  std::string open, close;
+  for (int i = 0; i < 40; ++i) {
+    open += R"({"content":[)";
+    close += R"(],"type":"tool_result"})";
+  }
+  CHECK(shown(R"({"content":[)" + open + R"({"uri":"file:///a","type":"resource_link"})" + close + "]}") ==
+        R"({"content":[)" + open + R"({"uri":"fs+file:///a","type":"resource_link"})" + close + "]}");
+}
+
 TEST_CASE("a state goes back to the server that made it, and to no other") {
   Pair pair;
   auto asked =

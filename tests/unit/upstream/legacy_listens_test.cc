@@ -233,3 +233,37 @@ TEST_CASE("listens on several processes of a legacy server") {
     CHECK(a.heard.size() == before + 6);
   }
 }
+
+TEST_CASE("a server has a bounded number of subscriptions to answer at a time") {
+  Server server;
+  LegacyListens listens;
+  std::string uris = "u0";
+  for (int i = 1; i < 100; ++i)
+    uris += "\",\"u" + std::to_string(i);
+  Call a(uris), b("u99");
+  listens.open(a, server);
+  CHECK(server.asked.size() == 32);
+  SECTION("all are asked in the end, and the listen is acknowledged after the last one") {
+    for (int i = 0; i < 100; ++i) {
+      CHECK(a.heard.empty());
+      CHECK(server.open.size() == std::min<size_t>(32, 100 - static_cast<size_t>(i)));
+      server.answer();
+    }
+    CHECK(server.asked.size() == 100);
+    CHECK(a.granted());
+  }
+  SECTION(
+      "what nobody wants any more is not asked for, and what is still to be left stays where it is wanted") {
+    listens.close(a);
+    for (int i = 0; i < 32; ++i)
+      server.answer();
+    CHECK(server.asked.size() == 64);  // each of the 32 is left again
+    CHECK(server.asked.back().rfind("unsubscribe", 0) == 0);
+    listens.open(b, server);
+    CHECK(server.open.size() == 32);
+    while (!server.open.empty())
+      server.answer();
+    CHECK(server.asked.size() == 65);
+    CHECK(b.granted());
+  }
+}
