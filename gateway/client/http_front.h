@@ -206,9 +206,10 @@ class HttpFront final : public Front, public RequestHandler {
   bool may_open(const ClientConnection& connection, const std::string& server) const;
   void open_for(ClientConnection& connection, const std::string& server, Session* session,
                 mcp::Message&& message, uint64_t bytes);
-  void opened_for(const std::string& session, std::string answer, int status);
+  void opened_for(const std::string& session, std::string answer, int status,
+                  const core::HeaderFields& headers);
   void go_on(ClientConnection& connection, AwaitsSession& waited, bool well, const mcp::Message* answer,
-             int status);
+             int status, const core::HeaderFields& headers);
   core::SharedFields with_revision(const ClientConnection& connection, core::SharedFields fields) const;
   std::string name_for_client(const std::string& session);
   void refuse_eraless(ClientConnection& connection, std::string_view raw_id);

@@ -42,7 +42,7 @@ UnnamedSessions::Connection key_of(const ClientConnection& connection) {
 // The answer to an `initialize` that Lineward sends for a client.
 class OpeningReply final : public core::ReplyStream {
  public:
-  using Told = std::function<void(std::string answer, int status)>;
+  using Told = std::function<void(std::string answer, int status, core::HeaderFields headers)>;
   OpeningReply(net::Loop& loop, Told told) : loop_(loop), told_(std::move(told)) {}
   ~OpeningReply() override { tell({}, 503); }
 
@@ -52,16 +52,20 @@ class OpeningReply final : public core::ReplyStream {
   void cut() override { tell({}, 503); }
   bool can_send() const override { return false; }
   uint64_t bytes_out() const override { return 0; }
+  void add_headers(const core::HeaderFields& fields) override {
+    headers_.insert(headers_.end(), fields.begin(), fields.end());
+  }
 
  private:
   void tell(std::string answer, int status) {
     if (auto told = std::exchange(told_, nullptr))
-      loop_.defer([told = std::move(told), answer = std::move(answer), status]() mutable {
-        told(std::move(answer), status);
-      });
+      loop_.defer(
+          [told = std::move(told), answer = std::move(answer), status,
+           headers = std::move(headers_)]() mutable { told(std::move(answer), status, std::move(headers)); });
   }
   net::Loop& loop_;
   Told told_;
+  core::HeaderFields headers_;  // of the server's, that its client must see
 };
 
 }  // namespace
@@ -96,15 +100,13 @@ Session* HttpFront::open_session(ClientConnection& connection, const std::string
   return nullptr;
 }
 
-// What the client is told as the name of a session that was just opened. A server that keeps none has no use
-// for it: nothing is made up, and nothing kept.
+// What the client is told as the name of a session that is being opened. A server that keeps none has no use
+// for it: nothing is made up, and nothing kept once its `initialize` is over, which may take a while yet.
 std::string HttpFront::name_for_client(const std::string& id) {
   Session* opened = sessions_.find(id);
   if (opened == nullptr) return {};
   if (door_.keeps_sessions(opened->upstream) != false) return replicas_ ? shown_id(*opened) : id;
-  loop_.defer([this, alive = alive_, id] {
-    if (*alive) door_.session_ended(id);
-  });
+  opened->ends_when_idle = true;
   return {};
 }
 
@@ -174,7 +176,9 @@ void HttpFront::post_unnamed(ClientConnection& connection, const std::string& se
   if (session == nullptr || session->opening)
     return open_for(connection, server, session, std::move(message), bytes);
   session->served_unnamed = true;
-  start_in_session(connection, *session, legacy_arrival(connection, server, std::move(message), bytes));
+  core::Arrival arrival = legacy_arrival(connection, server, std::move(message), bytes);
+  arrival.sees_status = !session->by_gateway;
+  start_in_session(connection, *session, std::move(arrival));
 }
 
 // May this request have a session made for it?
@@ -202,19 +206,23 @@ void HttpFront::open_for(ClientConnection& connection, const std::string& server
   waits.bytes = bytes;
   waits.held.set(bytes);
   if (!opens) return;
+  session->by_gateway = true;
   std::string_view revision = revision_named(connection.head().headers);
   if (revision.empty()) revision = mcp::kNewestLegacy;
   auto initialize =
       mcp::Message::parse(mcp::initialize_request(1, mcp::initialize_params("{}", revision))).value();
   core::Arrival arrival = legacy_arrival(connection, server, std::move(initialize), 0);
   arrival.session = session->id;
-  auto told = [this, alive = alive_, id = session->id](std::string answer, int status) {
-    if (*alive) opened_for(id, std::move(answer), status);
+  arrival.sees_status = false;
+  auto told = [this, alive = alive_, id = session->id](std::string answer, int status,
+                                                       const core::HeaderFields& headers) {
+    if (*alive) opened_for(id, std::move(answer), status, headers);
   };
   door_.start(std::move(arrival), std::make_unique<OpeningReply>(loop_, std::move(told)));
 }
 
-void HttpFront::opened_for(const std::string& id, std::string answer, int status) {
+void HttpFront::opened_for(const std::string& id, std::string answer, int status,
+                           const core::HeaderFields& headers) {
   Session* session = sessions_.find(id);
   auto parsed = mcp::Message::parse(std::move(answer));
   const bool well = session != nullptr && parsed && parsed->kind() == mcp::MessageKind::result;
@@ -246,12 +254,12 @@ void HttpFront::opened_for(const std::string& id, std::string answer, int status
     if (found == awaiting_session_.end()) continue;  // it went with another's answer
     std::unique_ptr<AwaitsSession> waited = std::move(found->second);
     awaiting_session_.erase(found);
-    go_on(*connection, *waited, well, parsed ? &*parsed : nullptr, status);
+    go_on(*connection, *waited, well, parsed ? &*parsed : nullptr, status, headers);
   }
 }
 
 void HttpFront::go_on(ClientConnection& connection, AwaitsSession& waited, bool well,
-                      const mcp::Message* answer, int status) {
+                      const mcp::Message* answer, int status, const core::HeaderFields& headers) {
   const std::string_view raw_id = waited.message.raw(Field::id);
   if (well) {
     const bool passes = door_.keeps_sessions(waited.server) == false;
@@ -259,8 +267,10 @@ void HttpFront::go_on(ClientConnection& connection, AwaitsSession& waited, bool 
       return refuse_eraless(connection, raw_id);
     return post_unnamed(connection, waited.server, std::move(waited.message), waited.bytes);
   }
-  if (answer != nullptr && answer->has(Field::id))
-    return connection.respond(status, kJson, mcp::with_id(*answer, raw_id));
+  if (answer != nullptr && answer->has(Field::id)) {
+    return connection.respond(status, kJson, mcp::with_id(*answer, raw_id),
+                              told_headers(headers, paths_.resource.get(), connection.head()));
+  }
   mcp::GatewayError error{
       mcp::EndReason::upstream_unreachable, "no session could be opened for this request", waited.server, {}};
   connection.respond(200, kJson, mcp::gateway_error(raw_id, error));

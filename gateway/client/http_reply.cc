@@ -200,11 +200,8 @@ void HttpReply::finish_event(std::string message, int status, std::string_view e
 
 void HttpReply::add_headers(const core::HeaderFields& fields) {
   if (connection_ == nullptr || head_sent_) return;
-  for (const auto& [name, value] : fields) {
-    bool renamed = options_.resource != nullptr && http::equals_ignoring_case(name, "WWW-Authenticate");
-    extra_.emplace_back(
-        name, renamed ? options_.resource->challenge(value, client_side(connection_->head())) : value);
-  }
+  for (auto& header : told_headers(fields, options_.resource.get(), connection_->head()))
+    extra_.emplace_back(std::move(header.name), std::move(header.value));
 }
 
 void HttpReply::finish_empty() {

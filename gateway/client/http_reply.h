@@ -79,6 +79,8 @@ class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
     options_.session_header.clear();
     options_.name_session = nullptr;
   }
+  // Takes what an answer of Lineward's says besides: headers that were added, and for pages of other origins.
+  std::vector<http::OutHeader> own_headers();
   // A response of another replica as it came, with no header but those (http_reply_pass.cc): whole, or its
   // head, its body in pieces, and its end.
   void pass_whole(int status, std::vector<http::OutHeader> headers, std::string_view type,

@@ -6,6 +6,15 @@
 
 namespace lineward::client {
 
+std::vector<http::OutHeader> HttpReply::own_headers() {
+  std::vector<http::OutHeader> out;
+  if (connection_ == nullptr) return out;
+  for (auto& [name, value] : std::exchange(extra_, {}))
+    out.push_back({std::move(name), std::move(value)});
+  connection_->add_headers(out);
+  return out;
+}
+
 http::ResponseHead HttpReply::passed_head(int status, std::vector<http::OutHeader> headers,
                                           std::string_view type) {
   head_sent_ = true;

@@ -6,9 +6,6 @@
 namespace lineward::client {
 namespace {
 
-// Of what is no stream. More than an error's text is nothing that this is for.
-constexpr size_t kMostBody = 64 * 1024;
-
 bool is_events(std::string_view type) {
   return http::equals_ignoring_case(http::trim_white_space(type.substr(0, type.find(';'))),
                                     "text/event-stream");
@@ -36,9 +33,9 @@ void PlainPass::give_up() {
 void PlainPass::drain() {
   if (streams_) {
     reply_->pass_end();
-  } else {
-    reply_->cut();
+    return finish();
   }
+  reply_->finish(mcp::error_message({}, 503, "the gateway is stopping"), 503);
   finish();
 }
 
@@ -50,18 +47,19 @@ void PlainPass::finish() {
 void PlainPass::on_hop_head(int status, std::string type, core::HeaderFields headers) {
   status_ = status;
   type_ = std::move(type);
-  for (auto& [name, value] : headers)
-    headers_.push_back({std::move(name), std::move(value)});
+  reply_->add_headers(headers);
+  headers_ = reply_->own_headers();
+  body_.clear();
   streams_ = status == 200 && is_events(type_);
   if (!streams_) return;
   headers_.push_back({"Cache-Control", "no-cache, no-transform"});
   headers_.push_back({"X-Accel-Buffering", "no"});
-  reply_->pass_head(status_, std::move(headers_), "text/event-stream");
+  reply_->pass_head(status_, std::move(headers_), type_);
 }
 
 void PlainPass::on_hop_body(std::string_view bytes) {
   if (!streams_) {
-    body_ += bytes.substr(0, kMostBody - body_.size());
+    body_ += bytes;
     return;
   }
   reply_->pass_piece(bytes);
@@ -79,12 +77,12 @@ void PlainPass::hold_back() {
 }
 
 void PlainPass::on_hop_end(const std::string& why) {
-  if (streams_) {
-    why.empty() ? reply_->pass_end() : reply_->cut();
-  } else if (why.empty()) {
+  if (!streams_) {
     reply_->pass_whole(status_, std::move(headers_), type_, body_);
+  } else if (why.empty()) {
+    reply_->pass_end();
   } else {
-    reply_->finish(mcp::error_message({}, 502, why), 502);
+    reply_->cut();
   }
   finish();
 }

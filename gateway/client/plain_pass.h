@@ -26,7 +26,7 @@ class PlainPass final : public core::HopListener {
 
   // False: the server cannot be asked this way.
   bool begin(core::ExchangeDoor& door, const std::string& server, core::HopRequest request);
-  // The gateway stops: a stream ends now.
+  // The gateway stops: a stream ends now, what was not answered is refused.
   void drain();
   // It came to nothing: the connection is free for another answer.
   void give_up();

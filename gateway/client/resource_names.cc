@@ -100,4 +100,14 @@ ClientSide client_side(const http::RequestHead& head) {
   return side;
 }
 
+std::vector<http::OutHeader> told_headers(const core::HeaderFields& fields, const ResourceNames* names,
+                                          const http::RequestHead& head) {
+  std::vector<http::OutHeader> out;
+  for (const auto& [name, value] : fields) {
+    const bool renamed = names != nullptr && http::equals_ignoring_case(name, "WWW-Authenticate");
+    out.push_back({name, renamed ? names->challenge(value, client_side(head)) : value});
+  }
+  return out;
+}
+
 }  // namespace lineward::client

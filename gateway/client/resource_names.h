@@ -7,8 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/headers.h"
 #include "http/request_parser.h"
+#include "http/writer.h"
 
 namespace lineward::client {
 
@@ -44,5 +47,9 @@ class ResourceNames {
 // The side of a client, from its request: Host, and X-Forwarded-Proto where TLS ends in front of Lineward (it
 // changes nothing but what this client itself is told).
 ClientSide client_side(const http::RequestHead& head);
+
+// A server's headers as the client of this request is told them; without `names` as they are.
+std::vector<http::OutHeader> told_headers(const core::HeaderFields& fields, const ResourceNames* names,
+                                          const http::RequestHead& head);
 
 }  // namespace lineward::client

@@ -47,7 +47,9 @@ class Session {
   bool served_unnamed = false;  // it served a request that named no session
   bool opening = false;         // Lineward initialises it for a client that does not
   bool ends_when_idle = false;  // nothing leads to it any more
-  bool forsaken = false;        // its client never named it and is gone; it may still come back
+  bool unclaimed = false;       // nothing leads to it but its name, which its client is about to return
+  bool forsaken = false;        // its client never did, and is taken for gone; it may still come back
+  bool by_gateway = false;      // Lineward has initialised it: its client cannot be told to do so again
   // This replica, in the ids of events of a session that others may serve too; empty: it has no name. Before
   // its first stream.
   std::string place;

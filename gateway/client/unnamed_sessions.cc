@@ -37,7 +37,7 @@ void UnnamedSessions::opened(Connection connection, Session& session) {
 
 void UnnamedSessions::named(Session& session) {
   session.named = true;
-  session.forsaken = false;
+  session.forsaken = session.ends_when_idle = false;
 }
 
 namespace {
@@ -86,15 +86,31 @@ bool UnnamedSessions::is_of_principal(const Session& session) const {
 void UnnamedSessions::let_go(const std::string& id, bool at_once) {
   Session* session = sessions_.find(id);
   if (session == nullptr || session->named) return;
-  if (!session->served_unnamed) return forsake(*session);
+  if (!session->served_unnamed) return await_claim(*session);
   session->ends_when_idle = true;
   if (at_once || session->exchanges == 0) end_later(id);
 }
 
-void UnnamedSessions::forsake(Session& session) {
-  if (std::exchange(session.forsaken, true)) return;
-  forsaken_.emplace_back(loop_.now() + kForsakenFor, session.id);
+void UnnamedSessions::await_claim(Session& session) {
+  if (std::exchange(session.unclaimed, true)) return;
+  unclaimed_.emplace_back(loop_.now() + patience_.unclaimed, session.id);
   sweep();
+}
+
+// A session that is not opened yet cannot be named.
+void UnnamedSessions::look_for_claims() {
+  while (!unclaimed_.empty() && unclaimed_.front().first <= loop_.now()) {
+    std::string id = std::move(unclaimed_.front().second);
+    unclaimed_.pop_front();
+    Session* session = sessions_.find(id);
+    if (session == nullptr || session->named) continue;
+    if (session->exchanges > 0 || loop_.now() - session->last_used < patience_.unclaimed) {
+      unclaimed_.emplace_back(loop_.now() + patience_.unclaimed, std::move(id));
+      continue;
+    }
+    session->forsaken = true;
+    forsaken_.emplace_back(loop_.now() + patience_.forsaken, std::move(id));
+  }
 }
 
 void UnnamedSessions::end_later(std::string id) {
@@ -104,14 +120,18 @@ void UnnamedSessions::end_later(std::string id) {
 }
 
 void UnnamedSessions::sweep() {
+  look_for_claims();
   while (!forsaken_.empty() && (forsaken_.size() > kMostForsaken || forsaken_.front().first <= loop_.now())) {
     Session* session = sessions_.find(forsaken_.front().second);
     if (session != nullptr && session->forsaken) end_later(session->id);
     forsaken_.pop_front();
   }
-  if (!forsaken_.empty() && !timer_.running())
-    timer_.start(std::max(forsaken_.front().first - loop_.now(), std::chrono::milliseconds(1)),
-                 [this] { sweep(); });
+  auto next = std::chrono::milliseconds::max();
+  for (const Until* list : {&unclaimed_, &forsaken_}) {
+    if (!list->empty()) next = std::min(next, list->front().first);
+  }
+  if (next == std::chrono::milliseconds::max()) return;
+  timer_.start(std::max(next - loop_.now(), std::chrono::milliseconds(1)), [this] { sweep(); });
 }
 
 }  // namespace lineward::client

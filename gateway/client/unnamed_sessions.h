@@ -4,7 +4,8 @@
 //
 // So that clients which never return an id leave nothing behind, a session that served requests without one
 // ends with what led to it, or when another takes its place. One that served none may still be named by its
-// client, on whatever connection: it is kept for a while, and its process is to be had for others.
+// client, on whatever connection: most are at once, when their `initialize` was answered. What was not named
+// a moment after that is kept for a while, and its process is to be had for others.
 //
 // Owned by the HttpFront. Sessions are known by their ids here; they may end at any time.
 #pragma once
@@ -25,13 +26,20 @@ namespace lineward::client {
 
 class UnnamedSessions {
  public:
-  // So many that nobody named are kept, each for so long at most.
+  // So many that nobody named are kept.
   static constexpr size_t kMostForsaken = 256;
-  static constexpr std::chrono::milliseconds kForsakenFor{60000};
+  struct Patience {
+    // So long at least a client has to name what was answered, before it is taken for one that never will.
+    std::chrono::milliseconds unclaimed{2000};
+    std::chrono::milliseconds forsaken{60000};  // from then on
+  };
 
   // `end` ends a session; never called from inside.
   UnnamedSessions(net::Loop& loop, SessionTable& sessions, std::function<void(const std::string& id)> end)
-      : loop_(loop), sessions_(sessions), end_(std::move(end)), timer_(loop) {}
+      : UnnamedSessions(loop, sessions, std::move(end), Patience()) {}
+  UnnamedSessions(net::Loop& loop, SessionTable& sessions, std::function<void(const std::string& id)> end,
+                  Patience patience)
+      : loop_(loop), sessions_(sessions), end_(std::move(end)), patience_(patience), timer_(loop) {}
   ~UnnamedSessions() { *alive_ = false; }
   UnnamedSessions(const UnnamedSessions&) = delete;
   UnnamedSessions& operator=(const UnnamedSessions&) = delete;
@@ -45,7 +53,9 @@ class UnnamedSessions {
   Session* find(Connection connection, const std::string& principal, const std::string& server) const;
   void connection_gone(Connection connection);
 
-  size_t remembered() const { return by_connection_.size() + by_principal_.size() + forsaken_.size(); }
+  size_t remembered() const {
+    return by_connection_.size() + by_principal_.size() + unclaimed_.size() + forsaken_.size();
+  }
 
  private:
   static std::string key(const std::string& principal, const std::string& server) {
@@ -53,17 +63,20 @@ class UnnamedSessions {
   }
   bool is_of_principal(const Session& session) const;
   void let_go(const std::string& id, bool at_once);
-  void forsake(Session& session);
+  void await_claim(Session& session);
+  void look_for_claims();
   void end_later(std::string id);
   void sweep();
 
   net::Loop& loop_;
   SessionTable& sessions_;
   std::function<void(const std::string&)> end_;
+  const Patience patience_;
   using ByServer = std::vector<std::pair<std::string, std::string>>;  // server → id; a connection has few
   std::unordered_map<Connection, ByServer> by_connection_;
-  std::unordered_map<std::string, std::string> by_principal_;               // key() → id
-  std::deque<std::pair<std::chrono::milliseconds, std::string>> forsaken_;  // until when
+  std::unordered_map<std::string, std::string> by_principal_;                   // key() → id
+  using Until = std::deque<std::pair<std::chrono::milliseconds, std::string>>;  // until when; id
+  Until unclaimed_, forsaken_;
   net::Timer timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

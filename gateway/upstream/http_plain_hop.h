@@ -17,23 +17,25 @@ class HttpPlainHops;
 class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
  public:
   // `personal`: 401, 403 and 429 are the client's business (BEHAVIOUR 11). The head of the response has the
-  // server's `request` limit.
+  // server's `request` limit, and all of it where it is no stream of events.
   HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
                const config::Server& server, bool personal);
   ~HttpPlainHop() override;
   void pause(bool stop) override {
     if (transfer_) transfer_->pause(stop);
   }
-  void end(std::string why);
+  // Told later. `status`: of the answer, as long as there is none.
+  void end(int status, std::string why);
 
  private:
   void on_transfer_sent() override {}
   void on_transfer_drained() override {}
   void on_transfer_head(const http::ResponseInfo& info) override;
-  void on_transfer_body(std::string&& bytes) override { listener_.on_hop_body(bytes); }
-  void on_transfer_complete() override { over({}); }
-  void on_transfer_failed(const HttpFault& fault) override { over(server_ + " " + fault.text); }
-  void over(const std::string& why);
+  void on_transfer_body(std::string&& bytes) override;
+  void on_transfer_complete() override;
+  void on_transfer_failed(const HttpFault& fault) override { failed(502, server_ + " " + fault.text); }
+  void failed(int status, const std::string& why);
+  void tell(int status, const std::string& why);
   void let_go();
 
   HttpPlainHops* home_;
@@ -43,6 +45,8 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   const bool personal_;
   std::unique_ptr<HttpTransfer> transfer_;
   net::Timer limit_;
+  bool streams_ = false;
+  size_t body_bytes_ = 0;  // of what is no stream
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -56,7 +60,7 @@ class HttpPlainHops {
     std::vector<HttpPlainHop*> all;
     all.swap(hops_);
     for (HttpPlainHop* hop : all)
-      hop->end(why);
+      hop->end(503, why);
   }
 
  private:
