@@ -107,9 +107,12 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   const Lease& lease() const { return lease_; }
   // The server that the call is with: at the aggregate the one that it was routed to. And the aggregate's
   // path then, else nothing.
-  const std::string& server_name() const { return routed_ ? routed_->server->name : arrival_.upstream; }
+  const std::string& server_name() const {
+    if (routed_) return routed_->server->name;
+    return lost_with_.empty() ? arrival_.upstream : lost_with_;
+  }
   std::string_view route() const {
-    return routed_ ? std::string_view(arrival_.upstream) : std::string_view();
+    return routed_ || !lost_with_.empty() ? std::string_view(arrival_.upstream) : std::string_view();
   }
   core::UpstreamStats& stats() const {
     return stats_ != nullptr ? *stats_ : core::upstream_stats(arrival_.upstream);
@@ -162,6 +165,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::shared_ptr<const core::Origin> origin() const;
   void resume();
   void refuse_retry(std::string_view reason, std::string_view text);
+  bool retry_too_large(const mcp::Message& retry);
   // −32042 of a legacy server becomes a result; false when it cannot.
   bool url_elicitation(const mcp::Message& error);
   void final_message(mcp::Message&& message);
@@ -195,6 +199,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::unique_ptr<core::ReplyStream> reply_;
   Lease lease_;             // outlives the call
   core::RoutedPtr routed_;  // of a call at the aggregate: the one server it goes to
+  std::string lost_with_;   // of a retry at the aggregate, whose call is gone: the server that this was with
   std::unique_ptr<core::Call> call_;
   std::unique_ptr<ExchangePlugins> plugins_;  // where some plugin wants to see this exchange
   std::unique_ptr<Asking> asking_;            // once a question came

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_member.h"
+#include "core/request_size.h"
 #include "exchange/asking.h"
 #include "exchange/exchange.h"
 #include "exchange/park_table.h"
@@ -100,9 +101,17 @@ void Exchange::resume() {
   if (retry.has(Field::params_input_responses) &&
       !is_input_responses(retry.raw(Field::params_input_responses)))
     return refuse_retry("malformed", "inputResponses is not an object of results");
+  if (retry_too_large(retry)) return;
   auto taken = home_.park_table().take(retry.text(Field::params_request_state), arrival_.principal,
                                        arrival_.upstream, retry);
-  if (!taken) return refuse_retry(name(taken.error().fault), taken.error().text);
+  if (!taken) {
+    const std::string& server = taken.error().server;
+    if (!server.empty() && server != arrival_.upstream) {
+      lost_with_ = server;
+      stats_ = &core::upstream_stats(server);
+    }
+    return refuse_retry(name(taken.error().fault), taken.error().text);
+  }
   step_ = Step::await_upstream;
   if (taken->routed) {
     use_routed(taken->routed);
@@ -127,6 +136,17 @@ void Exchange::resume() {
   // What is still open, and what was asked meanwhile, goes into the next round.
   if (!asking_->round.empty()) settle();
   set_clock();
+}
+
+// At a server's own path the front has looked at that. Its call waits on for a smaller one.
+bool Exchange::retry_too_large(const mcp::Message& retry) {
+  core::RoutedPtr to = home_.park_table().routed(retry.text(Field::params_request_state), arrival_.principal,
+                                                 arrival_.upstream, retry);
+  auto refusal = to && !arrival_.on_stdio ? core::too_large(*to->server, arrival_.bytes_in) : std::nullopt;
+  if (!refusal) return false;
+  use_routed(to);
+  failed(*refusal);
+  return true;
 }
 
 void Exchange::refuse_retry(std::string_view reason, std::string_view text) {

@@ -164,6 +164,14 @@ std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
   return parked;
 }
 
+core::RoutedPtr ParkTable::routed(std::string_view state, std::string_view principal,
+                                  const std::string& upstream, const mcp::Message& retry) const {
+  std::string params = mcp::salient_params(retry);
+  auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
+  auto found = read.fault == StateFault::none ? parked_.find(read.id) : parked_.end();
+  return found == parked_.end() ? nullptr : found->second->call.routed;
+}
+
 Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
                                                  const std::string& upstream, const mcp::Message& retry) {
   using Refusal = Unexpected<StateRefusal>;
@@ -177,7 +185,7 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
   if (read.fault != StateFault::none) return Refusal{{read.fault, std::string(text_of(read.fault))}};
   auto parked = remove(read.id);
   ParkedCall call = std::move(parked->call);
-  remember(read.id, {StateFault::used, std::string(text_of(StateFault::used))});
+  remember(read.id, {StateFault::used, std::string(text_of(StateFault::used)), parked->server.name});
   loop_.defer([kept = std::shared_ptr<Parked>(std::move(parked))] {});
   return Result<ParkedCall, StateRefusal>(std::move(call));
 }
@@ -201,7 +209,7 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
               {"reason", mcp::name(reason)},
               {"rounds", static_cast<int64_t>(ended->call.rounds)},
               {"parked_ms", (loop_.now() - ended->since).count()}});
-  remember(ended->id, {fault, std::move(why)});
+  remember(ended->id, {fault, std::move(why), ended->server.name});
   loop_.defer([kept = std::shared_ptr<Parked>(std::move(ended))] {});
 }
 

@@ -47,6 +47,7 @@ struct ParkedCall {
 struct StateRefusal {
   StateFault fault = StateFault::none;
   std::string text;
+  std::string server = {};  // that the call was with, where that is still known
 };
 
 class ParkTable {
@@ -61,6 +62,9 @@ class ParkTable {
   // Takes the call over; gives the state for its client. `refuses` was asked before. `limit`: how long it
   // waits.
   std::string park(ParkedCall call, const config::Server& server, std::chrono::milliseconds limit);
+  // The server that the parked call of this retry was routed to; null: none, or there is no such call.
+  core::RoutedPtr routed(std::string_view state, std::string_view principal, const std::string& upstream,
+                         const mcp::Message& retry) const;
   // A retry goes on with its call: once. The caller becomes the call's owner (Call::hand_over).
   Result<ParkedCall, StateRefusal> take(std::string_view state, std::string_view principal,
                                         const std::string& upstream, const mcp::Message& retry);

@@ -1,8 +1,6 @@
 // One server of the aggregate, as the aggregate knows it.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -11,6 +9,7 @@
 
 #include "config/config.h"
 #include "config/forward_rules.h"
+#include "core/request_size.h"
 #include "core/upstream.h"
 #include "plugin/guarded_upstream.h"
 #include "route/merge.h"
@@ -41,14 +40,7 @@ struct Member {
 
   // Nothing: it takes a request of that many bytes.
   std::optional<core::Failure> too_large(uint64_t bytes, bool on_stdio) const {
-    const uint64_t most = server.limits.max_request_bytes;
-    if (most == 0 || bytes <= most || on_stdio) return std::nullopt;
-    core::Failure failure{mcp::EndReason::invalid_request,
-                          fmt::format("the body is larger than {} bytes "
-                                      "(mcpServers.{}.limits.maxRequestBytes)",
-                                      most, name)};
-    failure.code = failure.http_status = 413;
-    return failure;
+    return on_stdio ? std::nullopt : core::too_large(server, bytes);
   }
 
   const std::string name;

@@ -119,7 +119,7 @@ void BridgeListen::refresh() {
   if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
   next_ = std::make_unique<Listen>(*this, wish_);
   auto message = mcp::Message::parse(make_("{" + filter + "}"));
-  if (!message) return lost(*next_, "the wishes of this session make no message", true);
+  if (!message) return lost(*next_, "the wishes of this session make no message", Loss::refused);
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = Method::subscriptions_listen;
@@ -128,7 +128,7 @@ void BridgeListen::refresh() {
   request.headers = headers_;
   request.origin = origin_;
   auto call = inner_.start(std::move(request), *next_);
-  if (!call) return lost(*next_, call.error().text, false);
+  if (!call) return lost(*next_, call.error().text, loss_of(call.error()));
   next_->call = std::move(*call);
 }
 
@@ -137,6 +137,7 @@ void BridgeListen::use_request(const core::CallRequest& request) {
   origin_ = request.origin;
   headers_ = request.headers;
   std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
+  if (std::exchange(given_up_, false)) changed();
 }
 
 // ---- what the server says ----
@@ -147,7 +148,7 @@ void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   ack_limit.start(limit, [this, limit] {
     home.fail_waiters(
         fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
-    home.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", false);
+    home.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);
   });
 }
 
@@ -155,10 +156,11 @@ void BridgeListen::heard(Listen& listen, mcp::Message message) {
   if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
   Method method = mcp::method_of(message.method());
   if (message.kind() == mcp::MessageKind::error) {
-    return lost(listen, message.text(Field::error_message), !listen.acknowledged);
+    return lost(listen, message.text(Field::error_message),
+                listen.acknowledged ? Loss::broken : Loss::refused);
   }
   if (message.kind() == mcp::MessageKind::result || method == Method::cancelled) {
-    return lost(listen, "was ended by the server", false);
+    return lost(listen, "was ended by the server", Loss::broken);
   }
   if (method == Method::subscriptions_acknowledged) return acknowledged(listen, message);
   if (listen.acknowledged) notify(listen, std::move(message));
@@ -220,7 +222,12 @@ void BridgeListen::tell_changes(const Wish& wish) {
   }
 }
 
-void BridgeListen::lost(Listen& listen, const std::string& why, bool refused) {
+BridgeListen::Loss BridgeListen::loss_of(const core::Failure& failure) {
+  if (failure.by_policy) return Loss::refused;
+  return mcp::is_lack_of_room(failure.reason) ? Loss::no_room : Loss::broken;
+}
+
+void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss) {
   if (stopped_) return;
   bool was_current = &listen == current_.get();
   if (!was_current && &listen != next_.get()) return;
@@ -230,16 +237,27 @@ void BridgeListen::lost(Listen& listen, const std::string& why, bool refused) {
   if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
   bool nothing_new = listen.wish == established_;
   drop(was_current ? current_ : next_, "it was given up");
-  if (refused) {
+  if (loss == Loss::refused) {
     // What stood before may stand again without what was wished on top of it.
     fail_waiters(why);
     wish_ = nothing_new ? Wish{} : established_;
     return changed();
   }
-  if (++failures_ > kTries) fail_waiters(why);
+  if (loss != Loss::no_room && ++failures_ > kTries) {
+    fail_waiters(why);
+    return give_up();
+  }
   if (next_) return;  // another is being made anyway
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(failures_ - 1, 20u));
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(failures_, 1u) - 1, 20u));
   again_.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this] { refresh(); });
+}
+
+// What stands goes on as it is.
+void BridgeListen::give_up() {
+  failures_ = kTries;
+  if (next_) return;
+  given_up_ = true;
+  log::write(log::Level::warn, "session.listen_given_up", {{"upstream", server_.name}});
 }
 
 void BridgeListen::fail_waiters(const std::string& why) {

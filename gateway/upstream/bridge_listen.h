@@ -1,7 +1,8 @@
 // The one `subscriptions/listen` of a legacy session on a modern server: made from its resources/subscribe
 // and from the list changes that the server announces (BEHAVIOUR 6 and 10). A change of wishes makes the new
-// listen before it breaks the old; one that is lost is made again, with backoff, as long
-// as the session lives.
+// listen before it breaks the old; one that is lost is made again with growing pauses and a budget. When that
+// is used up, a try is made for each request of the session until one stands: its client has no listen whose
+// end it could be told.
 #pragma once
 
 #include <functional>
@@ -54,7 +55,7 @@ class BridgeListen {
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
-      home.lost(*this, failure.text, failure.by_policy);
+      home.lost(*this, failure.text, loss_of(failure));
     }
 
     BridgeListen& home;
@@ -65,6 +66,9 @@ class BridgeListen {
     std::unique_ptr<core::Call> call;
     net::Timer ack_limit;
   };
+  // Refused: trying again does not mend it. Lack of room is no failure of the server, and has no budget.
+  enum class Loss : uint8_t { broken, refused, no_room };
+  static Loss loss_of(const core::Failure& failure);
   struct Waiter {
     std::string uri;
     bool wanted;
@@ -76,8 +80,8 @@ class BridgeListen {
   void heard(Listen& listen, mcp::Message message);
   void acknowledged(Listen& listen, const mcp::Message& message);
   void notify(Listen& listen, mcp::Message message);
-  // `refused`: the server answered with an error, which trying again does not mend.
-  void lost(Listen& listen, const std::string& why, bool refused);
+  void lost(Listen& listen, const std::string& why, Loss loss);
+  void give_up();
   void fail_waiters(const std::string& why);
   void tell(Waiter waiter, std::optional<std::string> refusal);
   void settle();
@@ -99,7 +103,8 @@ class BridgeListen {
   std::vector<Waiter> waiters_;
   net::Timer again_;
   uint32_t failures_ = 0;
-  bool missed_ = false;  // a listen was lost: what may have been missed is told when the next one stands
+  bool given_up_ = false;  // the budget is used up, and nothing asked for since
+  bool missed_ = false;    // a listen was lost: what may have been missed is told when the next one stands
   bool scheduled_ = false;
   bool stopped_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

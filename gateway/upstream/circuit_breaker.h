@@ -46,6 +46,13 @@ class CircuitBreaker {
     trial_ = false;
     return std::exchange(open_, false);
   }
+  // The server is there, but has done no work yet: the next failure opens it again. True when it was open.
+  bool close_doubting() {
+    if (!open_) return false;
+    close();
+    failures_ = limits_.consecutive_failures - 1;
+    return true;
+  }
   // True when this has opened it, or opened it again.
   bool failed(milliseconds now, std::string why) {
     if (limits_.consecutive_failures == 0) return false;

@@ -32,8 +32,8 @@ class GroupHome {
   // time; 0: now.
   virtual std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before) = 0;
   virtual void start_begun() = 0;
-  // One answered for the first time.
-  virtual void instance_answered() = 0;
+  // One answered for the first time: a call, or only Lineward's handshake.
+  virtual void instance_answered(bool of_call) = 0;
   // One ended that was not told to.
   virtual void instance_died(const StdioInstance& instance, const ProcessEnd& end) = 0;
   // A process ended before it was ready: perhaps the era is not what it was taken for.
@@ -124,7 +124,7 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
   void on_instance_worn(StdioInstance& instance, std::string_view why) override;
-  void on_instance_answered(StdioInstance&) override { home_.instance_answered(); }
+  void on_instance_answered(StdioInstance&, bool of_call) override { home_.instance_answered(of_call); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }

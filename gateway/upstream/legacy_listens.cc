@@ -71,10 +71,14 @@ LegacyListens::Server& LegacyListens::joined(ListenServer& server) {
 }
 
 void LegacyListens::join(ListenServer& server) {
-  joined(server);
+  Server& one = joined(server);
   if (!std::exchange(gap_, false)) return;
+  for (const auto& [uri, state] : one.uris) {
+    if (state == State::asked) one.restoring.insert(uri);
+  }
+  const bool restored = one.restoring.empty();
   look_again();
-  tell_changes();
+  if (restored) tell_changes();
 }
 
 void LegacyListens::lost(const ListenServer* server) {
@@ -84,8 +88,13 @@ void LegacyListens::lost(const ListenServer* server) {
   *(*found)->alive = false;
   for (auto& [what, told] : told_)
     told.by.erase((*found)->number);
+  const bool changes_untold = !(*found)->restoring.empty();
   servers_.erase(found);
-  if (!servers_.empty()) return look_again();  // it may have been what was waited for
+  if (!servers_.empty()) {
+    look_again();  // it may have been what was waited for
+    if (changes_untold) tell_changes();
+    return;
+  }
   told_.clear();
   gap_ = !listens_.empty();
 }
@@ -141,6 +150,7 @@ void LegacyListens::unsubscribe(Server& server, const std::string& uri) {
 
 void LegacyListens::ask_more(Server& server) {
   std::vector<std::string> there_still;
+  bool restored = false;
   while (server.under_way < kMostUnderWay && !server.to_ask.empty()) {
     const std::string uri = std::move(server.to_ask.front());
     server.to_ask.pop_front();
@@ -151,6 +161,7 @@ void LegacyListens::ask_more(Server& server) {
       ask(server, uri, "resources/subscribe", &LegacyListens::answered);
     } else if (state->second == State::asked) {
       server.uris.erase(state);  // nobody wants it any more, and the server has not heard of it
+      restored = (server.restoring.erase(uri) > 0 && server.restoring.empty()) || restored;
     } else if (state->second == State::leaving && !wanted) {
       ask(server, uri, "resources/unsubscribe", &LegacyListens::unsubscribed);
     } else if (state->second == State::leaving) {
@@ -158,8 +169,10 @@ void LegacyListens::ask_more(Server& server) {
       there_still.push_back(uri);
     }
   }
+  auto alive = server.alive;
   for (const std::string& uri : there_still)
     decided(uri);
+  if (restored && *alive) tell_changes();
 }
 
 void LegacyListens::ask(Server& server, const std::string& uri, std::string_view method,
@@ -176,6 +189,13 @@ void LegacyListens::ask(Server& server, const std::string& uri, std::string_view
 
 void LegacyListens::answered(Server& server, const std::string& uri, bool granted) {
   server.uris[uri] = granted ? State::granted : State::refused;
+  const bool restored = server.restoring.erase(uri) > 0 && server.restoring.empty();
+  auto alive = server.alive;
+  settle(server, uri, granted);
+  if (restored && *alive) tell_changes();
+}
+
+void LegacyListens::settle(Server& server, const std::string& uri, bool granted) {
   if (wishes_.count(uri) > 0) return is_open(uri) ? void() : decided(uri);
   if (granted) return unsubscribe(server, uri);  // all who wanted it have left meanwhile
   server.uris.erase(uri);

@@ -67,7 +67,8 @@ class LegacyListens {
   bool served() const { return !servers_.empty(); }
   bool served_by(const ListenServer* server) const { return find(server) != nullptr; }
   // A server is ready: it is subscribed to what is wished. Where none was there for those who listen, they
-  // are told that things may have changed meanwhile.
+  // are told that things may have changed meanwhile: once it has answered all of that, since what changes
+  // before is told to nobody.
   void join(ListenServer& server);
   // This server is gone.
   void lost(const ListenServer* server);
@@ -100,6 +101,7 @@ class LegacyListens {
     // Those that are to be asked or left and have not been, since enough requests are under way.
     std::deque<std::string> to_ask;
     size_t under_way = 0;
+    std::set<std::string> restoring;  // after nobody was there: to be answered before changes are told
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   };
   // What was told last of one thing, and who has said it how often.
@@ -119,6 +121,7 @@ class LegacyListens {
            void (LegacyListens::*then)(Server& server, const std::string& uri, bool granted));
   void answered(Server& server, const std::string& uri, bool granted);
   void unsubscribed(Server& server, const std::string& uri, bool granted);
+  void settle(Server& server, const std::string& uri, bool granted);
   bool is_granted(const std::string& uri) const;
   bool is_open(const std::string& uri) const;
   // Looks again at what listens wait for.

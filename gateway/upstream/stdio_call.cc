@@ -69,7 +69,9 @@ void StdioCall::message(mcp::Message message) {
 }
 
 void StdioCall::answer(mcp::Message message) {
-  upstream_.call_answered(std::exchange(trial, false));
+  const bool by_server = id != 0;  // else it was answered in its place
+  if (by_server) upstream_.call_answered(trial);
+  if (std::exchange(trial, false) && !by_server) upstream_.trial_withdrawn();
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
 }
 

@@ -18,9 +18,10 @@ milliseconds StdioUpstream::start_pause(milliseconds not_before) {
   return std::max({not_before - now, budget_.wait(now), milliseconds(0)});
 }
 
-void StdioUpstream::instance_answered() {
+// A handshake shows that the server is there, not that it lives through its work.
+void StdioUpstream::instance_answered(bool of_call) {
   budget_.answered();
-  if (breaker_.close()) breaker_.tell(server_.name);
+  if (of_call ? breaker_.close() : breaker_.close_doubting()) breaker_.tell(server_.name);
 }
 
 void StdioUpstream::instance_died(const StdioInstance& instance, const ProcessEnd& end) {
@@ -35,7 +36,7 @@ void StdioUpstream::instance_died(const StdioInstance& instance, const ProcessEn
 // A sibling's answer proves that the server is there; its silent exit, which may mean the old era, does not.
 void StdioUpstream::note_verdict() {
   if (stopping_) return;
-  if (verdict_.known && verdict_.failure.text.empty()) return instance_answered();
+  if (verdict_.known && verdict_.failure.text.empty()) return instance_answered(false);
   // Of an exit the process that follows will tell, unless nobody waits for one.
   if (verdict_.known && (breaker_.closed() || !undecided_.empty())) return;
   budget_.died(loop_.now(), Proof::none, milliseconds(0));

@@ -31,8 +31,9 @@ class InstanceOwner {
   virtual void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) = 0;
   // The answer to the client's own `initialize`, about to be passed on.
   virtual void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) = 0;
-  // It answered something for the first time.
-  virtual void on_instance_answered(StdioInstance& instance) = 0;
+  // It answered something for the first time. `of_call`: what was asked for a client, not Lineward's
+  // handshake.
+  virtual void on_instance_answered(StdioInstance& instance, bool of_call) = 0;
   // It is old, or has had all the calls it may have.
   virtual void on_instance_worn(StdioInstance& instance, std::string_view why) = 0;
   // Its calls have failed; `listens` have not, and may be sent to another process.
@@ -178,7 +179,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   void handshake_answer(const mcp::Message& message);
   void became_ready();
   void drop(std::string_view kind);
-  void note_answer();
+  void note_answer(bool of_call);
   void limit_startup();
   Table::iterator find(std::string_view raw_id);
   StdioCall* only_call() const;

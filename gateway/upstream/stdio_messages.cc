@@ -153,7 +153,7 @@ void StdioInstance::on_response(mcp::Message message) {
   }
   Pending pending = std::move(entry->second);
   forget(entry);
-  note_answer();
+  note_answer(pending.call != nullptr);
   note_end(pending);
   has_served_ = has_served_ || pending.asks;
   if (pending.own_initialize) return handshake_answer(message);
@@ -187,8 +187,8 @@ void StdioInstance::on_response(mcp::Message message) {
   owner_->on_instance_free(*this);
 }
 
-void StdioInstance::note_answer() {
-  if (!std::exchange(has_answered_, true)) owner_->on_instance_answered(*this);
+void StdioInstance::note_answer(bool of_call) {
+  if (!std::exchange(has_answered_, true)) owner_->on_instance_answered(*this, of_call);
 }
 
 // An error, a result that says so, and the result of a listen are how servers say that they stopped.
@@ -250,7 +250,7 @@ void StdioInstance::on_nameless(const mcp::Message& message) {
     if (entry.listen && entry.call != nullptr && entry.acknowledged != acknowledges) to.push_back(id);
   }
   if (to.empty() || (acknowledges && to.size() > 1)) return drop("unscoped");
-  note_answer();
+  note_answer(true);
   for (int64_t id : to) {
     auto entry = pending_.find(id);  // a client may leave whenever one is told something
     if (entry == pending_.end() || entry->second.call == nullptr) continue;
@@ -266,7 +266,7 @@ void StdioInstance::on_notification(mcp::Message message) {
     auto entry = id ? pending_.find(*id) : pending_.end();
     if (entry == pending_.end() || entry->second.call == nullptr || entry->second.listen != listens)
       return false;
-    if (listens) note_answer();
+    if (listens) note_answer(true);
     if (method == Method::subscriptions_acknowledged) entry->second.acknowledged = true;
     entry->second.call->message(std::move(message));
     return true;

@@ -50,7 +50,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
   void withdraw(StdioCall& call);
-  void call_answered(bool trial) { trial ? instance_answered() : breaker_.succeeded(); }
+  void call_answered(bool trial) { trial ? instance_answered(true) : breaker_.succeeded(); }
   void trial_withdrawn() { breaker_.withdrawn(); }
 
   // GroupHome
@@ -59,7 +59,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   std::unique_ptr<StdioInstance> take_spare() override { return spares_.take(); }
   std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before) override;
   void start_begun() override { budget_.started(loop_.now()); }
-  void instance_answered() override;
+  void instance_answered(bool of_call) override;
   void instance_died(const StdioInstance& instance, const ProcessEnd& end) override;
   void start_failed(const ProcessEnd& end) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }

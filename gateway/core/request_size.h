@@ -1,0 +1,25 @@
+// How large a request may be that goes to one server among several; at a server's own path the front knows.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "config/config.h"
+#include "core/upstream.h"
+
+namespace lineward::core {
+
+// Nothing: the server takes a request of that many bytes.
+inline std::optional<Failure> too_large(const config::Server& server, uint64_t bytes) {
+  const uint64_t most = server.limits.max_request_bytes;
+  if (most == 0 || bytes <= most) return std::nullopt;
+  Failure failure{mcp::EndReason::invalid_request,
+                  fmt::format("the body is larger than {} bytes (mcpServers.{}.limits.maxRequestBytes)", most,
+                              server.name)};
+  failure.code = failure.http_status = 413;
+  return failure;
+}
+
+}  // namespace lineward::core
