@@ -1,0 +1,126 @@
+// growth.mjs [--only TEXT]… [--docs] [--repeats N] [--json FILE]: measures every row at n, 2n, 4n and 8n and judges how it
+// grows (README.md).
+import { writeFileSync } from 'node:fs';
+import { bounded } from '../e2e/lib/events.mjs';
+import { writeDocs } from './docs.mjs';
+import { judge } from './judge.mjs';
+import { Meter } from './meter.mjs';
+import { largest } from './rows/largest.mjs';
+import { rows as many } from './rows/many.mjs';
+import { rows as messages } from './rows/messages.mjs';
+import { rows as one } from './rows/one.mjs';
+import { line, heading } from './table.mjs';
+
+// Findings that wait for other work: they are shown as what they are, and do not fail the run.
+const KNOWN = {};
+
+const words = process.argv.slice(2);
+const all = (name) => words.flatMap((word, at) => (word === `--${name}` ? [words[at + 1]] : []));
+const only = all('only');
+const repeats = Number(all('repeats')[0] ?? 4);
+const ROW_MS = 60_000;
+const ENOUGH_MS = 600; // a row that has been repeated for so long is not repeated any more, once it was twice
+const SMALL = { instructions: 4_000_000, nanoseconds: 1_000_000 }; // less is measured several times at once
+const SIZES = [1, 2, 4, 8];
+
+let standing; // the world that is up, and its meter
+let unit;
+
+async function up(world) {
+  if (standing?.world === world) return standing.meter;
+  await down();
+  standing = { world, meter: await Meter.start(world) };
+  unit = standing.meter.unit;
+  return standing.meter;
+}
+async function down() {
+  const old = standing;
+  standing = undefined;
+  await old?.meter.close();
+}
+
+/** How often the work is done for one figure. */
+async function timesFor(meter, work) {
+  await work();
+  const cost = Math.min(await meter.cost(work), await meter.cost(work));
+  return Math.max(1, Math.min(20, Math.ceil(SMALL[meter.unit] / Math.max(cost, 1))));
+}
+async function figure(meter, work, times) {
+  const cost = await meter.cost(async () => {
+    for (let i = 0; i < times; ++i) await work();
+  });
+  return cost / times;
+}
+
+/** All figures of a row, by size. */
+async function measure(row, count) {
+  const runs = SIZES.map(() => []);
+  const began = performance.now();
+  const enough = (done) => done >= count || (done >= 2 && performance.now() - began > ENOUGH_MS * (count / repeats));
+  let times;
+  if (typeof row.world === 'function' || row.inOrder) {
+    // What grows stays: one size after the other, each with a fourth of the time.
+    for (const [at, size] of SIZES.entries()) {
+      const meter = await up(typeof row.world === 'function' ? row.world(size * row.n) : row.world);
+      const work = await row.at(meter, size * row.n, at ? (SIZES[at] - SIZES[at - 1]) * row.n : row.n);
+      if (at) await work();
+      times ??= await timesFor(meter, work);
+      const from = performance.now();
+      while (runs[at].length < count && (runs[at].length < 2 || performance.now() - from < ENOUGH_MS / 2)) runs[at].push(await figure(meter, work, times));
+      if (typeof row.world === 'function') await down();
+    }
+    if (row.inOrder) await down(); // nobody takes away again what was opened
+    return runs;
+  }
+  const meter = await up(row.world);
+  const works = [];
+  for (const size of SIZES) works.push(await row.at(meter, size * row.n));
+  times = await timesFor(meter, works[0]);
+  for (const work of works.slice(1)) await work();
+  for (let done = 0; !enough(done); ++done) {
+    for (const [at, work] of works.entries()) runs[at].push(await figure(meter, work, times));
+  }
+  await meter.clean();
+  return runs;
+}
+
+async function run(row) {
+  const began = performance.now();
+  const kind = row.kind ?? 'linear';
+  const result = { name: row.name, unit: row.unit, n: row.n, kind };
+  try {
+    let verdict = judge(kind, await bounded(measure(row, repeats), ROW_MS, 'the row'), unit);
+    if (!verdict.holds) verdict = judge(kind, await bounded(measure(row, 2 * repeats), 2 * ROW_MS, 'the row'), unit);
+    Object.assign(result, verdict, { state: verdict.holds ? 'pass' : 'fail' });
+  } catch (error) {
+    Object.assign(result, { state: 'fail', why: error.message });
+    if (process.env.GROWTH_DEBUG) console.error(error);
+    await down().catch(() => {});
+  }
+  if (result.state === 'fail' && KNOWN[row.name]) result.state = 'known';
+  result.seconds = (performance.now() - began) / 1000;
+  return result;
+}
+
+const wanted = [...messages, ...one, ...many].filter(({ name }) => !only.length || only.some((text) => name.includes(text)));
+const began = performance.now();
+const results = [];
+console.log(heading());
+for (const row of wanted) {
+  const result = await run(row);
+  results.push(result);
+  console.log(line(result));
+}
+await down();
+const sizes = only.length && !words.includes('--largest') ? [] : await largest();
+for (const { what, ms, note } of sizes) console.log(`${what.padEnd(60)} ${ms.toFixed(1).padStart(8)} ms ${note ?? ''}`);
+const seconds = (performance.now() - began) / 1000;
+for (const { name, state } of results) if (state === 'fail') console.log(`✗ ${name}`);
+for (const { name, state } of results) if (state === 'known') console.log(`known: ${name}: ${KNOWN[name]}`);
+if (words.includes('--docs')) writeDocs(results, sizes, unit);
+if (all('json')[0]) writeFileSync(all('json')[0], JSON.stringify({ unit, seconds, results, sizes }, null, 1));
+const count = (state) => results.filter((one) => one.state === state).length;
+console.log(
+  `\ngrowth total: ${count('pass')} passed, ${count('fail')} failed, ${count('known')} known to fail; ${4 * results.length} cells in ${Math.round(seconds)} s, counted in ${unit}`,
+);
+process.exit(count('fail') ? 1 : 0);

@@ -1,0 +1,132 @@
+// A gateway in front of scripted servers, and what its work costs.
+import { spawn } from 'node:child_process';
+import { accessSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { binary } from '../e2e/lib/binary.mjs';
+import { bounded } from '../e2e/lib/events.mjs';
+import { startListener } from '../e2e/lib/gateway.mjs';
+import { HttpServer, StdioServer, Wire } from './wire.mjs';
+
+const LIMIT_MS = 60_000;
+const LOOK_MS = 1; // between two readings that must be equal
+const STILL = { instructions: 20_000, nanoseconds: 15_000 }; // the watching thread's looks are no work
+
+export function program(name) {
+  const path = join(process.env.GROWTH_PROGRAMS ?? join(dirname(binary()), 'tests', 'growth'), name);
+  accessSync(path);
+  return path;
+}
+
+/** The counter of one process. */
+class Counter {
+  constructor(pid) {
+    this.child = spawn(program('growth-counter'), [String(pid)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.child.once('error', (error) => this.waiting?.(`failed: ${error.message}`));
+    createInterface({ input: this.child.stdout }).on('line', (line) => this.waiting?.(line));
+  }
+  ask(command) {
+    const answer = new Promise((resolve) => (this.waiting = resolve));
+    this.child.stdin.write(`${command}\n`);
+    return bounded(answer, LIMIT_MS, 'the counter');
+  }
+  async start() {
+    this.unit = await this.ask('start');
+    if (!STILL[this.unit]) throw new Error(`the counter says: ${this.unit}`);
+  }
+  async read() {
+    const [value, state] = (await this.ask('read')).split(' ');
+    return { value: Number(value), busy: state === 'busy' };
+  }
+  close() {
+    this.child.stdin.end();
+  }
+}
+
+export class Meter {
+  /** `world`: {servers: {name: {road, era, …of mcpServers}}, config, files: {name: text}, args}. $FOLDER in texts is where files are. */
+  static async start(world) {
+    const meter = new Meter();
+    meter.folder = mkdtempSync(join(tmpdir(), 'growth-'));
+    meter.servers = {};
+    meter.wires = [];
+    const mcpServers = {};
+    for (const [name, { road = 'http', era, ...more }] of Object.entries(world.servers)) {
+      const server =
+        road === 'stdio'
+          ? await StdioServer.start({ era, pipe: program('growth-pipe') })
+          : await HttpServer.start({ era, sse: road === 'sse' });
+      meter.servers[name] = server;
+      mcpServers[name] = { ...server.config, ...more };
+    }
+    for (const [name, text] of Object.entries(world.files ?? {})) writeFileSync(join(meter.folder, name), text, { mode: 0o600 });
+    const { listen, ops, admin, ...rest } = world.config ?? {};
+    const config = {
+      listen: { address: '127.0.0.1:0', ...listen },
+      ops: { address: 'off', ...ops },
+      admin: { address: 'off', ...admin },
+      log: { level: 'error' },
+      watchdog: { warn: '10s', abort: '0s' },
+      ...rest,
+      mcpServers,
+    };
+    const path = join(meter.folder, 'lineward.json');
+    writeFileSync(path, JSON.stringify(config).replaceAll('$FOLDER', meter.folder));
+    meter.gateway = await startListener(binary(), ['run', path], { strict: false });
+    meter.port = Number(new URL(meter.gateway.url).port);
+    meter.counter = new Counter(meter.gateway.pid);
+    await meter.counter.start();
+    return meter;
+  }
+
+  get unit() {
+    return this.counter.unit;
+  }
+  /** The only server, or the first. */
+  get server() {
+    return Object.values(this.servers)[0];
+  }
+  /** A client's connection that is closed with the row. */
+  async connect() {
+    const wire = await Wire.connect(this.port);
+    this.wires.push(wire);
+    return wire;
+  }
+
+  /** The reading when nothing is being done any more: two that are equal, nobody running. */
+  async settled() {
+    const until = performance.now() + LIMIT_MS;
+    for (let before = await this.counter.read(); ; ) {
+      await pause(LOOK_MS);
+      const now = await this.counter.read();
+      if (!now.busy && now.value - before.value <= STILL[this.unit]) return now.value;
+      if (performance.now() > until) throw new Error('the gateway does not come to rest');
+      before = now;
+    }
+  }
+
+  async cost(work) {
+    const before = await this.settled();
+    await work();
+    return (await this.settled()) - before;
+  }
+
+  /** What a row opened or changed is gone before the next one. */
+  async clean() {
+    for (const wire of this.wires) wire.close();
+    this.wires = [];
+    for (const server of Object.values(this.servers)) server.restore();
+    await this.settled();
+  }
+
+  async close() {
+    for (const wire of this.wires) wire.close();
+    this.counter.close();
+    const stopped = this.gateway.stop();
+    for (const server of Object.values(this.servers)) server.close();
+    await stopped;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
