@@ -1,10 +1,11 @@
 // growth.mjs [--only TEXT]… [--docs] [--repeats N] [--json FILE]: measures every row at n, 2n, 4n and 8n and judges how it
 // grows (README.md).
 import { writeFileSync } from 'node:fs';
+import { binary } from '../e2e/lib/binary.mjs';
 import { bounded } from '../e2e/lib/events.mjs';
 import { writeDocs } from './docs.mjs';
 import { judge } from './judge.mjs';
-import { Meter } from './meter.mjs';
+import { Meter, program } from './meter.mjs';
 import { largest } from './rows/largest.mjs';
 import { rows as many } from './rows/many.mjs';
 import { rows as messages } from './rows/messages.mjs';
@@ -102,6 +103,8 @@ async function run(row) {
   return result;
 }
 
+binary(); // without it, or the counter, no row is worth trying
+program('growth-counter');
 const wanted = [...messages, ...one, ...many].filter(({ name }) => !only.length || only.some((text) => name.includes(text)));
 const began = performance.now();
 const results = [];

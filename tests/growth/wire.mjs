@@ -242,7 +242,7 @@ class Server {
     const id = find(/"id":("[^"]*"|-?\d+)/);
     this.heard = (this.heard ?? 0) + 1;
     if (id === undefined || method === undefined) return sayOf.none?.({ method, text });
-    const say = sayOf(id);
+    const say = sayOf(id, method);
     const play = this.on[method];
     if (play) play({ text, id, method }, say);
     else say.error('{"code":-32601,"message":"Method not found"}');
@@ -264,6 +264,8 @@ export class HttpServer extends Server {
     server.sse = options?.sse ?? false;
     server.sockets = new Set();
     server.extraHead = '';
+    server.sessions = 0;
+    server.keepsSessions = true;
     server.listener = createServer({ noDelay: true }, (socket) => server.#accept(socket));
     server.listener.listen(0, '127.0.0.1');
     await once(server.listener, 'listening');
@@ -298,7 +300,9 @@ export class HttpServer extends Server {
   }
 
   #sayOnSocket(socket) {
-    return (id) => {
+    return (id, method) => {
+      // A server without it is taken for one that keeps no sessions, and its clients have none.
+      const session = method === 'initialize' && this.keepsSessions ? `Mcp-Session-Id: s${++this.sessions}\r\n` : '';
       let isStream = false;
       const begin = () => {
         if (!isStream) socket.write(`${EVENTS_HEAD}${this.extraHead}\r\n`);
@@ -307,7 +311,7 @@ export class HttpServer extends Server {
       const end = (text) => {
         if (isStream) return socket.write(`${eventOf(text)}0\r\n\r\n`);
         const bytes = Buffer.from(text);
-        socket.write(`${JSON_HEAD}${this.extraHead}${this.session ?? ''}Content-Length: ${bytes.length}\r\n\r\n`);
+        socket.write(`${JSON_HEAD}${this.extraHead}${session}Content-Length: ${bytes.length}\r\n\r\n`);
         socket.write(bytes);
       };
       return {

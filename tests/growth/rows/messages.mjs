@@ -1,5 +1,5 @@
 // Dimensions of one message: requests and answers, on the roads that treat them differently.
-import { LegacyClient, ROADS, along, answering, asking, clientOf, content, isError, isResult, isStatus, joined, modern, repeat, world } from '../ground.mjs';
+import { LegacyClient, ROADS, along, answering, asking, askingAnew, clientOf, content, isError, isResult, isStatus, joined, modern, repeat, world } from '../ground.mjs';
 import { Wire, chunked, meta, message, post } from '../wire.mjs';
 import { setImmediate as turn } from 'node:timers/promises';
 
@@ -133,61 +133,89 @@ const heads = [
     name: 'request: header fields',
     n: 300,
     unit: 'fields',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(''), { head: repeat(n, (i) => `X-Field-${i}: ${i}\r\n`).join('') })),
+    at: (meter, n) => askingAnew(meter, '/mcp', repeat(n, (i) => `X-Field-${i}: ${i}\r\n`).join('')),
   },
   {
     name: 'request: one header field again and again',
     n: 300,
     unit: 'fields',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(''), { head: 'X-Field: 1\r\n'.repeat(n) })),
+    at: (meter, n) => askingAnew(meter, '/mcp', 'X-Field: 1\r\n'.repeat(n)),
+  },
+  {
+    name: 'request: tabs in header fields',
+    n: 2 * KIB,
+    unit: 'tabs',
+    at: (meter, n) => askingAnew(meter, '/mcp', `X-Tabs: ${'\ta'.repeat(n)}\r\n`),
   },
   {
     name: 'request: length of a header field',
     n: 16 * KIB,
     unit: 'bytes',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(''), { head: `X-Long: ${'x'.repeat(n)}\r\n` })),
+    at: (meter, n) => askingAnew(meter, '/mcp', `X-Long: ${'x'.repeat(n)}\r\n`),
   },
   {
     name: 'request: cookies',
     n: 500,
     unit: 'cookies',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(''), { head: `Cookie: ${repeat(n, (i) => `c${i}=v${i}`).join('; ')}\r\n` })),
+    at: (meter, n) => askingAnew(meter, '/mcp', `Cookie: ${repeat(n, (i) => `c${i}=v${i}`).join('; ')}\r\n`),
   },
   {
     name: 'request: media types of Accept',
     n: 500,
     unit: 'types',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(''), { head: `Accept: ${repeat(n, (i) => `text/x${i};q=0.1`).join(', ')}\r\n` })),
+    at: (meter, n) => askingAnew(meter, '/mcp', `Accept: ${repeat(n, (i) => `text/x${i};q=0.1`).join(', ')}\r\n`),
   },
   {
     name: 'request: X-Forwarded-For',
     n: 500,
     unit: 'addresses',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(''), { head: `X-Forwarded-For: ${repeat(n, (i) => `10.0.${i >> 8}.${i & 255}`).join(', ')}\r\n` })),
+    at: (meter, n) => askingAnew(meter, '/mcp', `X-Forwarded-For: ${repeat(n, (i) => `10.0.${i >> 8}.${i & 255}`).join(', ')}\r\n`),
   },
   {
     name: 'request: query',
-    n: 8 * KIB,
+    n: KIB - 20, // a target has 8 KiB at most
     unit: 'bytes',
     at: (meter, n) => asking(meter, modern(`/mcp?${'a=1&'.repeat(n / 4)}`, 'tools/call', call(''))),
   },
   {
     name: 'request: slashes at the end of the path',
-    n: 4 * KIB,
+    n: KIB - 20,
     unit: 'slashes',
     at: (meter, n) => asking(meter, modern(`/mcp${'/'.repeat(n)}`, 'tools/call', call('')), isStatus(200, 404)),
   },
   {
     name: 'request: path that is not there',
-    n: 8 * KIB,
+    n: KIB - 20,
     unit: 'bytes',
     at: (meter, n) => asking(meter, modern(`/${'p/'.repeat(n / 2)}`, 'tools/call', call('')), isStatus(404)),
   },
   {
-    name: 'request: body in chunks of a byte',
+    name: 'request: body in chunks of 16 bytes',
+    n: KIB,
+    unit: 'chunks',
+    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(filler(16 * n)), { chunk: 16 })),
+  },
+  {
+    name: 'request: body in chunks of a byte, which is refused when there were too many',
     n: 4 * KIB,
     unit: 'chunks',
-    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call(filler(n)), { chunk: 1 })),
+    at: async (meter, n) => {
+      const bytes = modern('/mcp', 'tools/call', call(filler(n)), { chunk: 1 });
+      return async () => {
+        const wire = await meter.connect();
+        isStatus(200, 400)(await wire.ask(bytes));
+        wire.close();
+      };
+    },
+  },
+  {
+    name: 'request: extensions of chunks',
+    n: 20,
+    unit: 'chunks',
+    at: (meter, n) => {
+      const plain = modern('/mcp', 'tools/call', call(filler(KIB * n)), { chunk: KIB }).toString('latin1');
+      return asking(meter, Buffer.from(plain.replaceAll('\r\n400\r\n', `\r\n400;${'e'.repeat(600)}\r\n`).replaceAll('\r\n400\r\n', '\r\n400;e\r\n'), 'latin1'));
+    },
   },
   {
     name: 'request: body that comes piece by piece',
@@ -252,7 +280,7 @@ const heads = [
 const answerHeads = [
   {
     name: 'answer: header fields',
-    n: 100,
+    n: 20,
     unit: 'fields',
     at: async (meter, n) => {
       const ask = await asking(meter, modern('/mcp', 'tools/call', call('')));
