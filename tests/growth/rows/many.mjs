@@ -1,1 +1,524 @@
-export const rows = [];
+// Many of something: what is idle beside a call, servers, members, rules, keys, buckets.
+import { createHash } from 'node:crypto';
+import { makeKey, signToken } from '../../e2e/lib/issuer.mjs';
+import { LegacyClient, ROADS, WIDE, asking, clientOf, content, isError, isResult, isStatus, joined, modern, post, repeat, world, worldOf } from '../ground.mjs';
+import { DISCOVERED, listed } from '../wire.mjs';
+import { listRows, tools } from './one.mjs';
+
+const KIB = 1024;
+const call = (args = '', name = 't') => `"name":"${name}","arguments":{${args}}`;
+const roomy = { maxInFlight: 100000, maxQueue: 100000, maxParked: 100000, maxSessions: 100000, maxOwnSessions: 100000 };
+const wide = (server, config) => world({ limits: roomy, instances: 10000, ...server }, { listen: { ...WIDE.listen, maxSessions: 100000 }, ...config });
+
+// ---- idle beside a call
+
+/** Once n of something are there, a call costs what it did. `more(meter, count, before)` brings count more. */
+const beside = (name, n, unit, where, more, work) => ({
+  name: `idle: ${name}`,
+  n,
+  unit,
+  kind: 'flat',
+  inOrder: true,
+  world: where,
+  at: async (meter, size, added) => {
+    meter.kept ??= new Map(); // what the row needs at every size
+    await more(meter, added, size - added);
+    return work(meter);
+  },
+});
+const once = async (meter, key, make) => {
+  if (!meter.kept.has(key)) meter.kept.set(key, await make());
+  return meter.kept.get(key);
+};
+const modernCall = async (meter) => once(meter, 'call', () => asking(meter, modern('/mcp', 'tools/call', call())));
+const legacyCall = async (meter) =>
+  once(meter, 'legacy call', async () => {
+    const client = await LegacyClient.open(meter);
+    const bytes = client.bytes('tools/call', call());
+    return async () => isResult(await client.wire.ask(bytes));
+  });
+const sessions = async (meter, count) => {
+  const wire = await once(meter, 'wire', () => meter.connect());
+  for (let i = 0; i < count; ++i) await LegacyClient.open(meter, { wire });
+};
+const sessionsThatCalled = async (meter, count) => {
+  const wire = await once(meter, 'wire', () => meter.connect());
+  for (let i = 0; i < count; ++i) {
+    const client = await LegacyClient.open(meter, { wire });
+    isResult(await client.ask('tools/call', call()));
+  }
+};
+const streams = async (meter, count) => {
+  for (let i = 0; i < count; ++i) {
+    const client = await LegacyClient.open(meter);
+    client.wire.send(`GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: ${client.session}\r\n\r\n`);
+  }
+};
+const connections = async (meter, count) => {
+  for (let i = 0; i < count; ++i) await meter.connect();
+};
+const listens = async (meter, count, before) => {
+  for (let i = 0; i < count; ++i) {
+    const wire = await meter.connect();
+    const there = wire.seen('subscriptions/acknowledged');
+    wire.send(modern('/mcp', 'subscriptions/listen', `"notifications":{"resourceSubscriptions":["file:///${before + i}"]}`, { id: '"l"' }));
+    await there;
+  }
+};
+const isHanging = (text) => text.includes('"hang"', 0, 'latin1');
+const hangs = (meter) => (meter.server.on['tools/call'] = ({ text }, say) => (isHanging(text) ? undefined : say.result(content())));
+const callsInFlight = async (meter, count) => {
+  hangs(meter);
+  const bytes = modern('/mcp', 'tools/call', call('', 'hang'));
+  const from = meter.server.heard ?? 0;
+  for (let i = 0; i < count; ++i) (await meter.connect()).send(bytes);
+  while ((meter.server.heard ?? 0) < from + count) await new Promise((turn) => setImmediate(turn));
+};
+const legacyCallsInFlight = async (meter, count, before) => {
+  hangs(meter);
+  const client = await once(meter, 'client', () => LegacyClient.open(meter));
+  const from = meter.server.heard ?? 0;
+  for (let i = 0; i < count; ++i) {
+    const wire = await meter.connect();
+    wire.send(client.bytes('tools/call', call('', 'hang'), { id: before + i + 10 }));
+  }
+  while ((meter.server.heard ?? 0) < from + count) await new Promise((turn) => setImmediate(turn));
+};
+const asksBack = `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"Name?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"s"}`;
+const parked = async (meter, count) => {
+  const answer = { modern: asksBack }.modern;
+  meter.server.on['tools/call'] = ({ text }, say) => say.result(isHanging(text) ? answer : content());
+  const wire = await once(meter, 'parking', () => meter.connect());
+  const bytes = modern('/mcp', 'tools/call', call('', 'hang'), { capabilities: '{"elicitation":{"form":{}}}' });
+  for (let i = 0; i < count; ++i) isResult(await wire.ask(bytes));
+};
+const cancels = async (meter) =>
+  once(meter, 'cancels', async () => {
+    const client = meter.kept.get('client');
+    const wire = await meter.connect();
+    const bytes = Buffer.concat(repeat(100, (i) => client.bytes('notifications/cancelled', `"requestId":${1000000 + i}`, { id: null })));
+    return async () => {
+      wire.send(bytes);
+      for (let i = 0; i < 100; ++i) isStatus(202)(await wire.next());
+    };
+  });
+const sessionComesAndGoes = async (meter) =>
+  once(meter, 'visitor', async () => {
+    const wire = await meter.connect();
+    return async () => {
+      const client = await LegacyClient.open(meter, { wire });
+      isStatus(200, 202, 204)(await wire.ask(`DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: ${client.session}\r\n\r\n`));
+    };
+  });
+const listenComesAndGoes = async (meter) =>
+  once(meter, 'listener', async () => {
+    let number = 0;
+    return async () => {
+      const wire = await meter.connect();
+      const there = wire.seen('subscriptions/acknowledged');
+      wire.send(modern('/mcp', 'subscriptions/listen', `"notifications":{"resourceSubscriptions":["file:///new/${++number}"]}`, { id: '"l"' }));
+      await there;
+      wire.close();
+    };
+  });
+const oneIsTold = async (meter) =>
+  once(meter, 'told', async () => {
+    const wire = await meter.connect();
+    const there = wire.seen('subscriptions/acknowledged');
+    wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"resourceSubscriptions":["file:///told"]}', { id: '"told"' }));
+    await there;
+    const { message, say } = meter.server.listens.at(-1);
+    return async () => {
+      const heard = wire.seen('resources/updated', 20);
+      for (let i = 0; i < 20; ++i)
+        say.message(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///told","_meta":{"io.modelcontextprotocol/subscriptionId":${message.id}}}}`);
+      await heard;
+    };
+  });
+
+const httpWorld = wide({ era: 'modern' });
+const stdioWorld = wide({ road: 'stdio', era: 'modern' });
+const legacyWorld = wide({ era: 'legacy' });
+const legacyStdioWorld = wide({ road: 'stdio', era: 'legacy' });
+const idle = [
+  beside('connections, beside a call', 100, 'connections', httpWorld, connections, modernCall),
+  beside('listens, beside a call', 50, 'listens', httpWorld, listens, modernCall),
+  beside('listens, beside a call, stdio', 50, 'listens', stdioWorld, listens, modernCall),
+  beside('listens, beside a listen that comes and goes', 50, 'listens', stdioWorld, listens, listenComesAndGoes),
+  beside('listens, beside a notification of one, stdio', 50, 'listens', stdioWorld, listens, oneIsTold),
+  beside('calls in flight, beside a call', 50, 'calls', httpWorld, callsInFlight, modernCall),
+  beside('calls in flight, beside a call, stdio', 50, 'calls', stdioWorld, callsInFlight, modernCall),
+  beside('calls in flight, beside cancels of none of them', 50, 'calls', legacyWorld, legacyCallsInFlight, cancels),
+  beside('calls that are parked, beside a call', 50, 'calls', httpWorld, parked, modernCall),
+  beside('calls that are parked, beside a call, stdio', 50, 'calls', stdioWorld, parked, modernCall),
+  beside('legacy sessions, beside a call of another', 100, 'sessions', legacyWorld, sessions, legacyCall),
+  beside('legacy sessions that have called, beside a call of another', 100, 'sessions', legacyWorld, sessionsThatCalled, legacyCall),
+  beside('legacy sessions, beside a modern call', 100, 'sessions', legacyWorld, sessionsThatCalled, modernCall),
+  beside('legacy sessions, beside one that comes and goes', 100, 'sessions', legacyWorld, sessionsThatCalled, sessionComesAndGoes),
+  beside('legacy sessions of a modern server, beside a call of another', 100, 'sessions', httpWorld, sessionsThatCalled, legacyCall),
+  beside('legacy sessions of a modern server, beside a modern call', 100, 'sessions', httpWorld, sessionsThatCalled, modernCall),
+  beside('legacy sessions with a stream, beside a call of another', 25, 'sessions', legacyWorld, streams, legacyCall),
+  beside('processes of legacy sessions, beside a call of another', 6, 'processes', legacyStdioWorld, sessions, legacyCall),
+  beside('processes of legacy sessions, beside a modern call', 6, 'processes', legacyStdioWorld, sessions, modernCall),
+];
+
+// ---- what is told to many, and leaves in number
+
+const updated = (id) =>
+  `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":${id}}}}`;
+const crowds = [
+  {
+    name: 'listen, modern → stdio: clients of one notification',
+    n: 20,
+    unit: 'listens',
+    inOrder: true,
+    world: stdioWorld,
+    at: async (meter, n, added) => {
+      meter.kept ??= new Map();
+      const wires = await once(meter, 'wires', () => []);
+      for (let i = 0; i < added; ++i) {
+        const wire = await meter.connect();
+        const there = wire.seen('subscriptions/acknowledged');
+        wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"toolsListChanged":true}', { id: '"l"' }));
+        await there;
+        wires.push(wire);
+      }
+      return async () => {
+        const heard = wires.map((wire) => wire.seen('list_changed', 10));
+        for (let i = 0; i < 10; ++i) for (const { message, say } of meter.server.listens.slice(-1)) say.message(updated(message.id));
+        await Promise.all(heard);
+      };
+    },
+  },
+  {
+    name: 'calls: clients that leave at once',
+    n: 20,
+    unit: 'clients',
+    world: stdioWorld,
+    at: async (meter, n) => async () => {
+      hangs(meter);
+      const from = meter.server.heard ?? 0;
+      const wires = await Promise.all(repeat(n, () => meter.connect()));
+      for (const wire of wires) wire.send(modern('/mcp', 'tools/call', call('', 'hang')));
+      while ((meter.server.heard ?? 0) < from + n) await new Promise((turn) => setImmediate(turn));
+      for (const wire of wires) wire.close();
+    },
+  },
+  {
+    name: 'calls: connections that come and go',
+    n: 20,
+    unit: 'connections',
+    world: httpWorld,
+    at: async (meter, n) => async () => {
+      const wires = await Promise.all(repeat(n, () => meter.connect()));
+      for (const wire of wires) wire.close();
+    },
+  },
+  {
+    name: 'calls at once over connections of their own',
+    n: 20,
+    unit: 'calls',
+    world: httpWorld,
+    at: async (meter, n) => {
+      const wires = await Promise.all(repeat(n, () => meter.connect()));
+      const bytes = modern('/mcp', 'tools/call', call());
+      return async () => {
+        for (const wire of wires) wire.send(bytes);
+        for (const wire of wires) isResult(await wire.next());
+      };
+    },
+  },
+  {
+    name: 'calls that wait in the queue of their server',
+    n: 20,
+    unit: 'calls',
+    world: world({ limits: { ...roomy, maxInFlight: 1 } }),
+    at: async (meter, n) => {
+      const wires = await Promise.all(repeat(n, () => meter.connect()));
+      const bytes = modern('/mcp', 'tools/call', call());
+      return async () => {
+        for (const wire of wires) wire.send(bytes);
+        for (const wire of wires) isResult(await wire.next());
+      };
+    },
+  },
+];
+
+// ---- servers
+
+const servers = [
+  {
+    name: 'servers: configured, beside a call of one',
+    n: 4,
+    unit: 'servers',
+    kind: 'flat',
+    world: (n) => worldOf(n, () => ({ era: 'modern' })),
+    at: (meter) => asking(meter, modern('/mcp/s0', 'tools/call', call())),
+  },
+  {
+    name: 'servers: configured, beside a call through all',
+    n: 4,
+    unit: 'servers',
+    kind: 'flat',
+    world: (n) => worldOf(n, () => ({ era: 'modern' })),
+    at: async (meter) => {
+      isResult(await (await meter.connect()).ask(modern('/mcp', 'tools/list')));
+      return asking(meter, modern('/mcp', 'tools/call', call('', 's0__t')));
+    },
+  },
+  ...[
+    ['server/discover', ''],
+    ['tools/list', ''],
+    ['prompts/list', ''],
+    ['resources/list', ''],
+  ].map(([method, params]) => ({
+    name: `aggregate: members, ${method}`,
+    n: 3,
+    unit: 'members',
+    world: (n) => worldOf(n, () => ({ era: 'modern' })),
+    at: (meter) => asking(meter, modern('/mcp', method, params)),
+  })),
+  {
+    name: 'aggregate: members, listen',
+    n: 3,
+    unit: 'members',
+    world: (n) => worldOf(n, () => ({ era: 'modern' })),
+    at: async (meter) => async () => {
+      const wire = await meter.connect();
+      const there = wire.seen('subscriptions/acknowledged');
+      wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///a"]}', { id: '"l"' }));
+      await there;
+      wire.close();
+    },
+  },
+  {
+    name: 'aggregate: members, initialize of a legacy client',
+    n: 3,
+    unit: 'members',
+    world: (n) => worldOf(n, () => ({ era: 'modern' })),
+    at: async (meter) => {
+      const wire = await meter.connect();
+      return async () => {
+        const client = await LegacyClient.open(meter, { wire });
+        isStatus(200, 202, 204)(await wire.ask(`DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: ${client.session}\r\n\r\n`));
+      };
+    },
+  },
+];
+
+const together = worldOf(2, () => ({ era: 'modern' }));
+const togetherOnConflict = worldOf(2, () => ({ era: 'modern' }), { aggregate: { prefixMode: 'onConflict' } });
+/** Every member answers a method with the same. */
+const merged = (what, n, unit, method, result, kind) => ({
+  name: `aggregate, ${method}: ${what}`,
+  n,
+  unit,
+  kind,
+  world: together,
+  at: async (meter, size) => {
+    const text = result(size);
+    const ask = await asking(meter, modern('/mcp', method));
+    return () => {
+      for (const server of Object.values(meter.servers)) server.on[method] = (_, say) => say.result(text);
+      return ask();
+    };
+  },
+});
+const listOf = (key, items, more) => `{${more},"${key}":[${items}],"resultType":"complete","ttlMs":0,"cacheScope":"private"}`;
+const deep = (levels, inside) => '{"a":'.repeat(levels) + inside + '}'.repeat(levels);
+const filler = (bytes) => `{"filler":"${'x'.repeat(bytes)}"}`;
+const aggregate = [
+  ...listRows('aggregate', { world: together, client: 'modern' }),
+  ...listRows('aggregate, onConflict', { world: togetherOnConflict, client: 'modern' }, tools.slice(0, 4)),
+  ...listRows('aggregate, legacy client', { world: together, client: 'legacy' }, tools.filter(([what]) => /^(tools|depth.*schema|properties)/.test(what))),
+  ...listRows('aggregate', { world: together, client: 'modern' }, [['resources', 250, 'resources', (n) => joined(n, (i) => `{"name":"r${i}","uri":"file:///${i}"}`)], ['length of a URI', 16 * KIB, 'bytes', (n) => `{"name":"r","uri":"file:///${'a'.repeat(n)}"}`]], 'resources/list', 'resources'),
+  ...listRows('aggregate', { world: together, client: 'modern' }, [['templates', 250, 'templates', (n) => joined(n, (i) => `{"name":"r${i}","uriTemplate":"file:///${i}/{path}"}`)], ['expressions of a template', 1000, 'expressions', (n) => `{"name":"r","uriTemplate":"file:///${'{a}'.repeat(n)}"}`]], 'resources/templates/list', 'resourceTemplates'),
+  ...listRows('aggregate', { world: together, client: 'modern' }, [['prompts', 250, 'prompts', (n) => joined(n, (i) => `{"name":"p${i}"}`)]], 'prompts/list', 'prompts'),
+  merged('unknown members of its result', 500, 'members', 'tools/list', (n) => listOf('tools', '', joined(n, (i) => `"m${i}":${i}`))),
+  merged('unknown members, one name again and again', 500, 'members', 'tools/list', (n) => listOf('tools', '', joined(n, () => '"m":1'))),
+  merged('members of _meta', 500, 'members', 'tools/list', (n) => listOf('tools', '', `"_meta":{${joined(n, (i) => `"m${i}":${i}`)}}`)),
+  merged('depth of an unknown member (128 KiB within)', 12, 'levels', 'tools/list', (n) => listOf('tools', '', `"m":${deep(n, filler(128 * KIB))}`), 'flat'),
+  merged('length of nextCursor', 4 * KIB, 'bytes', 'tools/list', (n) => listOf('tools', '', `"nextCursor":"${'c'.repeat(n)}"`)),
+  merged('capabilities', 500, 'members', 'server/discover', (n) => DISCOVERED.replace('"tools":{"listChanged":true}', `"tools":{"listChanged":true},"experimental":{${joined(n, (i) => `"x${i}":{}`)}}`)),
+  merged('versions', 500, 'versions', 'server/discover', (n) => DISCOVERED.replace('["2026-07-28"]', `["2026-07-28",${joined(n, (i) => `"v${i}"`)}]`)),
+  merged('length of instructions', 64 * KIB, 'bytes', 'server/discover', (n) => DISCOVERED.replace('{', `{"instructions":"${'i'.repeat(n)}",`)),
+  {
+    name: 'aggregate, tools/call: items of its content',
+    n: 500,
+    unit: 'items',
+    world: together,
+    at: async (meter, n) => {
+      const text = `{"content":[${joined(n, (i) => `{"type":"resource_link","name":"l","uri":"file:///${i}"}`)}],"resultType":"complete"}`;
+      isResult(await (await meter.connect()).ask(modern('/mcp', 'tools/list')));
+      const ask = await asking(meter, modern('/mcp', 'tools/call', call('', 's0__t')));
+      return () => {
+        meter.server.on['tools/call'] = (_, say) => say.result(text);
+        return ask();
+      };
+    },
+  },
+  ...[
+    ['depth of its content (128 KiB within)', 12, 'levels', (n) => `{"content":[],"structuredContent":${deep(n, filler(128 * KIB))},"resultType":"complete"}`, 'flat'],
+    ['size of its content', 128 * KIB, 'bytes', (n) => content('x'.repeat(n))],
+    ['members of _meta', 500, 'members', (n) => `{"content":[],"_meta":{${joined(n, (i) => `"m${i}":${i}`)}},"resultType":"complete"}`],
+  ].map(([what, n, unit, text, kind]) => ({
+    name: `aggregate, tools/call: ${what}`,
+    n,
+    unit,
+    kind,
+    world: together,
+    at: async (meter, size) => {
+      const answer = text(size);
+      isResult(await (await meter.connect()).ask(modern('/mcp', 'tools/list')));
+      const ask = await asking(meter, modern('/mcp', 'tools/call', call('', 's0__t')));
+      return () => {
+        meter.server.on['tools/call'] = (_, say) => say.result(answer);
+        return ask();
+      };
+    },
+  })),
+  {
+    name: 'aggregate, resources/read: length of its URI',
+    n: KIB,
+    unit: 'bytes',
+    world: together,
+    at: (meter, n) => asking(meter, modern('/mcp', 'resources/read', `"uri":"s0+file:///${'a/'.repeat(n / 2)}"`)),
+  },
+  {
+    name: 'aggregate: length of a cursor of nobody',
+    n: 4 * KIB,
+    unit: 'bytes',
+    world: together,
+    at: (meter, n) => asking(meter, modern('/mcp', 'tools/list', `"cursor":"${'c'.repeat(n)}"`), isError),
+  },
+  {
+    name: 'aggregate: URIs of a listen',
+    n: 50,
+    unit: 'URIs',
+    world: together,
+    at: async (meter, n) => {
+      const bytes = modern('/mcp', 'subscriptions/listen', `"notifications":{"resourceSubscriptions":[${joined(n, (i) => `"s0+file:///${i}"`)}]}`, { id: '"l"' });
+      return async () => {
+        const wire = await meter.connect();
+        const there = wire.seen('subscriptions/acknowledged');
+        wire.send(bytes);
+        await there;
+        wire.close();
+      };
+    },
+  },
+];
+
+// ---- policies
+
+/** A policy that grows with n, or stays: `config(n)` is the rest of the configuration. */
+const policy = (name, n, unit, config, bytes, { kind, judge = isResult, server = {}, files, before } = {}) => ({
+  name: `policy: ${name}`,
+  n,
+  unit,
+  kind,
+  world: (size) => world({ era: 'modern', limits: roomy, ...server }, config(size), files?.(size)),
+  at: async (meter, size) => {
+    await before?.(meter, size);
+    return typeof bytes(size, meter) === 'function' ? bytes(size, meter) : asking(meter, bytes(size, meter), judge);
+  },
+});
+const key = (i) => `key-${i}-0123456789abcdefghij`;
+const keyLine = (i, scopes = 'read') => `k${i} sha256:${createHash('sha256').update(key(i)).digest('hex')} ${scopes}`;
+const withKey = (method, rest) => modern('/mcp', method, rest, { headers: { 'X-API-Key': key(0) } });
+const oneCall = () => modern('/mcp', 'tools/call', call());
+const manyTools = (meter, count) => (meter.server.on['tools/list'] = (_, say) => say.result(listed('tools', joined(count, (i) => `{"name":"tool_${i}","inputSchema":{"type":"object"}}`))));
+const globs = (n) => repeat(n, (i) => `other_${i}_*`);
+const map = (n, of) => Object.fromEntries(repeat(n, of));
+
+let signing;
+const keys = (count) => (signing ??= repeat(64, (i) => makeKey(`k${i}`, 'EdDSA'))).slice(0, count);
+const issuer = 'https://issuer.example';
+const jwt = (more) => ({ auth: { jwt: { issuer, audiences: ['https://mcp.example'], jwks: { file: '$FOLDER/jwks.json' }, maxTokenBytes: '512KiB', ...more } } });
+const jwks = (count) => ({ 'jwks.json': JSON.stringify({ keys: keys(count).map(({ jwk }) => jwk) }) });
+let tokens = 0;
+/** A token that was never seen before, each time. */
+const tokenCalls = (claims = {}, header) => (meter) =>
+  meter.connect().then((wire) => async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const token = signToken(keys(1)[0], { iss: issuer, aud: 'https://mcp.example', sub: 's', exp: now + 600, jti: ++tokens, ...claims }, header);
+    isResult(await wire.ask(modern('/mcp', 'tools/call', call(), { headers: { Authorization: `Bearer ${token}` } })));
+  });
+const tokenRow = (name, n, unit, countOf, claims, { kind, header, config = {} } = {}) => ({
+  name: `policy: jwt, ${name}`,
+  n,
+  unit,
+  kind,
+  world: (size) => world({ era: 'modern' }, jwt(config), jwks(countOf(size))),
+  at: (meter, size) => tokenCalls(claims(size), header)(meter),
+});
+
+const policies = [
+  policy('toolFilter.allow, patterns beside a call', 100, 'patterns', (n) => ({ toolFilter: { allow: [...globs(n), 't'] } }), oneCall),
+  policy('toolFilter.deny, patterns beside a list of 100 tools', 25, 'patterns', (n) => ({ toolFilter: { deny: globs(n) } }), () => modern('/mcp', 'tools/list'), { before: (meter) => manyTools(meter, 100) }),
+  policy('toolFilter.deny, stars of a pattern against a name of 2 KiB', 8, 'stars', (n) => ({ toolFilter: { deny: [`${'*a'.repeat(n)}*b`] } }), () => modern('/mcp', 'tools/call', call('', 'a'.repeat(2 * KIB)))),
+  policy('toolFilter.deny, length of a name against 16 stars', KIB, 'bytes', () => ({ toolFilter: { deny: [`${'*a'.repeat(16)}*b`] } }), (n) => modern('/mcp', 'tools/call', call('', 'a'.repeat(n)))),
+  policy('toolFilter.deny, stars that almost match (2 KiB)', 8, 'stars', (n) => ({ toolFilter: { deny: [`*${'aaaa*'.repeat(n)}b`] } }), () => modern('/mcp', 'tools/call', call('', 'a'.repeat(2 * KIB)))),
+  policy('toolFilter.resources, patterns beside a read', 50, 'patterns', (n) => ({ toolFilter: { resources: { deny: repeat(n, (i) => `file:///secret/${i}/*`) } } }), () => modern('/mcp', 'resources/read', '"uri":"file:///pub/a"')),
+  policy('toolFilter.resources, patterns beside a list of 100', 10, 'patterns', (n) => ({ toolFilter: { resources: { deny: repeat(n, (i) => `file:///secret/${i}/*`) } } }), () => modern('/mcp', 'resources/list'), {
+    before: (meter) => (meter.server.on['resources/list'] = (_, say) => say.result(listed('resources', joined(100, (i) => `{"name":"r","uri":"file:///pub/${i}"}`)))),
+  }),
+  policy('toolFilter.scopes, globs beside a call', 50, 'globs', (n) => ({ toolFilter: { scopes: map(n, (i) => [`other_${i}_*`, 'read']) }, auth: { apiKey: { keys: [keyLine(0)] } } }), () => withKey('tools/call', call())),
+  policy('toolScopes, globs beside a call', 50, 'globs', (n) => ({ auth: { apiKey: { keys: [keyLine(0)], toolScopes: map(n, (i) => [`other_${i}_*`, 'read']) } } }), () => withKey('tools/call', call())),
+  policy('methodScopes, globs beside a call', 50, 'globs', (n) => ({ auth: { apiKey: { keys: [keyLine(0)], methodScopes: map(n, (i) => [`other_${i}/*`, 'read']) } } }), () => withKey('tools/call', call())),
+  policy('apiKey, keys beside a call', 250, 'keys', (n) => ({ auth: { apiKey: { keys: repeat(n, (i) => keyLine(i)) } } }), () => withKey('tools/call', call())),
+  policy('apiKey, scopes of the key', 100, 'scopes', (n) => ({ auth: { apiKey: { keys: [keyLine(0, repeat(n, (i) => `s${i}`).join(' '))], requiredScopes: ['s0'] } } }), () => withKey('tools/call', call())),
+  tokenRow('keys of the issuer', 8, 'keys', (n) => n, () => ({}), { kind: 'flat' }),
+  tokenRow('keys of the issuer, tokens without kid', 8, 'keys', (n) => n, () => ({}), { header: { kid: undefined } }),
+  tokenRow('scopes of a token', 500, 'scopes', () => 1, (n) => ({ scope: repeat(n, (i) => `s${i}`).join(' ') }), { config: { requiredScopes: ['s0'] } }),
+  tokenRow('scopes of a token in a list', 500, 'scopes', () => 1, (n) => ({ scp: repeat(n, (i) => `s${i}`) }), { config: { requiredScopes: ['s0'] } }),
+  tokenRow('audiences of a token', 500, 'audiences', () => 1, (n) => ({ aud: [...repeat(n, (i) => `https://other.example/${i}`), 'https://mcp.example'] })),
+  tokenRow('claims of a token', 500, 'claims', () => 1, (n) => Object.fromEntries(repeat(n, (i) => [`claim${i}`, i]))),
+  tokenRow('length of a subject', 2 * KIB, 'bytes', () => 1, (n) => ({ sub: 's'.repeat(n) })),
+  policy('jwt, length of a token that is none', 16 * KIB, 'bytes', () => jwt({}), (n) => modern('/mcp', 'tools/call', call(), { headers: { Authorization: `Bearer ${'x'.repeat(n)}` } }), { judge: isStatus(401), files: () => jwks(1) }),
+  policy('jwt, dots of a token that is none', KIB, 'dots', () => jwt({}), (n) => modern('/mcp', 'tools/call', call(), { headers: { Authorization: `Bearer ${'x.'.repeat(n)}` } }), { judge: isStatus(401), files: () => jwks(1) }),
+  policy('redact on the wire, patterns (64 KiB of arguments)', 2, 'patterns', (n) => ({ plugins: [{ redact: { where: 'wire', patterns: repeat(n, (i) => `secret${i}-[A-Za-z0-9]{20,}`) } }] }), () => modern('/mcp', 'tools/call', call(`"a":"${'x'.repeat(64 * KIB)}"`))),
+  policy('redact on the wire, length of a text', 64 * KIB, 'bytes', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}', '(?i)bearer [a-z0-9._-]+'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":"${'x'.repeat(n)}"`))),
+  policy('redact on the wire, beginnings of what it looks for', 2 * KIB, 'beginnings', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":"${'sk-abcdefghi '.repeat(n)}"`))),
+  policy('redact on the wire, secrets of a text', 500, 'secrets', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":"${`sk-${'a'.repeat(24)} `.repeat(n)}"`))),
+  policy('redact on the wire, texts of a message', 1000, 'texts', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":[${joined(n, () => '"text"')}]`))),
+  policy('redact on the wire, texts that it changes', 500, 'texts', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":[${joined(n, () => `"sk-${'a'.repeat(24)}"`)}]`))),
+  policy('redact on the wire, depth of a message (128 KiB within)', 12, 'levels', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}'], arguments: ['/a/a/a/b'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":${deep(n, filler(128 * KIB))}`)), { kind: 'flat' }),
+  policy('redact on the wire, pointers (64 KiB of arguments)', 25, 'pointers', (n) => ({ plugins: [{ redact: { where: 'wire', arguments: repeat(n, (i) => `/a/b${i}/c`) } }] }), () => modern('/mcp', 'tools/call', call(`"a":{${joined(500, (i) => `"k${i}":"${'x'.repeat(100)}"`)}}`))),
+  policy('redact on the wire, elements below a star', 500, 'elements', () => ({ plugins: [{ redact: { where: 'wire', arguments: ['/a/*/secret'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":[${joined(n, () => '{"secret":1}')}]`))),
+  policy('redact on the wire, result with many members', 1000, 'members', () => ({ plugins: [{ redact: { where: 'wire', results: ['/structuredContent/*/secret'] } }] }), () => oneCall(), {
+    before: (meter, n) => (meter.server.on['tools/call'] = (_, say) => say.result(`{"content":[],"structuredContent":{${joined(n, (i) => `"k${i}":{"secret":1}`)}},"resultType":"complete"}`)),
+  }),
+  policy('accessLog with arguments, their length', 64 * KIB, 'bytes', () => ({ accessLog: { path: '$FOLDER/access.log', payload: 'all' } }), (n) => modern('/mcp', 'tools/call', call(`"a":"${'x'.repeat(n)}"`))),
+  policy('trace, members of tracestate', 100, 'members', () => ({ trace: { endpoint: 'http://127.0.0.1:9/v1/traces' } }), (n) => modern('/mcp', 'tools/call', call(), { head: `traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: ${joined(n, (i) => `k${i}=v`)}\r\n` })),
+  policy('timeouts by tool, globs beside a call', 100, 'globs', () => ({}), oneCall, { server: {} }),
+  policy('allowedHosts, beside a call', 250, 'hosts', (n) => ({ listen: { allowedHosts: repeat(n, (i) => `h${i}.example`) } }), oneCall),
+  policy('allowedOrigins, beside a call', 250, 'origins', (n) => ({ listen: { allowedOrigins: ['https://page.example', ...repeat(n, (i) => `https://o${i}.example`)] } }), () => modern('/mcp', 'tools/call', call(), { headers: { Origin: 'https://page.example' } })),
+].filter(({ name }) => !name.includes('timeouts by tool'));
+
+/** Rules that stand beside a server. */
+const beforeServer = (name, n, unit, server, bytes, kind) => ({ name: `policy: ${name}`, n, unit, kind, world: (size) => world({ era: 'modern', ...server(size) }), at: (meter, size) => asking(meter, bytes(size)) });
+const ruled = [
+  beforeServer('timeouts by tool, globs beside a call', 100, 'globs', (n) => ({ tools: { overrides: map(n, (i) => [`other_${i}_*`, { timeouts: { request: '1m' } }]) } }), oneCall),
+  beforeServer('timeouts by method, globs beside a call', 100, 'globs', (n) => ({ methods: map(n, (i) => [`other_${i}/*`, { timeouts: { request: '1m' } }]) }), oneCall),
+  beforeServer('forwardHeaders, globs beside 50 fields', 10, 'globs', (n) => ({ forwardHeaders: repeat(n, (i) => `X-Other-${i}-*`) }), () => modern('/mcp', 'tools/call', call(), { head: repeat(50, (i) => `X-Field-${i}: 1\r\n`).join('') })),
+  beforeServer('forwardHeaders, fields that are passed on', 50, 'fields', () => ({ forwardHeaders: ['X-*'] }), (n) => modern('/mcp', 'tools/call', call(), { head: repeat(n, (i) => `X-Field-${i}: 1\r\n`).join('') })),
+];
+
+const buckets = [
+  beside('buckets of rateLimit, beside a call', 250, 'buckets', wide({ era: 'modern' }, { plugins: [{ rateLimit: { key: 'principal+tool', requests: 1000000, per: '24h' } }] }), async (meter, count, before) => {
+    const wire = await once(meter, 'filling', () => meter.connect());
+    for (let i = 0; i < count; ++i) isResult(await wire.ask(modern('/mcp', 'tools/call', call('', `tool_${before + i}`))));
+  }, modernCall),
+  beside('results in the cache, beside one that is there', 100, 'results', wide({ era: 'modern', cache: { enabled: true } }), async (meter, count, before) => {
+    const wire = await once(meter, 'filling', () => meter.connect());
+    meter.server.on['resources/read'] = (_, say) => say.result('{"contents":[],"resultType":"complete","ttlMs":3600000,"cacheScope":"private"}');
+    for (let i = 0; i < count; ++i) isResult(await wire.ask(modern('/mcp', 'resources/read', `"uri":"file:///${before + i}"`)));
+  }, async (meter) => once(meter, 'read', () => asking(meter, modern('/mcp', 'resources/read', '"uri":"file:///0"')))),
+  beside('callers with keys, beside a call of one', 50, 'callers', wide({ era: 'modern', isolation: 'auto' }, { auth: { apiKey: { keys: repeat(400, (i) => keyLine(i)) } } }), async (meter, count, before) => {
+    const wire = await once(meter, 'filling', () => meter.connect());
+    for (let i = 0; i < count; ++i) isResult(await wire.ask(modern('/mcp', 'tools/call', call(), { headers: { 'X-API-Key': key(before + i) } })));
+  }, async (meter) => once(meter, 'keyed', () => asking(meter, withKey('tools/call', call())))),
+];
+
+export const rows = [...idle, ...crowds, ...servers, ...aggregate, ...policies, ...ruled, ...buckets];

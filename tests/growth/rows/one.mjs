@@ -21,14 +21,14 @@ function collisions(count) {
 }
 
 /** Each is [what, n, unit, items of tools/list, kind]. */
-const tools = [
+export const tools = [
   ['tools', 250, 'tools', (n) => joined(n, (i) => tool(`tool_${i}`))],
   ['tools whose names begin alike', 250, 'tools', (n) => joined(n, (i) => tool(`${'a'.repeat(100)}${i}`))],
   ['tools whose names have one hash', 125, 'tools', (n) => collisions(n).map((name) => tool(name)).join(',')],
   ['tools of one name', 250, 'tools', (n) => joined(n, () => tool('same'))],
-  ['depth of an input schema (128 KiB within)', 7, 'levels', (n) => withSchema(nested(n, `{"type":"string",${filler(128 * KIB)}}`)), 'flat'],
-  ['depth of an output schema (128 KiB within)', 7, 'levels', (n) => tool('t', `"outputSchema":${nested(n, `{"type":"string",${filler(128 * KIB)}}`)}`), 'flat'],
-  ['depth of annotations (128 KiB within)', 7, 'levels', (n) => tool('t', `"annotations":${nested(n, `{${filler(128 * KIB)}}`)}`), 'flat'],
+  ['depth of an input schema (128 KiB within)', 6, 'levels', (n) => withSchema(nested(n, `{"type":"string",${filler(128 * KIB)}}`)), 'flat'],
+  ['depth of an output schema (128 KiB within)', 6, 'levels', (n) => tool('t', `"outputSchema":${nested(n, `{"type":"string",${filler(128 * KIB)}}`)}`), 'flat'],
+  ['depth of annotations (128 KiB within)', 6, 'levels', (n) => tool('t', `"annotations":${nested(n, `{${filler(128 * KIB)}}`)}`), 'flat'],
   ['properties of an input schema', 500, 'properties', (n) => withSchema(`{"type":"object","properties":{${joined(n, (i) => `"p${i}":{"type":"string"}`)}}}`)],
   ['properties of an output schema', 500, 'properties', (n) => tool('t', `"outputSchema":{"type":"object","properties":{${joined(n, (i) => `"p${i}":{"type":"string"}`)}}}`)],
   ['parameters with x-mcp-header', 100, 'parameters', (n) => withSchema(`{"type":"object","properties":{${joined(n, (i) => `"p${i}":{"type":"string","x-mcp-header":"P${i}"}`)}}}`)],
@@ -38,7 +38,7 @@ const tools = [
   ['members of _meta of a tool', 500, 'members', (n) => tool('t', `"_meta":{${joined(n, (i) => `"m${i}":true`)}}`)],
 ];
 
-const listRows = (label, { world, client }, which = tools, method = 'tools/list', key = 'tools') =>
+export const listRows = (label, { world, client }, which = tools, method = 'tools/list', key = 'tools') =>
   which.map(([what, n, unit, items, kind]) => ({
     name: `${method}, ${label}: ${what}`,
     n,
