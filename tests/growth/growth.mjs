@@ -115,8 +115,8 @@ for (const row of wanted) {
   console.log(line(result));
 }
 await down();
-const sizes = only.length && !words.includes('--largest') ? [] : await largest();
-for (const { what, ms, note } of sizes) console.log(`${what.padEnd(60)} ${ms.toFixed(1).padStart(8)} ms ${note ?? ''}`);
+const sizes = words.includes('--largest') || words.includes('--docs') ? await largest() : [];
+for (const { what, ms, why } of sizes) console.log(`${what.padEnd(60)} ${why ?? `${ms.toFixed(1).padStart(8)} ms`}`);
 const seconds = (performance.now() - began) / 1000;
 for (const { name, state } of results) if (state === 'fail') console.log(`✗ ${name}`);
 for (const { name, state } of results) if (state === 'known') console.log(`known: ${name}: ${KNOWN[name]}`);

@@ -12,6 +12,7 @@ const TOLERANCE = {
 export function judge(kind, runs, unit) {
   const may = TOLERANCE[unit];
   const costs = runs.map((figures) => Math.min(...figures));
+  if (!costs.every((cost) => cost > 0)) throw new Error(`nothing was measured: ${costs.join(' ')}`);
   const spread = Math.max(...runs.map((figures) => second(figures) - Math.min(...figures)));
   const ratio = costs[3] / costs[0];
   if (kind === 'flat') {

@@ -22,8 +22,9 @@ export function program(name) {
 
 /** The counter of one process. */
 class Counter {
-  constructor(pid) {
-    this.child = spawn(program('growth-counter'), [String(pid)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  constructor(pid, { cpuTime = false } = {}) {
+    const env = { ...process.env, ...(cpuTime && { GROWTH_CPU_TIME: '1' }) };
+    this.child = spawn(program('growth-counter'), [String(pid)], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     this.child.once('error', (error) => this.waiting?.(`failed: ${error.message}`));
     createInterface({ input: this.child.stdout }).on('line', (line) => this.waiting?.(line));
   }
@@ -47,7 +48,7 @@ class Counter {
 
 export class Meter {
   /** `world`: {servers: {name: {road, era, …of mcpServers}}, config, files: {name: text}, args}. $FOLDER in texts is where files are. */
-  static async start(world) {
+  static async start(world, options) {
     const meter = new Meter();
     meter.folder = mkdtempSync(join(tmpdir(), 'growth-'));
     meter.servers = {};
@@ -76,7 +77,7 @@ export class Meter {
     writeFileSync(path, JSON.stringify(config).replaceAll('$FOLDER', meter.folder));
     meter.gateway = await startListener(binary(), ['run', path], { strict: false });
     meter.port = Number(new URL(meter.gateway.url).port);
-    meter.counter = new Counter(meter.gateway.pid);
+    meter.counter = new Counter(meter.gateway.pid, options);
     await meter.counter.start();
     return meter;
   }

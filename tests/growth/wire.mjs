@@ -270,7 +270,8 @@ export class HttpServer extends Server {
     server.listener.listen(0, '127.0.0.1');
     await once(server.listener, 'listening');
     server.port = server.listener.address().port;
-    server.config = { url: `http://127.0.0.1:${server.port}/${server.sse ? 'sse' : 'mcp'}`, ...(server.sse && { type: 'sse' }) };
+    // Not /mcp, by which the gateway's own address is known in what it prints.
+    server.config = { url: `http://127.0.0.1:${server.port}/${server.sse ? 'sse' : 'origin'}`, ...(server.sse && { type: 'sse' }) };
     return server;
   }
 

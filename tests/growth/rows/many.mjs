@@ -86,8 +86,7 @@ const legacyCallsInFlight = async (meter, count, before) => {
 };
 const asksBack = `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"Name?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"s"}`;
 const parked = async (meter, count) => {
-  const answer = { modern: asksBack }.modern;
-  meter.server.on['tools/call'] = ({ text }, say) => say.result(isHanging(text) ? answer : content());
+  meter.server.on['tools/call'] = ({ text }, say) => say.result(isHanging(text) ? asksBack : content());
   const wire = await once(meter, 'parking', () => meter.connect());
   const bytes = modern('/mcp', 'tools/call', call('', 'hang'), { capabilities: '{"elicitation":{"form":{}}}' });
   for (let i = 0; i < count; ++i) isResult(await wire.ask(bytes));
@@ -434,7 +433,7 @@ const map = (n, of) => Object.fromEntries(repeat(n, of));
 let signing;
 const keys = (count) => (signing ??= repeat(64, (i) => makeKey(`k${i}`, 'EdDSA'))).slice(0, count);
 const issuer = 'https://issuer.example';
-const jwt = (more) => ({ auth: { jwt: { issuer, audiences: ['https://mcp.example'], jwks: { file: '$FOLDER/jwks.json' }, maxTokenBytes: '512KiB', ...more } } });
+const jwt = (more) => ({ auth: { jwt: { issuer, audiences: ['https://mcp.example'], jwks: { file: '$FOLDER/jwks.json' }, maxTokenBytes: '64KiB', ...more } } });
 const jwks = (count) => ({ 'jwks.json': JSON.stringify({ keys: keys(count).map(({ jwk }) => jwk) }) });
 let tokens = 0;
 /** A token that was never seen before, each time. */
@@ -467,15 +466,15 @@ const policies = [
   policy('toolScopes, globs beside a call', 50, 'globs', (n) => ({ auth: { apiKey: { keys: [keyLine(0)], toolScopes: map(n, (i) => [`other_${i}_*`, 'read']) } } }), () => withKey('tools/call', call())),
   policy('methodScopes, globs beside a call', 50, 'globs', (n) => ({ auth: { apiKey: { keys: [keyLine(0)], methodScopes: map(n, (i) => [`other_${i}/*`, 'read']) } } }), () => withKey('tools/call', call())),
   policy('apiKey, keys beside a call', 250, 'keys', (n) => ({ auth: { apiKey: { keys: repeat(n, (i) => keyLine(i)) } } }), () => withKey('tools/call', call())),
-  policy('apiKey, scopes of the key', 100, 'scopes', (n) => ({ auth: { apiKey: { keys: [keyLine(0, repeat(n, (i) => `s${i}`).join(' '))], requiredScopes: ['s0'] } } }), () => withKey('tools/call', call())),
+  policy('apiKey, scopes of the key', 8, 'scopes', (n) => ({ auth: { apiKey: { keys: [keyLine(0, repeat(n, (i) => `s${i}`).join(' '))], requiredScopes: ['s0'] } } }), () => withKey('tools/call', call())),
   tokenRow('keys of the issuer', 8, 'keys', (n) => n, () => ({}), { kind: 'flat' }),
   tokenRow('keys of the issuer, tokens without kid', 8, 'keys', (n) => n, () => ({}), { header: { kid: undefined } }),
-  tokenRow('scopes of a token', 500, 'scopes', () => 1, (n) => ({ scope: repeat(n, (i) => `s${i}`).join(' ') }), { config: { requiredScopes: ['s0'] } }),
-  tokenRow('scopes of a token in a list', 500, 'scopes', () => 1, (n) => ({ scp: repeat(n, (i) => `s${i}`) }), { config: { requiredScopes: ['s0'] } }),
-  tokenRow('audiences of a token', 500, 'audiences', () => 1, (n) => ({ aud: [...repeat(n, (i) => `https://other.example/${i}`), 'https://mcp.example'] })),
-  tokenRow('claims of a token', 500, 'claims', () => 1, (n) => Object.fromEntries(repeat(n, (i) => [`claim${i}`, i]))),
-  tokenRow('length of a subject', 2 * KIB, 'bytes', () => 1, (n) => ({ sub: 's'.repeat(n) })),
-  policy('jwt, length of a token that is none', 16 * KIB, 'bytes', () => jwt({}), (n) => modern('/mcp', 'tools/call', call(), { headers: { Authorization: `Bearer ${'x'.repeat(n)}` } }), { judge: isStatus(401), files: () => jwks(1) }),
+  tokenRow('scopes of a token', 32, 'scopes', () => 1, (n) => ({ scope: repeat(n, (i) => `s${i}`).join(' ') }), { config: { requiredScopes: ['s0'] } }),
+  tokenRow('scopes of a token in a list', 32, 'scopes', () => 1, (n) => ({ scp: repeat(n, (i) => `s${i}`) }), { config: { requiredScopes: ['s0'] } }),
+  tokenRow('audiences of a token', 30, 'audiences', () => 1, (n) => ({ aud: [...repeat(n, (i) => `https://other.example/${i}`), 'https://mcp.example'] })),
+  tokenRow('claims of a token', 300, 'claims', () => 1, (n) => Object.fromEntries(repeat(n, (i) => [`claim${i}`, i]))),
+  tokenRow('length of a subject', 32, 'bytes', () => 1, (n) => ({ sub: 's'.repeat(n) })),
+  policy('jwt, length of a token that is none', 7 * KIB, 'bytes', () => jwt({}), (n) => modern('/mcp', 'tools/call', call(), { headers: { Authorization: `Bearer ${'x'.repeat(n)}` } }), { judge: isStatus(401), files: () => jwks(1) }),
   policy('jwt, dots of a token that is none', KIB, 'dots', () => jwt({}), (n) => modern('/mcp', 'tools/call', call(), { headers: { Authorization: `Bearer ${'x.'.repeat(n)}` } }), { judge: isStatus(401), files: () => jwks(1) }),
   policy('redact on the wire, patterns (64 KiB of arguments)', 2, 'patterns', (n) => ({ plugins: [{ redact: { where: 'wire', patterns: repeat(n, (i) => `secret${i}-[A-Za-z0-9]{20,}`) } }] }), () => modern('/mcp', 'tools/call', call(`"a":"${'x'.repeat(64 * KIB)}"`))),
   policy('redact on the wire, length of a text', 64 * KIB, 'bytes', () => ({ plugins: [{ redact: { where: 'wire', patterns: ['sk-[A-Za-z0-9]{20,}', '(?i)bearer [a-z0-9._-]+'] } }] }), (n) => modern('/mcp', 'tools/call', call(`"a":"${'x'.repeat(n)}"`))),
@@ -491,17 +490,16 @@ const policies = [
   }),
   policy('accessLog with arguments, their length', 64 * KIB, 'bytes', () => ({ accessLog: { path: '$FOLDER/access.log', payload: 'all' } }), (n) => modern('/mcp', 'tools/call', call(`"a":"${'x'.repeat(n)}"`))),
   policy('trace, members of tracestate', 100, 'members', () => ({ trace: { endpoint: 'http://127.0.0.1:9/v1/traces' } }), (n) => modern('/mcp', 'tools/call', call(), { head: `traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: ${joined(n, (i) => `k${i}=v`)}\r\n` })),
-  policy('timeouts by tool, globs beside a call', 100, 'globs', () => ({}), oneCall, { server: {} }),
   policy('allowedHosts, beside a call', 250, 'hosts', (n) => ({ listen: { allowedHosts: repeat(n, (i) => `h${i}.example`) } }), oneCall),
   policy('allowedOrigins, beside a call', 250, 'origins', (n) => ({ listen: { allowedOrigins: ['https://page.example', ...repeat(n, (i) => `https://o${i}.example`)] } }), () => modern('/mcp', 'tools/call', call(), { headers: { Origin: 'https://page.example' } })),
-].filter(({ name }) => !name.includes('timeouts by tool'));
+];
 
 /** Rules that stand beside a server. */
 const beforeServer = (name, n, unit, server, bytes, kind) => ({ name: `policy: ${name}`, n, unit, kind, world: (size) => world({ era: 'modern', ...server(size) }), at: (meter, size) => asking(meter, bytes(size)) });
 const ruled = [
   beforeServer('timeouts by tool, globs beside a call', 100, 'globs', (n) => ({ tools: { overrides: map(n, (i) => [`other_${i}_*`, { timeouts: { request: '1m' } }]) } }), oneCall),
   beforeServer('timeouts by method, globs beside a call', 100, 'globs', (n) => ({ methods: map(n, (i) => [`other_${i}/*`, { timeouts: { request: '1m' } }]) }), oneCall),
-  beforeServer('forwardHeaders, globs beside 50 fields', 10, 'globs', (n) => ({ forwardHeaders: repeat(n, (i) => `X-Other-${i}-*`) }), () => modern('/mcp', 'tools/call', call(), { head: repeat(50, (i) => `X-Field-${i}: 1\r\n`).join('') })),
+  beforeServer('forwardHeaders, globs beside 50 fields', 8, 'globs', (n) => ({ forwardHeaders: repeat(n, (i) => `X-Other-${i}-*`) }), () => modern('/mcp', 'tools/call', call(), { head: repeat(50, (i) => `X-Field-${i}: 1\r\n`).join('') })),
   beforeServer('forwardHeaders, fields that are passed on', 50, 'fields', () => ({ forwardHeaders: ['X-*'] }), (n) => modern('/mcp', 'tools/call', call(), { head: repeat(n, (i) => `X-Field-${i}: 1\r\n`).join('') })),
 ];
 
