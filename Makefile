@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults soak mixed bench clean deps test-deps install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth soak mixed bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,6 +57,9 @@ fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)
 
 faults: test-deps  ## The fault experiments as a table (QUICK=1, ROWS=1,5-9, SEED=n)
 	@tests/faults/run.sh faults
+
+growth: test-deps  ## How work grows with every dimension of every input (ONLY=text); writes docs/growth.md
+	@tests/growth/run.sh $(if $(ONLY),--only '$(ONLY)',--docs)
 
 soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALLS)
 	@tests/faults/run.sh soak

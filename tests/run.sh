@@ -236,6 +236,29 @@ faults_suite() {
   if [ -z "$line" ]; then add faults 0 1; else add faults $line; fi
 }
 
+# With the sanitized binary: what it adds to each step grows with nothing, and what grows is seen as well.
+growth_suite() {
+  say "growth of work with every dimension of every input"
+  local log line row again=()
+  log=$(mktemp)
+  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/growth/growth.mjs 2>&1 | tee "$log"
+  line=$(sed -nE 's/^growth total: ([0-9]+) passed, ([0-9]+) failed, ([0-9]+) known to fail.*/\1 \2 \3/p' "$log" | tail -1)
+  if [ -z "$line" ]; then add growth 0 1; else
+    read -r -a again <<<"$line"
+    if worth_rerun "${again[1]}" "$log"; then
+      say "growth: once more, alone"
+      while read -r row; do
+        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/growth/growth.mjs --exactly "$row" </dev/null || continue
+        unsteady growth "$row"
+        again[0]=$((again[0] + 1))
+        again[1]=$((again[1] - 1))
+      done < <(sed -nE 's/^✗ (.*)$/\1/p' "$log")
+    fi
+    add growth "${again[@]}"
+  fi
+  rm -f "$log"
+}
+
 conformance_suite() {
   say "conformance"
   local log
@@ -281,6 +304,7 @@ case $what in
     roads_suite
     conformance_suite
     faults_suite
+    growth_suite
     threads_suite quick
     fuzz_suite "${FUZZ_SECONDS:-10}"
     ;;

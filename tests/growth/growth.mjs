@@ -1,4 +1,4 @@
-// growth.mjs [--only TEXT]… [--docs] [--repeats N] [--json FILE]: measures every row at n, 2n, 4n and 8n and judges how it
+// growth.mjs [--only TEXT]… [--exactly NAME]… [--largest] [--docs] [--repeats N] [--json FILE]: measures every row at n, 2n, 4n and 8n and judges how it
 // grows (README.md).
 import { writeFileSync } from 'node:fs';
 import { binary } from '../e2e/lib/binary.mjs';
@@ -18,6 +18,7 @@ const KNOWN = {};
 const words = process.argv.slice(2);
 const all = (name) => words.flatMap((word, at) => (word === `--${name}` ? [words[at + 1]] : []));
 const only = all('only');
+const exactly = all('exactly');
 const repeats = Number(all('repeats')[0] ?? 4);
 const ROW_MS = 60_000;
 const ENOUGH_MS = 600; // a row that has been repeated for so long is not repeated any more, once it was twice
@@ -105,7 +106,9 @@ async function run(row) {
 
 binary(); // without it, or the counter, no row is worth trying
 program('growth-counter');
-const wanted = [...messages, ...one, ...many].filter(({ name }) => !only.length || only.some((text) => name.includes(text)));
+const wanted = [...messages, ...one, ...many].filter(
+  ({ name }) => (!only.length && !exactly.length) || exactly.includes(name) || only.some((text) => name.includes(text)),
+);
 const began = performance.now();
 const results = [];
 console.log(heading());
