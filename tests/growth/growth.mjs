@@ -109,7 +109,7 @@ async function run(row) {
   try {
     let verdict = await judged(repeats, 1);
     if (!verdict.holds) verdict = await judged(2 * repeats, 1);
-    // Of processor time a step is made by a buffer that gets a mapping of its own, or by a cache that is too small. Growth is
+    // Of processor time a step is made by a cache that is too small, or by a table that grows. Growth is
     // still there one doubling further, and one before; a step is not.
     for (const shift of row.n % 2 ? [2] : [2, 0.5]) {
       if (verdict.holds || kind === 'flat' || unit !== 'nanoseconds') break;

@@ -14,6 +14,10 @@ const LIMIT_MS = 60_000;
 const LOOK_MS = 1; // between two readings that must be equal
 const STILL = { instructions: 20_000, nanoseconds: 15_000 }; // the watching thread's looks are no work
 
+// Where the C library gives memory back to the kernel and takes it again for every large message, most of the processor time
+// of these is the kernel's, and begins at a size that depends on the messages before.
+const KEEPS_MEMORY = { GLIBC_TUNABLES: 'glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824:glibc.malloc.top_pad=67108864' };
+
 export function program(name) {
   const path = join(process.env.GROWTH_PROGRAMS ?? join(dirname(binary()), 'tests', 'growth'), name);
   accessSync(path);
@@ -22,7 +26,7 @@ export function program(name) {
 
 /** The counter of one process. */
 class Counter {
-  constructor(pid, { cpuTime = false } = {}) {
+  constructor(pid, { cpuTime }) {
     const env = { ...process.env, ...(cpuTime && { GROWTH_CPU_TIME: '1' }) };
     this.child = spawn(program('growth-counter'), [String(pid)], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     this.child.once('error', (error) => this.waiting?.(`failed: ${error.message}`));
@@ -48,7 +52,7 @@ class Counter {
 
 export class Meter {
   /** `world`: {servers: {name: {road, era, …of mcpServers}}, config, files: {name: text}, args}. $FOLDER in texts is where files are. */
-  static async start(world, options) {
+  static async start(world, { cpuTime = false, env = KEEPS_MEMORY } = {}) {
     const meter = new Meter();
     meter.folder = mkdtempSync(join(tmpdir(), 'growth-'));
     meter.servers = {};
@@ -75,9 +79,9 @@ export class Meter {
     };
     const path = join(meter.folder, 'lineward.json');
     writeFileSync(path, JSON.stringify(config).replaceAll('$FOLDER', meter.folder));
-    meter.gateway = await startListener(binary(), ['run', path], { strict: false });
+    meter.gateway = await startListener(binary(), ['run', path], { env, strict: false });
     meter.port = Number(new URL(meter.gateway.url).port);
-    meter.counter = new Counter(meter.gateway.pid, options);
+    meter.counter = new Counter(meter.gateway.pid, { cpuTime });
     await meter.counter.start();
     return meter;
   }

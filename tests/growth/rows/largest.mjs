@@ -74,7 +74,7 @@ export async function largest(only) {
   for (const [what, where, at] of kinds.filter(([what]) => !only || what.includes(only))) {
     let meter;
     try {
-      meter = await Meter.start(where, { cpuTime: true });
+      meter = await Meter.start(where, { cpuTime: true, env: {} });
       const work = await at(meter);
       await work();
       const costs = [];
