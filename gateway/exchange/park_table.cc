@@ -166,7 +166,7 @@ std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {
 
 core::RoutedPtr ParkTable::routed(std::string_view state, std::string_view principal,
                                   const std::string& upstream, const mcp::Message& retry) const {
-  std::string params = mcp::salient_params(retry);
+  auto params = [&retry] { return mcp::salient_params(retry); };
   auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
   auto found = read.fault == StateFault::none ? parked_.find(read.id) : parked_.end();
   return found == parked_.end() ? nullptr : found->second->call.routed;

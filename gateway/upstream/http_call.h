@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/intrusive_list.h"
 #include "base/pooled.h"
 #include "core/upstream.h"
 #include "upstream/http_messages.h"
@@ -56,7 +57,10 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   uint32_t failures = 0;      // in a row: of resuming, or of listening again
   std::string last_event_id;  // of a legacy stream
   std::chrono::milliseconds retry{1000};
-  net::Timer timer;  // before resuming or listening again
+  net::Timer timer;                         // before resuming or listening again
+  IntrusiveList<HttpCall>* list = nullptr;  // base/intrusive_list.h
+  HttpCall* previous = nullptr;
+  HttpCall* next = nullptr;
   bool counts() const { return !is_listen() && !parked; }
   bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 

@@ -322,7 +322,7 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
 void HttpUpstream::send(Group& group, HttpCall& call) {
   call.id = next_id();
   calls_.emplace_hint(calls_.end(), call.id, &call);
-  ++group.calls;
+  group.calls.add(call);
   if (call.counts()) ++in_flight_;
   group.last_used = loop_.now();
   group.listens->asked();

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/intrusive_list.h"
 #include "base/node_slabs.h"
 #include "core/document_source.h"
 #include "core/stats.h"
@@ -118,7 +119,7 @@ class HttpUpstream final : public core::Upstream,
     bool home = true;                  // of the family's listens: it has a session while somebody listens
     Headers lasting;                   // its callers' own headers that go on everything
     std::deque<HttpCall*> queue;
-    size_t calls = 0;  // sent and not over
+    IntrusiveList<HttpCall> calls;  // sent and not over
     std::chrono::milliseconds last_used{0};
     bool sees_status = true;  // its client; else it cannot be told by 404 to initialise anew
     // What a session needs that takes the place of one that was lost, and when it may be opened.

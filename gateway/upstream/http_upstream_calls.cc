@@ -185,14 +185,14 @@ void HttpUpstream::left(HttpCall& call) {
   auto entry = calls_.find(call.id);
   if (entry == calls_.end() || entry->second != &call) return;
   calls_.erase(entry);
+  IntrusiveList<HttpCall>::leave(call);
   if (call.counts()) --in_flight_;
   if (Group* group = find_group(call.group)) {
-    --group->calls;
     group->last_used = loop_.now();
-    if (group->per_call && group->calls == 0 && group->queue.empty()) {
+    if (group->per_call && group->calls.empty() && group->queue.empty()) {
       loop_.defer([this, alive = alive_, key = group->key] {
         Group* done = *alive ? find_group(key) : nullptr;
-        if (done != nullptr && done->calls == 0 && done->queue.empty())
+        if (done != nullptr && done->calls.empty() && done->queue.empty())
           close_group(*done, "served its one call");
       });
     }

@@ -67,11 +67,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   fail_queue(*kept, failure);
   kept->listens->lost(kept->session.get());  // what is subscribed ends with the session
   if (kept->home) kept->listens->fail_all(failure);
-  std::vector<HttpCall*> calls;
-  for (auto& [id, call] : calls_) {
-    if (call->group == key) calls.push_back(call);
-  }
-  for (HttpCall* call : calls) {
+  for (HttpCall* call : kept->calls.all()) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
@@ -202,25 +198,13 @@ void HttpUpstream::on_session_free(HttpSession& session) {
 
 // The one call of a group during which its server may ask; null when there are several.
 HttpCall* HttpUpstream::asking_call(const Group& group) const {
-  HttpCall* only = nullptr;
-  for (const auto& [id, call] : calls_) {
-    if (call->group != group.key || !mcp::may_ask(call->request.method)) continue;
-    if (only != nullptr) return nullptr;
-    only = call;
-  }
-  return only;
+  return group.calls.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
 }
 
 // The one call that an unscoped message can belong to; a cancelled one may still be at work.
 HttpCall* HttpUpstream::only_call(const Group& group) const {
   if (loop_.now() < group.doubt_until) return nullptr;
-  HttpCall* only = nullptr;
-  for (const auto& [id, call] : calls_) {
-    if (call->group != group.key || call->is_listen()) continue;
-    if (only != nullptr) return nullptr;
-    only = call;
-  }
-  return only;
+  return group.calls.only([](const HttpCall& call) { return !call.is_listen(); });
 }
 
 // A server's question where no client's session stands behind ours: it belongs to the call on whose stream it

@@ -103,7 +103,7 @@ bool HttpUpstream::room_for_group(const GroupPlan& plan) {
 }
 
 bool HttpUpstream::busy(const Group& group) {
-  return group.calls > 0 || !group.queue.empty() || is_listened(group) || group.scope != nullptr;
+  return !group.calls.empty() || !group.queue.empty() || is_listened(group) || group.scope != nullptr;
 }
 
 void HttpUpstream::join(Group& group, HttpCall& call) {
@@ -119,11 +119,9 @@ void HttpUpstream::join(Group& group, HttpCall& call) {
 // No call is there, nor may one be at work, whose questions another could be taken for.
 bool HttpUpstream::takes_question(const Group& group) const {
   if (loop_.now() < group.apart_until) return false;
-  auto asks = [](const HttpCall* call) { return mcp::may_ask(call->request.method); };
-  if (std::any_of(group.queue.begin(), group.queue.end(), asks)) return false;
-  return std::none_of(calls_.begin(), calls_.end(), [&](const auto& entry) {
-    return entry.second->group == group.key && asks(entry.second);
-  });
+  auto asks = [](const HttpCall& call) { return mcp::may_ask(call.request.method); };
+  auto waits = [&](const HttpCall* call) { return asks(*call); };
+  return std::none_of(group.queue.begin(), group.queue.end(), waits) && !group.calls.any(asks);
 }
 
 // The group for a call; where calls take turns the first free one, or none. Other methods share the first.

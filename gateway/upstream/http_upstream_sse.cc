@@ -81,11 +81,7 @@ void HttpUpstream::sse_lost(HttpSession& session, Group& group) {
   lose_session(group);
   core::Failure failure{EndReason::upstream_exited,
                         fmt::format("{} closed its event stream before it answered", server_.name)};
-  std::vector<HttpCall*> calls;
-  for (auto& [id, call] : calls_) {
-    if (call->group == key) calls.push_back(call);
-  }
-  for (HttpCall* call : calls) {
+  for (HttpCall* call : group.calls.all()) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }

@@ -77,6 +77,18 @@ seed_corpus() {
       seed "$target" '\0' conf/*.yaml
       seed "$target" '\001' conf/*.json
       ;;
+    schema_walk)
+      mkdir -p "$out/corpus/$target"
+      printf '%s\n%s' '{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"o":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}' \
+        '{"a":"one","o":{"n":7}}' >"$out/corpus/$target/seed-params"
+      printf '%s' '{"anyOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"$id":"own","$ref":"#"}}}' >"$out/corpus/$target/seed-references"
+      ;;
+    uri_forms)
+      mkdir -p "$out/corpus/$target"
+      for text in 'file:///a/b' 'file://localhost/a%2Fb?x#y' 'http://Example.com:80/a' 'http://127.0.0.1/x' 'memo:a/b' 'https://u@h/%41'; do
+        printf '\002%s' "$text" >"$out/corpus/$target/seed-$(printf '%s' "$text" | cksum | cut -d' ' -f1)"
+      done
+      ;;
     exchange)
       mkdir -p "$out/corpus/$target"
       while IFS=: read -r number line; do
@@ -91,7 +103,7 @@ seed_corpus() {
 }
 
 declare -A dictionary=([http_request]=http [chunked_body]=http [sse]=sse [header_value]=header_value
-  [json_scan]=json [message]=json [splice]=json [rewrite]=json [bridge]=json [stdio_lines]=json)
+  [json_scan]=json [message]=json [splice]=json [rewrite]=json [bridge]=json [stdio_lines]=json [schema_walk]=schema [uri_forms]=uri)
 
 # Where one byte stands for much work, short inputs find more.
 declare -A longest=([sse]=4096 [exchange]=1024)
