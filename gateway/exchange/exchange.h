@@ -95,11 +95,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   core::ExchangeId id() const { return id_; }
   const core::Arrival& arrival() const { return arrival_; }
   std::string_view raw_id() const { return raw_id_; }
-  // As it compares with others; made when the first cancel looks for it.
-  const std::string& canonical_id() {
-    if (canonical_id_.empty()) canonical_id_ = mcp::canonical_id(raw_id_);
-    return canonical_id_;
-  }
   bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
   // Or is about to: no door opens any more.
@@ -118,7 +113,9 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
     return stats_ != nullptr ? *stats_ : core::upstream_stats(arrival_.upstream);
   }
   bool answered_by_server() const { return answered_by_server_; }
-  bool counts_for_principal = false;  // its home's: it counts for the limit of its principal
+  // Its home's: it counts for the limit of its principal; its place among the calls of its session.
+  bool counts_for_principal = false;
+  uint64_t number = 0;
 
   // For people and metrics (exchange/exchange_view.cc).
   const std::string& call_id() const { return call_id_; }
@@ -191,7 +188,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   const std::string call_id_;
   core::Arrival arrival_;
   std::string raw_id_;  // the client's own id and token, byte for byte
-  std::string canonical_id_;
   std::string raw_token_;
   std::string method_;
   std::string capabilities_;  // of a modern client, during whose call a server may ask

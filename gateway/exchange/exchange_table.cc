@@ -60,12 +60,14 @@ client::Session* ExchangeTable::session(const std::string& id) {
 core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) {
   core::ExchangeId id = exchanges_.reserve();
   char name[20] = "c";
-  char* name_end = std::to_chars(name + 1, name + sizeof name, calls_ += call_step_, 16).ptr;
+  const uint64_t number = calls_ += call_step_;
+  char* name_end = std::to_chars(name + 1, name + sizeof name, number, 16).ptr;
   auto exchange = std::make_unique<Exchange>(loop_, *this, id, std::string(name + 0, name_end),
                                              std::move(arrival), std::move(reply));
   Exchange& started = exchanges_.put(id, std::move(exchange));
   if (const std::string& session_id = started.arrival().session; !session_id.empty()) {
-    by_session_[session_id].push_back(id);
+    started.number = number;
+    by_session_[session_id].add(number, id);
     if (client::Session* owner = session(session_id)) ++owner->exchanges;
   }
   started.counts_for_principal = load_limits_.came(started.arrival().principal);
@@ -90,7 +92,7 @@ void ExchangeTable::retire(Exchange& exchange) {
     auto ids = by_session_.find(session_id);
     client::Session* owner = session(session_id);
     if (ids != by_session_.end()) {
-      std::erase(ids->second, id);
+      ids->second.remove(exchange.number);
       // While its session lives the next call is likely to need the entry again.
       if (ids->second.empty() && owner == nullptr) by_session_.erase(ids);
     }
@@ -125,9 +127,22 @@ std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) 
   std::vector<Exchange*> out;
   auto ids = by_session_.find(session_id);
   if (ids == by_session_.end()) return out;
-  for (core::ExchangeId id : ids->second) {
+  out.reserve(ids->second.size());
+  ids->second.for_each([&](core::ExchangeId id) {
     if (Exchange* exchange = exchanges_.find(id)) out.push_back(exchange);
-  }
+  });
+  return out;
+}
+
+Exchange* ExchangeTable::newest_to_ask(const std::string& session_id) {
+  Exchange* out = nullptr;
+  auto ids = by_session_.find(session_id);
+  if (ids == by_session_.end()) return out;
+  ids->second.from_newest([&](core::ExchangeId id) {
+    Exchange* exchange = exchanges_.find(id);
+    if (exchange != nullptr && exchange->may_be_asked()) out = exchange;
+    return out != nullptr;
+  });
   return out;
 }
 
@@ -154,11 +169,15 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
   if (arrival.era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
     std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));
-    auto calls = of_session(arrival.session);
-    for (auto exchange = calls.rbegin(); exchange != calls.rend(); ++exchange) {
-      if ((*exchange)->canonical_id() != wanted) continue;
-      return cancelled((*exchange)->id(), reason);
+    auto calls = by_session_.find(arrival.session);
+    core::ExchangeId meant;
+    if (calls != by_session_.end()) {
+      meant = calls->second.newest(wanted, [&](core::ExchangeId id) {
+        const Exchange* exchange = exchanges_.find(id);
+        return exchange != nullptr ? mcp::canonical_id(exchange->raw_id()) : std::string();
+      });
     }
+    if (meant) return cancelled(meant, reason);
   }
   log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});
 }

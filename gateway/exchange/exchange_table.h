@@ -18,6 +18,7 @@
 #include "exchange/exchange.h"
 #include "exchange/load_limits.h"
 #include "exchange/park_table.h"
+#include "exchange/session_calls.h"
 #include "exchange/session_link.h"
 #include "plugin/plugin_set.h"
 
@@ -125,6 +126,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // ExchangeFinder
   Exchange* find(core::ExchangeId id) override { return exchanges_.find(id); }
   std::vector<Exchange*> of_session(const std::string& session) override;
+  Exchange* newest_to_ask(const std::string& session) override;
   client::Session* session(const std::string& id) override;
   void session_lost(const std::string& id) override;
 
@@ -145,7 +147,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>(0);
   ParkTable park_;
   SlotMap<Exchange, core::ExchangeTag> exchanges_;
-  std::unordered_map<std::string, std::vector<core::ExchangeId>> by_session_;
+  std::unordered_map<std::string, SessionCalls> by_session_;
   std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping

@@ -28,14 +28,15 @@ bool QuestionRound::add(const mcp::Message& question) {
       key = fmt::format("question-{}", ++made_keys_);
     } while (has_key(key));
   }
-  open_.push_back({std::string(question.raw(Field::id)), std::move(key), mcp::input_request(question)});
+  open_.push_back({std::string(question.raw(Field::id)), mcp::canonical_id(question.raw(Field::id)),
+                   std::move(key), mcp::input_request(question)});
   return true;
 }
 
 void QuestionRound::withdraw(const mcp::Message& cancelled) {
   if (!cancelled.has(Field::params_request_id)) return;
   std::string wanted = mcp::canonical_id(cancelled.raw(Field::params_request_id));
-  std::erase_if(open_, [&](const Question& one) { return mcp::canonical_id(one.server_id) == wanted; });
+  std::erase_if(open_, [&](const Question& one) { return one.canonical == wanted; });
 }
 
 void QuestionRound::answer(std::string_view input_responses, core::Call& call) {

@@ -36,6 +36,7 @@ class QuestionRound {
  private:
   struct Question {
     std::string server_id;  // as the server wrote it
+    std::string canonical;  // as it compares with others
     std::string key;        // decoded
     std::string request;
   };

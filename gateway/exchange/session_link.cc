@@ -64,11 +64,7 @@ Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
   }
   client::Session* session = finder_.session(scope_.session);
   if (session == nullptr || session->has_stream()) return nullptr;
-  Exchange* newest = nullptr;
-  for (Exchange* exchange : finder_.of_session(scope_.session)) {
-    if (exchange->may_be_asked()) newest = exchange;
-  }
-  return newest;
+  return finder_.newest_to_ask(scope_.session);
 }
 
 void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) {
@@ -132,6 +128,7 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
   std::string ours = mcp::with_id(message, shown_id(id, message.raw(Field::id)));
   Question& question = questions_[id];
   question.server_id = message.raw(Field::id);
+  question.canonical = mcp::canonical_id(question.server_id);
   if (on != nullptr && on->ask(ours)) {
     question.on = on->id();
     question.waiting.push_back(on->id());
@@ -241,7 +238,7 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
                            ? mcp::canonical_id(cancelled.raw(Field::params_request_id))
                            : "";
   for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
-    if (mcp::canonical_id(entry->second.server_id) != wanted) continue;
+    if (entry->second.canonical != wanted) continue;
     std::string message = mcp::with_request_id(cancelled, shown_id(entry->first, entry->second.server_id));
     Question question = std::move(entry->second);
     int64_t id = entry->first;

@@ -23,6 +23,8 @@ class ExchangeFinder {
   virtual Exchange* find(core::ExchangeId id) = 0;
   // The exchanges of a session that are under way, oldest first.
   virtual std::vector<Exchange*> of_session(const std::string& session) = 0;
+  // The newest of them during which a server may ask; null where there is none.
+  virtual Exchange* newest_to_ask(const std::string& session) = 0;
   virtual client::Session* session(const std::string& id) = 0;
   // Its server has ended it; it goes at the end of the turn.
   virtual void session_lost(const std::string& id) = 0;
@@ -54,6 +56,7 @@ class SessionLink final : public core::ScopeOwner {
  private:
   struct Question {
     std::string server_id;                  // as the server wrote it
+    std::string canonical;                  // as it compares with others
     core::ExchangeId on;                    // the exchange whose stream carries it; none: a GET stream
     std::vector<core::ExchangeId> waiting;  // whose clocks stand still for it
   };
