@@ -1,6 +1,6 @@
 #include "exchange/session_calls.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 #include <map>
 #include <vector>
 
