@@ -50,6 +50,35 @@ class Counter {
   }
 }
 
+/** The gateway as the stdio server of this process. */
+class StdioFront {
+  static async start(path, env) {
+    const front = new StdioFront();
+    front.child = spawn(binary(), ['stdio', path], { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'ignore'] });
+    front.pid = front.child.pid;
+    front.left = 0;
+    front.ended = new Promise((resolve) => front.child.once('exit', resolve));
+    front.child.stdin.on('error', () => {});
+    front.child.stdout.on('data', (bytes) => {
+      for (const byte of bytes) if (byte === 10 && --front.left === 0) front.there?.();
+    });
+    process.on('exit', () => front.child.kill('SIGKILL'));
+    return front;
+  }
+  send(bytes) {
+    this.child.stdin.write(bytes);
+  }
+  /** Until so many lines have come, from now on. */
+  lines(count) {
+    this.left = count;
+    return bounded(new Promise((resolve) => (this.there = resolve)), LIMIT_MS, `${count} lines`);
+  }
+  async stop() {
+    this.child.stdin.end();
+    await bounded(this.ended, LIMIT_MS, 'the end of the gateway');
+  }
+}
+
 export class Meter {
   /** `world`: {servers: {name: {road, era, …of mcpServers}}, config, files: {name: text}, args}. $FOLDER in texts is where files are. */
   static async start(world, { cpuTime = false, env = KEEPS_MEMORY } = {}) {
@@ -79,8 +108,12 @@ export class Meter {
     };
     const path = join(meter.folder, 'lineward.json');
     writeFileSync(path, JSON.stringify(config).replaceAll('$FOLDER', meter.folder));
-    meter.gateway = await startListener(binary(), ['run', path], { env, strict: false });
-    meter.port = Number(new URL(meter.gateway.url).port);
+    if (world.front === 'stdio') {
+      meter.gateway = meter.front = await StdioFront.start(path, env);
+    } else {
+      meter.gateway = await startListener(binary(), ['run', path], { env, strict: false });
+      meter.port = Number(new URL(meter.gateway.url).port);
+    }
     meter.counter = new Counter(meter.gateway.pid, { cpuTime });
     await meter.counter.start();
     return meter;
