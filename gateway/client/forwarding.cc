@@ -1,5 +1,7 @@
 #include "client/forwarding.h"
 
+#include <functional>
+
 namespace lineward::client {
 namespace {
 
@@ -35,6 +37,16 @@ core::HeaderFields headers_to_forward(const http::HeaderList& headers, const con
     out.emplace_back(header.name, header.value);
   }
   return out;
+}
+
+size_t credentials_of(const core::HeaderFields& forwarded) {
+  std::string text;
+  for (const auto& [name, value] : forwarded) {
+    const bool trace =
+        http::equals_ignoring_case(name, "traceparent") || http::equals_ignoring_case(name, "tracestate");
+    if (!trace) text += value + '\n';
+  }
+  return std::hash<std::string>()(text);
 }
 
 }  // namespace lineward::client

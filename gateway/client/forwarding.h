@@ -12,4 +12,7 @@ namespace lineward::client {
 core::HeaderFields headers_to_forward(const http::HeaderList& headers, const config::ForwardRules& rules,
                                       bool mirrored);
 
+// A digest of these, but for what differs with each request (trace context). For comparing alone.
+size_t credentials_of(const core::HeaderFields& forwarded);
+
 }  // namespace lineward::client

@@ -185,7 +185,7 @@ class HttpFront final : public Front, public RequestHandler {
   Session* session_of(ClientConnection& connection, std::string_view raw_id);
   // Legacy requests that name no session (http_front_sessions.cc).
   Session* open_session(ClientConnection& connection, const std::string& server, std::string_view raw_id);
-  Session* unnamed_session(const ClientConnection& connection, const std::string& server);
+  Session* unnamed_session(ClientConnection& connection, const std::string& server);
   void post_unnamed(ClientConnection& connection, const std::string& server, mcp::Message&& message,
                     uint64_t bytes);
   core::Arrival legacy_arrival(ClientConnection& connection, const std::string& server,

@@ -73,11 +73,12 @@ class OpeningReply final : public core::ReplyStream {
 // ---- who names none ----
 
 // The session that a client which never names one is in; null: none, or such clients are refused here.
-Session* HttpFront::unnamed_session(const ClientConnection& connection, const std::string& server) {
+Session* HttpFront::unnamed_session(ClientConnection& connection, const std::string& server) {
   const http::HeaderList& headers = connection.head().headers;
   if (headers.count("Mcp-Session-Id") > 0 || paths_.refuse_missing.count(server) > 0) return nullptr;
   if (headers.count(kVersion) > 0 && revision_named(headers).empty()) return nullptr;
-  return unnamed_.find(key_of(connection), principal_of(connection), server);
+  return unnamed_.find(key_of(connection), principal_of(connection), server,
+                       credentials_of(forwarded(connection, server, false)));
 }
 
 // Of an answer, a GET or a DELETE; null: none, or one that is not known.
@@ -91,7 +92,7 @@ Session* HttpFront::open_session(ClientConnection& connection, const std::string
                                  std::string_view raw_id) {
   Session* session = sessions_.create(principal_of(connection), server);
   if (session != nullptr) {
-    unnamed_.opened(key_of(connection), *session);
+    unnamed_.opened(key_of(connection), *session, credentials_of(forwarded(connection, server, false)));
     return session;
   }
   mcp::GatewayError full{

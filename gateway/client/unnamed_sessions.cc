@@ -6,17 +6,18 @@
 
 namespace lineward::client {
 
-void UnnamedSessions::opened(Connection connection, Session& session) {
+void UnnamedSessions::opened(Connection connection, Session& session, size_t credentials) {
   std::vector<std::string> replaced;
   if (connection != nullptr) {
     session.on_connection = true;
     ByServer& here = by_connection_[connection];
     auto known = std::find_if(here.begin(), here.end(),
-                              [&](const auto& entry) { return entry.first == session.upstream; });
+                              [&](const auto& entry) { return entry.server == session.upstream; });
     if (known == here.end()) {
-      here.emplace_back(session.upstream, session.id);
+      here.push_back({session.upstream, session.id, credentials});
     } else {
-      replaced.push_back(std::exchange(known->second, session.id));
+      replaced.push_back(std::exchange(known->id, session.id));
+      known->credentials = credentials;
     }
   }
   if (session.principal != core::kAnonymous) {
@@ -49,12 +50,14 @@ Session* unnamed(Session* session) {
 
 }  // namespace
 
-Session* UnnamedSessions::find(Connection connection, const std::string& principal,
-                               const std::string& server) const {
+Session* UnnamedSessions::find(Connection connection, const std::string& principal, const std::string& server,
+                               size_t credentials) const {
   auto here = by_connection_.find(connection);
   if (here != by_connection_.end()) {
-    for (const auto& [its_server, id] : here->second) {
-      Session* session = its_server == server ? sessions_.find(id, principal) : nullptr;
+    for (const Opened& one : here->second) {
+      const bool its =
+          one.server == server && (principal != core::kAnonymous || one.credentials == credentials);
+      Session* session = its ? sessions_.find(one.id, principal) : nullptr;
       if (session != nullptr) return unnamed(session);
     }
   }
@@ -68,11 +71,11 @@ void UnnamedSessions::connection_gone(Connection connection) {
   if (here == by_connection_.end()) return;
   const ByServer gone = std::move(here->second);
   by_connection_.erase(here);
-  for (const auto& [server, id] : gone) {
-    Session* session = sessions_.find(id);
+  for (const Opened& one : gone) {
+    Session* session = sessions_.find(one.id);
     if (session == nullptr) continue;
     session->on_connection = false;
-    if (!is_of_principal(*session)) let_go(id, true);
+    if (!is_of_principal(*session)) let_go(one.id, true);
   }
 }
 

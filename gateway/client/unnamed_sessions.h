@@ -1,6 +1,7 @@
 // Which session a legacy client means that names none (`sessions.missing: adopt`, docs/isolation.md): the one
 // that was opened last on its connection, for that server; else the one that its principal opened last.
-// Anonymous clients have their connection alone.
+// Anonymous clients have their connection alone, and there what was opened with the same credentials: a proxy
+// that says nothing of itself may share one among its clients.
 //
 // So that clients which never return an id leave nothing behind, a session that served requests without one
 // ends with what led to it, or when another takes its place. One that served none may still be named by its
@@ -46,11 +47,13 @@ class UnnamedSessions {
 
   using Connection = const void*;  // a name only
   // It was opened on this connection; null: on one that says nothing of who asks.
-  void opened(Connection connection, Session& session);
+  // `credentials`: a digest of what its client sent of its own that goes up to the server.
+  void opened(Connection connection, Session& session, size_t credentials);
   // Its client has named it: it is an ordinary one from here on.
   void named(Session& session);
   // The one that is meant, or null.
-  Session* find(Connection connection, const std::string& principal, const std::string& server) const;
+  Session* find(Connection connection, const std::string& principal, const std::string& server,
+                size_t credentials) const;
   void connection_gone(Connection connection);
 
   size_t remembered() const {
@@ -72,7 +75,11 @@ class UnnamedSessions {
   SessionTable& sessions_;
   std::function<void(const std::string&)> end_;
   const Patience patience_;
-  using ByServer = std::vector<std::pair<std::string, std::string>>;  // server → id; a connection has few
+  struct Opened {
+    std::string server, id;
+    size_t credentials;
+  };
+  using ByServer = std::vector<Opened>;  // the last one for each; a connection has few
   std::unordered_map<Connection, ByServer> by_connection_;
   std::unordered_map<std::string, std::string> by_principal_;                   // key() → id
   using Until = std::deque<std::pair<std::chrono::milliseconds, std::string>>;  // until when; id

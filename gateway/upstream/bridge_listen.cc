@@ -181,8 +181,8 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   if (&listen != next_.get()) return;
   drop(current_, "other wishes took its place");
   current_ = std::move(next_);
-  established_ = current_->wish;
-  if (std::exchange(missed_, false)) tell_changes(current_->wish);
+  const Wish before = std::exchange(established_, current_->wish);
+  if (std::exchange(missed_, false)) tell_changes({current_->wish.lists, before.uris});
   refresh();
 }
 
@@ -233,7 +233,7 @@ void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss) {
   if (!was_current && &listen != next_.get()) return;
   log::write(log::Level::info, "session.listen_lost",
              {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
-  missed_ = missed_ || was_current;
+  missed_ = missed_ || was_current || !current_;
   if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
   bool nothing_new = listen.wish == established_;
   drop(was_current ? current_ : next_, "it was given up");

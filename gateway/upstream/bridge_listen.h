@@ -104,7 +104,7 @@ class BridgeListen {
   net::Timer again_;
   uint32_t failures_ = 0;
   bool given_up_ = false;  // the budget is used up, and nothing asked for since
-  bool missed_ = false;    // a listen was lost: what may have been missed is told when the next one stands
+  bool missed_ = false;    // none stood for a while: what may have been missed is told when one does
   bool scheduled_ = false;
   bool stopped_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

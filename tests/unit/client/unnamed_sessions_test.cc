@@ -37,7 +37,7 @@ struct Front {
     Session* session = sessions->create(principal, "s");
     REQUIRE(session != nullptr);
     session->exchanges = 1;
-    unnamed->opened(connection, *session);
+    unnamed->opened(connection, *session, 1);
     return *session;
   }
   void turn() {
@@ -128,9 +128,10 @@ TEST_CASE("another client that gets the address of a connection that is gone get
   int connection = 0;
   Session& session = front.open(&connection);
   session.exchanges = 0;
-  CHECK(front.unnamed->find(&connection, kNobody, "s") == &session);
-  CHECK(front.unnamed->find(&connection, "alice", "s") == nullptr);
-  CHECK(front.unnamed->find(&connection, kNobody, "t") == nullptr);
+  CHECK(front.unnamed->find(&connection, kNobody, "s", 1) == &session);
+  CHECK(front.unnamed->find(&connection, "alice", "s", 1) == nullptr);
+  CHECK(front.unnamed->find(&connection, kNobody, "t", 1) == nullptr);
+  CHECK(front.unnamed->find(&connection, kNobody, "s", 2) == nullptr);
   front.unnamed->connection_gone(&connection);
-  CHECK(front.unnamed->find(&connection, kNobody, "s") == nullptr);
+  CHECK(front.unnamed->find(&connection, kNobody, "s", 1) == nullptr);
 }
