@@ -8,6 +8,7 @@ const FILE = fileURLToPath(new URL('../../docs/growth.md', import.meta.url));
 
 const cells = (...all) => `| ${all.join(' | ')} |`;
 const safe = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ').slice(0, 200);
+const rounded = (ms) => ms.toFixed(ms < 10 ? 1 : 0);
 const between = (text, mark, table) => {
   const begin = `<!-- ${mark}: written by make growth -->\n`;
   const end = `<!-- end of ${mark} -->`;
@@ -25,7 +26,11 @@ export function writeDocs(results, sizes, unit) {
       : cells(safe(name), `${n} ${unit ?? ''}`, '', '', '', '', '', kind, `**no**: ${safe(why)}`);
   const table = [cells('what grows', 'n', `at n, ${name}`, '2n', '4n', '8n', 'figure', 'may be', 'holds'), '|---|---|---:|---:|---:|---:|---:|---|---|', ...results.map(row)];
   const counted = `Counted in ${unit === 'instructions' ? 'thousands of instructions' : 'microseconds of processor time'}, on ${cpus().length} processors (${cpus()[0].model.trim()}).`;
-  const largest = [cells('message', 'ms'), '|---|---:|', ...sizes.map(({ what, ms, why }) => cells(safe(what), why ? safe(why) : ms.toFixed(ms < 10 ? 1 : 0)))];
+  const largest = [
+    cells('message', 'processor time, ms', 'others wait, ms'),
+    '|---|---:|---:|',
+    ...sizes.map(({ what, ms, wait, why }) => (why ? cells(safe(what), safe(why), '') : cells(safe(what), rounded(ms), rounded(wait)))),
+  ];
   let text = readFileSync(FILE, 'utf8');
   text = between(text, 'growth', [counted, '', ...table]);
   text = between(text, 'largest', largest);

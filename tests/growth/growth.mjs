@@ -144,7 +144,8 @@ for (const row of wanted) {
 }
 await down();
 const sizes = words.includes('--largest') || words.includes('--docs') ? await largest() : [];
-for (const { what, ms, why } of sizes) console.log(`${what.padEnd(60)} ${why ?? `${ms.toFixed(1).padStart(8)} ms`}`);
+for (const { what, ms, wait, why } of sizes)
+  console.log(`${what.padEnd(65)} ${why ?? `${ms.toFixed(1).padStart(8)} ms of processor time, others wait ${wait.toFixed(1)} ms`}`);
 const seconds = (performance.now() - began) / 1000;
 for (const { name, state } of results) if (state === 'fail') console.log(`✗ ${name}`);
 for (const { name, state } of results) if (state === 'known') console.log(`known: ${name}: ${KNOWN[name]}`);

@@ -1,0 +1,46 @@
+// A thread that asks the gateway for nothing much, one request after the other, and tells how long the slowest answer took: as
+// long as the loop was busy with something else. A thread of its own, since this process is busy with large messages too.
+import { connect } from 'node:net';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
+import { bounded } from '../e2e/lib/events.mjs';
+
+const LIMIT_MS = 60_000;
+
+if (!isMainThread) {
+  const socket = connect({ port: workerData.port, host: '127.0.0.1', noDelay: true });
+  const request = 'GET /not/there HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  let asked;
+  let slowest = 0;
+  let stopping = false;
+  const ask = () => {
+    asked = performance.now();
+    socket.write(request);
+  };
+  socket.on('connect', ask);
+  socket.on('data', () => {
+    slowest = Math.max(slowest, performance.now() - asked);
+    if (!stopping) return setTimeout(ask, 0);
+    parentPort.postMessage(slowest);
+    socket.destroy();
+    parentPort.close();
+  });
+  socket.on('error', () => parentPort.postMessage(-1));
+  parentPort.on('message', (what) => {
+    if (what === 'begin') slowest = 0;
+    else stopping = true;
+  });
+  socket.once('data', () => parentPort.postMessage('ready'));
+}
+
+/** The slowest answer while `work` is done, in ms. */
+export async function slowestDuring(port, work) {
+  const prober = new Worker(fileURLToPath(import.meta.url), { workerData: { port } });
+  const next = () => bounded(new Promise((resolve) => prober.once('message', resolve)), LIMIT_MS, 'an answer for the prober');
+  await next();
+  prober.postMessage('begin');
+  await work();
+  const slowest = next();
+  prober.postMessage('end');
+  return slowest;
+}
