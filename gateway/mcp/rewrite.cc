@@ -141,12 +141,12 @@ std::string with_envelope(const Message& notification) {
         splice.add_member(notification.at(Field::params_meta), member.key, member.value);
     }
   } else if (notification.has(Field::params_meta)) {
-    splice.replace(notification.at(Field::params_meta), "{" + own_envelope() + "}");
+    splice.replace(notification.at(Field::params_meta), fmt::format("{{{}}}", own_envelope()));
   } else if (notification.is_object(Field::params)) {
-    splice.add_member(notification.at(Field::params), "_meta", "{" + own_envelope() + "}");
+    splice.add_member(notification.at(Field::params), "_meta", fmt::format("{{{}}}", own_envelope()));
   } else {
     json::Span method = notification.at(Field::method);
-    splice.insert(method.end, R"(,"params":{"_meta":{)" + own_envelope() + "}}");
+    splice.insert(method.end, fmt::format(R"(,"params":{{"_meta":{{{}}}}})", own_envelope()));
   }
   return splice.empty() ? notification.bytes() : splice.apply();
 }
