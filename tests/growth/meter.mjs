@@ -80,18 +80,19 @@ class StdioFront {
 }
 
 export class Meter {
-  /** `world`: {servers: {name: {road, era, …of mcpServers}}, config, files: {name: text}, args}. $FOLDER in texts is where files are. */
+  /** `world`: {servers: {name: {road, era, streams, …of mcpServers}}, config, files: {name: text}, args}. $FOLDER in texts is where files are. */
   static async start(world, { cpuTime = false, env = KEEPS_MEMORY } = {}) {
     const meter = new Meter();
     meter.folder = mkdtempSync(join(tmpdir(), 'growth-'));
     meter.servers = {};
     meter.wires = [];
     const mcpServers = {};
-    for (const [name, { road = 'http', era, ...more }] of Object.entries(world.servers)) {
+    for (const [name, { road = 'http', era, streams, ...more }] of Object.entries(world.servers)) {
       const server =
         road === 'stdio'
           ? await StdioServer.start({ era, pipe: program('growth-pipe') })
           : await HttpServer.start({ era, sse: road === 'sse' });
+      if (streams) server.streams = []; // it has a GET stream for each session
       meter.servers[name] = server;
       mcpServers[name] = { ...server.config, ...more };
     }

@@ -173,6 +173,8 @@ export function chunked(bytes, size) {
   return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]);
 }
 
+/** A message on an event stream that has begun. */
+export const event = (text) => chunkOf(`data: ${text}\n\n`);
 /** The text of a message; params is the inside of its object. Modern ones have the members of _meta that they must have. */
 export const message = (method, params = '', { id = '1' } = {}) =>
   `{"jsonrpc":"2.0",${id === undefined || id === null ? '' : `"id":${id},`}"method":"${method}","params":{${params}}}`;
@@ -255,7 +257,7 @@ const errorOf = (id, text) => `{"jsonrpc":"2.0","id":${id},"error":${text}}`;
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
 const EVENTS_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n';
 const chunkOf = (text) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-const eventOf = (text) => chunkOf(`data: ${text}\n\n`);
+const eventOf = event;
 
 /** Streamable HTTP, and HTTP+SSE with `sse`. */
 export class HttpServer extends Server {
