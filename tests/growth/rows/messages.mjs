@@ -1,6 +1,6 @@
 // Dimensions of one message: requests and answers, on the roads that treat them differently.
 import { LegacyClient, ROADS, along, answering, asking, askingAnew, clientOf, content, isError, isResult, isStatus, joined, modern, repeat, world } from '../ground.mjs';
-import { Wire, chunked, meta, message, post } from '../wire.mjs';
+import { chunked, meta, message, post } from '../wire.mjs';
 import { setImmediate as turn } from 'node:timers/promises';
 
 const KIB = 1024;

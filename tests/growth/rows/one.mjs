@@ -1,6 +1,6 @@
 // What one server says at once or again and again: lists, resources, streams, notifications, questions; and how a rule judges it.
 import { spawnSync } from 'node:child_process';
-import { LegacyClient, ROADS, answering, asking, clientOf, content, isError, isResult, isStatus, joined, modern, repeat, world } from '../ground.mjs';
+import { ROADS, answering, asking, clientOf, content, isError, isResult, isStatus, joined, modern, repeat, world } from '../ground.mjs';
 import { listed } from '../wire.mjs';
 import { program } from '../meter.mjs';
 
