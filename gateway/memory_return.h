@@ -30,7 +30,7 @@ class MemoryReturn {
   static constexpr std::chrono::milliseconds kEvery{1000};
   static constexpr size_t kConnections = 1000;
   static constexpr uint32_t kAgain = 10;  // looks
-  static constexpr uint64_t kBytes = 16 << 20;
+  static constexpr uint64_t kBytes = 4 << 20;
 
   void watch() {
     timer_.start(kEvery, [this] {
