@@ -65,6 +65,7 @@ class AccessLog final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   std::vector<std::string> headers() const override { return {"user-agent"}; }
   void on_refused(const core::RefusedRequest& request) override;
+  void on_loose_end(const plugin::Facts& facts, const plugin::Refusal* refusal) override;
   void count(plugin::CounterSink& sink) const override {
     sink.add("lineward_access_log_lines_total", {}, static_cast<double>(writer_->lines()));
     sink.add("lineward_access_log_dropped_total", {}, static_cast<double>(writer_->dropped()));
@@ -73,12 +74,12 @@ class AccessLog final : public plugin::Plugin {
   Payload payload() const { return payload_; }
   // For the log: without secrets, on one line, not longer than payloadBytes.
   std::string shown(std::string_view json) const {
+    // As JSON, so that pointers count, and with blanks taken out; the rest is done where values are set.
     std::string text = json::compact(host_.redacted(json));
     LineValues cut;
     cut.set(F::result, text, payload_bytes_);
     return cut.text(F::result);
   }
-  std::string clean(std::string_view text) const { return host_.redacted(text); }
   // One in `sample` of what went well, and all else.
   bool wanted(EndReason reason) {
     bool well = reason == EndReason::ok || reason == EndReason::input_required;
@@ -139,7 +140,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   values.set(F::upstream, facts.upstream);
   if (facts.endpoint != facts.upstream) values.set(F::route, facts.endpoint);
   values.set(F::method, facts.method_name, 100);
-  values.set(F::target, log_.clean(facts.target), 256);
+  values.set(F::target, facts.target, 256);
   values.set(F::reason, mcp::name(ending.reason));
   if (ending.code != 0) values.set(F::code, ending.code);
   if (!facts.on_stdio) values.set(F::status, ending.status);
@@ -156,7 +157,7 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
   // Enough to tell sessions apart, and of no use to anybody else.
   if (!facts.session.empty()) values.set(F::session, hex(rate_key(facts.session)).substr(0, 8));
   values.set(F::agent, exchange.header("user-agent"), 256);
-  values.set(F::error, log_.clean(ending.text), 300);
+  values.set(F::error, ending.text, 300);
   if (!arguments_.empty()) values.set(F::arguments, arguments_, std::string::npos);
   if (!result_.empty()) values.set(F::result, result_, std::string::npos);
   log_.write(values);
@@ -164,6 +165,26 @@ void Logging::on_end(const plugin::ExchangeView& exchange, const plugin::Ending&
 
 std::unique_ptr<plugin::Hook> AccessLog::attach(plugin::ExchangeView&) {
   return std::make_unique<Logging>(*this);
+}
+
+// A notification, or an answer: it has no end that could be told of, and no tool.
+void AccessLog::on_loose_end(const plugin::Facts& facts, const plugin::Refusal* refusal) {
+  const EndReason reason = refusal == nullptr ? EndReason::ok : refusal->reason;
+  if (!wanted(reason)) return;
+  LineValues values;
+  values.set(F::remote, facts.peer);
+  values.set(F::principal, facts.principal, 256);
+  values.set(F::upstream, facts.upstream);
+  values.set(F::method, facts.method_name, 100);
+  values.set(F::reason, mcp::name(reason));
+  if (refusal != nullptr) values.set(F::code, int64_t{refusal->code != 0 ? refusal->code : mcp::row(reason).code});
+  if (!facts.on_stdio) values.set(F::status, int64_t{refusal == nullptr ? 202 : mcp::row(reason).code});
+  values.set(F::bytes_in, static_cast<int64_t>(facts.bytes_in));
+  values.set(F::era, facts.era == mcp::Era::modern ? "modern" : "legacy");
+  values.set(F::revision, facts.revision, 32);
+  if (!facts.session.empty()) values.set(F::session, hex(rate_key(facts.session)).substr(0, 8));
+  if (refusal != nullptr) values.set(F::error, refusal->text, 300);
+  write(values);
 }
 
 void AccessLog::on_refused(const core::RefusedRequest& request) {
@@ -174,13 +195,14 @@ void AccessLog::on_refused(const core::RefusedRequest& request) {
   values.set(F::remote, request.peer);
   values.set(F::upstream, request.server);
   values.set(F::reason, mcp::name(request.reason));
-  values.set(F::status, request.status);
+  if (request.caller != nullptr) values.set(F::principal, request.caller->principal, 256);
+  if (!request.on_stdio) values.set(F::status, request.status);
   // Never what a query may hold.
   std::string_view path = request.path.substr(0, request.path.find('?'));
   if (!request.method.empty()) {
     values.set(F::request, fmt::format("{} {}", request.method.substr(0, 32), path.substr(0, 256)));
   }
-  values.set(F::error, clean(request.why), 300);
+  values.set(F::error, request.why, 300);
   write(values);
 }
 

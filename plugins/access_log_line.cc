@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/json_scan.h"
-#include "base/log.h"
+#include "base/printable.h"
+#include "base/redaction.h"
 
 namespace lineward::plugins {
 namespace {
@@ -78,12 +78,15 @@ Result<std::vector<LineField>> parse_fields(const std::vector<std::string>& name
 
 void LineValues::set(LineField field, std::string_view text, size_t longest) {
   std::string& out = text_[static_cast<size_t>(field)];
+  // Before it is cut: half of a secret is no longer known as one.
+  std::string clean;
+  if (redaction::active()) text = clean = redaction::apply(text);
   out = text.substr(0, longest);
   if (text.size() <= longest) return;
   while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xC0) == 0x80)
     out.pop_back();
   if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xC0) out.pop_back();
-  out += "…";
+  out += "...";
 }
 
 void LineValues::set(LineField field, int64_t number) {
@@ -104,8 +107,7 @@ std::string spell_line(LineFormat format, const std::vector<LineField>& fields, 
     const std::string& text = values.text(field);
     if (text.empty()) continue;
     std::string_view name = kLineFields[static_cast<size_t>(field)];
-    bool bare = values.is_number(field) || (!json && log::plain(text));
-    std::string value = bare ? text : log::quoted(text);
+    std::string value = values.is_number(field) ? text : logged(text, json, Letters::ascii);
     if (out.size() > (json ? 1 : 0)) out += json ? ',' : ' ';
     out += json ? fmt::format("\"{}\":{}", name, value) : fmt::format("{}={}", name, value);
   }

@@ -59,7 +59,8 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override {
     if (!rules_.has_rules()) return nullptr;
     plugin::Facts facts = exchange.facts();
-    if (facts.on_stdio || facts.caller == nullptr || facts.caller->by != name_) return nullptr;
+    bool mine = facts.caller == nullptr || facts.caller->by == name_;
+    if (facts.on_stdio || !mine) return nullptr;
     return std::make_unique<ScopeCheck>(rules_, resource_, failures_, false);
   }
   plugin::Authenticator* authenticator() override { return this; }

@@ -6,6 +6,7 @@
 
 #include "base/glob.h"
 #include "config/aggregate.h"
+#include "plugins/task_book.h"
 
 namespace lineward::plugins {
 namespace {
@@ -172,7 +173,7 @@ std::vector<config::Option> AuthScopes::options() {
                         "Glob of tools: the scopes that a call of them needs too.", check_map)};
 }
 
-std::vector<std::string> AuthScopes::needed(const plugin::Facts& facts) const {
+std::vector<std::string> AuthScopes::needed(const plugin::Facts& facts, const mcp::Message& request) const {
   std::vector<std::string> out = required_;
   bool matched = false;
   for (const auto& [glob, scopes] : methods_) {
@@ -180,11 +181,23 @@ std::vector<std::string> AuthScopes::needed(const plugin::Facts& facts) const {
     matched = true;
     add_all(out, scopes);
   }
-  if (facts.method == mcp::Method::tools_call) {
+  const auto tool = [&](const std::string* name) {
     for (const auto& [glob, scopes] : tools_) {
-      if (!glob_match(glob, facts.target)) continue;
+      if (name != nullptr && !glob_match(glob, *name)) continue;
       matched = true;
       add_all(out, scopes);
+    }
+  };
+  if (facts.method == mcp::Method::tools_call) {
+    const std::string target(facts.target);
+    tool(&target);
+  }
+  if (!tools_.empty()) {
+    for (const std::string& id : tasks::named(facts.method, request)) {
+      const std::vector<std::string> behind = tasks::tools_of(facts.upstream, id);
+      if (behind.empty()) tool(nullptr);
+      for (const std::string& one : behind)
+        tool(&one);
     }
   }
   if (facts.caller == nullptr && !matched) out.clear();
@@ -199,9 +212,14 @@ std::string joined(const std::vector<std::string>& scopes) {
   return fmt::format("{}", fmt::join(scopes, " "));
 }
 
-plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mcp::Message&) {
+plugin::Verdict ScopeCheck::on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) {
+  tasks::note(exchange.facts(), message);
+  return plugin::Verdict::proceed;
+}
+
+plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) {
   plugin::Facts facts = exchange.facts();
-  std::vector<std::string> needed = rules_.needed(facts);
+  std::vector<std::string> needed = rules_.needed(facts, message);
   if (facts.caller != nullptr ? has_all(*facts.caller, needed) : needed.empty())
     return plugin::Verdict::proceed;
   failures_.add(facts.caller != nullptr ? "scope" : "missing");

@@ -69,8 +69,9 @@ class AuthScopes {
   bool has_rules() const { return !methods_.empty() || !tools_.empty(); }
   const std::vector<std::string>& required() const { return required_; }
   // For this request, those that every request needs included; nothing where no rule is about it and nobody
-  // was recognised, since anonymous callers cannot have what every credential must.
-  std::vector<std::string> needed(const plugin::Facts& facts) const;
+  // was recognised, since anonymous callers cannot have what every credential must. What is asked of a task
+  // needs what its tool needs, and of a task whose tool is not known what every tool of the rules does.
+  std::vector<std::string> needed(const plugin::Facts& facts, const mcp::Message& request) const;
 
  private:
   using Rules = std::vector<std::pair<std::string, std::vector<std::string>>>;  // glob → scopes
@@ -81,12 +82,14 @@ bool has_all(const core::Caller& caller, const std::vector<std::string>& scopes)
 std::string joined(const std::vector<std::string>& scopes);
 
 // Refuses a JSON-RPC request whose caller lacks a scope (403, step-up) or is nobody (401). For callers that
-// this plugin vouches for.
+// this plugin vouches for, and for anonymous ones, who have no scopes: leaving a credential away must not
+// mean more than bringing one.
 class ScopeCheck final : public plugin::Hook {
  public:
   ScopeCheck(const AuthScopes& rules, const Resource& resource, Failures& failures, bool challenges)
       : rules_(rules), resource_(resource), failures_(failures), challenges_(challenges) {}
-  plugin::Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message&) override;
+  plugin::Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override;
+  plugin::Verdict on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) override;
 
  private:
   const AuthScopes& rules_;

@@ -1,5 +1,6 @@
 // Callers with access tokens of an OAuth authorization server: this gateway as a resource server (MCP
 // authorization; RFC 6750, 8725, 9068, 9728). The principal is "jwt:ISSUER#SUBJECT".
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/sha.h>
 
@@ -155,7 +156,8 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (candidates.empty()) {
       if (kid != nullptr && keys->has(*kid)) return refused(JwtFault::algorithm, path);
       if (waits(wait)) return std::nullopt;
-      return refused(JwtFault::unknown_key, path);
+      // It may be among those that cannot be had.
+      return refused(source_.lacking() ? JwtFault::keys_unavailable : JwtFault::unknown_key, path);
     }
     ++verified_;
     if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
@@ -270,6 +272,28 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   KeySource source_;
 };
 
+bool is_loopback_v4(std::string_view host) {
+  in_addr address{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+}
+
+// Whoever is on the way of plain http chooses the keys, and with them who comes in.
+std::string_view check_jwks_url(const config::Value& value) {
+  std::string_view url = value.text;
+  if (url.empty() || url.rfind("https://", 0) == 0) return {};
+  constexpr std::string_view kPlain = "http://";
+  if (url.rfind(kPlain, 0) == 0) {
+    std::string_view host = url.substr(kPlain.size());
+    host = host.substr(0, host.find_first_of("/?#"));
+    if (host.find('@') != std::string_view::npos) return "a URL of keys holds no user and password";
+    const bool bracketed = host.rfind("[::1]", 0) == 0;
+    host = host.substr(0, bracketed ? 5 : host.find(':'));
+    if (bracketed || host == "localhost" || is_loopback_v4(host)) return {};
+  }
+  return "keys that come over plain http can be exchanged on their way: write https:// (with jwks.caFile for an "
+         "authority of your own), http:// for this machine alone (127.0.0.1, [::1], localhost), or jwks.file";
+}
+
 constexpr plugin::MetricRow kMetrics[] = {
     kAuthFailures,
     {"lineward_jwt_checks_total", "counter", "how",
@@ -290,7 +314,8 @@ const config::PluginSpec& spec() {
              "audiences", Kind::list, "", 0, 0,
              "One of them must be in `aud`. Empty: auth.resourceMetadata.resource, and below it the "
              "server's own path."),
-         plugin_option("jwks.url", Kind::text, "", 0, 0, "Its public keys; https, or http on this machine."),
+         plugin_option("jwks.url", Kind::text, "", 0, 0, "Its public keys; https, or http on this machine.",
+                       check_jwks_url),
          plugin_option("jwks.file", Kind::text, "", 0, 0, "The same as a file, read again when it changes."),
          plugin_option(
              "jwks.refresh", Kind::duration, "10m", 1 * kSecond, 7 * kDay,

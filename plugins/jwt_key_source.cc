@@ -118,11 +118,13 @@ void KeySource::fetched(const plugin::WebAnswer& answer) {
     fault = fmt::format("it answered with status {}", answer.status);
   } else if (use(answer.body, fault)) {
     fresh_at_ = host_.loop().now();
+    failed_ = false;
     timer_.start(options_.refresh, [this] { fetch(); });
     auto settled = settled_;
     return settled();
   }
   ++failures_;
+  failed_ = true;
   log::write(log::Level::error, "auth.jwks",
              {{"plugin", options_.plugin},
               {"url", options_.url.substr(0, options_.url.find('?'))},

@@ -39,6 +39,8 @@ class KeySource {
   bool look_again();
   // Whether it would be; begins nothing.
   bool may_look_again() const;
+  // The keys that there are may not be all: the last fetch failed, or is under way.
+  bool lacking() const { return task_ != nullptr || failed_; }
   uint64_t fetches() const { return fetches_; }
   uint64_t failures() const { return failures_; }
 
@@ -58,6 +60,7 @@ class KeySource {
   std::unique_ptr<plugin::WebTask> task_;
   std::unique_ptr<net::FileWatch> watch_;
   net::Timer timer_;
+  bool failed_ = false;  // the fetch that ended last
   uint64_t fetches_ = 0, failures_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 
 #include "base/glob.h"
 #include "plugin/host.h"
@@ -23,16 +25,28 @@ constexpr size_t kSweepMost = 20000;
 constexpr std::chrono::nanoseconds kLongestBucket = std::chrono::hours(24 * 30);
 
 constexpr plugin::MetricRow kMetrics[] = {
-    {"lineward_rate_limited_total", "counter", "key", "Requests that were refused because of their rate."},
-    {"lineward_rate_limit_keys", "gauge", "key", "Keys whose bucket is not full."},
-    {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take."},
+    {"lineward_rate_limited_total", "counter", "key", "Messages that were refused because of their rate."},
+    {"lineward_rate_limit_keys", "gauge", "key", "Keys whose bucket is not full.", true},
+    {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take.", true},
     {"lineward_rate_limit_evicted_total", "counter", "key",
-     "Keys that were forgotten because of maxKeys before their bucket was full."},
+     "Keys that were forgotten because of maxKeys before their bucket was full.", true},
     {"lineward_rate_limit_redis_up", "gauge", "key", "Whether the shared Redis answers.", true},
     {"lineward_rate_limit_redis_failures_total", "counter", "key",
      "Questions that Redis refused or did not answer in time."},
     {"lineward_rate_limit_fallback_total", "counter", "key", "Requests that were judged by redis.onError."},
 };
+
+constexpr size_t kMostOver = 4096;
+constexpr size_t kMostAsked = 1024;
+
+// Entries that say the same share their buckets, those of other workers.
+std::string table_name(const config::PluginEntry& entry, const Rate& rate) {
+  const config::PluginValues& values = entry.values;
+  return fmt::format("{}\n{}\n{}/{}/{}\n{}\n{}\n{}\n{}\n{}", entry.name, values.text("key"), rate.requests,
+                     rate.per.count(), rate.burst, values.number("maxKeys"), fmt::join(entry.servers, "\t"),
+                     fmt::join(values.list("methods"), "\t"), fmt::join(values.list("tools"), "\t"),
+                     entry.directory);
+}
 
 enum class OnError : uint8_t { allow, deny, local };
 
@@ -41,10 +55,11 @@ class RateLimit final : public plugin::Plugin {
   RateLimit(const config::PluginEntry& entry, Rate rate, std::vector<KeyPart> key, plugin::Host& host)
       : name_(entry.name),
         key_name_(entry.values.text("key")),
+        servers_(entry.servers),
         key_(std::move(key)),
         methods_(entry.values.list("methods")),
         tools_(entry.values.list("tools")),
-        table_(rate, entry.values.number("maxKeys")),
+        table_(CommonTable::of(table_name(entry, rate), rate, entry.values.number("maxKeys"))),
         sweep_(host.loop()) {
     policy_ = fmt::format("\"{}\";q={};w={}", name_, rate.requests,
                           std::max<int64_t>(1, (rate.per.count() + 999) / 1000));
@@ -52,11 +67,18 @@ class RateLimit final : public plugin::Plugin {
 
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
 
+  std::optional<plugin::Refusal> on_loose(const plugin::Facts& facts, mcp::Message&,
+                                          plugin::Way way) override;
+  void on_refused(const core::RefusedRequest& request) override;
+  // Takes one where nobody waits for the verdict.
+  std::optional<Admittance> charge(const RateKey& key);
+
   void count(plugin::CounterSink& sink) const override {
     sink.add("lineward_rate_limited_total", key_name_, static_cast<double>(limited_));
-    sink.add("lineward_rate_limit_keys", key_name_, static_cast<double>(table_.size()));
-    sink.add("lineward_rate_limit_bytes", key_name_, static_cast<double>(table_.bytes()));
-    sink.add("lineward_rate_limit_evicted_total", key_name_, static_cast<double>(table_.evicted()));
+    const CommonTable::Sizes sizes = table_->sizes();
+    sink.add("lineward_rate_limit_keys", key_name_, static_cast<double>(sizes.keys));
+    sink.add("lineward_rate_limit_bytes", key_name_, static_cast<double>(sizes.bytes));
+    sink.add("lineward_rate_limit_evicted_total", key_name_, static_cast<double>(sizes.evicted));
     if (!shared_) return;
     sink.add("lineward_rate_limit_redis_up", key_name_, shared_->up() ? 1 : 0);
     sink.add("lineward_rate_limit_redis_failures_total", key_name_, static_cast<double>(shared_->failures()));
@@ -64,7 +86,7 @@ class RateLimit final : public plugin::Plugin {
   }
 
   Admittance take_local(const RateKey& key) {
-    Admittance out = table_.take(key, now());
+    Admittance out = table_->take(key, now());
     if (!sweep_.running()) sweep_soon();
     return out;
   }
@@ -96,18 +118,21 @@ class RateLimit final : public plugin::Plugin {
     exchange.add_reply_header("RateLimit", fmt::format("\"{}\";r={};t={}", name_, admittance.remaining,
                                                        seconds(admittance.full_after)));
     if (admittance.allowed) return Verdict::proceed;
+    exchange.refuse(refusal_of(admittance));
+    return Verdict::answered;
+  }
+
+ private:
+  plugin::Refusal refusal_of(const Admittance& admittance) {
     ++limited_;
     plugin::Refusal refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
     refusal.text = fmt::format("too many requests: {} in {} s are allowed by {}; try again in {} ms",
-                               table_.rate().requests, static_cast<double>(table_.rate().per.count()) / 1000,
+                               table_->rate().requests, static_cast<double>(table_->rate().per.count()) / 1000,
                                key_name_, refusal.retry_after_ms);
-    exchange.refuse(std::move(refusal));
-    return Verdict::answered;
+    return refusal;
   }
-
- private:
   static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }
 
   bool counts(const plugin::Facts& facts) const {
@@ -121,17 +146,20 @@ class RateLimit final : public plugin::Plugin {
 
   void sweep_soon() {
     sweep_.start(kSweepEvery, [this] {
-      table_.forget_idle(now(), kSweepMost);
-      if (table_.size() > 0) sweep_soon();
+      if (table_->forget_idle(now(), kSweepMost) > 0) sweep_soon();
     });
   }
 
   std::string name_, key_name_, policy_;
+  std::vector<std::string> servers_;
   std::vector<KeyPart> key_;
   std::vector<std::string> methods_, tools_;
-  RateTable table_;
+  std::shared_ptr<CommonTable> table_;
   net::Timer sweep_;
   std::unique_ptr<SharedBuckets> shared_;  // through a Redis
+  // Of what nobody waits for: questions to Redis that are under way, and who is over the limit until when.
+  std::deque<std::shared_ptr<SharedBuckets::Ticket>> asked_;
+  std::map<RateKey, int64_t> over_until_;
   OnError on_error_ = OnError::local;
   uint64_t limited_ = 0, fallbacks_ = 0;
 };
@@ -141,6 +169,7 @@ class Counting final : public plugin::Hook {
   Counting(RateLimit& limit, RateKey key) : limit_(limit), key_(key) {}
 
   Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message&) override {
+    charged_ = true;
     if (limit_.shared() == nullptr) return limit_.judge(exchange, limit_.take_local(key_));
     waits_ = limit_.shared()->take(key_, [this, &exchange](std::optional<Admittance> admittance) {
       exchange.resume(admittance ? limit_.judge(exchange, *admittance)
@@ -148,12 +177,64 @@ class Counting final : public plugin::Hook {
     });
     return waits_ ? Verdict::wait : limit_.without_redis(exchange, key_);
   }
+  // What was refused before it came here was asked all the same.
+  void on_end(const plugin::ExchangeView&, const plugin::Ending&) noexcept override {
+    if (!charged_) limit_.charge(key_);
+  }
 
  private:
   RateLimit& limit_;
   RateKey key_;
   std::shared_ptr<SharedBuckets::Ticket> waits_;
+  bool charged_ = false;
 };
+
+std::optional<Admittance> RateLimit::charge(const RateKey& key) {
+  if (!shared_) return take_local(key);
+  std::optional<Admittance> out;
+  if (auto over = over_until_.find(key); over != over_until_.end()) {
+    if (over->second > now()) {
+      out = Admittance{};
+      out->retry_after = std::chrono::nanoseconds(over->second - now());
+      return out;
+    }
+    over_until_.erase(over);
+  }
+  auto ticket = shared_->take(key, [this, key](std::optional<Admittance> admittance) {
+    if (!admittance || admittance->allowed) return;
+    if (over_until_.size() >= kMostOver) over_until_.clear();
+    over_until_[key] = now() + admittance->retry_after.count();
+  });
+  if (!ticket) return out;
+  asked_.push_back(std::move(ticket));
+  if (asked_.size() > kMostAsked) asked_.pop_front();
+  return out;
+}
+
+// Notifications and answers. A cancel is counted and passes: what it ends costs more than it does.
+std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::Facts& facts, mcp::Message&,
+                                                   plugin::Way way) {
+  if (way == plugin::Way::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
+  const std::string key = key_of(key_, facts);
+  if (key.empty()) return std::nullopt;
+  auto admittance = charge(rate_key(key));
+  if (!admittance || admittance->allowed || facts.method == mcp::Method::cancelled) return std::nullopt;
+  return refusal_of(*admittance);
+}
+
+// What was refused before it was a message is counted where every message is.
+void RateLimit::on_refused(const core::RefusedRequest& request) {
+  if (request.reason == mcp::EndReason::rate_limited || !methods_.empty() || !tools_.empty()) return;
+  if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())
+    return;
+  plugin::Facts facts;
+  facts.upstream = facts.endpoint = request.server;
+  facts.peer = request.peer;
+  facts.caller = request.caller;
+  facts.on_stdio = request.on_stdio;
+  const std::string key = key_of(key_, facts);
+  if (!key.empty()) charge(rate_key(key));
+}
 
 std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
   plugin::Facts facts = exchange.facts();
@@ -187,7 +268,7 @@ const config::PluginSpec kSpec{
      plugin_option("burst", Kind::count, "0", 0, 1000000,
                    "So many at once, after a pause; 0: as many as `requests`."),
      plugin_option("methods", Kind::list, "", 0, 0,
-                   "Globs of the methods that count; empty: all requests but ping."),
+                   "Globs of the methods that count, `response` for answers; empty: every message but ping."),
      plugin_option("tools", Kind::list, "", 0, 0, "Globs of tools: only calls of these count."),
      plugin_option("maxKeys", Kind::count, "100000", 1, 10000000,
                    "Keys that are remembered; the one not used for longest is forgotten first."),

@@ -58,6 +58,17 @@ Admittance RateTable::take(const RateKey& key, int64_t now) {
   return admit(rate_, found->second->arrival_at, now);
 }
 
+std::shared_ptr<CommonTable> CommonTable::of(const std::string& name, Rate rate, size_t most) {
+  static std::mutex mutex;
+  static auto* const tables = new std::unordered_map<std::string, std::weak_ptr<CommonTable>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::erase_if(*tables, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<CommonTable>& known = (*tables)[name];
+  auto table = known.lock();
+  if (!table) known = table = std::make_shared<CommonTable>(rate, most);
+  return table;
+}
+
 void RateTable::forget_idle(int64_t now, size_t at_most) {
   for (; at_most > 0 && !order_.empty() && order_.back().arrival_at <= now; --at_most) {
     slots_.erase(order_.back().key);

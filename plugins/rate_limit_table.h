@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 #include <list>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -75,6 +77,40 @@ class RateTable {
   Order order_;
   std::unordered_map<RateKey, Order::iterator, Hash> slots_;
   uint64_t evicted_ = 0;
+};
+
+// A table that all workers of this process share: a caller has one bucket, wherever the servers live that it
+// calls. Each touch is one short lock.
+class CommonTable {
+ public:
+  // The one of this name; made by whoever asks first, gone with the last who keeps it. Who gives the same
+  // name gives the same rate and bound.
+  static std::shared_ptr<CommonTable> of(const std::string& name, Rate rate, size_t most);
+  CommonTable(Rate rate, size_t most) : table_(rate, most) {}
+
+  Admittance take(const RateKey& key, int64_t now) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return table_.take(key, now);
+  }
+  // How many are left.
+  size_t forget_idle(int64_t now, size_t at_most) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    table_.forget_idle(now, at_most);
+    return table_.size();
+  }
+  struct Sizes {
+    size_t keys, bytes;
+    uint64_t evicted;
+  };
+  Sizes sizes() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return {table_.size(), table_.bytes(), table_.evicted()};
+  }
+  const Rate& rate() const { return table_.rate(); }
+
+ private:
+  mutable std::mutex mutex_;
+  RateTable table_;
 };
 
 }  // namespace lineward::plugins

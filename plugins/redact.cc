@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "base/glob.h"
@@ -10,6 +11,7 @@
 #include "config/duration.h"
 #include "plugin/host.h"
 #include "plugins/redact_rules.h"
+#include "plugins/task_book.h"
 #include "plugins/types.h"
 
 namespace lineward::plugins {
@@ -18,7 +20,10 @@ namespace {
 using config::Kind;
 using config::plugin_option;
 using mcp::Field;
+using mcp::MessageKind;
+using mcp::Method;
 using plugin::Verdict;
+using plugin::Way;
 
 constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_redact_replacements_total", "counter", "where",
@@ -32,6 +37,7 @@ enum class Where : uint8_t { log, wire, both };
 struct Rules {
   RedactRules rules;
   std::vector<Pointer> arguments, results;
+  std::vector<Pointer> tasks;  // `results`, also where a task's state holds its result
   std::vector<Pointer> shown;  // of both, wherever in a text they may stand
   std::atomic<uint64_t> in_log = 0;
 
@@ -59,7 +65,7 @@ class Redact final : public plugin::Plugin {
         tools_(entry.values.list("tools")),
         most_(entry.values.number("maxBytes")),
         where_(static_cast<Where>(entry.values.number("where"))) {
-    if (where_ == Where::wire) return;
+    // What must not pass on the wire must not stand in a log of what passed, either.
     kept_ = host.add_redactor([shared = rules_](std::string_view text) { return shared->for_log(text); });
   }
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
@@ -71,9 +77,21 @@ class Redact final : public plugin::Plugin {
 
   Verdict request(plugin::ExchangeView& view, mcp::Message& message);
   Verdict reply(plugin::ExchangeView& view, mcp::Message& message);
+  // A client's message that is no request; a server's message, of this method's answer.
+  void from_client(mcp::Message& message);
+  void from_server(Method method, mcp::Message& message);
+  void words(std::string& text);
+  std::optional<plugin::Refusal> on_loose(const plugin::Facts& facts, mcp::Message& message,
+                                          Way way) override;
+  bool reads_all() const override { return where_ != Where::log; }
+  bool has_tools() const { return !tools_.empty(); }
+  // Known to be of tools that are not among `tools`.
+  bool spares_task(std::string_view server, std::string_view id) const;
 
  private:
-  bool too_large(plugin::ExchangeView& view, const mcp::Message& message);
+  bool concerns(const plugin::Facts& facts) const;
+  bool is_named(const std::string& tool) const;
+  std::optional<plugin::Refusal> too_large(const mcp::Message& message);
   void apply(mcp::Message& message, json::Splice& splice, uint64_t count);
   std::shared_ptr<Rules> rules_;
   std::shared_ptr<void> kept_;
@@ -87,36 +105,78 @@ class Redacting final : public plugin::Hook {
  public:
   explicit Redacting(Redact& redact) : redact_(redact) {}
   Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override {
-    return redact_.request(view, message);
+    plugin::Facts facts = view.facts();
+    for (const std::string& id : tasks::named(facts.method, message))
+      tasks_of_others_ = redact_.spares_task(facts.upstream, id);
+    return passes(facts) ? Verdict::proceed : redact_.request(view, message);
   }
   Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
-    return redact_.reply(view, message);
+    plugin::Facts facts = view.facts();
+    // What a listen tells is of a tool where it is of a task.
+    const bool told = facts.method == Method::subscriptions_listen && redact_.has_tools();
+    const bool spared = told && (!message.has(Field::params_task_id) ||
+                                 redact_.spares_task(facts.upstream, message.text(Field::params_task_id)));
+    return spared || passes(facts) ? Verdict::proceed : redact_.reply(view, message);
   }
+  void on_client_answer(plugin::ExchangeView&, mcp::Message& message) override {
+    redact_.from_client(message);
+  }
+  void on_failure_text(std::string& text) override { redact_.words(text); }
 
  private:
+  bool passes(const plugin::Facts& facts) const {
+    return tasks_of_others_ && tasks::is_about_task(facts.method);
+  }
   Redact& redact_;
+  bool tasks_of_others_ = false;  // the task it is about is known to be of a tool that no rule is for
 };
+
+// A call of another tool: only what it becomes is remembered, so that its task is known to be no concern.
+class Remembering final : public plugin::Hook {
+ public:
+  Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
+    tasks::note(view.facts(), message);
+    return Verdict::proceed;
+  }
+};
+
+bool Redact::is_named(const std::string& tool) const {
+  return std::any_of(tools_.begin(), tools_.end(),
+                     [&](const std::string& glob) { return glob_match(glob, tool); });
+}
+
+bool Redact::spares_task(std::string_view server, std::string_view id) const {
+  if (tools_.empty()) return false;
+  const std::vector<std::string> tools = tasks::tools_of(server, id);
+  return !tools.empty() &&
+         std::none_of(tools.begin(), tools.end(), [&](const std::string& tool) { return is_named(tool); });
+}
+
+// With `tools`, whatever reaches one of them: calls, what is asked of a task, and listens, which may tell of
+// tasks. Which tool a task is of may show only when its id is read.
+bool Redact::concerns(const plugin::Facts& facts) const {
+  if (tools_.empty() || tasks::is_about_task(facts.method)) return true;
+  if (facts.method == Method::tools_call) return is_named(std::string(facts.target));
+  return facts.method == Method::subscriptions_listen || facts.method == Method::tasks_list;
+}
 
 std::unique_ptr<plugin::Hook> Redact::attach(plugin::ExchangeView& exchange) {
   if (where_ == Where::log) return nullptr;
   plugin::Facts facts = exchange.facts();
-  bool mine = tools_.empty() || (facts.method == mcp::Method::tools_call &&
-                                 std::any_of(tools_.begin(), tools_.end(), [&](const std::string& glob) {
-                                   return glob_match(glob, facts.target);
-                                 }));
-  return mine ? std::make_unique<Redacting>(*this) : nullptr;
+  if (concerns(facts)) return std::make_unique<Redacting>(*this);
+  if (facts.method == Method::tools_call) return std::make_unique<Remembering>();
+  return nullptr;
 }
 
 // What cannot be looked through in reasonable time does not pass unseen.
-bool Redact::too_large(plugin::ExchangeView& view, const mcp::Message& message) {
-  if (message.bytes().size() <= most_) return false;
+std::optional<plugin::Refusal> Redact::too_large(const mcp::Message& message) {
+  if (message.bytes().size() <= most_) return std::nullopt;
   ++too_large_;
   plugin::Refusal refusal;
   refusal.reason = mcp::EndReason::internal;
   refusal.text = fmt::format("a message of {} bytes is over redact.maxBytes ({})", message.bytes().size(),
                              config::format_size(most_));
-  view.refuse(std::move(refusal));
-  return true;
+  return refusal;
 }
 
 void Redact::apply(mcp::Message& message, json::Splice& splice, uint64_t count) {
@@ -126,49 +186,108 @@ void Redact::apply(mcp::Message& message, json::Splice& splice, uint64_t count) 
   if (changed) message = std::move(*changed);
 }
 
+// What names a thing, a call or a state leads nowhere when a pattern has changed it.
+bool is_opaque(std::string_view param) {
+  static constexpr std::array<std::string_view, 13> kNames{
+      "_meta",  "name",         "uri",           "cursor",          "ref",      "taskId", "requestId",
+      "progressToken", "requestState", "notifications", "protocolVersion", "level",    "mode"};
+  return std::find(kNames.begin(), kNames.end(), param) != kNames.end();
+}
+
+json::Span place_of(const mcp::Message& message, std::string_view value) {
+  auto begin = static_cast<uint32_t>(value.data() - message.bytes().data());
+  return {begin, begin + static_cast<uint32_t>(value.size())};
+}
+
 Verdict Redact::request(plugin::ExchangeView& view, mcp::Message& message) {
-  if (!message.has(Field::params_arguments) && !message.has(Field::params_input_responses))
-    return Verdict::proceed;
-  if (too_large(view, message)) return Verdict::answered;
-  json::Splice splice = message.splice();
-  uint64_t count =
-      rules_->rules.find(message.bytes(), message.at(Field::params_arguments), rules_->arguments, splice);
-  count += rules_->rules.find(message.bytes(), message.at(Field::params_input_responses), {}, splice);
-  apply(message, splice, count);
+  if (auto refusal = too_large(message)) {
+    view.refuse(std::move(*refusal));
+    return Verdict::answered;
+  }
+  from_client(message);
   return Verdict::proceed;
+}
+
+void Redact::from_client(mcp::Message& message) {
+  const RedactRules& rules = rules_->rules;
+  json::Splice splice = message.splice();
+  uint64_t count = 0;
+  if (message.kind() == MessageKind::result || message.kind() == MessageKind::error) {
+    count = rules.find(message.bytes(), message.at(Field::result), {}, splice);
+    count += rules.find(message.bytes(), message.at(Field::error), {}, splice);
+  } else {
+    json::for_each_member(message.raw(Field::params), [&](const std::string& key, std::string_view value) {
+      if (is_opaque(key)) return;
+      const bool arguments = key == "arguments";
+      count += rules.find(message.bytes(), place_of(message, value),
+                          arguments ? rules_->arguments : std::vector<Pointer>(), splice);
+    });
+  }
+  apply(message, splice, count);
 }
 
 // What the client gives back as it is, and what names a call: changed by a pattern it would lead nowhere.
 std::vector<uint32_t> opaque(const mcp::Message& message) {
   std::vector<uint32_t> out;
   for (Field field : {Field::result_next_cursor, Field::result_type, Field::params_progress_token,
-                      Field::params_request_id})
+                      Field::params_request_id, Field::params_task_id})
     if (message.has(field)) out.push_back(message.at(field).begin);
-  if (auto state = json::member(message.raw(Field::result), "requestState"))
-    out.push_back(static_cast<uint32_t>(state->data() - message.bytes().data()));
+  const auto keep = [&](std::string_view object, std::string_view name) {
+    if (auto value = json::member(object, name)) out.push_back(place_of(message, *value).begin);
+  };
+  keep(message.raw(Field::result), "requestState");
+  keep(message.raw(Field::result), "taskId");
+  keep(message.raw(Field::result_task), "taskId");
   return out;
 }
 
 Verdict Redact::reply(plugin::ExchangeView& view, mcp::Message& message) {
-  if (too_large(view, message)) return Verdict::answered;
+  if (auto refusal = too_large(message)) {
+    view.refuse(std::move(*refusal));
+    return Verdict::answered;
+  }
+  plugin::Facts facts = view.facts();
+  tasks::note(facts, message);
+  from_server(facts.method, message);
+  return Verdict::proceed;
+}
+
+void Redact::from_server(Method method, mcp::Message& message) {
   json::Splice splice = message.splice();
   const RedactRules& rules = rules_->rules;
   uint64_t count = 0;
+  // A task's state holds the result of its call, and a notification of it the same.
+  const bool of_task = tasks::is_about_task(method);
   switch (message.kind()) {
-    case mcp::MessageKind::result:
-      count =
-          rules.find(message.bytes(), message.at(Field::result), rules_->results, splice, opaque(message));
+    case MessageKind::result:
+      count = rules.find(message.bytes(), message.at(Field::result), of_task ? rules_->tasks : rules_->results,
+                         splice, opaque(message));
       break;
-    case mcp::MessageKind::error:
+    case MessageKind::error:
       count = rules.find(message.bytes(), message.at(Field::error), {}, splice);
       break;
     default:
       if (message.has(Field::params))
-        count = rules.find(message.bytes(), message.at(Field::params), {}, splice, opaque(message));
+        count = rules.find(message.bytes(), message.at(Field::params),
+                           message.has(Field::params_task_id) ? rules_->tasks : std::vector<Pointer>(),
+                           splice, opaque(message));
       break;
   }
   apply(message, splice, count);
-  return Verdict::proceed;
+}
+
+void Redact::words(std::string& text) {
+  uint64_t count = 0;
+  text = rules_->rules.plain(text, &count);
+  on_wire_ += count;
+}
+
+// Nobody can say which tool such a message is of: `tools` spares none.
+std::optional<plugin::Refusal> Redact::on_loose(const plugin::Facts& facts, mcp::Message& message, Way way) {
+  if (where_ == Where::log) return std::nullopt;
+  if (auto refusal = too_large(message)) return refusal;
+  way == Way::to_server ? from_client(message) : from_server(facts.method, message);
+  return std::nullopt;
 }
 
 const config::PluginSpec kSpec{
@@ -183,7 +302,7 @@ const config::PluginSpec kSpec{
      plugin_option("tools", Kind::list, "", 0, 0,
                    "On the wire: globs of tools whose calls are looked at; empty: everything."),
      config::plugin_choice("where", "log|wire|both", "log",
-                           "In what is logged and shown, in the messages themselves, or both."),
+                           "In what is logged and shown alone, or in the messages themselves too."),
      plugin_option("replacement", Kind::text, "***", 0, 0, "What stands there instead."),
      plugin_option("maxBytes", Kind::size, "8MiB", 1024, 1 << 30,
                    "On the wire: a larger message is refused, since it cannot be looked through.")},
@@ -214,8 +333,13 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
   };
   for (const Pointer& one : rules->arguments)
     also_below(one, {{}, {"arguments"}, {"params", "arguments"}});
-  for (const Pointer& one : rules->results)
+  rules->tasks = rules->results;
+  for (const Pointer& one : rules->results) {
     also_below(one, {{}, {"result"}});
+    Pointer inner = one;
+    inner.insert(inner.begin(), "result");
+    rules->tasks.push_back(std::move(inner));
+  }
   return Result<std::unique_ptr<plugin::Plugin>>(std::make_unique<Redact>(entry, host, std::move(rules)));
 }
 

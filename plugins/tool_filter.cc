@@ -10,6 +10,7 @@
 #include "net/file_watch.h"
 #include "plugin/host.h"
 #include "plugins/auth_common.h"
+#include "plugins/task_book.h"
 #include "plugins/tool_filter_rules.h"
 #include "plugins/tool_pins.h"
 #include "plugins/types.h"
@@ -18,9 +19,6 @@
 namespace lineward::plugins {
 namespace {
 
-using config::Kind;
-using config::plugin_choice;
-using config::plugin_option;
 using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
@@ -37,6 +35,12 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_tool_filter_changed_total", "counter", "", "Tools that turned out not to be as pinned."},
     {"lineward_tool_filter_pinned", "gauge", "", "Definitions that are pinned."},
 };
+
+// What another kind of reference names nobody here knows: it may be a tool.
+bool refers_to_prompt(std::string_view reference) {
+  auto types = values_named(reference, "type");
+  return types.size() == 1 && json::string_value(types[0]) == "ref/prompt";
+}
 
 std::string under(const config::PluginEntry& entry, const std::string& path) {
   return path.empty() || path.front() == '/' ? path : entry.directory + "/" + path;
@@ -72,9 +76,13 @@ class ToolFilter final : public plugin::Plugin {
 
  private:
   Verdict call(plugin::ExchangeView& exchange, const std::string& tool);
+  Verdict task(plugin::ExchangeView& exchange, const std::string& id);
+  bool may_see_task(const plugin::Facts& facts, const std::string& id);
   Verdict resource(plugin::ExchangeView& exchange, const std::string& uri, int code);
   Verdict refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name, int code);
-  Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& tool);
+  Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
+                       const std::vector<std::string>& needed);
+  bool judges_tools() const { return !tools_.empty() || !scopes_.empty() || pins_ != nullptr; }
   bool may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition);
   void report(const plugin::Facts& facts, const std::string& tool, std::string_view how);
   void read_pins();
@@ -108,7 +116,15 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
     case Method::resources_subscribe:
     case Method::resources_unsubscribe:
       return resource(exchange, message.text(Field::params_uri), no_resource);
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+    case Method::tasks_result:
     case Method::subscriptions_listen:
+      for (const std::string& id : tasks::named(facts.method, message)) {
+        if (judges_tools() && task(exchange, id) != Verdict::proceed) return Verdict::answered;
+      }
+      if (resources_.empty()) return Verdict::proceed;
       for (std::string_view wanted :
            values_named(message.raw(Field::params_notifications), "resourceSubscriptions")) {
         json::Cursor cursor(wanted, json::kDepthCeiling);
@@ -124,6 +140,7 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
       for (std::string_view reference : values_named(message.raw(Field::params), "ref")) {
         for (std::string_view raw : values_named(reference, "uri")) {
           // A template, or a URI: what judges both judges either.
+          if (resources_.empty()) continue;
           std::string uri = json::string_value(raw);
           if (!resources_.allows_template(uri))
             return refuse(exchange, "Resource not found", uri, kInvalidParams);
@@ -134,6 +151,8 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
         for (std::string_view raw : values_named(reference, "name")) {
           std::string name = json::string_value(raw);
           if (!prompts_.allows(name)) return refuse(exchange, "Unknown prompt", name, kInvalidParams);
+          if (!refers_to_prompt(reference) && judges_tools() && call(exchange, name) != Verdict::proceed)
+            return Verdict::answered;
         }
       }
       return Verdict::proceed;
@@ -144,7 +163,8 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
 Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool) {
   if (!tools_.allows(tool)) return refuse(exchange, "Unknown tool", tool, kInvalidParams);
   plugin::Facts facts = exchange.facts();
-  if (!scopes_.allow(tool, facts.caller)) return lacks_scopes(exchange, tool);
+  if (!scopes_.allow(tool, facts.caller))
+    return lacks_scopes(exchange, "tool " + tool.substr(0, 128), scopes_.needed(tool));
   if (!pins_ || pins_->may_call(facts.upstream, tool)) return Verdict::proceed;
   ++unpinned_;
   plugin::Refusal refusal;
@@ -152,6 +172,27 @@ Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool
   refusal.text = fmt::format("tool {} is not as it was when it was approved", tool.substr(0, 128));
   exchange.refuse(std::move(refusal));
   return Verdict::answered;
+}
+
+// Whoever asks for a task's state or result, or gives it input, reaches the tool that works on it. Names are
+// the same for everybody, so a task of a denied tool was not made by way of here; scopes are not, so a task
+// whose tool is not known is judged as one of every tool that the rules name.
+Verdict ToolFilter::task(plugin::ExchangeView& exchange, const std::string& id) {
+  plugin::Facts facts = exchange.facts();
+  const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
+  for (const std::string& tool : tools) {
+    if (call(exchange, tool) != Verdict::proceed) return Verdict::answered;
+  }
+  if (!tools.empty() || scopes_.allow_all(facts.caller)) return Verdict::proceed;
+  return lacks_scopes(exchange, "this task of an unknown tool", scopes_.all());
+}
+
+bool ToolFilter::may_see_task(const plugin::Facts& facts, const std::string& id) {
+  const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
+  if (tools.empty()) return scopes_.allow_all(facts.caller);
+  return std::all_of(tools.begin(), tools.end(), [&](const std::string& tool) {
+    return tools_.allows(tool) && scopes_.allow(tool, facts.caller);
+  });
 }
 
 Verdict ToolFilter::resource(plugin::ExchangeView& exchange, const std::string& uri, int code) {
@@ -174,13 +215,14 @@ Verdict ToolFilter::refuse(plugin::ExchangeView& exchange, std::string_view what
   return Verdict::answered;
 }
 
-Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::string& tool) {
+Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
+                                 const std::vector<std::string>& needed) {
   ++lacking_;
   plugin::Facts facts = exchange.facts();
   plugin::Refusal refusal;
   refusal.reason = EndReason::forbidden;
-  std::string scopes = fmt::format("{}", fmt::join(scopes_.needed(tool), " "));
-  refusal.text = fmt::format("tool {} needs the scopes {}", tool.substr(0, 128), scopes);
+  std::string scopes = fmt::format("{}", fmt::join(needed, " "));
+  refusal.text = fmt::format("{} needs the scopes {}", what, scopes);
   // How an OAuth client gets more (RFC 6750 3.1; MCP authorization, "Step-Up Authorization Flow").
   if (facts.caller != nullptr && is_oauth(*facts.caller)) {
     Challenge challenge{
@@ -210,6 +252,12 @@ void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
           filter_list(message, "tools", "name", [&](const std::string& tool, std::string_view definition) {
             return may_see(facts, tool, definition);
           });
+      break;
+    case Method::tools_call: tasks::note(facts, message); return;
+    case Method::tasks_list:
+      hidden_ += filter_list(message, "tasks", "taskId", [&](const std::string& id, std::string_view) {
+        return may_see_task(facts, id);
+      });
       break;
     case Method::prompts_list: hidden_ += filter_list(message, "prompts", "name", by(prompts_)); break;
     case Method::resources_list:
@@ -300,39 +348,27 @@ std::unique_ptr<plugin::Hook> ToolFilter::attach(plugin::ExchangeView& exchange)
   bool concerned = false;
   switch (exchange.facts().method) {
     case Method::tools_call:
-    case Method::tools_list: concerned = !tools_.empty() || !scopes_.empty() || pins_; break;
+    case Method::tools_list:
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+    case Method::tasks_result:
+    case Method::tasks_list: concerned = judges_tools(); break;
     case Method::prompts_get:
     case Method::prompts_list: concerned = !prompts_.empty(); break;
     case Method::resources_read:
     case Method::resources_subscribe:
     case Method::resources_unsubscribe:
     case Method::resources_list:
-    case Method::resources_templates_list:
-    case Method::subscriptions_listen: concerned = !resources_.empty(); break;
-    case Method::completion_complete: concerned = !prompts_.empty() || !resources_.empty(); break;
+    case Method::resources_templates_list: concerned = !resources_.empty(); break;
+    case Method::subscriptions_listen: concerned = !resources_.empty() || judges_tools(); break;
+    case Method::completion_complete:
+      concerned = !prompts_.empty() || !resources_.empty() || judges_tools();
+      break;
     default: break;
   }
   return concerned ? std::make_unique<Filtering>(*this) : nullptr;
 }
-
-const config::PluginSpec kSpec{
-    "toolFilter",
-    "Which tools, prompts and resources clients may see and use.",
-    false,
-    {plugin_option("allow", Kind::list, "", 0, 0, "Globs of tools; empty: all."),
-     plugin_option("deny", Kind::list, "", 0, 0, "Globs of tools that are never allowed."),
-     plugin_option("scopes", Kind::map, "", 0, 0,
-                   "From a glob of tools to the scopes that a caller needs for them, separated by blanks."),
-     plugin_option("prompts.allow", Kind::list, "", 0, 0, "Globs of prompts; empty: all."),
-     plugin_option("prompts.deny", Kind::list, "", 0, 0, "Globs of prompts that are never allowed."),
-     plugin_option("resources.allow", Kind::list, "", 0, 0, "Globs of URIs and URI templates; empty: all."),
-     plugin_option("resources.deny", Kind::list, "", 0, 0, "Globs of URIs that are never allowed."),
-     plugin_option("pin.file", Kind::text, "", 0, 0,
-                   "A file with digests of tools' definitions: tools that are not as there are hidden and "
-                   "refused."),
-     plugin_choice("pin.mode", "learn|enforce", "learn",
-                   "learn: tools that the file does not have are added; enforce: they are hidden, too.")},
-    {}};
 
 Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
   auto scopes = ScopeRules::make(entry.values.map("scopes"));
@@ -351,7 +387,7 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
 }  // namespace
 
 plugin::Type tool_filter() {
-  return {&kSpec, kMetrics, make};
+  return {&tool_filter_spec(), kMetrics, make};
 }
 
 }  // namespace lineward::plugins

@@ -97,6 +97,22 @@ bool ScopeRules::allow(std::string_view tool, const core::Caller* caller) const 
   return true;
 }
 
+std::vector<std::string> ScopeRules::all() const {
+  std::vector<std::string> out;
+  for (const Rule& rule : rules_) {
+    for (const std::string& scope : rule.scopes) {
+      if (std::find(out.begin(), out.end(), scope) == out.end()) out.push_back(scope);
+    }
+  }
+  return out;
+}
+
+bool ScopeRules::allow_all(const core::Caller* caller) const {
+  const std::vector<std::string> needed = all();
+  return std::all_of(needed.begin(), needed.end(),
+                     [&](const std::string& scope) { return caller != nullptr && caller->may(scope); });
+}
+
 size_t filter_list(mcp::Message& message, std::string_view list, std::string_view name, const Keep& keep) {
   size_t hidden = 0;
   std::set<std::string> seen;  // ordered: a server could choose names that meet in one bucket of a hash table

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/plugin_spec.h"
 #include "core/gate.h"
 #include "mcp/message.h"
 
 namespace lineward::plugins {
+
+const config::PluginSpec& tool_filter_spec();
 
 // A denied name is never allowed; without `allow` every other one is.
 struct NameRule {
@@ -31,6 +34,9 @@ class ScopeRules {
   std::vector<std::string> needed(std::string_view tool) const;
   // Whoever is nobody has no scopes.
   bool allow(std::string_view tool, const core::Caller* caller) const;
+  // What every tool together needs that a rule names: for what may be any of them.
+  std::vector<std::string> all() const;
+  bool allow_all(const core::Caller* caller) const;
 
  private:
   struct Rule {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -17,13 +18,34 @@ namespace {
 constexpr std::string_view kSuffix = ".sock";
 constexpr size_t kMostLooked = 1000;
 
-// Empty, or why this directory will not do. Symbolic links are not followed: /tmp belongs to everybody.
-std::string unfit(const std::string& path) {
+bool is_by_root(const struct stat& status) {
+  return status.st_uid == 0 && (status.st_mode & 022) == 0;
+}
+
+// Whoever owns the directory above may put another one in the place of ours, unless it is sticky.
+bool is_above_others(const std::string& path) {
+  struct stat above {};
+  if (lstat(path.substr(0, path.rfind('/')).c_str(), &above) != 0) return false;
+  const bool ours = above.st_uid == geteuid() || above.st_uid == 0;
+  return ours && ((above.st_mode & 022) == 0 || (above.st_mode & S_ISVTX) != 0);
+}
+
+// Who looks for gateways; root may also look where root alone gave a directory to somebody (/run/lineward).
+enum class For : uint8_t { gateway, command };
+
+// Empty, or why this directory will not do. Symbolic links are not followed: /tmp belongs to everybody. Root
+// is no exception: what is in another user's directory is that user's to exchange.
+std::string unfit(const std::string& path, For whom) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return std::strerror(errno);
   if (!S_ISDIR(status.st_mode)) return "is no directory";
-  bool ours = status.st_uid == geteuid() || geteuid() == 0;
+  bool ours = status.st_uid == geteuid();
+  if (!ours && whom == For::command && geteuid() == 0) {
+    struct stat above {};
+    ours = lstat(path.substr(0, path.rfind('/')).c_str(), &above) == 0 && is_by_root(above);
+  }
   if (!ours) return "belongs to another user";
+  if (!is_above_others(path)) return "is in a directory of another user";
   if ((status.st_mode & 022) != 0) return "can be written by others";
   if (access(path.c_str(), W_OK) != 0) return std::strerror(errno);
   return {};
@@ -47,7 +69,7 @@ Result<std::string> own_socket_path() {
       tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", directory, std::strerror(errno));
       continue;
     }
-    std::string why = unfit(directory);
+    std::string why = unfit(directory, For::gateway);
     std::string path = fmt::format("{}/{}{}", directory, getpid(), kSuffix);
     if (why.empty() && path.size() >= sizeof(sockaddr_un::sun_path)) why = "is too long";
     if (why.empty()) return path;
@@ -76,7 +98,7 @@ int connect_unix(const std::string& path) {
 std::vector<std::string> live_sockets() {
   std::vector<std::string> out;
   for (const std::string& directory : socket_directories()) {
-    if (!unfit(directory).empty()) continue;
+    if (!unfit(directory, For::command).empty()) continue;
     DIR* listing = opendir(directory.c_str());
     if (listing == nullptr) continue;
     size_t looked = 0;

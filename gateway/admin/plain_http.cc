@@ -4,10 +4,15 @@ namespace lineward::admin {
 namespace {
 
 using Next = http::RequestParser::Next;
+using std::chrono::milliseconds;
 
 constexpr size_t kMostConnections = 64;
-constexpr std::chrono::milliseconds kRequestLimit{5000};
-constexpr std::chrono::milliseconds kWritePatience{5000};
+// Beyond that whoever has not asked for longest goes, so that a probe always finds a place; but not before it
+// had time to write a line, unless far too many come at once.
+constexpr milliseconds kTimeToAsk{250};
+constexpr size_t kMostAtOnce = 256;
+constexpr milliseconds kRequestLimit{5000};
+constexpr milliseconds kWritePatience{5000};
 
 http::RequestLimits limits() {
   http::RequestLimits limits;
@@ -43,6 +48,8 @@ class PlainServer::Connection final : public net::StreamOwner {
   ~Connection() {
     if (stream_) stream_->close();
   }
+  // It has not asked anything yet, though it was there since then.
+  bool is_idle_since(milliseconds moment) const { return !busy_ && since_ <= moment; }
 
   void respond(const PlainResponse& response) {
     http::ResponseHead head;
@@ -92,6 +99,7 @@ class PlainServer::Connection final : public net::StreamOwner {
   std::unique_ptr<net::ByteStream> stream_;
   http::RequestParser parser_;
   net::Timer timer_;
+  const milliseconds since_ = server_.loop_.now();
   bool busy_ = false;
 };
 
@@ -110,9 +118,21 @@ Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
 }
 
 void PlainServer::accept(std::unique_ptr<net::ByteStream> stream) {
-  if (connections_.size() >= kMostConnections) return;  // closed at once
+  if (connections_.size() >= kMostConnections && !make_room()) return;  // closed at once
   uint64_t id = next_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream)));
+}
+
+// False: all that are there are being answered, or have only just come.
+bool PlainServer::make_room() {
+  const bool too_many = connections_.size() >= kMostAtOnce;
+  const milliseconds moment = too_many ? loop_.now() : loop_.now() - kTimeToAsk;
+  for (auto& [id, connection] : connections_) {
+    if (!connection->is_idle_since(moment)) continue;
+    drop(id);
+    return true;
+  }
+  return !too_many;
 }
 
 void PlainServer::answer(uint64_t id, const PlainResponse& response) {

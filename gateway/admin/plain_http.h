@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "http/request_parser.h"
@@ -56,13 +56,14 @@ class PlainServer {
  private:
   class Connection;
   void accept(std::unique_ptr<net::ByteStream> stream);
+  bool make_room();
   void answer(uint64_t id, const PlainResponse& response);
   void drop(uint64_t id);
 
   net::Loop& loop_;
   Handler handler_;
   std::unique_ptr<net::Listener> listener_;
-  std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
+  std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // in the order in which they came
   uint64_t next_ = 1;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

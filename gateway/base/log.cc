@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -19,7 +18,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/json_scan.h"
+#include "base/printable.h"
 #include "base/redaction.h"
 
 namespace lineward::log {
@@ -121,60 +120,7 @@ constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view kUpper[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
 constexpr std::string_view kColours[] = {"\x1b[2m", "", "\x1b[33m", "\x1b[31m"};
 
-// What may stand in a line without quotes.
-constexpr std::array<bool, 256> kPlain = [] {
-  std::array<bool, 256> table{};
-  for (int c = 0x21; c < 0x7f; ++c)
-    table[static_cast<size_t>(c)] = c != '"' && c != '=' && c != '\\';
-  return table;
-}();
-
 }  // namespace
-
-bool plain(std::string_view value) {
-  // Eight at a time; in a byte's top bit stands whether it is none. A false alarm (borrows run upwards) costs
-  // a look at each.
-  constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
-  const auto odd = [](uint64_t word) {
-    const auto is = [word](char c) { return (word ^ (kOnes * static_cast<unsigned char>(c))) - kOnes; };
-    return (word | (word - kOnes * 0x21) | (word + kOnes) | is('"') | is('=') | is('\\')) & kTops;
-  };
-  const auto slowly = [](std::string_view some) {
-    return std::all_of(some.begin(), some.end(),
-                       [](char c) { return kPlain[static_cast<unsigned char>(c)]; });
-  };
-  const size_t size = value.size();
-  uint64_t word = 0;
-  if (size < sizeof word) return size > 0 && slowly(value);
-  for (size_t at = 0; at + sizeof word < size; at += sizeof word) {
-    std::memcpy(&word, value.data() + at, sizeof word);
-    if (odd(word) != 0) return slowly(value);
-  }
-  std::memcpy(&word, value.data() + size - sizeof word, sizeof word);
-  return odd(word) == 0 || slowly(value);
-}
-
-// U+2028 and U+2029 end lines in some viewers; DEL and C1 controls steer terminals.
-std::string quoted(std::string_view value) {
-  std::string json = json::quote(value);
-  std::string out;
-  out.reserve(json.size());
-  for (size_t i = 0; i < json.size(); ++i) {
-    auto at = [&](size_t k) { return i + k < json.size() ? static_cast<unsigned char>(json[i + k]) : 0u; };
-    if (at(0) == 0x7f) {
-      out += "\\u007f";
-    } else if (at(0) == 0xc2 && at(1) >= 0x80 && at(1) <= 0x9f) {
-      out += fmt::format("\\u{:04x}", at(1));
-      ++i;
-    } else if (at(0) == 0xe2 && at(1) == 0x80 && (at(2) == 0xa8 || at(2) == 0xa9)) {
-      out += at(2) == 0xa8 ? "\\u2028" : "\\u2029";
-      i += 2;
-    } else {
-      out += json[i];
-    }
-  }
-  return out;
-}
 
 // The date part is made once a second.
 std::string_view iso_now() {
@@ -265,12 +211,9 @@ size_t room_for(std::initializer_list<Field> fields) {
 
 void put_value(Line& line, const Field& field, bool quote) {
   if (field.number) return line.put(field.value);
-  if (redaction::active()) {
-    const std::string clean = redaction::apply(field.text);
-    return line.put_made(!quote && plain(clean) ? clean : quoted(clean));
-  }
-  if (!quote && plain(field.text)) return line.put(field.text);
-  line.put_made(quoted(field.text));
+  // Most are, and then nothing is made of them.
+  if (!quote && !redaction::active() && is_plain_word(field.text)) return line.put(field.text);
+  line.put_made(logged(field.text, quote));
 }
 
 void append_line(std::string& to, Format format, Level level, std::string_view event,
@@ -379,7 +322,7 @@ void write_aside(Level level, std::string_view event, std::initializer_list<Fiel
 
 void tell(const std::string& text) {
   // A full disk or a closed stderr is no reason to do anything else.
-  if (std::fputs(text.c_str(), stderr) < 0) std::clearerr(stderr);
+  if (std::fputs(printable_lines(text).c_str(), stderr) < 0) std::clearerr(stderr);
 }
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {

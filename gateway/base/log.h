@@ -47,10 +47,6 @@ void write_aside(Level level, std::string_view event, std::initializer_list<Fiel
 // Plain text on stderr for the person who started it; what cannot be written is lost (fmt::print throws).
 void tell(const std::string& text);
 
-// For other writers of lines: may `value` stand in a line without quotes, and what it is with them: a JSON
-// string without any byte that ends a line or steers a terminal.
-bool plain(std::string_view value);
-std::string quoted(std::string_view value);
 // "2026-11-20T12:03:07.412Z", valid until the next call on this thread.
 std::string_view iso_now();
 

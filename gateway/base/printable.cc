@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "base/json_scan.h"
 #include "base/redaction.h"
 
 namespace lineward {
@@ -57,11 +59,55 @@ bool is_hidden(uint32_t code) {
          });
 }
 
-}  // namespace
+// What may stand in a line without quotes.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> table{};
+  for (int c = 0x21; c < 0x7f; ++c)
+    table[static_cast<size_t>(c)] = c != '"' && c != '=' && c != '\\';
+  return table;
+}();
 
-std::string printable(std::string_view text, size_t most) {
-  std::string clean, out;
-  if (redaction::active()) text = clean = redaction::apply(text);
+void escape(std::string& out, uint32_t code) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto unit = [&](uint32_t value) {
+    out += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4)
+      out += kDigits[(value >> shift) & 0xf];
+  };
+  if (code < 0x10000) return unit(code);
+  unit(0xd800 + ((code - 0x10000) >> 10));
+  unit(0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
+// As a JSON string. Bytes that are no text are U+FFFD, as a reader would have them.
+std::string quoted(std::string_view text, Letters letters) {
+  const std::string json = json::quote(text);
+  std::string out;
+  out.reserve(json.size());
+  for (size_t at = 0; at < json.size();) {
+    const Character next = read(std::string_view(json).substr(at));
+    const size_t bytes = std::max<size_t>(next.bytes, 1);
+    const bool shown = next.bytes != 0 && !is_hidden(next.code) && (letters == Letters::all || next.code < 0x7f);
+    if (shown) {
+      out.append(json, at, bytes);
+    } else {
+      escape(out, next.bytes == 0 ? 0xfffd : next.code);
+    }
+    at += bytes;
+  }
+  return out;
+}
+
+// Calls use(text) with the text that may be shown.
+template <class Use>
+auto redacted(std::string_view text, Use&& use) {
+  if (!redaction::active()) return use(text);
+  const std::string clean = redaction::apply(text);
+  return use(std::string_view(clean));
+}
+
+std::string stripped(std::string_view text, size_t most) {
+  std::string out;
   const bool cut = text.size() > most;
   for (size_t at = 0; at < text.size() && at < most;) {
     const Character next = read(text.substr(at));
@@ -72,6 +118,54 @@ std::string printable(std::string_view text, size_t most) {
     at += bytes;
   }
   return cut ? out + "…" : out;
+}
+
+}  // namespace
+
+bool is_plain_word(std::string_view value) {
+  // Eight at a time; in a byte's top bit stands whether it is none. A false alarm (borrows run upwards) costs
+  // a look at each.
+  constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  const auto odd = [](uint64_t word) {
+    const auto is = [word](char c) { return (word ^ (kOnes * static_cast<unsigned char>(c))) - kOnes; };
+    return (word | (word - kOnes * 0x21) | (word + kOnes) | is('"') | is('=') | is('\\')) & kTops;
+  };
+  const auto slowly = [](std::string_view some) {
+    return std::all_of(some.begin(), some.end(),
+                       [](char c) { return kPlain[static_cast<unsigned char>(c)]; });
+  };
+  const size_t size = value.size();
+  uint64_t word = 0;
+  if (size < sizeof word) return size > 0 && slowly(value);
+  for (size_t at = 0; at + sizeof word < size; at += sizeof word) {
+    std::memcpy(&word, value.data() + at, sizeof word);
+    if (odd(word) != 0) return slowly(value);
+  }
+  std::memcpy(&word, value.data() + size - sizeof word, sizeof word);
+  return odd(word) == 0 || slowly(value);
+}
+
+std::string printable(std::string_view text, size_t most) {
+  return redacted(text, [most](std::string_view clean) { return stripped(clean, most); });
+}
+
+std::string printable_lines(std::string_view text) {
+  return redacted(text, [](std::string_view clean) {
+    std::string out;
+    for (size_t at = 0; at < clean.size();) {
+      const size_t end = std::min(clean.find('\n', at), clean.size());
+      out += stripped(clean.substr(at, end - at), std::string::npos);
+      if (end < clean.size()) out += '\n';
+      at = end + 1;
+    }
+    return out;
+  });
+}
+
+std::string logged(std::string_view text, bool quotes, Letters letters) {
+  return redacted(text, [&](std::string_view clean) {
+    return !quotes && is_plain_word(clean) ? std::string(clean) : quoted(clean, letters);
+  });
 }
 
 }  // namespace lineward

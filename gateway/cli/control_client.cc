@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "admin/control_path.h"
+#include "base/printable.h"
 
 namespace lineward::cli {
 namespace {
@@ -18,6 +19,16 @@ namespace {
 // Longer than a cancel is waited for.
 constexpr timeval kPatience{40, 0};
 constexpr size_t kMostBytes = 64 << 20;
+
+// What is shown on a terminal does not depend on who wrote it.
+void make_printable(nlohmann::json& value) {
+  if (value.is_string()) {
+    value = printable(value.get_ref<const std::string&>(), std::string::npos);
+  } else if (value.is_structured()) {
+    for (nlohmann::json& element : value)
+      make_printable(element);
+  }
+}
 
 }  // namespace
 
@@ -54,6 +65,7 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
   std::from_chars(response.data() + 9, response.data() + end, reply.status);
   reply.body = nlohmann::json::parse(response.substr(end + 4), nullptr, false);
   if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
+  make_printable(reply.body);
   return reply;
 }
 

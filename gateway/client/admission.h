@@ -27,6 +27,7 @@ struct Refusal {
   std::string allow;  // for 405
   mcp::EndReason reason = mcp::EndReason::invalid_request;
   core::HeaderFields headers;
+  bool told = false;  // policies know of it: they refused it
 };
 
 // Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to it.

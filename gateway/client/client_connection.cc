@@ -221,6 +221,7 @@ void ClientConnection::refuse(const http::RequestFault& fault) {
   std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
   core::stats().bytes(core::Side::client, 0, response.size());
   core::stats().http_requests.observe("", fault.status, 0);
+  handler_.on_fault(*this, fault);
   stream_->write(std::move(response));
   linger();
 }

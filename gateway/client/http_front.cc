@@ -94,11 +94,7 @@ void HttpFront::refuse(ClientConnection& connection, const Refusal& refusal, std
               {"remote", connection.peer()}});
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
-  if (gate_) {
-    const http::RequestHead& head = connection.head();
-    gate_->on_refused({connection.peer(), head.method, head.path, server_of(head), refusal.status,
-                       refusal.reason, refusal.text});
-  }
+  if (!refusal.told) note_refused(connection, refusal.status, refusal.reason, refusal.text);
   connection.respond(refusal.status, kJson, body, std::move(headers));
 }
 
@@ -288,6 +284,8 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   arrival.upstream = server;
   arrival.principal = principal_of(connection);
   arrival.peer = connection.peer();
+  arrival.caller = connection.caller();
+  arrival.bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
   Session* unnamed = era ? nullptr : unnamed_session(connection, server);
@@ -305,17 +303,17 @@ void HttpFront::post_notification(ClientConnection& connection, const std::strin
   } else if (!era && passes_unnamed(connection, server)) {
     arrival.era = mcp::Era::legacy;
     arrival.headers = with_revision(connection, forwarded(connection, server, false));
-  } else if (!era) {
-    arrival.upstream.clear();  // nothing says where it belongs: accepted, counted, not passed on
   }
+  const bool placed = era || arrival.era == mcp::Era::legacy;
+  arrival.message = std::move(message);
+  if (auto denial = door_.judge(arrival)) return turn_away(connection, std::move(*denial), true);
   if (arrival.era == mcp::Era::modern && paths_.keep_state.count(server) > 0) {
     if (auto name = affinity_of(headers)) arrival.affinity = std::move(*name);
   }
   // The head is gone with the answer.
   if (arrival.era == mcp::Era::modern && era) arrival.headers = forwarded(connection, server, true);
   if (settles == nullptr) connection.respond(202, {}, {});
-  if (arrival.upstream.empty()) return;
-  arrival.message = std::move(message);
+  if (!placed) return;  // nothing says where it belongs: accepted, counted, not passed on
   door_.notified(std::move(arrival));
   if (settles != nullptr) answer_when_settled(connection, *settles);
 }

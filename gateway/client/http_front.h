@@ -131,6 +131,7 @@ class HttpFront final : public Front, public RequestHandler {
   bool belongs_elsewhere(ClientConnection& connection) override;
   bool wants_body(const http::RequestHead& head) const override;
   bool draining() const override { return draining_; }
+  void on_fault(ClientConnection& connection, const http::RequestFault& fault) override;
   void on_full() override { make_room_later_.schedule(); }
 
   // Who comes in goes on at dispatch() (http_front_gate.cc).
@@ -139,7 +140,9 @@ class HttpFront final : public Front, public RequestHandler {
   std::string_view server_of(const http::RequestHead& head) const;
   uint64_t most_bytes(std::string_view server) const;
   void refuse_size(ClientConnection& connection, std::string_view server);
-  void turn_away(ClientConnection& connection, core::Denial denial);
+  void turn_away(ClientConnection& connection, core::Denial denial, bool told = false);
+  void note_refused(const ClientConnection& connection, int status, mcp::EndReason reason,
+                    std::string_view why) const;
   void ask_gate(ClientConnection& connection, std::string body);
   void through_gate(ClientConnection& connection, core::GateAnswer answer, std::string body);
   void dispatch(ClientConnection& connection, std::string body);

@@ -61,6 +61,8 @@ void HttpFront::post_batch(ClientConnection& connection, const std::string& serv
   pattern.caller = connection.caller();
   pattern.seen = seen_by_plugins(connection);
 
+  for (size_t i = 0; i < errors.size(); ++i)
+    note_refused(connection, 200, mcp::EndReason::invalid_request, "an element of a batch is no message");
   bool answers = !requests.empty() || !errors.empty();
   if (!answers) {
     connection.respond(202, {}, {});
@@ -68,14 +70,16 @@ void HttpFront::post_batch(ClientConnection& connection, const std::string& serv
     start_batch(connection, *session, pattern, std::move(requests), errors);
   }
   for (mcp::Message& message : rest) {
-    if (message.kind() != mcp::MessageKind::notification) {
-      door_.answered(session_id, std::move(message));
-      continue;
-    }
     core::Arrival arrival = pattern;
     arrival.method = mcp::method_of(message.method());
+    arrival.bytes_in = message.bytes().size();
     arrival.message = std::move(message);
-    door_.notified(std::move(arrival));
+    if (door_.judge(arrival)) continue;  // there is no answer to tell it by
+    if (arrival.message.kind() == mcp::MessageKind::notification) {
+      door_.notified(std::move(arrival));
+    } else {
+      door_.answered(session_id, std::move(arrival.message));
+    }
   }
 }
 

@@ -37,6 +37,7 @@ void HttpFront::refuse_size(ClientConnection& connection, std::string_view serve
 
 // Nothing of a large body is read for nobody.
 bool HttpFront::on_head(ClientConnection& connection) {
+  connection.use_caller(nullptr);  // that of the request before
   const http::RequestHead& head = connection.head();
   const uint64_t length = head.body_bytes;
   if (!paths_.most_bytes.empty() && length != UINT64_MAX) {
@@ -58,6 +59,7 @@ bool HttpFront::on_head(ClientConnection& connection) {
 void HttpFront::on_request(ClientConnection& connection, std::string body) {
   const http::RequestHead& head = connection.head();
   if (!paths_.documents.empty() && serve_document(connection)) return;
+  connection.use_caller(nullptr);
   if (auto refusal = check_addresses(head.headers, config_, listener_ && listener_->is_loopback())) {
     return refuse(connection, *refusal);
   }
@@ -68,7 +70,6 @@ void HttpFront::on_request(ClientConnection& connection, std::string body) {
                               }));
   }
   if (gate_ && !gate_->open()) return ask_gate(connection, std::move(body));
-  connection.use_caller(nullptr);
   dispatch(connection, std::move(body));
 }
 
@@ -99,7 +100,6 @@ core::GateRequest HttpFront::gate_request(const ClientConnection& connection) co
 }
 
 void HttpFront::ask_gate(ClientConnection& connection, std::string body) {
-  connection.use_caller(nullptr);
   if (at_gate_.size() >= kMostAtGate)
     return refuse(connection,
                   {503, 503, "too many requests whose credentials are being looked into", {}, {}});
@@ -119,8 +119,26 @@ void HttpFront::ask_gate(ClientConnection& connection, std::string body) {
   at_gate_[&connection] = {number, std::move(body), gate_};
 }
 
-void HttpFront::turn_away(ClientConnection& connection, core::Denial denial) {
+// For those who count and log what was refused.
+void HttpFront::note_refused(const ClientConnection& connection, int status, mcp::EndReason reason,
+                             std::string_view why) const {
+  if (!gate_) return;
+  const http::RequestHead& head = connection.head();
+  core::RefusedRequest refused{connection.peer(), head.method, head.path, server_of(head), status,
+                               reason,            why};
+  refused.caller = connection.caller().get();
+  gate_->on_refused(refused);
+}
+
+// Of what could not be read there is no head, or not one to go by.
+void HttpFront::on_fault(ClientConnection& connection, const http::RequestFault& fault) {
+  if (gate_)
+    gate_->on_refused({connection.peer(), {}, {}, {}, fault.status, mcp::EndReason::invalid_request, fault.text});
+}
+
+void HttpFront::turn_away(ClientConnection& connection, core::Denial denial, bool told) {
   Refusal refusal;
+  refusal.told = told;
   refusal.status = denial.status;
   refusal.code = denial.status;
   refusal.text = std::move(denial.text);

@@ -283,6 +283,8 @@ bool HttpFront::hopped(ClientConnection& connection) {
   if (server == nullptr || !passes_unnamed(connection, *server)) return false;
   const bool is_get = head.method == "GET";
   if (is_get && !accepts(head.headers).events) return false;
+  // What goes through as bytes no policy can read; a server need not have such a stream.
+  if (is_get && gate_ && gate_->reads_all()) return false;
   if (is_get && config::load_of(HeldBytes::total(), config_) >= config::Load::no_streams) {
     ++core::stats().overload[static_cast<size_t>(core::Overload::streams)];
     refuse(connection, {503, 503, "no new streams for now (listen.maxBufferedBytes)", {}, {}});
@@ -337,9 +339,19 @@ void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) 
   }
   if (session == nullptr) return refuse_session(connection);
   sessions_.touch(*session);
-  std::string id = session->id;
+  core::Arrival arrival;
+  arrival.era = mcp::Era::legacy;
+  arrival.revision = session->revision;
+  arrival.upstream = session->upstream;
+  arrival.session = session->id;
+  arrival.principal = session->principal;
+  arrival.peer = connection.peer();
+  arrival.caller = connection.caller();
+  arrival.bytes_in = message.bytes().size();
+  arrival.message = std::move(message);
+  if (auto denial = door_.judge(arrival)) return turn_away(connection, std::move(*denial), true);
   connection.respond(202, {}, {});
-  door_.answered(id, std::move(message));
+  door_.answered(arrival.session, std::move(arrival.message));
 }
 
 void HttpFront::get(ClientConnection& connection) {

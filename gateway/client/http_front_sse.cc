@@ -114,17 +114,19 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
   arrival.headers = forwarded(connection, server, false);
   arrival.caller = connection.caller();
   arrival.seen = seen_by_plugins(connection);
+  const mcp::MessageKind kind = parsed->kind();
+  arrival.message = std::move(*parsed);
+  if (kind != mcp::MessageKind::request) {
+    if (auto denial = door_.judge(arrival)) return turn_away(connection, std::move(*denial), true);
+  }
   connection.respond(202, "text/plain", "Accepted");
-  switch (parsed->kind()) {
+  switch (kind) {
     case mcp::MessageKind::request:
-      arrival.message = std::move(*parsed);
       door_.start(std::move(arrival), std::make_unique<SseReply>(sessions_, session->id));
       return;
-    case mcp::MessageKind::notification:
-      arrival.message = std::move(*parsed);
-      return door_.notified(std::move(arrival));
+    case mcp::MessageKind::notification: return door_.notified(std::move(arrival));
     case mcp::MessageKind::result:
-    case mcp::MessageKind::error: return door_.answered(arrival.session, std::move(*parsed));
+    case mcp::MessageKind::error: return door_.answered(arrival.session, std::move(arrival.message));
   }
 }
 

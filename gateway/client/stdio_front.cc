@@ -22,11 +22,6 @@ using mcp::Method;
 constexpr std::string_view kPrincipal = "anonymous";
 constexpr size_t kMostHeld = 1024;
 constexpr size_t kMostInBatch = 256;
-// Beyond this many times the cap the client is too slow at once; and a client whose requests make more than
-// that waits for us to read on.
-constexpr uint64_t kBurst = 16;
-// From this part of the cap on, servers that can be are held back.
-constexpr uint64_t kClogged = 4;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -127,7 +122,10 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
 // A legacy client may write on before its `initialize` is answered; nothing of that means anything yet.
 bool StdioFront::hold(mcp::Message& message) {
   if (opening_ == 0 || message.has(Field::meta_protocol_version)) return false;
-  if (message.method() == "notifications/cancelled" && cancel(message)) return true;
+  if (message.method() == "notifications/cancelled" && named_by(message) != nullptr) {
+    notification(std::move(message));
+    return true;
+  }
   size_t bytes = message.bytes().size();
   if (held_.size() >= kMostHeld || held_bytes_ + bytes > config_.max_body_bytes) {
     if (message.kind() == mcp::MessageKind::request) {
@@ -157,7 +155,7 @@ void StdioFront::take(mcp::Message message) {
     case mcp::MessageKind::result:
     case mcp::MessageKind::error:
       if (session() == nullptr) return dropped("answer_without_session");
-      return door_.answered(session_id_, std::move(message));
+      return answer(std::move(message));
   }
 }
 
@@ -241,28 +239,33 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
   return std::nullopt;
 }
 
+void StdioFront::answer(mcp::Message message) {
+  core::Arrival arrival = arrival_of(message, Era::legacy);
+  arrival.message = std::move(message);
+  if (!door_.judge(arrival)) door_.answered(session_id_, std::move(arrival.message));
+}
+
 void StdioFront::notification(mcp::Message message) {
-  if (message.method() == "notifications/cancelled") {
-    if (!cancel(message)) dropped("cancel_of_nothing");
-    return;
-  }
   bool modern = message.has(Field::meta_protocol_version);
-  if (!modern && session() == nullptr) return dropped("notification_without_session");
   core::Arrival arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
   arrival.message = std::move(message);
+  if (door_.judge(arrival)) return;
+  if (arrival.method == Method::cancelled) {
+    const Running* call = named_by(arrival.message);
+    if (call == nullptr) return dropped("cancel_of_nothing");
+    return door_.cancelled(call->exchange, arrival.message.text(Field::params_reason));
+  }
+  if (!modern && session() == nullptr) return dropped("notification_without_session");
   door_.notified(std::move(arrival));
 }
 
 // On a shared pipe an id names one request, whatever the era; a cancel need not say which (2026-07-28
 // cancellation).
-bool StdioFront::cancel(const mcp::Message& message) {
-  if (!message.has(Field::params_request_id)) return false;
-  auto found = by_id_.find(mcp::canonical_id(message.raw(Field::params_request_id)));
-  if (found == by_id_.end()) return false;
-  auto running = running_.find(found->second);
-  if (running == running_.end()) return false;
-  door_.cancelled(running->second.exchange, message.text(Field::params_reason));
-  return true;
+const StdioFront::Running* StdioFront::named_by(const mcp::Message& cancel) const {
+  if (!cancel.has(Field::params_request_id)) return nullptr;
+  auto found = by_id_.find(mcp::canonical_id(cancel.raw(Field::params_request_id)));
+  auto running = found == by_id_.end() ? running_.end() : running_.find(found->second);
+  return running == running_.end() ? nullptr : &running->second;
 }
 
 void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text) {
@@ -271,6 +274,11 @@ void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text
               {"code", code},
               {"why", std::string(text)},
               {"remote", "stdio"}});
+  if (gate_) {
+    core::RefusedRequest refused{"stdio", {}, {}, server_, 0, EndReason::invalid_request, text};
+    refused.on_stdio = true;
+    gate_->on_refused(refused);
+  }
   line(mcp::error_message(raw_id, code, text), true);
 }
 
@@ -284,66 +292,6 @@ void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::str
 
 void StdioFront::dropped(std::string_view kind) {
   log::write(log::Level::debug, "client.dropped", {{"kind", std::string(kind)}, {"remote", "stdio"}});
-}
-
-// ---- what goes out ----
-
-void StdioFront::line(std::string message, bool awaited) {
-  if (gone_) return;
-  json::flatten_lines(message);
-  message += '\n';
-  written_ += message.size();
-  pieces_.push_back({written_, awaited ? 0 : message.size()});
-  unasked_for_ += pieces_.back().unasked_for;
-  streams_->write(std::move(message));
-  settle();
-  const uint64_t cap = config_.max_stream_backlog_bytes;
-  if (unasked_for_ <= cap && backlog() <= cap) return;
-  streams_->flush_now();
-  settle();
-  if (unasked_for_ > kBurst * cap) return leave_soon(EndReason::client_too_slow);
-  if (backlog() > cap) watch_reader();
-}
-
-// Forgets what the kernel has. The message being written may be of any size and is not counted.
-void StdioFront::settle() {
-  uint64_t sent = written_ - std::min<uint64_t>(written_, backlog());
-  while (!pieces_.empty() && pieces_.front().end <= sent) {
-    unasked_for_ -= pieces_.front().unasked_for;
-    pieces_.pop_front();
-  }
-  if (pieces_.empty() || pieces_.front().unasked_for == 0) return;
-  unasked_for_ -= std::exchange(pieces_.front().unasked_for, 0);
-}
-
-// All calls share this pipe, so a client that takes nothing gets more time than one HTTP stream.
-void StdioFront::watch_reader() {
-  if (stall_.running()) return;
-  sent_ = written_ - backlog();
-  stall_.start(config_.write_timeout, [this] {
-    if (gone_ || (backlog() <= config_.max_stream_backlog_bytes && relieved_.empty())) return;
-    if (written_ - backlog() == sent_) return leave_soon(EndReason::client_too_slow);
-    watch_reader();
-  });
-}
-
-bool StdioFront::clogged() {
-  const uint64_t mark = config_.max_stream_backlog_bytes / kClogged;
-  if (backlog() <= mark) return false;
-  streams_->flush_now();
-  return backlog() > mark;
-}
-
-void StdioFront::when_relieved(uint64_t serial, std::function<void()> relieved) {
-  relieved_[serial] = std::move(relieved);
-  watch_reader();
-}
-
-void StdioFront::on_drained() {
-  auto relieved = std::exchange(relieved_, {});
-  for (auto& [serial, call_back] : relieved)
-    call_back();
-  if (!gone_ && !input_ended_) streams_->start_reading();
 }
 
 // ---- ends ----

@@ -36,12 +36,16 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   Status<net::ListenFailure> listen() override;
   std::string address() const override { return "stdio"; }
   SessionTable& sessions() override { return sessions_; }
+  void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
   void drain() override { draining_ = true; }
   size_t connections() const override { return backlog() > 0 ? 1 : 0; }
   size_t backlog() const override { return streams_->backlog(); }
   void close_all() override;
 
  private:
+  // Beyond this many times the cap the client is too slow at once; and a client whose requests make more than
+  // that waits for us to read on.
+  static constexpr uint64_t kBurst = 16;
   struct Running {
     std::string canonical_id;
     core::ExchangeId exchange;
@@ -71,7 +75,9 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void release_held();
   void request(mcp::Message message);
   void notification(mcp::Message message);
-  bool cancel(const mcp::Message& message);
+  void answer(mcp::Message message);
+  // The call that a cancel names; null: none that is under way.
+  const Running* named_by(const mcp::Message& cancel) const;
   std::optional<core::Arrival> admit(mcp::Message& message);
   void refuse(std::string_view raw_id, int code, std::string_view text);
   void refuse_busy(std::string_view raw_id, mcp::EndReason reason, std::string_view text);
@@ -87,6 +93,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   const config::Listen& config_;
   const std::string server_;
   core::ExchangeDoor& door_;
+  std::shared_ptr<core::Gate> gate_;
   Left left_;
   const int in_, out_;
   SessionTable sessions_;

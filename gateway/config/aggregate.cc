@@ -23,7 +23,10 @@ std::string rendered_prefix(const Aggregate& aggregate, std::string_view server)
 bool counts_once(const PluginEntry& entry) {
   if (!entry.servers.empty()) return false;
   if (entry.type == "accessLog" || entry.type == "trace") return true;
-  return (entry.type == "rateLimit" || entry.type == "redact") && entry.values.list("tools").empty();
+  if (entry.type != "rateLimit" && entry.type != "redact") return false;
+  // What is counted by tool is so by the server's own names: one bucket, whatever the way there.
+  const bool by_tool = entry.type == "rateLimit" && entry.values.text("key").find("tool") != std::string::npos;
+  return entry.values.list("tools").empty() && !by_tool;
 }
 
 bool is_aggregated(const Config& config) {

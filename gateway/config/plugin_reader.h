@@ -24,6 +24,7 @@ class PluginReader {
   void read_list(const Member& member);
   void read_item(const Node& item);
   void read_auth(const Member& member);
+  void tell_of_anonymous(const Member& auth);
   void read_metadata(const Node& node);
   bool read_common(const Member& member, PluginEntry& entry);
   PluginEntry read_entry(const PluginSpec& spec, const Member& member);

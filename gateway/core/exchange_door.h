@@ -53,6 +53,9 @@ class ExchangeDoor {
   virtual void client_gone(ExchangeId id, mcp::EndReason why) = 0;
   // The client cancels a request by a message; `why` is its reason or empty.
   virtual void cancelled(ExchangeId id, std::string_view why) = 0;
+  // Of a notification, or an answer to a server's question, before it is handed in below: what policies say
+  // of it, and make of it. A denial is for the client, where it can be told; the message goes nowhere then.
+  virtual std::optional<Denial> judge(Arrival&) { return std::nullopt; }
   // A notification from a client (its session, or a modern POST).
   virtual void notified(Arrival&& arrival) = 0;
   // A client's answer to a server's request, in a legacy session.

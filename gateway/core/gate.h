@@ -64,6 +64,8 @@ struct RefusedRequest {
   int status = 0;
   mcp::EndReason reason = mcp::EndReason::invalid_request;
   std::string_view why;
+  const Caller* caller = nullptr;  // null: nobody asked, or it is not known yet
+  bool on_stdio = false;
 };
 
 class Gate {
@@ -77,6 +79,8 @@ class Gate {
   // Header fields of the client that plugins want to see of each request (Arrival::seen), lower case.
   virtual const std::vector<std::string>& headers_wanted() const = 0;
   virtual void on_refused(const RefusedRequest& request) = 0;
+  // Some plugin has to see each message that goes to a client: none may pass that nobody reads.
+  virtual bool reads_all() const { return false; }
 };
 
 }  // namespace lineward::core

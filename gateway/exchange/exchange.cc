@@ -279,7 +279,9 @@ void Exchange::on_call_failed(const core::Failure& failure) {
   failed(failure);
 }
 
-void Exchange::failed(const core::Failure& failure) {
+void Exchange::failed(const core::Failure& given) {
+  core::Failure failure = given;
+  if (plugins_) plugins_->failure_text(failure.text);
   if (is_listen() && acknowledged_) {  // over for good: its result says so in order
     return end(failure.reason, 0, {}, Answer{mcp::listen_result(raw_id_)});
   }

@@ -28,6 +28,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   void from_server(mcp::Message message) { passage_.take(std::move(message)); }
   // The server failed: told to the exchange once what came before has passed. False: nothing waits.
   bool holds_back(const core::Failure& failure) { return passage_.holds_back(failure); }
+  void failure_text(std::string& text) { chain_.failure_text(text); }
   void ended(mcp::EndReason reason, int code);
   std::string_view trace_id() const { return trace_id_; }
   std::string_view span_id() const { return span_id_; }

@@ -96,6 +96,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   core::ExchangeId start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
   void client_gone(core::ExchangeId id, mcp::EndReason why) override;
   void cancelled(core::ExchangeId id, std::string_view why) override;
+  std::optional<core::Denial> judge(core::Arrival& arrival) override;
   void notified(core::Arrival&& arrival) override;
   void answered(const std::string& session, mcp::Message answer) override;
   void session_ended(const std::string& session) override;
@@ -129,6 +130,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   Exchange* newest_to_ask(const std::string& session) override;
   client::Session* session(const std::string& id) override;
   void session_lost(const std::string& id) override;
+  std::optional<std::string> judge(const core::Scope& scope, mcp::Message& message) override;
 
  private:
   std::string client_of(const CallView& view);

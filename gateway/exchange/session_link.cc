@@ -68,6 +68,10 @@ Exchange* SessionLink::stream_for(std::optional<uint64_t> only_call) {
 }
 
 void SessionLink::on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) {
+  if (auto why = finder_.judge(scope_, message)) {
+    if (message.kind() == mcp::MessageKind::request) refuse(message.raw(Field::id), *why);
+    return;
+  }
   if (mcp::method_of(message.method()) == Method::progress) return task_progress(message);
   Exchange* exchange = stream_for(only_call);
   if (message.kind() == mcp::MessageKind::request) return question(std::move(message), exchange);

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,8 @@ class ExchangeFinder {
   virtual client::Session* session(const std::string& id) = 0;
   // Its server has ended it; it goes at the end of the turn.
   virtual void session_lost(const std::string& id) = 0;
+  // What policies make of a server's message that belongs to no call; why it goes no further, or nothing.
+  virtual std::optional<std::string> judge(const core::Scope& scope, mcp::Message& message) = 0;
 
  protected:
   ~ExchangeFinder() = default;

@@ -30,6 +30,10 @@ std::string target_fault(Method method, const Message& message) {
     case Method::resources_subscribe:
     case Method::resources_unsubscribe: return wrong(Field::params_uri) ? "params.uri must be a string" : "";
     case Method::completion_complete: return reference_fault(message.raw(Field::params));
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+    case Method::tasks_result: return wrong(Field::params_task_id) ? "params.taskId must be a string" : "";
     default: return {};
   }
 }

@@ -91,6 +91,27 @@ int clear_stale_socket(const std::string& path) {
   return 0;
 }
 
+// Only this user may connect. A socket's file gets the mode that the socket has when it is bound (unix(7));
+// the process's umask stays as it is, since files that other threads make meanwhile would have it too.
+int bind_private(uv_pipe_t* pipe, const std::string& path) {
+  constexpr mode_t kPrivate = S_IRUSR | S_IWUSR;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::strncpy(name.sun_path, path.c_str(), sizeof name.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -errno;
+  int error = fchmod(fd, kPrivate) == 0 ? 0 : -errno;
+  if (error == 0 && bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0) error = -errno;
+  struct stat made {};
+  if (error == 0 && (lstat(path.c_str(), &made) != 0 || (made.st_mode & (S_IRWXG | S_IRWXO)) != 0)) {
+    unlink(path.c_str());
+    error = UV_EACCES;
+  }
+  if (error == 0) error = uv_pipe_open(pipe, fd);
+  if (error != 0) ::close(fd);
+  return error;
+}
+
 }  // namespace
 
 void Listener::on_knock(uv_stream_t* handle, int status) {
@@ -110,9 +131,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
       return failure(UV_ENAMETOOLONG, address);
     if (int error = clear_stale_socket(path)) return failure(error, address);
     int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
-    mode_t mask = umask(0177);  // only this user may connect
-    if (error == 0) error = uv_pipe_bind(self->pipe_.get(), path.c_str());
-    umask(mask);
+    if (error == 0) error = bind_private(self->pipe_.get(), path);
     if (error == 0) self->unlink_ = path;
     if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_knock);
     if (error != 0) return failure(error, address);

@@ -54,6 +54,16 @@ Verdict Chain::upstream_message(ExchangeView& view, mcp::Message& message) {
   });
 }
 
+void Chain::client_answer(ExchangeView& view, mcp::Message& message) {
+  for (auto& attached : hooks_)
+    attached.hook->on_client_answer(view, message);
+}
+
+void Chain::failure_text(std::string& text) {
+  for (auto attached = hooks_.rbegin(); attached != hooks_.rend(); ++attached)
+    attached->hook->on_failure_text(text);
+}
+
 void Chain::resume(Verdict verdict) {
   if (ended_ || (!waiting_ && !running_) || resumed_) return;
   resumed_ = verdict == Verdict::wait ? Verdict::proceed : verdict;

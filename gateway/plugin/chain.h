@@ -26,6 +26,8 @@ class Chain {
   // Takes the message on from where it stands; the same message again after a wait.
   Verdict client_message(ExchangeView& view, mcp::Message& message);
   Verdict upstream_message(ExchangeView& view, mcp::Message& message);
+  void client_answer(ExchangeView& view, mcp::Message& message);
+  void failure_text(std::string& text);
   // The plugin's verdict after a wait.
   void resume(Verdict verdict);
   // Exactly once.

@@ -105,7 +105,7 @@ void GuardedCall::moved() {
 void GuardedCall::send() {
   sent_ = true;
   auto call = inner_.start(std::move(request_), *this);
-  if (!call) return fail(call.error());
+  if (!call) return passed(call.error());
   call_ = std::move(*call);
 }
 
@@ -188,8 +188,13 @@ void GuardedCall::cancel(std::string_view why) {
   core::upstream_stats(inner_.name()).cancel_settled(tag, {});
 }
 
+// What a client answers to a legacy server's question.
 void GuardedCall::reply(std::string message) {
-  if (call_ && call_->live()) call_->reply(std::move(message));
+  if (!call_ || !call_->live()) return;
+  if (auto answer = mcp::Message::parse(std::move(message), json::kDepthCeiling)) {
+    chain_.client_answer(*this, *answer);
+    call_->reply(answer->bytes());
+  }
 }
 
 bool GuardedCall::pause(bool stop) {
@@ -225,7 +230,13 @@ void GuardedCall::on_call_phase(core::CallPhase phase) {
 
 void GuardedCall::on_call_failed(const core::Failure& failure) {
   if (!live() || passage_.holds_back(failure)) return;
-  fail(failure);
+  passed(failure);
+}
+
+void GuardedCall::passed(const core::Failure& failure) {
+  core::Failure told = failure;
+  chain_.failure_text(told.text);
+  fail(std::move(told));
 }
 
 void GuardedCall::passed(mcp::Message message) {

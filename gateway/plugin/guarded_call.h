@@ -59,7 +59,7 @@ class GuardedCall final : public core::Call, core::CallOwner, ExchangeView, Pass
   bool over() const override { return !live(); }
   void hold_back(bool stop) override;
   void passed(mcp::Message message) override;
-  void passed(const core::Failure& failure) override { fail(failure); }
+  void passed(const core::Failure& failure) override;
   bool decided() override;
   void broke(std::string_view what) override;
 

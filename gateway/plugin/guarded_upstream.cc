@@ -19,4 +19,20 @@ Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
+void GuardedUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+                             const core::HeaderFields& headers) {
+  auto plugins = plugins_();
+  if (!plugins || plugins->empty()) return inner_->notify(scope, message, headers);
+  mcp::Message judged = message;
+  const std::string method = message.method();
+  Facts facts;
+  facts.upstream = facts.endpoint = name();
+  facts.method_name = method;
+  facts.method = mcp::method_of(method);
+  facts.principal = scope.principal;
+  facts.session = scope.session;
+  facts.bytes_in = message.bytes().size();
+  if (!plugins->loose(facts, judged, Way::to_server, Place::part)) inner_->notify(scope, judged, headers);
+}
+
 }  // namespace lineward::plugin

@@ -25,6 +25,8 @@ class GuardedUpstream final : public core::PassingUpstream {
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
+  void notify(const core::Scope& scope, const mcp::Message& message,
+              const core::HeaderFields& headers) override;
 
  private:
   net::Loop& loop_;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,6 +109,10 @@ class Hook {
   // The answer or a notification before it (a server's question too), in the order in which they came; ids
   // and tokens are Lineward's own. Plugins see it in the reverse of the configured order.
   virtual Verdict on_upstream_message(ExchangeView&, mcp::Message&) { return Verdict::proceed; }
+  // The client's answer to a question of this exchange, where it does not come as a request; may be changed.
+  virtual void on_client_answer(ExchangeView&, mcp::Message&) {}
+  // Why the server failed, as the client will be told: a server's own words may stand in it.
+  virtual void on_failure_text(std::string&) {}
   // Exactly once for each hook, however it ended.
   virtual void on_end(const ExchangeView&, const Ending&) noexcept {}
 };
@@ -120,6 +125,11 @@ class CounterSink {
  protected:
   ~CounterSink() = default;
 };
+
+// A message that belongs to no exchange: a client's notification or answer to a question, or what a server
+// says to a legacy session. Of the facts there is no call, and no target.
+enum class Way : uint8_t { to_server, to_client };
+inline constexpr std::string_view kAnswer = "response";  // Facts::method_name of an answer
 
 // Says who calls. Only one authenticator decides: the first that knows this kind of credential.
 struct Judgement {
@@ -148,6 +158,13 @@ class Plugin {
   // Header fields that it reads of clients' requests, lower case. Asked for once.
   virtual std::vector<std::string> headers() const { return {}; }
   virtual void on_refused(const core::RefusedRequest&) {}
+  // The message may be changed. A refusal ends it: the client is told where it can be, a server's question is
+  // refused with its text.
+  virtual std::optional<Refusal> on_loose(const Facts&, mcp::Message&, Way) { return std::nullopt; }
+  // After that, of messages of clients; null: it went on.
+  virtual void on_loose_end(const Facts&, const Refusal*) {}
+  // Must it see every message that goes to a client?
+  virtual bool reads_all() const { return false; }
   virtual void count(CounterSink&) const {}
 };
 

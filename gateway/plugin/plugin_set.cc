@@ -59,13 +59,25 @@ bool stays_at_aggregate(mcp::Method method) {
          method == mcp::Method::logging_set_level;
 }
 
-bool is_for_whole(const PluginSet::Member& member, const ExchangeView& exchange) {
+// A call of a tool, or what is asked of the task that it became.
+bool reaches_tool(mcp::Method method) {
+  switch (method) {
+    case mcp::Method::tools_call:
+    case mcp::Method::tasks_get:
+    case mcp::Method::tasks_update:
+    case mcp::Method::tasks_cancel:
+    case mcp::Method::tasks_result:
+    case mcp::Method::subscriptions_listen: return true;
+    default: return false;
+  }
+}
+
+bool is_for_whole(const PluginSet::Member& member, mcp::Method method) {
   if (!member.entry.servers.empty()) return false;
-  mcp::Method method = exchange.facts().method;
   if (stays_at_aggregate(method)) return true;
   // Rules for methods are the same everywhere, rules for tools are by their own names.
   if (member.plugin->authenticator() != nullptr)
-    return method != mcp::Method::tools_call || member.entry.values.map("toolScopes").empty();
+    return !reaches_tool(method) || member.entry.values.map("toolScopes").empty();
   return config::counts_once(member.entry);
 }
 
@@ -82,7 +94,7 @@ std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::
                                                    Place place) {
   std::vector<Attached> out;
   for (auto& member : members_) {
-    bool here = place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange);
+    bool here = place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange.facts().method);
     if (!here || !member->entry.is_for(server)) continue;
     if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
   }
@@ -105,6 +117,31 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
     if (!challenge.empty()) denial.headers.emplace_back("WWW-Authenticate", std::move(challenge));
   }
   return core::GateAnswer(std::move(denial));
+}
+
+std::optional<Refusal> PluginSet::loose(const Facts& facts, mcp::Message& message, Way way, Place place) {
+  std::vector<Member*> here;
+  for (auto& member : members_) {
+    bool its = place == Place::alone || (place == Place::whole) == is_for_whole(*member, facts.method);
+    if (its && member->entry.is_for(facts.upstream)) here.push_back(member.get());
+  }
+  if (way == Way::to_client) std::reverse(here.begin(), here.end());
+  std::optional<Refusal> refusal;
+  for (Member* member : here) {
+    refusal = member->plugin->on_loose(facts, message, way);
+    if (!refusal) continue;
+    ++member->decisions.refused;
+    break;
+  }
+  if (way == Way::to_client) return refusal;
+  for (Member* member : here)
+    member->plugin->on_loose_end(facts, refusal ? &*refusal : nullptr);
+  return refusal;
+}
+
+bool PluginSet::reads_all() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const auto& member) { return member->plugin->reads_all(); });
 }
 
 void PluginSet::on_refused(const core::RefusedRequest& request) {

@@ -57,11 +57,16 @@ class PluginSet final : public core::Gate {
   bool empty() const { return members_.empty(); }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
 
+  // A message that belongs to no exchange passes those that an exchange of this server would have, clients'
+  // messages in the configured order, servers' in reverse.
+  std::optional<Refusal> loose(const Facts& facts, mcp::Message& message, Way way, Place place);
+
   // core::Gate
   bool open() const override { return authenticators_.empty(); }
   std::optional<core::GateAnswer> admit(const core::GateRequest& request, core::GateDone later) override;
   const std::vector<std::string>& headers_wanted() const override { return headers_; }
   void on_refused(const core::RefusedRequest& request) override;
+  bool reads_all() const override;
 
  private:
   bool add(const config::PluginEntry& entry, Registry registry, Host& host, const PluginSet* before,

@@ -4,6 +4,7 @@
 
 #include "base/json_member.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "plugin/header_rules.h"
 
 namespace lineward::plugin {
@@ -14,14 +15,6 @@ lineward_text to_text(std::string_view text) {
 std::string_view from_text(lineward_text text, size_t most) {
   if (text.data == nullptr || text.size == 0 || text.size > most) return {};
   return {text.data, text.size};
-}
-
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return out;
 }
 
 bool is_json_object(std::string_view text) {
@@ -50,7 +43,7 @@ Refusal refusal_from(const lineward_refusal* plain) {
     case LINEWARD_INVALID_REQUEST: refusal.reason = EndReason::invalid_request; break;
     default: refusal.reason = EndReason::internal; break;
   }
-  refusal.text = printable(from_text(plain->text).substr(0, kLongestRefusal));
+  refusal.text = printable(from_text(plain->text), kLongestRefusal);
   refusal.code = plain->code;
   refusal.retry_after_ms = plain->retry_after_ms;
   for (size_t i = 0; plain->headers != nullptr && i < std::min(plain->header_count, kMostHeaders); ++i) {

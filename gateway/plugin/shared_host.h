@@ -46,7 +46,6 @@ lineward_text to_text(std::string_view text);
 // Rubbish of a length is no reason to crash: what is longer than `most` is not there.
 inline constexpr size_t kMostText = 64 << 20;
 std::string_view from_text(lineward_text text, size_t most = kMostText);
-std::string printable(std::string_view text);
 bool is_json_object(std::string_view text);
 
 }  // namespace lineward::plugin

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "plugin/host.h"
 #include "plugin/shared_host.h"
 #include "plugin/shared_library.h"

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
@@ -44,6 +44,31 @@ describe('probes', { skip }, () => {
     }, 'ready');
     assert.equal(ready.body, 'ok\n');
     assert.match((await probe('/readyz?verbose')).body, /^\[\+\]upstream github ok$/m);
+  });
+
+  test('answers within a second while others hold every connection', async (t) => {
+    const { ops, probe } = await start(t, { mcpServers: { one: server(plainFixture()) } });
+    const [host, port] = ops.split(':');
+    const held = [];
+    t.after(() => held.forEach((socket) => socket.destroy()));
+    const hold = (count) =>
+      Promise.all(
+        Array.from({ length: count }, async () => {
+          const socket = connect(Number(port), host);
+          socket.on('error', () => {});
+          held.push(socket);
+          await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve));
+          socket.write('GET /livez HT'); // and no more
+        }),
+      );
+    for (const count of [64, 64, 300]) {
+      await hold(count);
+      const begun = Date.now();
+      assert.equal((await probe('/livez')).body, 'ok\n');
+      assert.ok(Date.now() - begun < 1000, `after ${Date.now() - begun} ms`);
+    }
+    // Who asks one after the other never waits for those.
+    for (let n = 0; n < 20; ++n) assert.equal((await probe('/livez')).status, 200);
   });
 
   test('a required upstream that fails at first is asked again without any call', async (t) => {

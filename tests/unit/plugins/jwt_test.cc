@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
@@ -81,7 +82,8 @@ struct Counts final : plugin::CounterSink {
 // The plugin with keys from a file, or from a URL that the test answers.
 class Gate {
  public:
-  explicit Gate(const std::map<std::string, std::vector<std::string>>& lists = {}, bool url = false) {
+  explicit Gate(const std::map<std::string, std::vector<std::string>>& lists = {}, bool url = false,
+                std::chrono::milliseconds refresh = 600s) {
     host.config_.auth.resource_metadata.resource = kResource;
     plugin::Type type = plugins::jwt();
     entry_.type = entry_.name = "jwt";
@@ -94,6 +96,9 @@ class Gate {
       std::ofstream(file_) << issuer().jwks();
       set("jwks.file", file_);
     }
+    config::Value pause;
+    pause.duration = refresh;
+    entry_.values.set("jwks.refresh", pause);
     for (const auto& [name, list] : lists) {
       config::Value value;
       value.list = list;
@@ -374,6 +379,53 @@ TEST_CASE("without keys requests are 503, with old ones they go on") {
   CHECK(std::get<core::Denial>(gate.later[0]).status == 503);
   CHECK(gate.outcome(good()) == "keys_unavailable");
   CHECK(gate.denial.status == 503);
+}
+
+TEST_CASE("a key that nobody knows is 503 as long as the issuer's keys cannot be had") {
+  Gate gate({}, true, 50ms);
+  gate.host.answer(200, issuer().jwks());
+  SigningKey fresh = SigningKey::ed25519("fresh");
+  std::string token = fresh.token("EdDSA", head("EdDSA", "fresh"), claims());
+  CHECK(gate.outcome(token) == "unknown_key");
+  CHECK(gate.denial.status == 401);
+  net::Timer look(gate.host.loop());
+  std::function<void()> until_asked = [&] {
+    if (!gate.host.asked.empty()) return gate.host.loop().stop();
+    look.start(std::chrono::milliseconds(10), until_asked);
+  };
+  until_asked();
+  gate.host.loop().run();
+  // Under way, and then failed.
+  REQUIRE(gate.host.asked.size() == 1);
+  gate.host.answer(0, "");
+  CHECK(gate.outcome(token) == "keys_unavailable");
+  CHECK(gate.denial.status == 503);
+  CHECK(gate.outcome(good()) == "ok");
+  look.stop();
+}
+
+TEST_CASE("keys come over https, or from this machine") {
+  const plugin::Type type = plugins::jwt();
+  const auto* spec = type.spec;
+  auto row = std::find_if(spec->options.begin(), spec->options.end(),
+                          [](const config::Option& option) { return option.path == "jwks.url"; });
+  REQUIRE(row != spec->options.end());
+  const auto fits = [&](const char* url) {
+    config::Value value;
+    value.text = url;
+    return row->check(value).empty();
+  };
+  for (const char* good : {"", "https://a.example/jwks", "http://127.0.0.1:8080/k", "http://127.9.9.9", "http://[::1]:1/k",
+                           "http://localhost/k"}) {
+    INFO(good);
+    CHECK(fits(good));
+  }
+  for (const char* bad : {"http://a.example/jwks", "http://127.0.0.1.a.example/", "http://localhost.example/",
+                          "http://10.0.0.1/k", "http://127.0.0.1@a.example/", "ftp://a/", "HTTP://a/", "http://",
+                          "http://[::1]@a.example/", "http://[::2]/", "http://127.0.0.1\\@a.example/"}) {
+    INFO(bad);
+    CHECK_FALSE(fits(bad));
+  }
 }
 
 TEST_CASE("what waits for keys is bounded") {

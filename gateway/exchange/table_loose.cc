@@ -1,0 +1,73 @@
+// The part of ExchangeTable that shows policies what belongs to no exchange: clients' notifications and
+// answers, and what servers say to legacy sessions.
+#include "base/log.h"
+#include "config/aggregate.h"
+#include "exchange/exchange_table.h"
+
+namespace lineward::exchange {
+namespace {
+
+plugin::Place place_of(std::string_view upstream) {
+  return config::is_aggregate(upstream) ? plugin::Place::whole : plugin::Place::alone;
+}
+
+plugin::Facts facts_of(std::string_view upstream, const mcp::Message& message, std::string_view method) {
+  plugin::Facts facts;
+  facts.upstream = facts.endpoint = upstream;
+  facts.method_name = method.empty() ? plugin::kAnswer : method;
+  facts.method = mcp::method_of(method);
+  facts.bytes_in = message.bytes().size();
+  return facts;
+}
+
+int status_of(mcp::EndReason reason) {
+  const int status = refusal_status(reason);
+  return status == 200 ? 400 : status;
+}
+
+}  // namespace
+
+std::optional<core::Denial> ExchangeTable::judge(core::Arrival& arrival) {
+  if (!plugins_ || plugins_->empty()) return std::nullopt;
+  const auto plugins = plugins_;
+  const std::string method = arrival.message.method();  // the message may become another
+  plugin::Facts facts = facts_of(arrival.upstream, arrival.message, method);
+  facts.era = arrival.era;
+  facts.revision = arrival.revision;
+  facts.session = arrival.session;
+  facts.peer = arrival.peer;
+  facts.principal = arrival.principal;
+  facts.caller = arrival.caller.get();
+  facts.on_stdio = arrival.on_stdio;
+  auto refusal = plugins->loose(facts, arrival.message, plugin::Way::to_server, place_of(arrival.upstream));
+  if (!refusal) return std::nullopt;
+  log::write(log::Level::info, "client.dropped",
+             {{"kind", facts.method_name},
+              {"reason", mcp::name(refusal->reason)},
+              {"why", refusal->text},
+              {"remote", arrival.peer}});
+  core::Denial denial{refusal->reason, status_of(refusal->reason), std::move(refusal->text),
+                      std::move(refusal->headers)};
+  if (refusal->retry_after_ms >= 0)
+    denial.headers.emplace_back("Retry-After", std::to_string((refusal->retry_after_ms + 999) / 1000));
+  return denial;
+}
+
+std::optional<std::string> ExchangeTable::judge(const core::Scope& scope, mcp::Message& message) {
+  if (!plugins_ || plugins_->empty()) return std::nullopt;
+  const auto plugins = plugins_;
+  const std::string method = message.method();
+  const client::Session* to = session(scope.session);
+  const std::string upstream = to == nullptr ? std::string() : to->upstream;
+  plugin::Facts facts = facts_of(upstream, message, method);
+  facts.era = mcp::Era::legacy;
+  facts.session = scope.session;
+  facts.principal = scope.principal;
+  auto refusal = plugins->loose(facts, message, plugin::Way::to_client, place_of(upstream));
+  if (!refusal) return std::nullopt;
+  log::write(log::Level::warn, "session.dropped",
+             {{"session", scope.session.substr(0, 8)}, {"kind", "policy"}, {"why", refusal->text}});
+  return std::move(refusal->text);
+}
+
+}  // namespace lineward::exchange
