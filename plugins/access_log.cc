@@ -177,7 +177,8 @@ void AccessLog::on_loose_end(const plugin::Facts& facts, const plugin::Refusal* 
   values.set(F::upstream, facts.upstream);
   values.set(F::method, facts.method_name, 100);
   values.set(F::reason, mcp::name(reason));
-  if (refusal != nullptr) values.set(F::code, int64_t{refusal->code != 0 ? refusal->code : mcp::row(reason).code});
+  if (refusal != nullptr)
+    values.set(F::code, int64_t{refusal->code != 0 ? refusal->code : mcp::row(reason).code});
   if (!facts.on_stdio) values.set(F::status, int64_t{refusal == nullptr ? 202 : mcp::row(reason).code});
   values.set(F::bytes_in, static_cast<int64_t>(facts.bytes_in));
   values.set(F::era, facts.era == mcp::Era::modern ? "modern" : "legacy");

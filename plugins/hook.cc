@@ -12,6 +12,7 @@
 #include "plugins/hook_desk.h"
 #include "plugins/hook_process.h"
 #include "plugins/hook_url.h"
+#include "plugins/task_book.h"
 #include "plugins/types.h"
 
 namespace lineward::plugins {
@@ -60,6 +61,7 @@ class HookPlugin final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   void count(plugin::CounterSink& sink) const override;
   const std::string& name() const { return name_; }
+  bool is_for(const plugin::Facts& facts, const mcp::Message& request) const;
 
   HookDesk desk;
   const Events events;
@@ -77,9 +79,13 @@ class Asking final : public plugin::Hook {
   ~Asking() override { plugin_.desk.forget(asked_); }
 
   Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override {
+    spared_ = !plugin_.is_for(view.facts(), message);
+    if (spared_) return Verdict::proceed;
     return plugin_.events.request ? ask(view, message, "request") : Verdict::proceed;
   }
   Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
+    tasks::note(view.facts(), message);
+    if (spared_) return Verdict::proceed;
     bool final = message.kind() == MessageKind::result || message.kind() == MessageKind::error;
     if (final) return plugin_.events.response ? ask(view, message, "response") : Verdict::proceed;
     return plugin_.events.notification ? ask(view, message, "notification") : Verdict::proceed;
@@ -94,6 +100,7 @@ class Asking final : public plugin::Hook {
 
   HookPlugin& plugin_;
   uint64_t asked_ = 0;
+  bool spared_ = false;  // it is about tasks of other tools
 };
 
 Verdict Asking::ask(plugin::ExchangeView& view, mcp::Message& message, std::string_view event) {
@@ -164,7 +171,7 @@ Verdict Asking::failed(plugin::ExchangeView& view, std::string_view why) {
 
 void Asking::on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept {
   plugin_.desk.forget(std::exchange(asked_, 0));
-  if (!plugin_.events.end) return;
+  if (!plugin_.events.end || spared_) return;
   plugin::Facts facts = view.facts();
   plugin_.desk.tell(fmt::format(
       R"(,"event":"end","hook":{},"method":{},"facts":{},"ending":{{"reason":"{}","code":{},"tookMs":{},"bytesOut":{},"events":{}}})",
@@ -179,9 +186,20 @@ std::unique_ptr<plugin::Hook> HookPlugin::attach(plugin::ExchangeView& exchange)
                        [&](const std::string& glob) { return glob_match(glob, name); });
   };
   if (!methods_.empty() && !among(methods_, facts.method_name)) return nullptr;
-  if (!tools_.empty() && (facts.method != mcp::Method::tools_call || !among(tools_, facts.target)))
-    return nullptr;
-  return std::make_unique<Asking>(*this);
+  if (tools_.empty()) return std::make_unique<Asking>(*this);
+  if (facts.method == mcp::Method::tools_call && !among(tools_, facts.target))
+    return std::make_unique<tasks::Remembering>();
+  bool reaches = facts.method == mcp::Method::tools_call || tasks::is_about_task(facts.method) ||
+                 facts.method == mcp::Method::subscriptions_listen;
+  return reaches ? std::make_unique<Asking>(*this) : nullptr;
+}
+
+// With `tools`, what is asked of tasks is for the hook where they are of such a tool, or of an unknown one.
+bool HookPlugin::is_for(const plugin::Facts& facts, const mcp::Message& request) const {
+  if (tools_.empty() || facts.method == mcp::Method::tools_call) return true;
+  const std::vector<std::string> ids = tasks::named(facts.method, request);
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](const std::string& id) { return !tasks::is_of_others(facts.upstream, id, tools_); });
 }
 
 void HookPlugin::count(plugin::CounterSink& sink) const {

@@ -290,7 +290,8 @@ std::string_view check_jwks_url(const config::Value& value) {
     host = host.substr(0, bracketed ? 5 : host.find(':'));
     if (bracketed || host == "localhost" || is_loopback_v4(host)) return {};
   }
-  return "keys that come over plain http can be exchanged on their way: write https:// (with jwks.caFile for an "
+  return "keys that come over plain http can be exchanged on their way: write https:// (with jwks.caFile for "
+         "an "
          "authority of your own), http:// for this machine alone (127.0.0.1, [::1], localhost), or jwks.file";
 }
 

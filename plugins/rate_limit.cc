@@ -128,9 +128,9 @@ class RateLimit final : public plugin::Plugin {
     plugin::Refusal refusal;
     refusal.reason = mcp::EndReason::rate_limited;
     refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
-    refusal.text = fmt::format("too many requests: {} in {} s are allowed by {}; try again in {} ms",
-                               table_->rate().requests, static_cast<double>(table_->rate().per.count()) / 1000,
-                               key_name_, refusal.retry_after_ms);
+    refusal.text = fmt::format(
+        "too many requests: {} in {} s are allowed by {}; try again in {} ms", table_->rate().requests,
+        static_cast<double>(table_->rate().per.count()) / 1000, key_name_, refusal.retry_after_ms);
     return refusal;
   }
   static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }

@@ -131,25 +131,13 @@ class Redacting final : public plugin::Hook {
   bool tasks_of_others_ = false;  // the task it is about is known to be of a tool that no rule is for
 };
 
-// A call of another tool: only what it becomes is remembered, so that its task is known to be no concern.
-class Remembering final : public plugin::Hook {
- public:
-  Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override {
-    tasks::note(view.facts(), message);
-    return Verdict::proceed;
-  }
-};
-
 bool Redact::is_named(const std::string& tool) const {
   return std::any_of(tools_.begin(), tools_.end(),
                      [&](const std::string& glob) { return glob_match(glob, tool); });
 }
 
 bool Redact::spares_task(std::string_view server, std::string_view id) const {
-  if (tools_.empty()) return false;
-  const std::vector<std::string> tools = tasks::tools_of(server, id);
-  return !tools.empty() &&
-         std::none_of(tools.begin(), tools.end(), [&](const std::string& tool) { return is_named(tool); });
+  return !tools_.empty() && tasks::is_of_others(server, id, tools_);
 }
 
 // With `tools`, whatever reaches one of them: calls, what is asked of a task, and listens, which may tell of
@@ -164,7 +152,7 @@ std::unique_ptr<plugin::Hook> Redact::attach(plugin::ExchangeView& exchange) {
   if (where_ == Where::log) return nullptr;
   plugin::Facts facts = exchange.facts();
   if (concerns(facts)) return std::make_unique<Redacting>(*this);
-  if (facts.method == Method::tools_call) return std::make_unique<Remembering>();
+  if (facts.method == Method::tools_call) return std::make_unique<tasks::Remembering>();
   return nullptr;
 }
 
@@ -189,8 +177,8 @@ void Redact::apply(mcp::Message& message, json::Splice& splice, uint64_t count) 
 // What names a thing, a call or a state leads nowhere when a pattern has changed it.
 bool is_opaque(std::string_view param) {
   static constexpr std::array<std::string_view, 13> kNames{
-      "_meta",  "name",         "uri",           "cursor",          "ref",      "taskId", "requestId",
-      "progressToken", "requestState", "notifications", "protocolVersion", "level",    "mode"};
+      "_meta",         "name",         "uri",           "cursor",          "ref",   "taskId", "requestId",
+      "progressToken", "requestState", "notifications", "protocolVersion", "level", "mode"};
   return std::find(kNames.begin(), kNames.end(), param) != kNames.end();
 }
 
@@ -260,12 +248,10 @@ void Redact::from_server(Method method, mcp::Message& message) {
   const bool of_task = tasks::is_about_task(method);
   switch (message.kind()) {
     case MessageKind::result:
-      count = rules.find(message.bytes(), message.at(Field::result), of_task ? rules_->tasks : rules_->results,
-                         splice, opaque(message));
+      count = rules.find(message.bytes(), message.at(Field::result),
+                         of_task ? rules_->tasks : rules_->results, splice, opaque(message));
       break;
-    case MessageKind::error:
-      count = rules.find(message.bytes(), message.at(Field::error), {}, splice);
-      break;
+    case MessageKind::error: count = rules.find(message.bytes(), message.at(Field::error), {}, splice); break;
     default:
       if (message.has(Field::params))
         count = rules.find(message.bytes(), message.at(Field::params),

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/glob.h"
 #include "base/held_bytes.h"
 #include "base/json_member.h"
 #include "plugins/rate_limit_table.h"
@@ -99,6 +100,14 @@ std::vector<std::string> tools_of(std::string_view server, std::string_view task
   std::lock_guard<std::mutex> lock(all.mutex);
   auto found = all.tools.find(key);
   return found == all.tools.end() ? std::vector<std::string>() : found->second;
+}
+
+bool is_of_others(std::string_view server, std::string_view task_id, const std::vector<std::string>& tools) {
+  const std::vector<std::string> behind = tools_of(server, task_id);
+  return !behind.empty() && std::none_of(behind.begin(), behind.end(), [&](const std::string& tool) {
+    return std::any_of(tools.begin(), tools.end(),
+                       [&](const std::string& glob) { return glob_match(glob, tool); });
+  });
 }
 
 bool is_about_task(Method method) {

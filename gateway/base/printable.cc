@@ -87,7 +87,8 @@ std::string quoted(std::string_view text, Letters letters) {
   for (size_t at = 0; at < json.size();) {
     const Character next = read(std::string_view(json).substr(at));
     const size_t bytes = std::max<size_t>(next.bytes, 1);
-    const bool shown = next.bytes != 0 && !is_hidden(next.code) && (letters == Letters::all || next.code < 0x7f);
+    const bool shown =
+        next.bytes != 0 && !is_hidden(next.code) && (letters == Letters::all || next.code < 0x7f);
     if (shown) {
       out.append(json, at, bytes);
     } else {

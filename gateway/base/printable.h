@@ -14,8 +14,8 @@ std::string printable(std::string_view text, size_t most = 200);
 // The same of a text of several lines, whole.
 std::string printable_lines(std::string_view text);
 
-// As a value in a line of a log: as it is where that is one word, else as a JSON string in which \uXXXX stands
-// for what is not shown. `quotes`: a JSON string anyway. Narrow: printable ASCII and nothing else.
+// As a value in a line of a log: as it is where that is one word, else as a JSON string in which \uXXXX
+// stands for what is not shown. `quotes`: a JSON string anyway. Narrow: printable ASCII and nothing else.
 enum class Letters : unsigned char { all, ascii };
 std::string logged(std::string_view text, bool quotes, Letters letters = Letters::all);
 // May it stand in a line as it is? (What a redactor says of it is another matter.)

@@ -36,7 +36,7 @@ class RequestHandler {
   virtual bool wants_body(const http::RequestHead& head) const = 0;
   virtual bool draining() const = 0;
   // What came is no request that can be read; the connection answers it by itself.
-  virtual void on_fault(ClientConnection& connection, const http::RequestFault& fault) = 0;
+  virtual void on_fault(ClientConnection&, const http::RequestFault&) {}
   // So much is held that requests are refused: somebody must make room, at the end of the turn.
   virtual void on_full() = 0;
 

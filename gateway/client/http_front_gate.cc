@@ -124,8 +124,8 @@ void HttpFront::note_refused(const ClientConnection& connection, int status, mcp
                              std::string_view why) const {
   if (!gate_) return;
   const http::RequestHead& head = connection.head();
-  core::RefusedRequest refused{connection.peer(), head.method, head.path, server_of(head), status,
-                               reason,            why};
+  core::RefusedRequest refused{
+      connection.peer(), head.method, head.path, server_of(head), status, reason, why};
   refused.caller = connection.caller().get();
   gate_->on_refused(refused);
 }
@@ -133,7 +133,8 @@ void HttpFront::note_refused(const ClientConnection& connection, int status, mcp
 // Of what could not be read there is no head, or not one to go by.
 void HttpFront::on_fault(ClientConnection& connection, const http::RequestFault& fault) {
   if (gate_)
-    gate_->on_refused({connection.peer(), {}, {}, {}, fault.status, mcp::EndReason::invalid_request, fault.text});
+    gate_->on_refused(
+        {connection.peer(), {}, {}, {}, fault.status, mcp::EndReason::invalid_request, fault.text});
 }
 
 void HttpFront::turn_away(ClientConnection& connection, core::Denial denial, bool told) {

@@ -25,7 +25,8 @@ bool counts_once(const PluginEntry& entry) {
   if (entry.type == "accessLog" || entry.type == "trace") return true;
   if (entry.type != "rateLimit" && entry.type != "redact") return false;
   // What is counted by tool is so by the server's own names: one bucket, whatever the way there.
-  const bool by_tool = entry.type == "rateLimit" && entry.values.text("key").find("tool") != std::string::npos;
+  const bool by_tool =
+      entry.type == "rateLimit" && entry.values.text("key").find("tool") != std::string::npos;
   return entry.values.list("tools").empty() && !by_tool;
 }
 

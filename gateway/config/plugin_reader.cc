@@ -260,23 +260,26 @@ void PluginReader::read_auth(const Member& member) {
 // What `anonymous: true` means beside rules for scopes is easily taken for more than it is.
 void PluginReader::tell_of_anonymous(const Member& auth) {
   const auto given = [&](std::string_view option) {
-    return std::any_of(config_.auth.methods.begin(), config_.auth.methods.end(), [&](const PluginEntry& entry) {
-      const PluginSpec* spec = find_spec(specs_, entry.type);
-      if (spec == nullptr || find(spec->options, option) == nullptr) return false;
-      const Value& value = entry.values.at(option);
-      return !value.map.empty() || !value.list.empty();
-    });
+    return std::any_of(config_.auth.methods.begin(), config_.auth.methods.end(),
+                       [&](const PluginEntry& entry) {
+                         const PluginSpec* spec = find_spec(specs_, entry.type);
+                         if (spec == nullptr || find(spec->options, option) == nullptr) return false;
+                         const Value& value = entry.values.at(option);
+                         return !value.map.empty() || !value.list.empty();
+                       });
   };
   const bool rules = given("toolScopes") || given("methodScopes");
   const bool required = given("requiredScopes");
   if (!rules && !required) return;
   Diagnostic& told = tree_.add(
       "anonymous-scopes",
-      rules ? "callers without credentials have no scopes: what toolScopes and methodScopes name is refused to them"
+      rules ? "callers without credentials have no scopes: what toolScopes and methodScopes name is refused "
+              "to them"
             : "callers without credentials have no scopes, and requiredScopes is asked of credentials alone",
       auth);
   told.severity = Severity::info;
-  told.hint = rules ? "no more than a key without scopes may do" : "name what needs a scope in toolScopes and methodScopes";
+  told.hint = rules ? "no more than a key without scopes may do"
+                    : "name what needs a scope in toolScopes and methodScopes";
 }
 
 void PluginReader::read_metadata(const Node& node) {

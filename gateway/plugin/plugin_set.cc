@@ -94,7 +94,8 @@ std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::
                                                    Place place) {
   std::vector<Attached> out;
   for (auto& member : members_) {
-    bool here = place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange.facts().method);
+    bool here =
+        place == Place::alone || (place == Place::whole) == is_for_whole(*member, exchange.facts().method);
     if (!here || !member->entry.is_for(server)) continue;
     if (auto hook = member->plugin->attach(exchange)) out.push_back({member.get(), std::move(hook)});
   }

@@ -37,7 +37,8 @@ TEST_CASE("a value in a log is one word or a JSON string, and hides nothing") {
   CHECK(logged("ä☃🙂", false) == "\"ä☃🙂\"");
   CHECK(logged("ä☃🙂", false, Letters::ascii) == R"("\u00e4\u2603\ud83d\ude42")");
   CHECK(logged("a\nb\x1b[1m\x7f\xc2\x9b", false) == R"("a\nb\u001b[1m\u007f\u009b")");
-  CHECK(logged("\xe2\x80\xae\xe2\x80\x8b\xe2\x80\xa8\xf3\xa0\x81\x81", false) == R"("\u202e\u200b\u2028\udb40\udc41")");
+  CHECK(logged("\xe2\x80\xae\xe2\x80\x8b\xe2\x80\xa8\xf3\xa0\x81\x81", false) ==
+        R"("\u202e\u200b\u2028\udb40\udc41")");
   CHECK(logged("a\xff", false, Letters::ascii) == R"("a\ufffd")");
 }
 

@@ -415,14 +415,15 @@ TEST_CASE("keys come over https, or from this machine") {
     value.text = url;
     return row->check(value).empty();
   };
-  for (const char* good : {"", "https://a.example/jwks", "http://127.0.0.1:8080/k", "http://127.9.9.9", "http://[::1]:1/k",
-                           "http://localhost/k"}) {
+  for (const char* good : {"", "https://a.example/jwks", "http://127.0.0.1:8080/k", "http://127.9.9.9",
+                           "http://[::1]:1/k", "http://localhost/k"}) {
     INFO(good);
     CHECK(fits(good));
   }
-  for (const char* bad : {"http://a.example/jwks", "http://127.0.0.1.a.example/", "http://localhost.example/",
-                          "http://10.0.0.1/k", "http://127.0.0.1@a.example/", "ftp://a/", "HTTP://a/", "http://",
-                          "http://[::1]@a.example/", "http://[::2]/", "http://127.0.0.1\\@a.example/"}) {
+  for (const char* bad :
+       {"http://a.example/jwks", "http://127.0.0.1.a.example/", "http://localhost.example/",
+        "http://10.0.0.1/k", "http://127.0.0.1@a.example/", "ftp://a/", "HTTP://a/", "http://",
+        "http://[::1]@a.example/", "http://[::2]/", "http://127.0.0.1\\@a.example/"}) {
     INFO(bad);
     CHECK_FALSE(fits(bad));
   }
