@@ -326,34 +326,6 @@ void HttpFront::refuse_session(ClientConnection& connection, std::string_view ra
   refuse(connection, {404, 404, "Session not found", {}, {}}, raw_id);
 }
 
-void HttpFront::post_answer(ClientConnection& connection, mcp::Message message) {
-  const http::HeaderList& headers = connection.head().headers;
-  Session* session = session_meant(connection);
-  if (session == nullptr && !names_session(headers)) {
-    return refuse(connection,
-                  {400,
-                   mcp::kInvalidRequest,
-                   "a client sends requests and notifications; responses belong to a legacy session",
-                   {},
-                   {}});
-  }
-  if (session == nullptr) return refuse_session(connection);
-  sessions_.touch(*session);
-  core::Arrival arrival;
-  arrival.era = mcp::Era::legacy;
-  arrival.revision = session->revision;
-  arrival.upstream = session->upstream;
-  arrival.session = session->id;
-  arrival.principal = session->principal;
-  arrival.peer = connection.peer();
-  arrival.caller = connection.caller();
-  arrival.bytes_in = message.bytes().size();
-  arrival.message = std::move(message);
-  if (auto denial = door_.judge(arrival)) return turn_away(connection, std::move(*denial), true);
-  connection.respond(202, {}, {});
-  door_.answered(arrival.session, std::move(arrival.message));
-}
-
 void HttpFront::get(ClientConnection& connection) {
   const http::HeaderList& headers = connection.head().headers;
   Session* session = session_meant(connection);
