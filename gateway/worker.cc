@@ -207,6 +207,8 @@ void Worker::when_over(std::function<void()> done) {
 // A request may be on its way on a connection that is open: it is answered like the others.
 void Worker::calls_over() {
   if (!over_) return;
+  // One that waited for the last may have begun with its end.
+  if (exchanges_.size() > 0) return exchanges_.when_empty([this] { calls_over(); });
   if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
   last_requests_.start(kFarewellStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
 }

@@ -61,7 +61,7 @@ void HttpFront::drain() {
 }
 
 size_t HttpFront::unanswered() const {
-  size_t count = passes_.size();
+  size_t count = passes_.size() + awaiting_session_.size();
   for (const auto& entry : connections_)
     count += entry.second->may_ask() ? 1 : 0;
   return count;

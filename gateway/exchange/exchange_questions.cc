@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_member.h"
+#include "config/aggregate.h"
 #include "core/request_size.h"
 #include "exchange/asking.h"
 #include "exchange/exchange.h"
@@ -140,6 +141,7 @@ void Exchange::resume() {
 
 // At a server's own path the front has looked at that. Its call waits on for a smaller one.
 bool Exchange::retry_too_large(const mcp::Message& retry) {
+  if (!config::is_aggregate(arrival_.upstream)) return false;
   core::RoutedPtr to = home_.park_table().routed(retry.text(Field::params_request_state), arrival_.principal,
                                                  arrival_.upstream, retry);
   auto refusal = to && !arrival_.on_stdio ? core::too_large(*to->server, arrival_.bytes_in) : std::nullopt;
