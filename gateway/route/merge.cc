@@ -52,7 +52,7 @@ std::string missing_text(const std::vector<Missing>& missing) {
     object.add("text", json::quote(one.text.substr(0, 300)));
     out += (out.empty() ? "" : ",") + object.text();
   }
-  return "[" + out + "]";
+  return fmt::format("[{}]", out);
 }
 
 std::string_view scope(bool is_public) {
@@ -155,7 +155,7 @@ std::string common_versions(const std::vector<Facts>& servers) {
     });
     if (all) out += fmt::format("{}\"{}\"", out.empty() ? "" : ",", revision.name);
   }
-  return "[" + out + "]";
+  return fmt::format("[{}]", out);
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ std::string merged_discover(const std::vector<Facts>& servers, const std::vector
   std::string differing;
   for (const std::string& name : differing_extensions(servers))
     differing += (differing.empty() ? "" : ",") + json::quote(name);
-  if (!differing.empty()) meta.add("io.lineward/differingExtensions", "[" + differing + "]");
+  if (!differing.empty()) meta.add("io.lineward/differingExtensions", fmt::format("[{}]", differing));
   Object result;
   result.add("resultType", R"("complete")");
   result.add("supportedVersions", common_versions(servers));
