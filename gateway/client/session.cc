@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kMostWaiting = 256;
 constexpr size_t kMostWaitingBytes = 1 << 20;
+constexpr size_t kNewcomersALook =
+    64;                               // so many sessions are looked at for each newcomer, where all are there
 constexpr size_t kMostStreams = 128;  // of one session, those that ended a moment ago included
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
@@ -18,21 +20,17 @@ constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
 SessionStream& Session::open(SessionStream::Gone gone) {
   // Ended streams wait a while for a resume; a client that makes many gets the memory of the newest only.
-  if (streams_.size() >= kMostStreams) {
-    for (auto& [number, stream] : streams_) {
-      if (!stream->finished()) continue;
-      remove(number);
-      break;
-    }
-  }
+  if (streams_.size() >= kMostStreams && !lingering_.empty()) remove(*lingering_.begin());
   uint32_t number = next_stream_++;
   auto& slot = streams_[number];
-  slot = std::make_unique<SessionStream>(loop_, number, place, limits_.resume_window, std::move(gone),
-                                         [this](uint32_t over) { remove(over); });
+  slot = std::make_unique<SessionStream>(
+      loop_, number, place, limits_.resume_window, std::move(gone), [this](uint32_t over) { remove(over); },
+      [this](uint32_t ended) { lingering_.insert(ended); });
   return *slot;
 }
 
 void Session::remove(uint32_t number) {
+  lingering_.erase(number);
   auto found = streams_.find(number);
   if (found == streams_.end()) return;
   std::erase(get_streams_, number);
@@ -160,12 +158,7 @@ SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
 
 Session* SessionTable::create(std::string id, const std::string& principal, const std::string& upstream) {
   if (sessions_.size() >= limits_.max_sessions) {
-    Session* oldest = nullptr;
-    for (auto& [its_id, session] : sessions_) {
-      // One that nobody ever named comes first.
-      auto worth = [](const Session& one) { return std::pair(!one.forsaken, one.last_used); };
-      if (session->idle() && (oldest == nullptr || worth(*session) < worth(*oldest))) oldest = session.get();
-    }
+    Session* oldest = dispensable();
     if (oldest == nullptr) return nullptr;
     expired_(std::string(oldest->id));
   }
@@ -175,6 +168,43 @@ Session* SessionTable::create(std::string id, const std::string& principal, cons
   touch(*slot);
   slot->opened = slot->last_used;
   return slot.get();
+}
+
+SessionTable::Worth SessionTable::worth(const Session& session) {
+  return {!session.forsaken, session.last_used};
+}
+
+void SessionTable::forsake(Session& session) {
+  session.forsaken = true;
+  if (dispensable_.size() > sessions_.size()) dispensable_.clear();  // some of it is no longer true
+  if (!dispensable_.empty()) dispensable_.emplace(worth(session), session.id);
+}
+
+// The idle session of which least is lost: one that nobody ever named, else the one that was used longest
+// ago. All are looked at only now and then, since a client can ask for sessions as fast as it likes: what is
+// found then serves for as many newcomers as make up for it. Who was used meanwhile, or is gone, is passed
+// over; who became idle meanwhile is found by the next look.
+Session* SessionTable::dispensable() {
+  for (;;) {
+    for (; !dispensable_.empty(); dispensable_.erase(dispensable_.begin())) {
+      const auto& [then, id] = *dispensable_.begin();
+      Session* session = find(id);
+      if (session != nullptr && session->idle() && worth(*session) == then) return session;
+    }
+    if (none_idle_ == std::pair(loop_.now(), touches_)) return nullptr;
+    std::vector<std::pair<Worth, const std::string*>> idle;
+    for (const auto& [id, session] : sessions_) {
+      if (session->idle()) idle.emplace_back(worth(*session), &id);
+    }
+    if (idle.empty()) {
+      none_idle_ = {loop_.now(), touches_};
+      return nullptr;
+    }
+    const size_t enough = std::min(idle.size(), std::max<size_t>(1, sessions_.size() / kNewcomersALook));
+    std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(enough), idle.end());
+    for (size_t i = 0; i < enough; ++i)
+      dispensable_.emplace(idle[i].first, *idle[i].second);
+  }
 }
 
 Session* SessionTable::find(const std::string& id, const std::string& principal) {

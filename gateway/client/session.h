@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -101,6 +102,7 @@ class Session {
   std::function<void(const std::string&)> pipe_;
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
   std::vector<uint32_t> get_streams_;
+  std::set<uint32_t> lingering_;  // ended and kept a while, oldest first
   uint32_t next_stream_ = 1;
   std::optional<core::ScopeState> shared_;
   struct Waiting {
@@ -128,12 +130,20 @@ class SessionTable {
   Session* find(const std::string& id, const std::string& principal);
   Session* find(const std::string& id);
   void remove(const std::string& id);
-  void touch(Session& session) { session.last_used = loop_.now(); }
+  void touch(Session& session) {
+    session.last_used = loop_.now();
+    ++touches_;
+  }
+  // Its client went away without ever naming it: it is the first to make room.
+  void forsake(Session& session);
   size_t size() const { return sessions_.size(); }
   std::vector<std::string> ids() const;
   std::map<std::string, size_t> by_upstream() const;
 
  private:
+  using Worth = std::pair<bool, std::chrono::milliseconds>;
+  static Worth worth(const Session& session);
+  Session* dispensable();
   void sweep();
   std::chrono::milliseconds sweep_every() const;
 
@@ -142,6 +152,10 @@ class SessionTable {
   std::function<void(const std::string&)> expired_;
   net::Timer sweeper_;
   std::unordered_map<std::string, std::unique_ptr<Session>> sessions_;
+  std::set<std::pair<Worth, std::string>> dispensable_;  // what they were worth when they were found to be
+  uint64_t touches_ = 0;
+  std::pair<std::chrono::milliseconds, uint64_t> none_idle_{-1,
+                                                            0};  // when it was so, and how many touches ago
 };
 
 // The reply of one exchange of a session: its SessionStream by name, since the session may end first.

@@ -9,13 +9,14 @@ constexpr size_t kMostBytes = 1 << 20;
 }  // namespace
 
 SessionStream::SessionStream(net::Loop& loop, uint32_t number, const std::string& place,
-                             std::chrono::milliseconds window, Gone gone, Over over)
+                             std::chrono::milliseconds window, Gone gone, Over over, Lingers lingers)
     : loop_(loop),
       number_(number),
       place_(place),
       window_length_(window),
       gone_(std::move(gone)),
       over_(std::move(over)),
+      lingers_(std::move(lingers)),
       window_(loop) {}
 
 SessionStream::~SessionStream() = default;
@@ -71,6 +72,7 @@ void SessionStream::transport_lost(mcp::EndReason why) {
 }
 
 void SessionStream::linger() {
+  lingers_(number_);
   window_.start(window_length_, [this] { over_(number_); });
 }
 

@@ -23,12 +23,14 @@ class SessionStream {
  public:
   // The connection is lost for good: it cannot be resumed, or nobody did in time.
   using Gone = std::function<void(mcp::EndReason why)>;
-  // Nothing can be resumed here any more: the owner may remove it (at the end of the turn).
+  // Nothing can be resumed here any more: the owner may remove it (at the end of the turn). Or it has ended
+  // and stays a while, for whoever lost its end; perhaps said more than once.
   using Over = std::function<void(uint32_t number)>;
+  using Lingers = std::function<void(uint32_t number)>;
 
   // `place`: its session's, which it need not outlive.
   SessionStream(net::Loop& loop, uint32_t number, const std::string& place, std::chrono::milliseconds window,
-                Gone gone, Over over);
+                Gone gone, Over over, Lingers lingers);
   ~SessionStream();
 
   uint32_t number() const { return number_; }
@@ -82,6 +84,7 @@ class SessionStream {
   const std::chrono::milliseconds window_length_;
   Gone gone_;
   Over over_;
+  Lingers lingers_;
   std::function<void()> relieved_;
   std::unique_ptr<HttpReply> transport_;
   net::Timer window_;

@@ -111,7 +111,7 @@ void UnnamedSessions::look_for_claims() {
       unclaimed_.emplace_back(loop_.now() + patience_.unclaimed, std::move(id));
       continue;
     }
-    session->forsaken = true;
+    sessions_.forsake(*session);
     forsaken_.emplace_back(loop_.now() + patience_.forsaken, std::move(id));
   }
 }

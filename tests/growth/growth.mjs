@@ -10,6 +10,7 @@ import { largest } from './rows/largest.mjs';
 import { rows as many } from './rows/many.mjs';
 import { rows as messages } from './rows/messages.mjs';
 import { rows as one } from './rows/one.mjs';
+import { rows as crowds } from './rows/crowds.mjs';
 import { rows as lines } from './rows/lines.mjs';
 import { rows as policies } from './rows/policies.mjs';
 import { rows as sessions } from './rows/sessions.mjs';
@@ -122,7 +123,7 @@ async function run(row) {
 
 binary(); // without it, or the counter, no row is worth trying
 program('growth-counter');
-const wanted = [...messages, ...one, ...many, ...policies, ...sessions, ...lines].filter(
+const wanted = [...messages, ...one, ...many, ...crowds, ...policies, ...sessions, ...lines].filter(
   ({ name }) => (!only.length && !exactly.length) || exactly.includes(name) || only.some((text) => name.includes(text)),
 );
 const began = performance.now();

@@ -234,6 +234,7 @@ class Server {
       },
     };
     this.listens = [];
+    this.answered = undefined; // called for an answer to a question, over stdio
   }
 
   handle(text, sayOf) {
@@ -243,7 +244,7 @@ class Server {
     const method = find(/"method":"([^"]+)"/);
     const id = find(/"id":("[^"]*"|-?\d+)/);
     this.heard = (this.heard ?? 0) + 1;
-    if (id === undefined || method === undefined) return sayOf.none?.({ method, text });
+    if (id === undefined || method === undefined) return sayOf.none(method === undefined);
     const say = sayOf(id, method);
     const play = this.on[method];
     if (play) play({ text, id, method }, say);
@@ -369,7 +370,7 @@ export class StdioServer extends Server {
       message: line,
       bytes: (text) => socket.write(text),
     });
-    sayOf.none = () => {};
+    sayOf.none = (isAnswer) => isAnswer && this.answered?.();
     let pieces = [];
     socket.on('data', (bytes) => {
       for (let from = 0; ; ) {

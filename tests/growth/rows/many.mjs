@@ -1,18 +1,18 @@
-// Many of something: what is idle beside a call, clients, servers, members, buckets.
+// Many of something: what is idle beside a call, servers, members, buckets.
 import { LegacyClient, WIDE, asking, content, isError, isResult, isStatus, joined, modern, repeat, world, worldOf } from '../ground.mjs';
 import { DISCOVERED } from '../wire.mjs';
 import { listRows, tools } from './one.mjs';
 import { key, keyLine, withKey } from './policies.mjs';
 
 const KIB = 1024;
-const call = (args = '', name = 't') => `"name":"${name}","arguments":{${args}}`;
-const roomy = { maxInFlight: 100000, maxQueue: 100000, maxParked: 100000, maxSessions: 100000, maxOwnSessions: 100000 };
-const wide = (server, config) => world({ limits: roomy, instances: 10000, ...server }, { listen: { ...WIDE.listen, maxSessions: 100000 }, ...config });
+export const call = (args = '', name = 't') => `"name":"${name}","arguments":{${args}}`;
+export const roomy = { idleConnections: 10000, maxInFlight: 100000, maxQueue: 100000, maxParked: 100000, maxSessions: 100000, maxOwnSessions: 100000 };
+export const wide = (server, config) => world({ limits: roomy, instances: 10000, ...server }, { listen: { ...WIDE.listen, maxSessions: 100000 }, ...config });
 
 // ---- idle beside a call
 
 /** Once n of something are there, a call costs what it did. `more(meter, count, before)` brings count more. */
-const beside = (name, n, unit, where, more, work) => ({
+export const beside = (name, n, unit, where, more, work) => ({
   name: `idle: ${name}`,
   n,
   unit,
@@ -25,7 +25,7 @@ const beside = (name, n, unit, where, more, work) => ({
     return work(meter);
   },
 });
-const once = async (meter, key, make) => {
+export const once = async (meter, key, make) => {
   if (!meter.kept.has(key)) meter.kept.set(key, await make());
   return meter.kept.get(key);
 };
@@ -64,8 +64,8 @@ const listens = async (meter, count, before) => {
     await there;
   }
 };
-const isHanging = (text) => text.includes('"hang"', 0, 'latin1');
-const hangs = (meter) => (meter.server.on['tools/call'] = ({ text }, say) => (isHanging(text) ? undefined : say.result(content())));
+export const isHanging = (text) => text.includes('"hang"', 0, 'latin1');
+export const hangs = (meter) => (meter.server.on['tools/call'] = ({ text }, say) => (isHanging(text) ? undefined : say.result(content())));
 const callsInFlight = async (meter, count) => {
   hangs(meter);
   const bytes = modern('/mcp', 'tools/call', call('', 'hang'));
@@ -134,8 +134,8 @@ const oneIsTold = async (meter) =>
     };
   });
 
-const httpWorld = wide({ era: 'modern' });
-const stdioWorld = wide({ road: 'stdio', era: 'modern' });
+export const httpWorld = wide({ era: 'modern' });
+export const stdioWorld = wide({ road: 'stdio', era: 'modern' });
 const legacyWorld = wide({ era: 'legacy' });
 const legacyStdioWorld = wide({ road: 'stdio', era: 'legacy' });
 const idle = [
@@ -147,8 +147,8 @@ const idle = [
   beside('calls in flight, beside a call', 50, 'calls', httpWorld, callsInFlight, modernCall),
   beside('calls in flight, beside a call, stdio', 50, 'calls', stdioWorld, callsInFlight, modernCall),
   beside('calls in flight, beside cancels of none of them', 50, 'calls', legacyWorld, legacyCallsInFlight, cancels),
-  beside('calls that are parked, beside a call', 50, 'calls', httpWorld, parked, modernCall),
-  beside('calls that are parked, beside a call, stdio', 50, 'calls', stdioWorld, parked, modernCall),
+  beside('answers that asked back, beside a call', 50, 'calls', httpWorld, parked, modernCall),
+  beside('answers that asked back, beside a call, stdio', 50, 'calls', stdioWorld, parked, modernCall),
   beside('legacy sessions, beside a call of another', 100, 'sessions', legacyWorld, sessions, legacyCall),
   beside('legacy sessions that have called, beside a call of another', 100, 'sessions', legacyWorld, sessionsThatCalled, legacyCall),
   beside('legacy sessions, beside a modern call', 100, 'sessions', legacyWorld, sessionsThatCalled, modernCall),
@@ -158,88 +158,6 @@ const idle = [
   beside('legacy sessions with a stream, beside a call of another', 25, 'sessions', legacyWorld, streams, legacyCall),
   beside('processes of legacy sessions, beside a call of another', 6, 'processes', legacyStdioWorld, sessions, legacyCall),
   beside('processes of legacy sessions, beside a modern call', 6, 'processes', legacyStdioWorld, sessions, modernCall),
-];
-
-// ---- what is told to many, and leaves in number
-
-const updated = (id) =>
-  `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":${id}}}}`;
-const crowds = [
-  {
-    name: 'listen, modern → stdio: clients of one notification',
-    n: 20,
-    unit: 'listens',
-    inOrder: true,
-    world: stdioWorld,
-    at: async (meter, n, added) => {
-      meter.kept ??= new Map();
-      const wires = await once(meter, 'wires', () => []);
-      for (let i = 0; i < added; ++i) {
-        const wire = await meter.connect();
-        const there = wire.seen('subscriptions/acknowledged');
-        wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"toolsListChanged":true}', { id: '"l"' }));
-        await there;
-        wires.push(wire);
-      }
-      return async () => {
-        const heard = wires.map((wire) => wire.seen('list_changed', 10));
-        for (let i = 0; i < 10; ++i) for (const { message, say } of meter.server.listens.slice(-1)) say.message(updated(message.id));
-        await Promise.all(heard);
-      };
-    },
-  },
-  {
-    name: 'calls: clients that leave at once',
-    n: 20,
-    unit: 'clients',
-    world: stdioWorld,
-    at: async (meter, n) => async () => {
-      hangs(meter);
-      const from = meter.server.heard ?? 0;
-      const wires = await Promise.all(repeat(n, () => meter.connect()));
-      for (const wire of wires) wire.send(modern('/mcp', 'tools/call', call('', 'hang')));
-      while ((meter.server.heard ?? 0) < from + n) await new Promise((turn) => setImmediate(turn));
-      for (const wire of wires) wire.close();
-    },
-  },
-  {
-    name: 'calls: connections that come and go',
-    n: 20,
-    unit: 'connections',
-    world: httpWorld,
-    at: async (meter, n) => async () => {
-      const wires = await Promise.all(repeat(n, () => meter.connect()));
-      for (const wire of wires) wire.close();
-    },
-  },
-  {
-    name: 'calls at once over connections of their own',
-    n: 20,
-    unit: 'calls',
-    world: httpWorld,
-    at: async (meter, n) => {
-      const wires = await Promise.all(repeat(n, () => meter.connect()));
-      const bytes = modern('/mcp', 'tools/call', call());
-      return async () => {
-        for (const wire of wires) wire.send(bytes);
-        for (const wire of wires) isResult(await wire.next());
-      };
-    },
-  },
-  {
-    name: 'calls that wait in the queue of their server',
-    n: 20,
-    unit: 'calls',
-    world: world({ limits: { ...roomy, maxInFlight: 1 } }),
-    at: async (meter, n) => {
-      const wires = await Promise.all(repeat(n, () => meter.connect()));
-      const bytes = modern('/mcp', 'tools/call', call());
-      return async () => {
-        for (const wire of wires) wire.send(bytes);
-        for (const wire of wires) isResult(await wire.next());
-      };
-    },
-  },
 ];
 
 // ---- servers
@@ -423,4 +341,4 @@ const buckets = [
   }, async (meter) => once(meter, 'keyed', () => asking(meter, withKey('tools/call', call())))),
 ];
 
-export const rows = [...idle, ...crowds, ...servers, ...aggregate, ...buckets];
+export const rows = [...idle, ...servers, ...aggregate, ...buckets];

@@ -3,7 +3,7 @@ import { LegacyClient, WIDE, isStatus, modern, repeat, world } from '../ground.m
 import { event } from '../wire.mjs';
 
 const call = (name = 't') => `"name":"${name}","arguments":{}`;
-const limits = { maxInFlight: 100000, maxQueue: 100000, maxSessions: 100000 };
+const limits = { idleConnections: 10000, maxInFlight: 100000, maxQueue: 100000, maxSessions: 100000 };
 const streaming = world({ era: 'legacy', streams: true, limits }, { listen: { ...WIDE.listen, maxSessions: 100000 } });
 const plain = world({ era: 'legacy', limits }, { listen: { ...WIDE.listen, maxSessions: 100000 } });
 const stdio = world({ road: 'stdio', era: 'legacy', limits, instances: 1000 });
@@ -91,7 +91,7 @@ export const rows = [
   },
   {
     name: 'session: a call, beside others of it in flight',
-    n: 50,
+    n: 200,
     unit: 'calls',
     kind: 'flat',
     inOrder: true,
@@ -103,6 +103,18 @@ export const rows = [
       for (let i = 0; i < added; ++i) (await meter.connect()).send(meter.client.bytes('tools/call', call('hang'), { id: n + i + 1000 }));
       await heard(meter, from + added);
       return async () => isStatus(200)(await meter.client.ask('tools/call', call()));
+    },
+  },
+  {
+    name: 'session: a newcomer, where there is no room for one more',
+    n: 250,
+    unit: 'sessions',
+    kind: 'flat',
+    world: (n) => world({ era: 'legacy', limits }, { listen: { ...WIDE.listen, maxSessions: n } }),
+    at: async (meter, n) => {
+      const wire = await meter.connect();
+      for (let i = 0; i < n; ++i) await LegacyClient.open(meter, { wire });
+      return async () => LegacyClient.open(meter, { wire });
     },
   },
   {
