@@ -153,6 +153,10 @@ std::optional<Refusal> not_acceptable(const http::HeaderList& headers) {
 
 }  // namespace
 
+bool names_session(const http::HeaderList& headers) {
+  return headers.count("Mcp-Session-Id") > 0 && !mcp::looks_modern(headers.get("MCP-Protocol-Version"));
+}
+
 std::optional<Refusal> check_post_headers(const http::HeaderList& headers) {
   if (headers.count("Content-Type") != 1 || !media_type_is(headers.get("Content-Type"), "application/json")) {
     return Refusal{415, 415, "Content-Type must be application/json", {}, {}};

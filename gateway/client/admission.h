@@ -41,6 +41,9 @@ std::optional<Refusal> check_host(const http::HeaderList& headers, const config:
 // Content-Type, Content-Encoding and Accept of a POST.
 std::optional<Refusal> check_post_headers(const http::HeaderList& headers);
 
+// Is it said to belong to a legacy session?
+bool names_session(const http::HeaderList& headers);
+
 struct Accepts {
   bool json = true;
   bool events = true;

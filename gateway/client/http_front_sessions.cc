@@ -17,10 +17,6 @@ using mcp::Field;
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kVersion = "MCP-Protocol-Version";
 
-bool names_session(const http::HeaderList& headers) {
-  return headers.count("Mcp-Session-Id") > 0 && !mcp::looks_modern(headers.get(kVersion));
-}
-
 // The legacy revision that a request names by its header; empty: none.
 std::string_view revision_named(const http::HeaderList& headers) {
   if (headers.count(kVersion) != 1) return {};

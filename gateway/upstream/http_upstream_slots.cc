@@ -82,15 +82,16 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   return std::nullopt;
 }
 
-// Sessions of Lineward's own are bounded; the idle one that was used longest ago makes room. Those of clients
-// are bounded by `listen.maxSessions`.
+// Sessions of Lineward's own are bounded, and so is what stands for them where a server keeps none, which
+// there is for each credentials of clients; the idle one that was used longest ago makes room. Those of
+// clients are bounded by `listen.maxSessions`.
 bool HttpUpstream::room_for_group(const GroupPlan& plan) {
-  if (plan.initialize_params.empty()) return true;
+  if (plan.initialize_params.empty() && !plan.plain) return true;
   if (find_group(plan.slots == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
   size_t sessions = 0;
   Group* oldest = nullptr;
   for (auto& [key, group] : groups_) {
-    if (!group->own_handshake) continue;
+    if (!group->own_handshake && !group->plain) continue;
     ++sessions;
     if (!busy(*group) && (oldest == nullptr || group->last_used < oldest->last_used)) oldest = group.get();
   }

@@ -69,9 +69,10 @@ void StdioCall::message(mcp::Message message) {
 }
 
 void StdioCall::answer(mcp::Message message) {
-  const bool by_server = id != 0;  // else it was answered in its place
-  if (by_server) upstream_.call_answered(trial);
-  if (std::exchange(trial, false) && !by_server) upstream_.trial_withdrawn();
+  // Not where it was answered in the server's place, nor by a handshake, whoever's it was.
+  const bool work_done = id != 0 && request.method != mcp::Method::initialize;
+  if (work_done) upstream_.call_answered(trial);
+  if (std::exchange(trial, false) && !work_done) upstream_.trial_withdrawn();
   if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
 }
 

@@ -153,7 +153,7 @@ void StdioInstance::on_response(mcp::Message message) {
   }
   Pending pending = std::move(entry->second);
   forget(entry);
-  note_answer(pending.call != nullptr);
+  note_answer(pending.call != nullptr && pending.call->request.method != Method::initialize);
   note_end(pending);
   has_served_ = has_served_ || pending.asks;
   if (pending.own_initialize) return handshake_answer(message);
