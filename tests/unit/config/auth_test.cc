@@ -52,3 +52,30 @@ TEST_CASE("auth: names ways to come in, with the options of each") {
   CHECK_FALSE(load("auth: { apiKey: { keys: [], requiredScopes: ['a\"b'] } }\n").ok());
   CHECK_FALSE(load("auth: { anonymous: true, resourceMetadata: { resource: 'mcp' } }\n").ok());
 }
+
+TEST_CASE("anonymous callers have no scopes, and the report says what that means") {
+  const std::string key = "auth:\n  anonymous: true\n  apiKey: { file: k";
+  const auto told = [](const std::string& text) {
+    LoadResult result = load(text);
+    CHECK(result.ok());
+    return testing::findings(result).find("anonymous-scopes") != std::string::npos ? result.report(false)
+                                                                                   : std::string();
+  };
+  CHECK(told(key + " }\n").empty());
+  CHECK(told(key + ", toolScopes: { 'delete_*': write } }\n").find("is refused to them") !=
+        std::string::npos);
+  CHECK(told(key + ", methodScopes: { 'tools/*': write } }\n").find("is refused to them") !=
+        std::string::npos);
+  CHECK(told(key + ", requiredScopes: [write] }\n").find("asked of credentials alone") != std::string::npos);
+}
+
+TEST_CASE("keys over plain http are for this machine alone") {
+  const auto with = [](const std::string& url) {
+    return load("auth:\n  jwt: { issuer: 'https://a.example', audiences: [x], jwks: { url: '" + url +
+                "' } }\n");
+  };
+  CHECK(with("http://127.0.0.1:8080/jwks").ok());
+  LoadResult result = with("http://auth.example/jwks");
+  CHECK_FALSE(result.ok());
+  CHECK(result.report(false).find("write https://") != std::string::npos);
+}
