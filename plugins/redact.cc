@@ -9,6 +9,7 @@
 #include "base/glob.h"
 #include "base/json_member.h"
 #include "config/duration.h"
+#include "mcp/targets.h"
 #include "plugin/host.h"
 #include "plugins/redact_rules.h"
 #include "plugins/task_book.h"
@@ -43,7 +44,7 @@ struct Rules {
 
   std::string for_log(std::string_view text) {
     bool is_json = !text.empty() && (text.front() == '{' || text.front() == '[') &&
-                   json::validate(text) == json::Fault::none;
+                   json::validate(text, json::kDepthCeiling) == json::Fault::none;
     uint64_t count = 0;
     std::string out;
     if (is_json) {
@@ -176,10 +177,13 @@ void Redact::apply(mcp::Message& message, json::Splice& splice, uint64_t count) 
 
 // What names a thing, a call or a state leads nowhere when a pattern has changed it.
 bool is_opaque(std::string_view param) {
-  static constexpr std::array<std::string_view, 13> kNames{
-      "_meta",         "name",         "uri",           "cursor",          "ref",   "taskId", "requestId",
-      "progressToken", "requestState", "notifications", "protocolVersion", "level", "mode"};
-  return std::find(kNames.begin(), kNames.end(), param) != kNames.end();
+  static constexpr std::array<std::string_view, 15> kNames{
+      "name",    "uri",           "cursor",      "ref",           "taskId",
+      "taskIds", "requestId",     "traceparent", "progressToken", "requestState",
+      "baggage", "notifications", "level",       "tracestate",    "protocolVersion"};
+  constexpr std::string_view kProtocol = "io.modelcontextprotocol/";
+  return param.substr(0, kProtocol.size()) == kProtocol ||
+         std::find(kNames.begin(), kNames.end(), param) != kNames.end();
 }
 
 json::Span place_of(const mcp::Message& message, std::string_view value) {
@@ -204,11 +208,18 @@ void Redact::from_client(mcp::Message& message) {
     count = rules.find(message.bytes(), message.at(Field::result), {}, splice);
     count += rules.find(message.bytes(), message.at(Field::error), {}, splice);
   } else {
-    json::for_each_member(message.raw(Field::params), [&](const std::string& key, std::string_view value) {
+    const auto look = [&](const std::string& key, std::string_view value) {
       if (is_opaque(key)) return;
       const bool arguments = key == "arguments";
       count += rules.find(message.bytes(), place_of(message, value),
                           arguments ? rules_->arguments : std::vector<Pointer>(), splice);
+    };
+    mcp::for_each_param(message.raw(Field::params), [&](const std::string& key, std::string_view value) {
+      if (key == "_meta" && value.front() == '{') {
+        mcp::for_each_param(value, look);
+      } else {
+        look(key, value);
+      }
     });
   }
   apply(message, splice, count);

@@ -1,17 +1,15 @@
 #include "mcp/targets.h"
 
-#include "base/json_member.h"
-
 namespace lineward::mcp {
 namespace {
 
 // {"type":"ref/prompt","name":…} or {"type":"ref/resource","uri":…}; whichever stands there, however often.
 std::string reference_fault(std::string_view params) {
   std::string fault;
-  json::for_each_member(params, [&](const std::string& key, std::string_view reference) {
+  for_each_param(params, [&](const std::string& key, std::string_view reference) {
     if (key != "ref" || !fault.empty()) return;
     if (reference.front() != '{') fault = "params.ref must be an object";
-    json::for_each_member(reference, [&](const std::string& inner, std::string_view value) {
+    for_each_param(reference, [&](const std::string& inner, std::string_view value) {
       const bool target = inner == "name" || inner == "uri" || inner == "type";
       if (target && value.front() != '"') fault = "params.ref." + inner + " must be a string";
     });
