@@ -87,6 +87,9 @@ void put(std::string_view server, std::string_view task_id, std::string_view too
 
 void note(const plugin::Facts& facts, const mcp::Message& answer) {
   if (facts.method != Method::tools_call || answer.kind() != mcp::MessageKind::result) return;
+  // Most results are none, and some are large: a look is cheaper than a walk.
+  const std::string& bytes = answer.bytes();
+  if (bytes.find("taskId") == std::string::npos && bytes.find("\\u") == std::string::npos) return;
   // 2025-11-25 has it in `task`, the tasks extension of 2026-07-28 in the result itself.
   for (std::string_view object : {answer.raw(Field::result_task), answer.raw(Field::result)}) {
     for (std::string_view id : values_named(object, "taskId"))
