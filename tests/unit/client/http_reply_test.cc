@@ -137,7 +137,7 @@ TEST_CASE("a session's stream whose client was lost can be resumed from nowhere,
     {
       client::SessionStream stream(
           deaf.loop, 1, place, milliseconds(60000), [&](mcp::EndReason) { ++gone; },
-          [&](uint32_t) { ++over; });
+          [&](uint32_t) { ++over; }, [](uint32_t) {});
       stream.attach(
           std::make_unique<client::HttpReply>(deaf.loop, *deaf.connection, deaf.options(),
                                               [&](mcp::EndReason why) { stream.transport_lost(why); }));
