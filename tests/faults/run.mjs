@@ -7,6 +7,7 @@ import { bounded } from '../e2e/lib/events.mjs';
 import { Ground } from './lib/ground.mjs';
 import { printTable } from './lib/table.mjs';
 import { clients } from './rows/clients.mjs';
+import { kept } from './rows/kept.mjs';
 import { life } from './rows/life.mjs';
 import { limits } from './rows/limits.mjs';
 import { lines } from './rows/lines.mjs';
@@ -27,7 +28,7 @@ const wanted = option('rows')
     const [from, to = from] = part.split('-').map(Number);
     return Array.from({ length: to - from + 1 }, (_, i) => from + i);
   });
-const rows = [...processes, ...lines, ...upstreams, ...clients, ...limits, ...world, ...life, ...long]
+const rows = [...processes, ...lines, ...upstreams, ...clients, ...limits, ...world, ...life, ...long, ...kept]
   .sort((a, b) => a.n - b.n)
   .filter(({ n }) => !wanted || wanted.includes(n));
 

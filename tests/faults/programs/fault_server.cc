@@ -1,6 +1,6 @@
 // A stdio MCP server of both eras that misbehaves on command, quickly.
 //
-//   echo   {nonce, bytes?}   answers with the nonce (and so many bytes more)
+//   echo   {nonce, bytes?, progress?}  answers with the nonce (and so many bytes more), behind a progress
 //   sleep  {nonce, ms}       answers after that
 //   hang   {nonce, late?}    never answers; with `late`, after it was cancelled
 //   script {nonce, steps}    does what steps says (steps.h), and answers only if they do
@@ -255,6 +255,10 @@ class Server {
       std::string steps = text("steps");
       run_steps(steps, call, world_);
     } else {
+      if (lineward::json::member(arguments, "progress").has_value()) {
+        flush();
+        run_steps("progress:1", call, world_);
+      }
       answer(call, std::string(static_cast<size_t>(std::max(0, number("bytes"))), 'x'));
     }
   }
