@@ -8,6 +8,7 @@
 #include "client/stdio_front.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
+#include "config/shares.h"
 #include "plugins/registry.h"
 #include "routes.h"
 
@@ -106,6 +107,7 @@ Status<> Worker::prepare() {
 }
 
 void Worker::make_front() {
+  config::use_shares(config_.listen);
   if (config_.listen.address != "stdio") {
     auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.homes),
                                                     exchanges_, place_.caps);
@@ -164,6 +166,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, HomeMap 
                    std::shared_ptr<plugin::PluginSet> plugins) {
   using config::Change;
   config_ = std::move(next);
+  config::use_shares(config_.listen);
   place_.homes = std::move(homes);
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);

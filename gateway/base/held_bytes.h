@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/account.h"
+
 namespace lineward {
 
-// One holder's part; counts itself out when it is destroyed.
+// One holder's part; counts itself out when it is destroyed. Counts for a caller too, where it is told which.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -23,6 +25,7 @@ class HeldBytes {
   void set(size_t now) {
     Sum& here = sum();
     here.untold += static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
+    if (account_ && now != mine_) account_->add(static_cast<int64_t>(now) - static_cast<int64_t>(mine_));
     mine_ = now;
     if (here.untold > kWorthTelling || here.untold < -kWorthTelling)
       told().fetch_add(std::exchange(here.untold, 0), std::memory_order_relaxed);
@@ -31,6 +34,14 @@ class HeldBytes {
   }
   void add(size_t more) { set(mine_ + more); }
   size_t mine() const { return mine_; }
+  // From here on it counts for this caller, all that there is already; null: for none.
+  void charge(const AccountPtr& account) {
+    if (account == account_) return;
+    const auto mine = static_cast<int64_t>(mine_);
+    if (account_) account_->add(-mine);
+    account_ = account;
+    if (account_) account_->add(mine);
+  }
 
   // Of all holders.
   static uint64_t total() {
@@ -58,6 +69,7 @@ class HeldBytes {
     return sum;
   }
   size_t mine_ = 0;
+  AccountPtr account_;
 };
 
 // The same as a number that is counted as it changes.
@@ -76,6 +88,7 @@ class HeldCount {
     return *this;
   }
   operator size_t() const { return held_.mine(); }
+  void charge(const AccountPtr& account) { held_.charge(account); }
 
  private:
   HeldBytes held_;

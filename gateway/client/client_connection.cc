@@ -42,6 +42,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
+  use_account(account_of(nullptr, peer_));
   stream_->start_reading();
   arm();
 }
@@ -59,6 +60,7 @@ ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits
       pump_later_(
           loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
   stream_->set_owner(this);
+  use_account(account_of(nullptr, peer_));
   stream_->start_reading();
   pump_later_.schedule();
 }
@@ -76,6 +78,18 @@ std::optional<MovedConnection> ClientConnection::move_away() {
 ClientConnection::~ClientConnection() {
   *alive_ = false;
   if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+}
+
+void ClientConnection::use_account(AccountPtr account) {
+  account_ = std::move(account);
+  held_.charge(account_);
+  if (stream_) stream_->charge(account_);
+}
+
+void ClientConnection::use_caller(core::CallerPtr caller) {
+  const bool same = caller == caller_ || (caller && caller_ && caller->principal == caller_->principal);
+  caller_ = std::move(caller);
+  if (!same) use_account(account_of(caller_, peer_));
 }
 
 bool ClientConnection::may_keep_alive() const {
@@ -105,9 +119,15 @@ void ClientConnection::note_held() {
   const config::Load load = config::load_of(HeldBytes::total(), limits_);
   if (load >= config::Load::no_requests) handler_.on_full();
   if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
-  if (load < config::Load::no_bodies || config::has_room(load, parser_.held(), limits_)) return;
-  ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
-  refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
+  if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
+    ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
+    refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
+  } else if (!account_->has_room(0)) {
+    ++core::stats().overload[static_cast<size_t>(core::Overload::principal)];
+    refuse({503,
+            "the gateway holds as much as it may for this caller "
+            "(listen.maxBufferedBytesPerPrincipal); try again later"});
+  }
 }
 
 void ClientConnection::on_end(int error) {

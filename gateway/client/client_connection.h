@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/held_bytes.h"
+#include "client/caller_account.h"
 #include "client/head_facts.h"
 #include "client/http_reply.h"
 #include "client/moved_connection.h"
@@ -59,7 +60,9 @@ class ClientConnection final : private net::StreamOwner {
   const std::string& peer() const { return peer_; }
   // Who makes the request being answered; null: nobody asked.
   const core::CallerPtr& caller() const { return caller_; }
-  void use_caller(core::CallerPtr caller) { caller_ = std::move(caller); }
+  void use_caller(core::CallerPtr caller);
+  // Whose share what it makes us hold is of.
+  const AccountPtr& account() const { return account_; }
   const http::RequestHead& head() const { return parser_.head(); }  // of the request being answered
   HeadFacts& facts() {                                              // of this head
     if (facts_.number != head().number) learn_facts();
@@ -100,6 +103,7 @@ class ClientConnection final : private net::StreamOwner {
   void refuse(const http::RequestFault& fault);
   void learn_facts();
   void note_held();
+  void use_account(AccountPtr account);
   void linger();
   void watch_writes();
   void count_request(int status);
@@ -111,6 +115,7 @@ class ClientConnection final : private net::StreamOwner {
   std::unique_ptr<net::ByteStream> stream_;
   std::string peer_;
   core::CallerPtr caller_;
+  AccountPtr account_;
   http::RequestParser parser_;
   HeadFacts facts_;  // of the head that was asked about last
   net::Timer timer_;

@@ -161,6 +161,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
   arrival.wait = connection.facts().wait;
   arrival.bytes_in = bytes;
   arrival.caller = connection.caller();
+  arrival.account = connection.account();
   arrival.seen = seen_by_plugins(connection);
   arrival.mirrors_itself = *era == mcp::Era::modern;
   arrival.headers = forwarded(connection, server, arrival.mirrors_itself);
@@ -189,6 +190,7 @@ void HttpFront::post_request(ClientConnection& connection, const std::string& se
       Session* session = open_session(connection, server, raw_id);
       if (session == nullptr) return;
       arrival.session = session->id;
+      arrival.account = session->account();
     }
   } else {
     Session* session = session_of(connection, raw_id);
@@ -249,6 +251,7 @@ void HttpFront::start(ClientConnection& connection, core::Arrival&& arrival,
 void HttpFront::start_in_session(ClientConnection& connection, Session& session, core::Arrival&& arrival) {
   arrival.session = session.id;
   arrival.revision = session.revision;
+  arrival.account = session.account();
   sessions_.touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);
   stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });

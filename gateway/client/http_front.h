@@ -220,7 +220,8 @@ class HttpFront final : public Front, public RequestHandler {
   // Likewise, without an answer. One that another replica shared is made anew here.
   Session* find_session(const ClientConnection& connection);
   Session* find_named(const ClientConnection& connection);
-  Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server);
+  Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server,
+                 const AccountPtr& caller);
   std::string shown_id(Session& session);
   void watch_stream(ClientConnection& connection, Session& session);
   void stream_lost(Session& session);
@@ -273,6 +274,7 @@ class HttpFront final : public Front, public RequestHandler {
     uint64_t number;
     std::string body;
     std::shared_ptr<core::Gate> gate;  // the one that was asked; a reload brings another
+    std::unique_ptr<HeldBytes> held;   // its body
   };
   std::unordered_map<const ClientConnection*, AtGate> at_gate_;
   uint64_t next_at_gate_ = 1;

@@ -59,6 +59,7 @@ void HttpFront::post_batch(ClientConnection& connection, const std::string& serv
   pattern.wait = preferred_wait(headers);
   pattern.headers = forwarded(connection, server, false);
   pattern.caller = connection.caller();
+  pattern.account = session->account();
   pattern.seen = seen_by_plugins(connection);
 
   for (size_t i = 0; i < errors.size(); ++i)

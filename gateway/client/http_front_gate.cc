@@ -116,7 +116,10 @@ void HttpFront::ask_gate(ClientConnection& connection, std::string body) {
   };
   auto answer = gate_->admit(gate_request(connection), std::move(later));
   if (answer) return through_gate(connection, std::move(*answer), std::move(body));
-  at_gate_[&connection] = {number, std::move(body), gate_};
+  auto held = std::make_unique<HeldBytes>();
+  held->charge(connection.account());
+  held->set(body.size());
+  at_gate_[&connection] = {number, std::move(body), gate_, std::move(held)};
 }
 
 // For those who count and log what was refused.

@@ -85,14 +85,14 @@ Session* HttpFront::find_named(const ClientConnection& connection) {
   if (read.kind == Kind::none || read.kind == Kind::elsewhere) return nullptr;
   Session* known = sessions_.find(read.session.id, principal);
   if (known != nullptr || read.kind == Kind::here) return known;
-  return adopt(read, principal, server);
+  return adopt(read, principal, server, connection.account());
 }
 
 // Opened by another replica, or by this one before it forgot.
-Session* HttpFront::adopt(const Replicas::Read& read, const std::string& principal,
-                          const std::string& server) {
+Session* HttpFront::adopt(const Replicas::Read& read, const std::string& principal, const std::string& server,
+                          const AccountPtr& caller) {
   if (read.session.id.empty() || sessions_.find(read.session.id) != nullptr) return nullptr;
-  Session* session = sessions_.create(read.session.id, principal, server);
+  Session* session = sessions_.create(read.session.id, principal, server, caller);
   if (session == nullptr) return nullptr;
   if (peers_) session->place = replicas_->name();
   if (door_.adopt_session(session->id, read.session.state)) return session;

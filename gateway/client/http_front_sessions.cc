@@ -86,7 +86,7 @@ Session* HttpFront::session_meant(ClientConnection& connection) {
 
 Session* HttpFront::open_session(ClientConnection& connection, const std::string& server,
                                  std::string_view raw_id) {
-  Session* session = sessions_.create(principal_of(connection), server);
+  Session* session = sessions_.create(principal_of(connection), server, connection.account());
   if (session != nullptr) {
     unnamed_.opened(key_of(connection), *session, credentials_of(forwarded(connection, server, false)));
     return session;
@@ -118,6 +118,7 @@ core::Arrival HttpFront::legacy_arrival(ClientConnection& connection, const std:
   arrival.wait = connection.facts().wait;
   arrival.bytes_in = bytes;
   arrival.caller = connection.caller();
+  arrival.account = connection.account();
   arrival.seen = seen_by_plugins(connection);
   arrival.headers = forwarded(connection, server, false);
   arrival.message = std::move(message);
@@ -201,6 +202,7 @@ void HttpFront::open_for(ClientConnection& connection, const std::string& server
   waits.server = server;
   waits.message = std::move(message);
   waits.bytes = bytes;
+  waits.held.charge(session->account());
   waits.held.set(bytes);
   if (!opens) return;
   session->by_gateway = true;
@@ -211,6 +213,7 @@ void HttpFront::open_for(ClientConnection& connection, const std::string& server
   core::Arrival arrival = legacy_arrival(connection, server, std::move(initialize), 0);
   arrival.session = session->id;
   arrival.sees_status = false;
+  arrival.account = session->account();
   auto told = [this, alive = alive_, id = session->id](std::string answer, int status,
                                                        const core::HeaderFields& headers) {
     if (*alive) opened_for(id, std::move(answer), status, headers);

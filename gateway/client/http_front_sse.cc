@@ -55,7 +55,7 @@ bool HttpFront::sse_request(ClientConnection& connection, std::string& body) {
 void HttpFront::open_sse(ClientConnection& connection, const std::string& server) {
   if (!accepts(connection.head().headers).events)
     return refuse(connection, {406, 406, "Accept must allow text/event-stream", {}, {}});
-  Session* session = sessions_.create(principal_of(connection), server);
+  Session* session = sessions_.create(principal_of(connection), server, connection.account());
   if (session == nullptr)
     return refuse(connection, {503, 503, "too many sessions (lineward listen.maxSessions)", {}, {}});
   session->one_stream = true;
@@ -108,6 +108,7 @@ void HttpFront::post_sse(ClientConnection& connection, const std::string& server
   arrival.upstream = server;
   arrival.session = session->id;
   arrival.principal = session->principal;
+  arrival.account = session->account();
   arrival.peer = connection.peer();
   arrival.wait = preferred_wait(headers);
   arrival.bytes_in = bytes;

@@ -58,6 +58,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPa
       silence_(loop) {
   core::stats().count(core::Passed::out);
   reply_->on_gone([this](mcp::EndReason) { finish(); });
+  held_.set(plan_.request.body.size());
   call_ = door_->pass(plan_.peer, std::move(plan_.request), *this);
 }
 
@@ -77,6 +78,7 @@ void PeerPass::finish() {
 
 void PeerPass::on_peer_head(const http::ResponseInfo& info) {
   status_ = info.status;
+  held_.set(0);
   type_ = std::string(info.headers.get("Content-Type"));
   for (const auto& header : info.headers.all()) {
     if (of_the_hop(header.name, info.headers.get("Connection"))) continue;

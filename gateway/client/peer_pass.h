@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "client/http_reply.h"
 #include "core/peer_door.h"
 #include "net/loop.h"
@@ -62,6 +63,7 @@ class PeerPass final : private core::PeerListener {
   std::vector<http::OutHeader> headers_;
   bool whole_ = false;  // it has a short body, which is passed in one piece
   std::string body_;
+  HeldBytes held_;  // of the request, until the peer has answered
   bool paused_ = false;
 };
 

@@ -4,15 +4,17 @@
 #include <charconv>
 
 #include "base/random_id.h"
+#include "config/load_levels.h"
 
 namespace lineward::client {
 namespace {
 
 constexpr size_t kMostWaiting = 256;
 constexpr size_t kMostWaitingBytes = 1 << 20;
-constexpr size_t kNewcomersALook =
-    64;                               // so many sessions are looked at for each newcomer, where all are there
-constexpr size_t kMostStreams = 128;  // of one session, those that ended a moment ago included
+// So many sessions of a caller are looked at for each newcomer, where all are there; so many callers at most.
+constexpr size_t kNewcomersALook = 64;
+constexpr size_t kMostEventBytes = 8 << 20;  // of all its streams together; the newest event may be more
+constexpr size_t kMostStreams = 128;         // of one session, those that ended a moment ago included
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
@@ -24,9 +26,36 @@ SessionStream& Session::open(SessionStream::Gone gone) {
   uint32_t number = next_stream_++;
   auto& slot = streams_[number];
   slot = std::make_unique<SessionStream>(
-      loop_, number, place, limits_.resume_window, std::move(gone), [this](uint32_t over) { remove(over); },
-      [this](uint32_t ended) { lingering_.insert(ended); });
+      loop_, number, place, events_, limits_.resume_window, std::move(gone),
+      [this](uint32_t over) { remove(over); }, [this](uint32_t ended) { lingering_.insert(ended); });
   return *slot;
+}
+
+void Session::charge(const AccountPtr& caller) {
+  if (caller) account_ = Account::within(caller);
+  events_->held.charge(account_);
+  waiting_bytes_.charge(account_);
+}
+
+// What can be done without leaves a quarter of the share to what cannot.
+bool Session::may_keep(size_t more) const {
+  const uint64_t most = Account::limit_of_callers() / 4 * 3;
+  if (account_ && most > 0 && account_->held_by_caller() + more > most) return false;
+  if (account_ && !account_->has_room(more)) return false;
+  return config::load_of(HeldBytes::total() + more, limits_) < config::Load::no_streams;
+}
+
+// The oldest streams lose their events first. Where there is no room at all the newest event goes as well:
+// its client may get it, but not twice.
+void Session::trim_events(SessionStream& newest) {
+  auto too_much = [this] { return events_->held.mine() > kMostEventBytes || !may_keep(0); };
+  for (auto& [number, stream] : streams_) {
+    const size_t stays = stream.get() == &newest ? 1 : 0;
+    while (stream->events() > stays && too_much())
+      stream->forget_oldest();
+  }
+  while (newest.events() > 0 && !may_keep(0))
+    newest.forget_oldest();
 }
 
 void Session::remove(uint32_t number) {
@@ -130,11 +159,17 @@ bool Session::to_stream(const std::string& message) {
 Session::Dropped Session::keep_for_stream(std::string message, int64_t question) {
   Dropped dropped;
   while (!waiting_.empty() &&
-         (waiting_.size() >= kMostWaiting || waiting_bytes_ + message.size() > kMostWaitingBytes)) {
+         (waiting_.size() >= kMostWaiting || waiting_bytes_ + message.size() > kMostWaitingBytes ||
+          !may_keep(message.size()))) {
     ++dropped.messages;
     if (waiting_.front().question != 0) dropped.questions.push_back(waiting_.front().question);
     waiting_bytes_ -= waiting_.front().message.size();
     waiting_.pop_front();
+  }
+  if (!may_keep(message.size())) {
+    ++dropped.messages;
+    if (question != 0) dropped.questions.push_back(question);
+    return dropped;
   }
   waiting_bytes_ += message.size();
   waiting_.push_back({std::move(message), question});
@@ -156,15 +191,45 @@ SessionTable::SessionTable(net::Loop& loop, const config::Listen& limits,
   sweeper_.start(sweep_every(), [this] { sweep(); });
 }
 
-Session* SessionTable::create(std::string id, const std::string& principal, const std::string& upstream) {
-  if (sessions_.size() >= limits_.max_sessions) {
-    Session* oldest = dispensable();
-    if (oldest == nullptr) return nullptr;
-    expired_(std::string(oldest->id));
+// A caller that has its share makes room with its own. Else who has most gives one, so that nobody's go
+// because another opens many; and nobody with less loses one to a caller with more.
+bool SessionTable::make_room(const Account* caller) {
+  auto found = of_caller_.find(caller);
+  const size_t own = found == of_caller_.end() ? 0 : found->second.sessions.size();
+  const bool has_share = caller != nullptr && own >= Account::share_of(limits_.max_sessions);
+  if (!has_share && sessions_.size() < limits_.max_sessions) return true;
+  Session* goes = has_share ? dispensable(found->second) : nullptr;
+  size_t looks = has_share ? 0 : kNewcomersALook;
+  for (auto most = by_count_.rbegin(); goes == nullptr && looks > 0 && most != by_count_.rend(); ++most) {
+    if (most->first < own) break;
+    goes = dispensable(of_caller_.at(most->second));
+    --looks;
   }
+  if (goes == nullptr) return false;
+  expired_(std::string(goes->id));
+  return true;
+}
+
+void SessionTable::count(Session& session, bool in) {
+  const Account* caller = session.caller();
+  OfCaller& its = of_caller_[caller];
+  by_count_.erase({its.sessions.size(), caller});
+  in ? void(its.sessions.emplace(session.id, &session)) : void(its.sessions.erase(session.id));
+  if (its.sessions.empty()) {
+    of_caller_.erase(caller);
+  } else {
+    by_count_.emplace(its.sessions.size(), caller);
+  }
+}
+
+Session* SessionTable::create(std::string id, const std::string& principal, const std::string& upstream,
+                              const AccountPtr& caller) {
+  if (!make_room(caller.get())) return nullptr;
   if (id.empty()) id = random_id();
   auto& slot = sessions_[id];
   slot = std::make_unique<Session>(loop_, limits_, id, principal, upstream);
+  slot->charge(caller);
+  count(*slot, true);
   touch(*slot);
   slot->opened = slot->last_used;
   return slot.get();
@@ -176,34 +241,36 @@ SessionTable::Worth SessionTable::worth(const Session& session) {
 
 void SessionTable::forsake(Session& session) {
   session.forsaken = true;
-  if (dispensable_.size() > sessions_.size()) dispensable_.clear();  // some of it is no longer true
-  if (!dispensable_.empty()) dispensable_.emplace(worth(session), session.id);
+  OfCaller& its = of_caller_.at(session.caller());
+  if (its.dispensable.size() > its.sessions.size()) its.dispensable.clear();  // some of it is no longer true
+  if (!its.dispensable.empty()) its.dispensable.emplace(worth(session), session.id);
 }
 
-// The idle session of which least is lost: one that nobody ever named, else the one that was used longest
-// ago. All are looked at only now and then, since a client can ask for sessions as fast as it likes: what is
-// found then serves for as many newcomers as make up for it. Who was used meanwhile, or is gone, is passed
-// over; who became idle meanwhile is found by the next look.
-Session* SessionTable::dispensable() {
+// Of a caller the idle session of which least is lost: one that nobody ever named, else the one that was used
+// longest ago. All are looked at only now and then, since a client can ask for sessions as fast as it likes:
+// what is found then serves for as many newcomers as make up for it. Who was used meanwhile, or is gone, is
+// passed over; who became idle meanwhile is found by the next look.
+Session* SessionTable::dispensable(OfCaller& caller) {
   for (;;) {
-    for (; !dispensable_.empty(); dispensable_.erase(dispensable_.begin())) {
-      const auto& [then, id] = *dispensable_.begin();
+    for (; !caller.dispensable.empty(); caller.dispensable.erase(caller.dispensable.begin())) {
+      const auto& [then, id] = *caller.dispensable.begin();
       Session* session = find(id);
       if (session != nullptr && session->idle() && worth(*session) == then) return session;
     }
-    if (none_idle_ == std::pair(loop_.now(), touches_)) return nullptr;
+    if (caller.none_idle == std::pair(loop_.now(), touches_)) return nullptr;
     std::vector<std::pair<Worth, const std::string*>> idle;
-    for (const auto& [id, session] : sessions_) {
+    for (const auto& [id, session] : caller.sessions) {
       if (session->idle()) idle.emplace_back(worth(*session), &id);
     }
     if (idle.empty()) {
-      none_idle_ = {loop_.now(), touches_};
+      caller.none_idle = {loop_.now(), touches_};
       return nullptr;
     }
-    const size_t enough = std::min(idle.size(), std::max<size_t>(1, sessions_.size() / kNewcomersALook));
+    const size_t enough =
+        std::min(idle.size(), std::max<size_t>(1, caller.sessions.size() / kNewcomersALook));
     std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(enough), idle.end());
     for (size_t i = 0; i < enough; ++i)
-      dispensable_.emplace(idle[i].first, *idle[i].second);
+      caller.dispensable.emplace(idle[i].first, *idle[i].second);
   }
 }
 
@@ -223,6 +290,7 @@ void SessionTable::remove(const std::string& id) {
   // Its streams may be on the stack right now: end them here, free them at the end of the turn.
   std::unique_ptr<Session> ended = std::move(found->second);
   sessions_.erase(found);
+  count(*ended, false);
   ended->end_streams();
   loop_.retire(std::move(ended));
 }

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/account.h"
 #include "client/session_stream.h"
 #include "config/config.h"
 #include "core/portable_scopes.h"
@@ -28,7 +29,14 @@ class Session {
         principal(std::move(its_principal)),
         upstream(std::move(its_upstream)),
         loop_(loop),
-        limits_(limits) {}
+        limits_(limits) {
+    events_->trim = [this](SessionStream& by) { trim_events(by); };
+  }
+  ~Session() {
+    events_->trim = [](SessionStream&) {};
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   const std::string id;
   const std::string principal;
@@ -55,6 +63,11 @@ class Session {
   // its first stream.
   std::string place;
 
+  // Whose share what it keeps is of. Before its first stream.
+  void charge(const AccountPtr& caller);
+  // Of what it keeps; null: nobody's share is of it.
+  const AccountPtr& account() const { return account_; }
+  const Account* caller() const { return Account::caller_of(account_).get(); }
   // Other replicas may serve it too; null: this one alone. Before its first stream.
   void share(core::ScopeState state);
   const core::ScopeState* shared() const { return shared_ ? &*shared_ : nullptr; }
@@ -96,9 +109,13 @@ class Session {
  private:
   SessionStream& open(SessionStream::Gone gone);
   void remove(uint32_t number);
+  bool may_keep(size_t more) const;
+  void trim_events(SessionStream& newest);
 
   net::Loop& loop_;
   const config::Listen& limits_;
+  AccountPtr account_;
+  const std::shared_ptr<EventStore> events_ = std::make_shared<EventStore>();
   std::function<void(const std::string&)> pipe_;
   std::map<uint32_t, std::unique_ptr<SessionStream>> streams_;
   std::vector<uint32_t> get_streams_;
@@ -110,7 +127,7 @@ class Session {
     int64_t question;  // 0: none
   };
   std::deque<Waiting> waiting_;
-  size_t waiting_bytes_ = 0;
+  HeldCount waiting_bytes_;
 };
 
 // All sessions of a worker. Ids are 128 random bits; a foreign principal's id looks exactly like an unknown
@@ -121,12 +138,13 @@ class SessionTable {
   SessionTable(net::Loop& loop, const config::Listen& limits,
                std::function<void(const std::string& id)> expired);
 
-  // Null when the table is full of busy sessions.
-  Session* create(const std::string& principal, const std::string& upstream) {
-    return create({}, principal, upstream);
+  // Null when the table is full of busy sessions. `caller`: whose share what it keeps is of; null: nobody's.
+  Session* create(const std::string& principal, const std::string& upstream, const AccountPtr& caller) {
+    return create({}, principal, upstream, caller);
   }
   // `id`: the name of one that another replica shared; empty: a new name.
-  Session* create(std::string id, const std::string& principal, const std::string& upstream);
+  Session* create(std::string id, const std::string& principal, const std::string& upstream,
+                  const AccountPtr& caller);
   Session* find(const std::string& id, const std::string& principal);
   Session* find(const std::string& id);
   void remove(const std::string& id);
@@ -143,19 +161,27 @@ class SessionTable {
  private:
   using Worth = std::pair<bool, std::chrono::milliseconds>;
   static Worth worth(const Session& session);
-  Session* dispensable();
+  struct OfCaller {
+    std::unordered_map<std::string, Session*> sessions;
+    std::set<std::pair<Worth, std::string>> dispensable;  // what they were worth when they were found to be
+    std::pair<std::chrono::milliseconds, uint64_t> none_idle{-1, 0};  // when it was so, how many touches ago
+  };
+  Session* dispensable(OfCaller& caller);
+  void count(Session& session, bool in);
   void sweep();
   std::chrono::milliseconds sweep_every() const;
+  // Ends an idle session to make room for one of this caller; false where none is that may go.
+  bool make_room(const Account* caller);
 
   net::Loop& loop_;
   const config::Listen& limits_;
   std::function<void(const std::string&)> expired_;
   net::Timer sweeper_;
   std::unordered_map<std::string, std::unique_ptr<Session>> sessions_;
-  std::set<std::pair<Worth, std::string>> dispensable_;  // what they were worth when they were found to be
+  // By caller; null: those of nobody's share.
+  std::unordered_map<const Account*, OfCaller> of_caller_;
+  std::set<std::pair<size_t, const Account*>> by_count_;  // how many each of these has
   uint64_t touches_ = 0;
-  std::pair<std::chrono::milliseconds, uint64_t> none_idle_{-1,
-                                                            0};  // when it was so, and how many touches ago
 };
 
 // The reply of one exchange of a session: its SessionStream by name, since the session may end first.

@@ -5,21 +5,26 @@ namespace {
 
 constexpr size_t kMostEvents = 512;
 constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kNode = 64;  // what an event costs beside its message
 
 }  // namespace
 
 SessionStream::SessionStream(net::Loop& loop, uint32_t number, const std::string& place,
-                             std::chrono::milliseconds window, Gone gone, Over over, Lingers lingers)
+                             std::shared_ptr<EventStore> store, std::chrono::milliseconds window, Gone gone,
+                             Over over, Lingers lingers)
     : loop_(loop),
       number_(number),
       place_(place),
+      store_(std::move(store)),
       window_length_(window),
       gone_(std::move(gone)),
       over_(std::move(over)),
       lingers_(std::move(lingers)),
       window_(loop) {}
 
-SessionStream::~SessionStream() = default;
+SessionStream::~SessionStream() {
+  forget_all();
+}
 
 // PLACE~STREAM-EVENT, or STREAM-EVENT. No place has a '~' in its name.
 std::string SessionStream::event_id(uint64_t event) const {
@@ -44,15 +49,27 @@ void SessionStream::end_transport() {
   loop_.retire(std::move(transport_));
 }
 
-// Keeps an event for a resume; the oldest go first. The newest one always fits.
+// Keeps an event for a resume; the oldest go first. The newest one fits, unless its caller has its share.
 uint64_t SessionStream::keep(const std::string& message) {
   bytes_ += message.size();
   events_.push_back({++last_event_, message});
-  while (events_.size() > 1 && (events_.size() > kMostEvents || bytes_ > kMostBytes)) {
-    bytes_ -= events_.front().message.size();
-    events_.pop_front();
-  }
+  store_->held.add(message.size() + kNode);
+  while (events_.size() > 1 && (events_.size() > kMostEvents || bytes_ > kMostBytes))
+    forget_oldest();
+  store_->trim(*this);
   return last_event_;
+}
+
+void SessionStream::forget_oldest() {
+  const size_t bytes = events_.front().message.size();
+  bytes_ -= bytes;
+  store_->held.set(store_->held.mine() - bytes - kNode);
+  events_.pop_front();
+}
+
+void SessionStream::forget_all() {
+  while (!events_.empty())
+    forget_oldest();
 }
 
 void SessionStream::transport_lost(mcp::EndReason why) {
@@ -131,7 +148,7 @@ void SessionStream::finish_empty() {
   finished_ = true;
   gone_ = nullptr;
   if (transport_) transport_->finish_empty();
-  events_.clear();
+  forget_all();
   last_event_ = 0;  // nothing of it can be resumed
   linger();
 }
@@ -141,7 +158,7 @@ void SessionStream::abandon() {
   relieved_ = nullptr;
   if (finished_) return;
   finished_ = true;
-  events_.clear();
+  forget_all();
   last_event_ = 0;
   cut();
   linger();

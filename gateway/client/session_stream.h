@@ -13,11 +13,21 @@
 #include <optional>
 #include <string>
 
+#include "base/held_bytes.h"
 #include "client/http_reply.h"
 #include "core/reply_stream.h"
 #include "net/loop.h"
 
 namespace lineward::client {
+
+class SessionStream;
+
+// What the streams of one session keep for resuming, all together.
+struct EventStore {
+  HeldBytes held;
+  // Called when more was kept: where that is too much, something has to go.
+  std::function<void(SessionStream& by)> trim;
+};
 
 class SessionStream {
  public:
@@ -29,8 +39,8 @@ class SessionStream {
   using Lingers = std::function<void(uint32_t number)>;
 
   // `place`: its session's, which it need not outlive.
-  SessionStream(net::Loop& loop, uint32_t number, const std::string& place, std::chrono::milliseconds window,
-                Gone gone, Over over, Lingers lingers);
+  SessionStream(net::Loop& loop, uint32_t number, const std::string& place, std::shared_ptr<EventStore> store,
+                std::chrono::milliseconds window, Gone gone, Over over, Lingers lingers);
   ~SessionStream();
 
   uint32_t number() const { return number_; }
@@ -56,6 +66,9 @@ class SessionStream {
   bool can_send() const { return !finished_ && (transport_ ? transport_->can_send() : ids_sent_); }
   std::optional<mcp::EndReason> lost() const { return transport_ ? transport_->lost() : std::nullopt; }
   bool finished() const { return finished_; }
+  size_t events() const { return events_.size(); }
+  // Who was before it can resume no more.
+  void forget_oldest();
   bool clogged() { return transport_ != nullptr && transport_->clogged(); }
   void when_relieved(std::function<void()> relieved);
   // On all its connections.
@@ -74,6 +87,7 @@ class SessionStream {
   };
   std::string event_id(uint64_t event) const;
   uint64_t keep(const std::string& message);
+  void forget_all();
   void end_transport();
   void relieve();
   void linger();
@@ -81,6 +95,7 @@ class SessionStream {
   net::Loop& loop_;
   const uint32_t number_;
   const std::string& place_;
+  const std::shared_ptr<EventStore> store_;
   const std::chrono::milliseconds window_length_;
   Gone gone_;
   Over over_;

@@ -217,7 +217,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
     } else if (!message.is_object(Field::params) || !message.is_string(Field::params_protocol_version)) {
       refuse(raw_id, mcp::kInvalidParams, "initialize needs params.protocolVersion");
     } else {
-      open = sessions_.create(std::string(kPrincipal), server_);
+      open = sessions_.create(std::string(kPrincipal), server_, nullptr);
       open->use_pipe([this](const std::string& text) { line(text, false); });
       session_id_ = open->id;
       return arrival_of(message, Era::legacy);

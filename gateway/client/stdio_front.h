@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/held_bytes.h"
 #include "client/front.h"
 #include "client/line_reader.h"
 #include "client/stdio_reply.h"
@@ -102,7 +103,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::string session_id_;         // of the legacy session, once there was an `initialize`
   uint64_t opening_ = 0;           // the serial of an `initialize` under way; 0: none
   std::deque<mcp::Message> held_;  // what a legacy client sent behind it
-  size_t held_bytes_ = 0;
+  HeldCount held_bytes_;
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
   std::unordered_map<std::string, uint64_t> by_id_;     // the newest request with this id

@@ -201,6 +201,8 @@ struct Listen {
   uint64_t max_stream_backlog_bytes = 256 * 1024;  // queued behind the message being written to a slow reader
   // Over all (docs/limits.md); 0: no limit.
   uint64_t max_buffered_bytes = 512ull << 20;
+  uint64_t max_buffered_bytes_per_principal = 0;  // 0: a quarter (config/shares.h)
+  uint32_t principal_share = 75;                  // percent of sessions, processes, places in queues
   uint32_t max_in_flight = 10000;  // calls of all clients to all servers; listens are not counted
   uint32_t max_in_flight_per_principal = 0;
   uint32_t max_connections_per_address = 0;

@@ -24,10 +24,15 @@ inline Load load_of(uint64_t held, const Listen& listen) {
   return held < most ? Load::no_bodies : Load::full;
 }
 
+// It adds next to nothing to a budget of so much.
+inline bool is_small(uint64_t bytes, uint64_t budget) {
+  return bytes <= std::min<uint64_t>(16 * 1024, budget / 10000);
+}
+
 // Whether a request of so many bytes may still come in: a flood of big ones must not keep out those that add
 // next to nothing, so the last part of the budget is theirs.
 inline bool has_room(Load load, uint64_t bytes, const Listen& listen) {
-  const bool small = bytes <= std::min<uint64_t>(16 * 1024, listen.max_buffered_bytes / 10000);
+  const bool small = is_small(bytes, listen.max_buffered_bytes);
   return load < (small ? Load::full : Load::no_requests);
 }
 

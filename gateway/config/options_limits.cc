@@ -42,6 +42,14 @@ void add_listen_limits(std::vector<Option>& rows) {
                                                 "together: bodies, queues, backlogs. From 85 % "
                                                 "on no new streams, from 95 % on no requests. 0: no limit.",
                                                 check_buffered));
+  rows.push_back(row<k, &L::max_buffered_bytes_per_principal>(
+      "listen.maxBufferedBytesPerPrincipal", Kind::size, "0", {0, 1024 * kGiB},
+      "Of that, what is held for one principal, or for one address where nobody knows who calls; mind "
+      "proxies, whose clients share one. 0: a quarter."));
+  rows.push_back(row<k, &L::principal_share>(
+      "listen.principalShare", Kind::count, "75", {1, 100},
+      "Of listen.maxSessions, of each server's instances and of its calls, waiting ones included, what one "
+      "principal (or one address where nobody knows who calls) may have, in percent."));
   rows.push_back(row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
                                            "Requests of all clients at once, without listens. 0: no limit."));
   rows.push_back(row<k, &L::max_in_flight_per_principal>(

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/account.h"
 #include "base/slot_map.h"
 #include "core/gate.h"
 #include "core/headers.h"
@@ -43,6 +44,7 @@ struct Arrival {
   SharedFields headers;         // as in CallRequest
   bool mirrors_itself = false;  // as in CallRequest
   CallerPtr caller;             // null: nobody asked who it is
+  AccountPtr account;           // whose share what it makes us hold is of; null: nobody's
   HeaderFields seen;            // what plugins want to see of the request's head, names in lower case
 };
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/account.h"
 #include "base/result.h"
 #include "core/headers.h"
 #include "core/plain_hop.h"
@@ -146,6 +147,7 @@ struct CallRequest {
   bool of_gateway = false;
   uint64_t bytes_in = 0;                               // as in Arrival
   std::optional<std::chrono::milliseconds> wait = {};  // as in Arrival, for those that ask several servers
+  AccountPtr account = {};                             // as in Arrival
 };
 
 // Who answers for a legacy session: gets what its server sends and no call claims.

@@ -69,6 +69,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
       read_at_(loop.read_at()) {
   note_people();
+  request_bytes_.charge(arrival_.account);
   request_bytes_.set(arrival_.bytes_in);
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
   if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
@@ -87,6 +88,8 @@ void Exchange::advance() {
         if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
         plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
+        if (std::string large = mcp::size_fault(arrival_.method, arrival_.message); !large.empty())
+          return refuse(EndReason::invalid_request, mcp::kInvalidRequest, large);
         // Before anybody judges by a name.
         if (std::string wrong = mcp::target_fault(arrival_.method, arrival_.message); !wrong.empty())
           return fail(EndReason::invalid_request, std::move(wrong));
@@ -121,6 +124,7 @@ void Exchange::advance() {
         request.origin = origin();
         request.bytes_in = arrival_.bytes_in;
         request.wait = arrival_.wait;
+        request.account = arrival_.account;
         step_ = Step::await_upstream;
         if (arrival_.method == Method::initialize && !home_.session_opening(*this)) {
           session_told_ = true;  // the session is another one's

@@ -65,6 +65,7 @@ void Exchange::park() {
   parked.rounds = asking_->rounds + 1;
   parked.spent = loop_.now() - written_at_ - waited_;
   parked.principal = arrival_.principal;
+  parked.account = arrival_.account;
   parked.capabilities = capabilities_;
   parked.method = method_;
   parked.target = target_;

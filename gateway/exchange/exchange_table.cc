@@ -207,7 +207,7 @@ void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* resul
   client::Session* opened = session(id);
   if (opened == nullptr) return;
   if (result != nullptr) {
-    opened->revision = result->text(Field::result_protocol_version);
+    opened->revision = result->text(Field::result_protocol_version).substr(0, 64);
     if (shares_sessions_) share(*opened);
     log::write(
         log::Level::info, "session.open",

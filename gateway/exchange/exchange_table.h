@@ -114,7 +114,9 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override {
     return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.arrival().principal,
-                                exchange.is_listen(), exchange.arrival().bytes_in);
+                                exchange.is_listen(),
+                                exchange.is_listen() || exchange.arrival().method == mcp::Method::initialize,
+                                exchange.arrival().bytes_in, exchange.arrival().account.get());
   }
   bool session_opening(Exchange& exchange) override;
   void session_opened(Exchange& exchange, const mcp::Message* result) override;

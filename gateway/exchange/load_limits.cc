@@ -38,7 +38,7 @@ void LoadLimits::went(const std::string& principal) {
 }
 
 std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::string& principal, bool stream,
-                                                 uint64_t held) const {
+                                                 bool keeps, uint64_t held, const Account* account) const {
   const uint64_t others = HeldBytes::total() - std::min(held, HeldBytes::total());
   const config::Load load = config::load_of(others, limits_);
   const bool room = stream ? load < config::Load::no_streams : config::has_room(load, held, limits_);
@@ -47,6 +47,17 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
                    fmt::format("the gateway holds {} bytes of at most {}, and takes no more {} for now "
                                "(listen.maxBufferedBytes)",
                                others, limits_.max_buffered_bytes, stream ? "streams" : "requests"));
+  }
+  if (account != nullptr) {
+    const uint64_t most = Account::limit_of_callers();
+    const uint64_t its_others = account->held_by_caller() - std::min(held, account->held_by_caller());
+    if (most > 0 && its_others >= (keeps || !config::is_small(held, most) ? most / 100 * 95 : most)) {
+      return refused(
+          Overload::principal,
+          fmt::format("the gateway holds {} bytes for this caller, of at most {}, and takes no more "
+                      "{} for now (listen.maxBufferedBytesPerPrincipal)",
+                      its_others, most, stream ? "streams" : "requests"));
+    }
   }
   if (!stream && limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
     return refused(Overload::in_flight, fmt::format("{} requests are under way already (listen.maxInFlight)",

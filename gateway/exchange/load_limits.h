@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/account.h"
 #include "config/config.h"
 #include "core/upstream.h"
 
@@ -24,9 +25,10 @@ class LoadLimits {
   void went(const std::string& principal);
 
   // Why this one, which came already, goes nowhere. `in_flight` counts it and those of all workers, but no
-  // listens; `held` are its own bytes.
+  // listens; `keeps`: more than its answer is kept of it, a session or a listen; `held` are its own bytes,
+  // which count for `account` too.
   std::optional<core::Failure> refusal(size_t in_flight, const std::string& principal, bool stream,
-                                       uint64_t held) const;
+                                       bool keeps, uint64_t held, const Account* account) const;
 
  private:
   const config::Listen& limits_;

@@ -40,7 +40,10 @@ class ParkTable::Parked final : public core::CallOwner {
         call(std::move(what)),
         server(whose),
         since(table.loop_.now()),
-        timer(table.loop_) {}
+        timer(table.loop_) {
+    held.charge(call.account);
+    note_held();
+  }
 
   ParkTable& table_;
   const std::string id;
@@ -49,6 +52,10 @@ class ParkTable::Parked final : public core::CallOwner {
   const milliseconds since;
   net::Timer timer;
   size_t bytes = 0;  // counted in the table
+  HeldBytes held;    // of these, and of its request
+  void note_held() {
+    held.set(bytes + call.call->request_message().bytes().size() + call.capabilities.size());
+  }
   std::string_view route() const {
     return call.routed ? std::string_view(call.upstream) : std::string_view();
   }
@@ -150,6 +157,7 @@ void ParkTable::cancel(Parked& parked, core::CancelInitiator initiator, std::str
 void ParkTable::add_bytes(Parked& parked, size_t bytes) {
   parked.bytes += bytes;
   sums_[parked.server.name].bytes += bytes;
+  parked.note_held();
 }
 
 std::unique_ptr<ParkTable::Parked> ParkTable::remove(const std::string& id) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/held_bytes.h"
 #include "base/result.h"
 #include "config/config.h"
 #include "core/upstream.h"
@@ -33,6 +34,7 @@ struct ParkedCall {
   uint32_t rounds = 0;                 // input-required results so far
   std::chrono::milliseconds spent{0};  // of maxDuration
   std::string principal;
+  AccountPtr account;        // whose share it is of; null: nobody's
   std::string capabilities;  // what the client declared, JSON text
   std::string method;
   std::string target;  // for people

@@ -109,13 +109,14 @@ void SessionLink::keep(client::Session& session, std::string message, int64_t qu
 
 void SessionLink::task_started(std::string_view token, const std::string& client_token) {
   if (task_tokens_.size() >= kMostTasks) task_tokens_.pop_front();
-  task_tokens_.emplace_back(token, client_token);
+  task_tokens_.emplace_back(token, shared_text(client_token));
 }
 
 void SessionLink::task_progress(const mcp::Message& progress) {
   std::string token = mcp::canonical_id(progress.raw(Field::params_progress_token));
   for (const auto& [ours, clients] : task_tokens_) {
-    if (mcp::canonical_id(ours) == token) return to_session(mcp::progress_for_client(progress, clients));
+    if (mcp::canonical_id(ours) == token)
+      return to_session(mcp::progress_for_client(progress, clients->text()));
   }
   log::write(log::Level::info, "session.dropped",
              {{"session", scope_.session.substr(0, 8)}, {"kind", "unknown_token"}});
@@ -131,8 +132,8 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
   int64_t id = next_id_++;
   std::string ours = mcp::with_id(message, shown_id(id, message.raw(Field::id)));
   Question& question = questions_[id];
-  question.server_id = message.raw(Field::id);
-  question.canonical = mcp::canonical_id(question.server_id);
+  question.server_id = shared_text(std::string(message.raw(Field::id)));
+  question.canonical = shared_text(mcp::canonical_id(message.raw(Field::id)));
   if (on != nullptr && on->ask(ours)) {
     question.on = on->id();
     question.waiting.push_back(on->id());
@@ -166,7 +167,7 @@ void SessionLink::tell_cancelled(int64_t id, const Question& question, std::stri
       id, question,
       fmt::format(
           R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})",
-          shown_id(id, question.server_id), json::quote(reason)));
+          shown_id(id, question.server_id->text()), json::quote(reason)));
 }
 
 void SessionLink::give_up(int64_t id, std::string_view client_why, std::string_view server_why) {
@@ -175,7 +176,7 @@ void SessionLink::give_up(int64_t id, std::string_view client_why, std::string_v
   Question question = std::move(found->second);
   questions_.erase(found);
   if (!client_why.empty()) tell_cancelled(id, question, client_why);
-  refuse(question.server_id, server_why);
+  refuse(question.server_id->text(), server_why);
   closed(question);
 }
 
@@ -217,7 +218,8 @@ void SessionLink::refuse(std::string_view server_id, std::string_view why) {
 void SessionLink::answer(const mcp::Message& answer) {
   auto [id, server_id] = read_shown(answer);
   auto found = questions_.find(id);
-  bool elsewhere = found == questions_.end() || (!server_id.empty() && found->second.server_id != server_id);
+  bool elsewhere =
+      found == questions_.end() || (!server_id.empty() && found->second.server_id->text() != server_id);
   if (elsewhere && !server_id.empty() && is_shared()) {
     // Asked by way of another replica: only the server knows whether it still waits.
     auto theirs = mcp::Message::parse(mcp::with_id(answer, server_id));
@@ -231,7 +233,7 @@ void SessionLink::answer(const mcp::Message& answer) {
   }
   Question question = std::move(found->second);
   questions_.erase(found);
-  auto theirs = mcp::Message::parse(mcp::with_id(answer, question.server_id));
+  auto theirs = mcp::Message::parse(mcp::with_id(answer, question.server_id->text()));
   if (theirs) upstream_.forward(scope_, mcp::Era::legacy, *theirs);
   closed(question);
 }
@@ -242,8 +244,9 @@ void SessionLink::withdrawn(const mcp::Message& cancelled) {
                            ? mcp::canonical_id(cancelled.raw(Field::params_request_id))
                            : "";
   for (auto entry = questions_.begin(); entry != questions_.end(); ++entry) {
-    if (entry->second.canonical != wanted) continue;
-    std::string message = mcp::with_request_id(cancelled, shown_id(entry->first, entry->second.server_id));
+    if (entry->second.canonical->text() != wanted) continue;
+    std::string message =
+        mcp::with_request_id(cancelled, shown_id(entry->first, entry->second.server_id->text()));
     Question question = std::move(entry->second);
     int64_t id = entry->first;
     questions_.erase(entry);

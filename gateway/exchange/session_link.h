@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/kept_refs.h"
 #include "client/session.h"
 #include "core/upstream.h"
 #include "exchange/exchange.h"
@@ -58,8 +59,8 @@ class SessionLink final : public core::ScopeOwner {
 
  private:
   struct Question {
-    std::string server_id;                  // as the server wrote it
-    std::string canonical;                  // as it compares with others
+    SharedText server_id;                   // as the server wrote it
+    SharedText canonical;                   // as it compares with others
     core::ExchangeId on;                    // the exchange whose stream carries it; none: a GET stream
     std::vector<core::ExchangeId> waiting;  // whose clocks stand still for it
   };
@@ -87,7 +88,7 @@ class SessionLink final : public core::ScopeOwner {
   core::Upstream& upstream_;
   core::Scope scope_;
   std::map<int64_t, Question> questions_;  // by the number in the id that the client sees
-  std::deque<std::pair<std::string, std::string>> task_tokens_;  // ours → the client's; the oldest goes first
+  std::deque<std::pair<std::string, SharedText>> task_tokens_;  // ours → the client's; the oldest goes first
   uint64_t dropped_ = 0;
   int64_t next_id_ = 1;  // not 0: SDK 1.x clients overlook a cancel of request 0
 };

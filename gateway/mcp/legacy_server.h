@@ -25,6 +25,11 @@ struct LegacyServer {
   bool logging = false;
 };
 LegacyServer read_initialize_result(std::string_view result);
+// What its texts take.
+inline size_t bytes_of(const LegacyServer& server) {
+  return server.revision.size() + server.info.size() + server.capabilities.size() +
+         server.instructions.size();
+}
 
 // Id and token as with every upstream; the modern `_meta` keys and the retry fields are cut.
 std::string modern_request_for_legacy(const Message& request, int64_t id);

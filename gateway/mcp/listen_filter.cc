@@ -21,21 +21,18 @@ json::Span whole(std::string_view text) {
   return {0, static_cast<uint32_t>(text.size())};
 }
 
-std::set<std::string> strings(std::string_view text, json::Span array) {
-  std::set<std::string> out;
+void add_strings(KeptTexts& to, std::string_view text, json::Span array) {
   json::for_each_element_at(text, array, [&](json::Span element) {
-    if (json::is_string_at(text, element)) out.insert(json::string_at(text, element));
+    if (json::is_string_at(text, element)) to.insert(json::string_at(text, element));
   });
-  return out;
 }
 
 // The array without what is not in `kept`; nothing when all of it is.
-std::optional<std::string> cut_array(std::string_view text, json::Span array,
-                                     const std::set<std::string>& kept) {
+std::optional<std::string> cut_array(std::string_view text, json::Span array, const KeptTexts& kept) {
   std::string out;
   bool cut = false;
   json::for_each_element_at(text, array, [&](json::Span element) {
-    if (json::is_string_at(text, element) && kept.count(json::string_at(text, element)) > 0) {
+    if (json::is_string_at(text, element) && kept.contains(json::string_at(text, element))) {
       out += out.empty() ? "" : ",";
       out += element.in(text);
     } else {
@@ -52,9 +49,9 @@ ListenFilter::ListenFilter(std::string_view text) {
     if (is_list(key)) {
       if (value.in(text) == "true") lists_.insert(key);
     } else if (key == kUris) {
-      uris_ = strings(text, value);
+      add_strings(uris_, text, value);
     } else if (key == kTasks) {
-      tasks_ = strings(text, value);
+      add_strings(tasks_, text, value);
     } else {
       others_.insert(key);
     }
@@ -62,9 +59,7 @@ ListenFilter::ListenFilter(std::string_view text) {
 }
 
 bool ListenFilter::passes(const Message& notification) const {
-  auto names = [](const std::set<std::string>& all, std::string_view one) {
-    return all.count(std::string(one)) > 0;
-  };
+  auto names = [](const KeptTexts& all, std::string_view one) { return all.contains(one); };
   switch (method_of(notification.method())) {
     case Method::tools_list_changed: return names(lists_, kTools);
     case Method::prompts_list_changed: return names(lists_, kPrompts);
@@ -86,7 +81,7 @@ std::optional<std::string> ListenFilter::cut(std::string_view text) const {
   json::for_each_member_at(text, whole(text), [&](const std::string& key, json::Span at, json::Span value) {
     std::string kept(value.in(text));
     bool list = is_list(key);
-    bool named = list ? lists_.count(key) > 0 : key == kUris || key == kTasks || others_.count(key) > 0;
+    bool named = list ? lists_.contains(key) : key == kUris || key == kTasks || others_.contains(key);
     if (key == kUris || key == kTasks) {
       auto rest = cut_array(text, value, key == kUris ? uris_ : tasks_);
       cut = cut || rest.has_value();

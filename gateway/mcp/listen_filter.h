@@ -4,10 +4,10 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
+#include "base/kept_text.h"
 #include "mcp/message.h"
 
 namespace lineward::mcp {
@@ -22,10 +22,10 @@ class ListenFilter {
   std::optional<std::string> cut(std::string_view acknowledged) const;
 
  private:
-  std::set<std::string> lists_;  // of those that are true
-  std::set<std::string> uris_;
-  std::set<std::string> tasks_;
-  std::set<std::string> others_;  // kinds of extensions, which Lineward does not know
+  KeptTexts lists_;  // of those that are true
+  KeptTexts uris_;
+  KeptTexts tasks_;
+  KeptTexts others_;  // kinds of extensions, which Lineward does not know
 };
 
 }  // namespace lineward::mcp

@@ -288,7 +288,7 @@ std::string modern_answer_for_legacy(const Message& answer, Method method, const
     wrap_schemas(answer, splice, wrapped);
   } else if (method == Method::tools_call) {
     auto content = json::member(answer.raw(Field::result), "structuredContent");
-    if (content && (content->front() != '{' || wrapped.count(tool) > 0))
+    if (content && (content->front() != '{' || wrapped.contains(tool)))
       splice.replace(span_in(answer, *content), fmt::format(R"({{"result":{}}})", *content));
   }
   return splice.empty() ? answer.bytes() : splice.apply();

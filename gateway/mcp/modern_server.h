@@ -3,12 +3,12 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/kept_text.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 
@@ -27,6 +27,9 @@ struct ModernServer {
 };
 // Nothing when the result names no modern version that Lineward speaks.
 std::optional<ModernServer> read_discover_result(const Message& answer);
+inline size_t bytes_of(const ModernServer& server) {
+  return server.info.size() + server.capabilities.size() + server.instructions.size();
+}
 
 // What a legacy client said at `initialize`; every request made for it carries it.
 struct LegacyClient {
@@ -37,6 +40,9 @@ struct LegacyClient {
   bool set_level = false;  // by the client itself
 };
 LegacyClient read_initialize_params(const Message& initialize, bool on_stdio = false);
+inline size_t bytes_of(const LegacyClient& client) {
+  return client.revision.size() + client.info.size() + client.capabilities.size();
+}
 
 // The answer to `initialize`, under id 0.
 std::string initialize_answer(const ModernServer& server, const LegacyClient& client);
@@ -78,7 +84,7 @@ std::string question_for_legacy(const InputRequest& request, int64_t id, std::st
 bool is_url_elicitation(const InputRequest& request);
 
 // Tools whose output schema was wrapped (mcp/output_schema.h): what they return is wrapped likewise.
-using WrappedTools = std::set<std::string>;
+using WrappedTools = KeptTexts;
 inline constexpr size_t kMostWrappedTools = 10000;
 
 // A server's answer as an old client can read it; `tool` is the name in a tools/call. Results are open

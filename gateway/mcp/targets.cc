@@ -1,5 +1,10 @@
 #include "mcp/targets.h"
 
+#include <fmt/format.h>
+
+#include "base/json_member.h"
+#include "mcp/rewrite.h"
+
 namespace lineward::mcp {
 namespace {
 
@@ -15,6 +20,21 @@ std::string reference_fault(std::string_view params) {
     });
   });
   return fault;
+}
+
+std::string long_uri() {
+  return fmt::format("the URI of a subscription is longer than {} bytes", kMaxUriBytes);
+}
+
+std::string listen_fault(std::string_view filter) {
+  if (filter.size() > kMaxListenBytes)
+    return fmt::format("params.notifications of a listen is larger than {} bytes", kMaxListenBytes);
+  auto uris = json::member(filter, "resourceSubscriptions");
+  if (!uris || uris->size() <= kMaxUriBytes) return {};
+  for (const std::string& uri : string_array(*uris)) {
+    if (uri.size() > kMaxUriBytes) return long_uri();
+  }
+  return {};
 }
 
 }  // namespace
@@ -34,6 +54,32 @@ std::string target_fault(Method method, const Message& message) {
     case Method::tasks_result: return wrong(Field::params_task_id) ? "params.taskId must be a string" : "";
     default: return {};
   }
+}
+
+std::string size_fault(Method method, const Message& message) {
+  if (message.raw(Field::meta_progress_token).size() > kMaxIdBytes)
+    return fmt::format("the progress token is longer than {} bytes", kMaxIdBytes);
+  switch (method) {
+    case Method::initialize:
+      if (message.raw(Field::params).size() <= kMaxInitializeBytes) return {};
+      return fmt::format("the params of initialize are larger than {} bytes", kMaxInitializeBytes);
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
+      // No text is longer than its JSON: what is short there need not be unescaped.
+      if (message.raw(Field::params_uri).size() <= kMaxUriBytes) return {};
+      return message.text(Field::params_uri).size() > kMaxUriBytes ? long_uri() : "";
+    case Method::subscriptions_listen: return listen_fault(message.raw(Field::params_notifications));
+    default: return {};
+  }
+}
+
+std::string uri_params(const std::string& uri) {
+  return fmt::format(R"({{"uri":{}}})", json::quote(uri));
+}
+
+std::string level_params(const Message& set_level) {
+  const std::string level = set_level.text(Field::params_level);
+  return level.size() > 64 ? std::string() : fmt::format(R"({{"level":{}}})", json::quote(level));
 }
 
 }  // namespace lineward::mcp

@@ -1,4 +1,5 @@
-// What a request is about: the name or the URI in its parameters.
+// What a request is about: the name or the URI in its parameters; and how large that may be of it which is
+// kept for longer than it lasts.
 #pragma once
 
 #include <string>
@@ -29,5 +30,16 @@ void for_each_param(std::string_view object, F&& visit) {
 // of anything else nobody knows: ["delete_all"] is "delete_all" to some. One that is missing is for the
 // server to miss.
 std::string target_fault(Method method, const Message& message);
+
+inline constexpr size_t kMaxInitializeBytes = 256 * 1024;  // params of `initialize`, kept for a session
+inline constexpr size_t kMaxUriBytes = 4096;               // of a subscription, unescaped
+inline constexpr size_t kMaxListenBytes = 1 << 20;         // the filter of a listen
+inline constexpr size_t kMostSubscriptions = 1000;         // of a session, and in one listen
+// Empty, or what of it is larger than what is kept for anybody: −32600.
+std::string size_fault(Method method, const Message& message);
+
+// The params of the request that asks for the same again.
+std::string uri_params(const std::string& uri);
+std::string level_params(const Message& set_level);
 
 }  // namespace lineward::mcp

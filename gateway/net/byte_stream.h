@@ -53,6 +53,8 @@ class ByteStream {
   void write(std::string bytes);
   // Offers what is queued to the kernel at once rather than at the end of the turn. Never calls back.
   void flush_now();
+  // Whom the bytes that wait here count for.
+  void charge(const AccountPtr& account) { backlog_.charge(account); }
   // Bytes not yet taken by the kernel.
   size_t backlog() const;
   // Bytes the kernel took, or may have taken, since the beginning.

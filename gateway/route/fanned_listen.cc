@@ -158,6 +158,7 @@ void FannedListen::open(Leg& leg) {
   request.mirrors_itself = request_.mirrors_itself;
   request.origin = request_.origin;
   request.bytes_in = request_.bytes_in;
+  request.account = request_.account;
   leg.lease = leg.member->lease();
   if (auto refusal = leg.member->too_large(request.bytes_in, request.client_on_stdio))
     return refused(leg, refusal->text);

@@ -83,6 +83,7 @@ void MergedCall::ask(Part& part) {
   request.mirrors_itself = request_.mirrors_itself;
   request.origin = request_.origin;
   request.bytes_in = request_.bytes_in;
+  request.account = request_.account;
   request.wait = request_.wait;
   part.errand->ask(
       std::move(request), home_.part_limit(member),

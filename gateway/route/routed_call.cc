@@ -142,6 +142,7 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
   request.origin = request_.origin;
   request.tag = request_.tag;
   request.bytes_in = request_.bytes_in;
+  request.account = request_.account;
   auto call = member->upstream.start(std::move(request), *this);
   if (!call) return fail_later(std::move(call.error()));
   inner_ = std::move(*call);

@@ -102,6 +102,7 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   request.tag = request_.tag;
   request.origin = request_.origin;
   request.bytes_in = request_.bytes_in;
+  request.account = request_.account;
   request.wait = request_.wait;
   auto call = session_.inner().start(std::move(request), *this);
   if (!call) return call.error();

@@ -9,6 +9,7 @@
 #include "mcp/errors.h"
 #include "mcp/modern_server.h"
 #include "mcp/rewrite.h"
+#include "mcp/targets.h"
 #include "upstream/http_headers.h"
 
 namespace lineward::upstream {
@@ -20,8 +21,7 @@ using std::chrono::milliseconds;
 
 // A listen that stood this long did stand: its loss counts as the first again.
 constexpr milliseconds kStable{10000};
-constexpr uint32_t kTries = 6;      // in a row, before those who wait hear of it
-constexpr size_t kMostUris = 1000;  // of one session
+constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
 
 std::string plain_notification(std::string_view method, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
@@ -73,19 +73,24 @@ void BridgeListen::want(Lists lists) {
 }
 
 void BridgeListen::subscribe(const std::string& uri, Settled settled) {
-  if (wish_.uris.size() >= kMostUris && wish_.uris.count(uri) == 0) {
-    return tell({uri, true, std::move(settled)},
-                fmt::format("this session has {} subscriptions already", kMostUris));
+  SharedText text = wish_.uris.find(uri);
+  if (!text) text = shared_text(uri, account_);
+  const bool is_new = !wish_.uris.contains(uri);
+  if (wish_.uris.size() >= mcp::kMostSubscriptions && is_new) {
+    return tell({text, true, std::move(settled)},
+                fmt::format("this session has {} subscriptions already", mcp::kMostSubscriptions));
   }
-  wish_.uris.insert(uri);
-  waiters_.push_back({uri, true, std::move(settled)});
+  wish_.uris.insert(text);
+  waiters_.push_back({std::move(text), true, std::move(settled)});
   changed();
 }
 
 void BridgeListen::unsubscribe(const std::string& uri, Settled settled) {
+  SharedText text = wish_.uris.find(uri);
+  if (!text) text = shared_text(uri, account_);
   wish_.uris.erase(uri);
   established_.uris.erase(uri);
-  waiters_.push_back({uri, false, std::move(settled)});
+  waiters_.push_back({std::move(text), false, std::move(settled)});
   changed();
 }
 
@@ -115,7 +120,7 @@ void BridgeListen::refresh() {
   if (wish_.lists.resources) add(R"("resourcesListChanged":true)");
   std::string uris;
   for (const auto& uri : wish_.uris)
-    uris += (uris.empty() ? "" : ",") + json::quote(uri);
+    uris += (uris.empty() ? "" : ",") + json::quote(uri->text());
   if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
   next_ = std::make_unique<Listen>(*this, wish_);
   auto message = mcp::Message::parse(make_("{" + filter + "}"));
@@ -127,6 +132,7 @@ void BridgeListen::refresh() {
   request.scope = scope_;
   request.headers = headers_;
   request.origin = origin_;
+  request.account = account_;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error().text, loss_of(call.error()));
   next_->call = std::move(*call);
@@ -135,6 +141,7 @@ void BridgeListen::refresh() {
 // Not the trace of that one call.
 void BridgeListen::use_request(const core::CallRequest& request) {
   origin_ = request.origin;
+  account_ = request.account;
   headers_ = request.headers;
   std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
   if (std::exchange(given_up_, false)) changed();
@@ -172,7 +179,7 @@ void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
   auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
   if (uris) {
     for (auto& uri : mcp::string_array(*uris)) {
-      if (listen.wish.uris.count(uri) > 0) listen.granted.insert(std::move(uri));
+      if (SharedText wished = listen.wish.uris.find(uri)) listen.granted.insert(std::move(wished));
     }
   }
   listen.since = loop_.now();
@@ -198,7 +205,7 @@ void BridgeListen::notify(Listen& listen, mcp::Message message) {
       if (!listen.wish.lists.resources) return;
       break;
     case Method::resources_updated:
-      if (wish_.uris.count(message.text(Field::params_uri)) == 0) return;
+      if (!wish_.uris.contains(message.text(Field::params_uri))) return;
       break;
     default: return;  // nothing else was asked for
   }
@@ -212,9 +219,8 @@ void BridgeListen::tell_changes(const Wish& wish) {
   if (wish.lists.prompts) changes.push_back(plain_notification("notifications/prompts/list_changed", ""));
   if (wish.lists.resources) changes.push_back(plain_notification("notifications/resources/list_changed", ""));
   for (const auto& uri : wish.uris) {
-    if (wish_.uris.count(uri) == 0) continue;
-    changes.push_back(plain_notification("notifications/resources/updated",
-                                         fmt::format(R"({{"uri":{}}})", json::quote(uri))));
+    if (!wish_.uris.contains(uri->text())) continue;
+    changes.push_back(plain_notification("notifications/resources/updated", mcp::uri_params(uri->text())));
   }
   for (auto& text : changes) {
     auto message = mcp::Message::parse(std::move(text));
@@ -264,8 +270,8 @@ void BridgeListen::fail_waiters(const std::string& why) {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
   for (Waiter& waiter : waiting) {
-    bool stands = !waiter.wanted || established_.uris.count(waiter.uri) > 0;
-    if (!stands) wish_.uris.erase(waiter.uri);
+    bool stands = !waiter.wanted || established_.uris.contains(waiter.uri->text());
+    if (!stands) wish_.uris.erase(waiter.uri->text());
     tell(std::move(waiter),
          stands ? std::nullopt : std::optional("the server cannot be listened to: " + why));
   }
@@ -281,15 +287,15 @@ void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
 void BridgeListen::settle() {
   std::vector<Waiter> waiting;
   waiting.swap(waiters_);
-  std::set<std::string> still_wished = current_ ? current_->wish.uris : std::set<std::string>();
+  const KeptRefs still_wished = current_ ? current_->wish.uris : KeptRefs();
   for (Waiter& waiter : waiting) {
     std::optional<std::string> refusal;
     // A wish that was taken back meanwhile was fulfilled as far as anyone can tell.
-    bool wished = still_wished.count(waiter.uri) > 0;
-    if (waiter.wanted && wished && current_->granted.count(waiter.uri) == 0) {
+    bool wished = still_wished.contains(waiter.uri->text());
+    if (waiter.wanted && wished && !current_->granted.contains(waiter.uri->text())) {
       refusal = "the server does not grant a subscription to this URI";
       for (Wish* wish : {&wish_, &established_, &current_->wish})
-        wish->uris.erase(waiter.uri);
+        wish->uris.erase(waiter.uri->text());
     }
     tell(std::move(waiter), std::move(refusal));
   }

@@ -9,10 +9,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "base/kept_refs.h"
 #include "config/config.h"
 #include "core/upstream.h"
 #include "net/loop.h"
@@ -45,7 +45,7 @@ class BridgeListen {
  private:
   struct Wish {
     Lists lists;
-    std::set<std::string> uris;
+    KeptRefs uris;
     bool empty() const { return lists == Lists{} && uris.empty(); }
     bool operator==(const Wish&) const = default;
   };
@@ -60,7 +60,7 @@ class BridgeListen {
 
     BridgeListen& home;
     Wish wish;
-    std::set<std::string> granted;  // URIs
+    KeptRefs granted;  // URIs
     bool acknowledged = false;
     std::chrono::milliseconds since{0};  // the acknowledgement
     std::unique_ptr<core::Call> call;
@@ -70,7 +70,7 @@ class BridgeListen {
   enum class Loss : uint8_t { broken, refused, no_room };
   static Loss loss_of(const core::Failure& failure);
   struct Waiter {
-    std::string uri;
+    SharedText uri;
     bool wanted;
     Settled settled;
   };
@@ -96,6 +96,7 @@ class BridgeListen {
   std::shared_ptr<const core::Origin> origin_;
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
+  AccountPtr account_;
   Wish wish_;
   Wish established_;  // what a listen stood with last
   std::unique_ptr<Listen> current_;

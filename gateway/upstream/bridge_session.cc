@@ -63,6 +63,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
   std::optional<core::Failure> failure;
   if (handshake) {
     client_ = mcp::read_initialize_params(call->request().message, call->request().client_on_stdio);
+    client_bytes_.charge(call->request().account);
+    client_bytes_.set(mcp::bytes_of(client_));
     failure = trial_ ? call->start_trial() : call->start_discover();
   } else if (!handled_here(*call)) {
     failure = call->start_translated();
@@ -148,6 +150,7 @@ void BridgeSession::begin_bridging() {
 
 std::optional<std::string> BridgeSession::discovered(const mcp::Message& answer) {
   server_ = mcp::read_discover_result(answer);
+  server_bytes_.set(server_ ? mcp::bytes_of(*server_) : 0);
   if (!server_) return std::nullopt;
   return mcp::initialize_answer(*server_, client_);
 }

@@ -86,6 +86,7 @@ class BridgeSession {
   bool trial_;
   mcp::LegacyClient client_;
   std::optional<mcp::ModernServer> server_;
+  HeldBytes client_bytes_, server_bytes_;
   mcp::WrappedTools wrapped_;
   BridgeListen listen_;
   std::map<uint64_t, BridgeCall*> calls_;  // live, by serial number

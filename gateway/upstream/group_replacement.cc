@@ -1,6 +1,7 @@
 // How a process that is old or worn (pool.maxLifetime, pool.maxRequests) is replaced, where two generations
 // live side by side; and what one is told that takes over. A part of upstream/instance_group.h.
 #include "base/log.h"
+#include "mcp/targets.h"
 #include "upstream/instance_group.h"
 
 namespace lineward::upstream {
@@ -57,8 +58,8 @@ void InstanceGroup::restore(StdioInstance& instance) {
   if (!session_ || instance.initialize_result().empty()) return;
   initialized_sent_ = true;
   if (!level_params_.empty()) instance.send_own("logging/setLevel", level_params_);
-  for (const auto& [uri, params] : subscriptions_)
-    instance.send_own("resources/subscribe", params);
+  for (const std::string& uri : subscriptions_)
+    instance.send_own("resources/subscribe", mcp::uri_params(uri));
   tell_state_is_gone(instance);
 }
 

@@ -6,7 +6,9 @@
 namespace lineward::upstream {
 
 HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
-    : request(std::move(what)), timer(upstream.loop()), upstream_(upstream), owner_(&owner) {}
+    : request(std::move(what)), timer(upstream.loop()), upstream_(upstream), owner_(&owner) {
+  if (!is_listen()) place.take(upstream_.shares(), request.account);
+}
 
 HttpCall::~HttpCall() {
   if (live()) {

@@ -12,6 +12,7 @@
 #include "base/intrusive_list.h"
 #include "base/pooled.h"
 #include "core/upstream.h"
+#include "upstream/caller_shares.h"
 #include "upstream/http_messages.h"
 #include "upstream/legacy_listens.h"
 #include "upstream/open_questions.h"
@@ -53,6 +54,7 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   std::optional<mcp::Message> refusal;
   bool parked = false;  // takes no place in flight
   OpenQuestions open_questions;
+  CallerShares::Place place;  // of its caller; a listen has none
   bool trial = false;         // whether the server is back (circuit_breaker.h)
   uint32_t failures = 0;      // in a row: of resuming, or of listening again
   std::string last_event_id;  // of a legacy stream

@@ -119,8 +119,10 @@ core::Failure HttpSession::failure_of(const std::optional<mcp::Message>& answer,
 
 void HttpSession::initialized(const mcp::Message& answer) {
   state_ = State::ready;
-  initialize_result_ = std::string(answer.raw(Field::result));
-  legacy_server_ = mcp::read_initialize_result(initialize_result_);
+  own_params_ = {};  // the next session gets them from the group
+  initialize_result_.keep(std::string(answer.raw(Field::result)));
+  legacy_server_ = mcp::read_initialize_result(initialize_result_.text());
+  legacy_server_bytes_.set(mcp::bytes_of(legacy_server_));
   if (mcp::find_revision(legacy_server_.revision) == nullptr) legacy_server_.revision.clear();
 }
 

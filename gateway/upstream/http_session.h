@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "base/kept_text.h"
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
 #include "upstream/http_call.h"
@@ -65,7 +66,7 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   bool is_ready() const override { return state_ == State::ready; }
   // The server could have forgotten it.
   bool has_id() const { return !id_.empty() || sse_; }
-  const std::string& initialize_result() const { return initialize_result_; }
+  const std::string& initialize_result() const { return initialize_result_.text(); }
   const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
 
   // HTTP+SSE from here on: opens the stream; fresh when it is there.
@@ -161,8 +162,9 @@ class HttpSession final : public ListenServer, public MessagesOwner {
   std::string group_;
   State state_ = State::fresh;
   std::string id_;
-  std::string initialize_result_;
+  KeptText initialize_result_;
   mcp::LegacyServer legacy_server_;
+  HeldBytes legacy_server_bytes_;
   Headers forwarded_;
   int level_ = 8;  // the lowest log level asked for; 8: none yet
   bool initialized_sent_ = false;

@@ -195,6 +195,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
+  if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
   bool trial = !breaker_.closed();
   if (trial && !breaker_.try_now(loop_.now())) return Refusal{breaker_.refusal(server_.name, loop_.now())};
   auto call = std::make_unique<HttpCall>(*this, std::move(request), owner);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "base/kept_text.h"
 #include "base/node_slabs.h"
 #include "core/document_source.h"
 #include "core/stats.h"
@@ -80,6 +81,7 @@ class HttpUpstream final : public core::Upstream,
 
   // For HttpCall.
   net::Loop& loop() { return loop_; }
+  CallerShares& shares() { return shares_; }
   void withdraw(HttpCall& call, std::string_view why);
   void reply(HttpCall& call, std::string message);
   void set_parked(HttpCall& call, bool parked);
@@ -100,7 +102,7 @@ class HttpUpstream final : public core::Upstream,
     std::string key;
     mcp::Era era = mcp::Era::modern;
     bool own_handshake = false;  // Lineward initialises it, with these parameters
-    std::string initialize_params;
+    KeptText initialize_params;
     bool per_call = false;  // ends with its one call
     // The server keeps no sessions: its session has neither id nor handshake, and each call is its own.
     bool plain = false;
@@ -123,11 +125,12 @@ class HttpUpstream final : public core::Upstream,
     std::chrono::milliseconds last_used{0};
     bool sees_status = true;  // its client; else it cannot be told by 404 to initialise anew
     // What a session needs that takes the place of one that was lost, and when it may be opened.
-    uint64_t opened = 0;        // sessions so far
-    bool revive = false;        // its client may be told something while it calls nothing
-    std::string replay_params;  // of the client's own `initialize`
-    std::string level_params;
-    std::map<std::string, std::string> subscriptions;  // uri → params of resources/subscribe
+    uint64_t opened = 0;       // sessions so far
+    bool revive = false;       // its client may be told something while it calls nothing
+    KeptText replay_params;    // of the client's own `initialize`
+    std::string level_params;  // of logging/setLevel: the level alone
+    KeptTexts subscriptions;   // URIs
+    HeldBytes key_bytes;
     std::chrono::milliseconds opened_at{0};
     std::chrono::milliseconds not_before{0};
     uint32_t losses = 0;  // in a row
@@ -266,6 +269,7 @@ class HttpUpstream final : public core::Upstream,
   CircuitBreaker breaker_{server_.circuit_breaker};
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
+  CallerShares shares_;
   bool probing_ = false;
   bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed

@@ -29,7 +29,8 @@ HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
   slot->per_call = plan.per_call;
   slot->exclusive = plan.slots > 0;
   slot->own_handshake = !plan.initialize_params.empty();
-  slot->initialize_params = plan.initialize_params;
+  slot->initialize_params.keep(plan.initialize_params);
+  slot->key_bytes.set(3 * plan.key.size());  // its name is in two tables too
   slot->last_used = loop_.now();
   slot->family = plan.family.empty() ? plan.key : plan.family;
   slot->home = plan.home;
@@ -127,7 +128,8 @@ void HttpUpstream::open_session(Group& group) {
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
     bool automatic = server_.type == config::ServerType::automatic;
-    group.session->initialize(group.own_handshake ? group.initialize_params : group.replay_params, automatic);
+    group.session->initialize((group.own_handshake ? group.initialize_params : group.replay_params).text(),
+                              automatic);
   } else if (sse_) {
     group.session->connect();
   }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "mcp/rewrite.h"
+#include "mcp/targets.h"
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
@@ -18,8 +19,6 @@ using std::chrono::milliseconds;
 
 // A session that lived this long did start properly.
 constexpr milliseconds kStable{10000};
-// Subscriptions of a session that the next one is told.
-constexpr size_t kMostRemembered = 1000;
 
 constexpr std::string_view kFirstRevision = "2024-11-05";
 constexpr std::string_view kSuccessor = "2025-03-26";
@@ -112,22 +111,22 @@ bool HttpUpstream::must_wait(Group& group) {
 // What a client's own session was told, and the next one must be.
 void HttpUpstream::remember(Group& group, const HttpCall& call) {
   if (group.own_handshake) return;
-  std::string params(call.request.message.raw(Field::params));
-  std::string uri = call.request.message.text(Field::params_uri);
+  const mcp::Message& message = call.request.message;
   switch (call.request.method) {
-    case Method::logging_set_level: group.level_params = std::move(params); break;
+    case Method::logging_set_level: group.level_params = mcp::level_params(message); break;
     case Method::resources_subscribe:
-      if (group.subscriptions.size() < kMostRemembered) group.subscriptions[uri] = std::move(params);
+      if (group.subscriptions.size() < mcp::kMostSubscriptions)
+        group.subscriptions.insert(message.text(Field::params_uri), call.request.account);
       break;
-    case Method::resources_unsubscribe: group.subscriptions.erase(uri); break;
+    case Method::resources_unsubscribe: group.subscriptions.erase(message.text(Field::params_uri)); break;
     default: break;
   }
 }
 
 void HttpUpstream::replay(Group& group, HttpSession& session) {
   if (!group.level_params.empty()) session.send_own("logging/setLevel", group.level_params, nullptr);
-  for (const auto& [uri, params] : group.subscriptions)
-    session.send_own("resources/subscribe", params, nullptr);
+  for (const std::string& uri : group.subscriptions)
+    session.send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
   if (group.scope == nullptr) return;
   for (std::string& notice :
        mcp::notices_of_lost_state(session.legacy_server(), server_.name, group.level_params)) {

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "core/gate.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "mcp/targets.h"
 #include "upstream/process_end.h"
 #include "upstream/spawn_budget.h"
 
@@ -19,8 +21,6 @@ using std::chrono::milliseconds;
 
 // So many starts in a row may come to nothing before those who listen are told that it is over.
 constexpr uint32_t kListenRestarts = 6;
-// Subscriptions of a session that its next process is told.
-constexpr size_t kMostRemembered = 1000;
 
 }  // namespace
 
@@ -32,9 +32,11 @@ InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const confi
       home_(home),
       plan_(std::move(plan)),
       session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
-      initialize_params_(plan_.initialize_params),
       backoff_(loop),
-      apart_timer_(loop) {}
+      apart_timer_(loop) {
+  initialize_params_.keep(std::exchange(plan_.initialize_params, {}));
+  key_bytes_.set(2 * plan_.key.size());  // its name is in the upstream's table too
+}
 
 InstanceGroup::~InstanceGroup() {
   *alive_ = false;
@@ -45,6 +47,9 @@ InstanceGroup::~InstanceGroup() {
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
   if (calls_ < plan_.kept_from) ++calls_;
+  const bool of_one = session_ || plan_.per_call || plan_.kept_from > 0 ||
+                      (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
+  if (of_one && !caller_) caller_ = Account::caller_of(call.request.account);
   queue_.push_back(&call);
   home_.schedule_pump(*this);
 }
@@ -160,12 +165,13 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
 void InstanceGroup::remember(const StdioCall& call) {
   if (!session_) return;
   const mcp::Message& message = call.request.message;
-  const std::string_view params = message.raw(Field::params);
+  const AccountPtr& whose = call.request.account;
   switch (call.request.method) {
-    case Method::initialize: initialize_params_ = params; break;
-    case Method::logging_set_level: level_params_ = params; break;
+    case Method::initialize: initialize_params_.keep(std::string(message.raw(Field::params)), whose); break;
+    case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
     case Method::resources_subscribe:
-      if (subscriptions_.size() < kMostRemembered) subscriptions_[message.text(Field::params_uri)] = params;
+      if (subscriptions_.size() < mcp::kMostSubscriptions)
+        subscriptions_.insert(message.text(Field::params_uri), whose);
       break;
     case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
     default: break;
@@ -228,7 +234,7 @@ StdioInstance* InstanceGroup::start_instance() {
   plan.era = plan_.era;
   // A new session's own `initialize` is the handshake; later processes of the session get the same one from
   // us.
-  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_;
+  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_.text();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
   if (auto spare = home_.take_spare()) {
@@ -376,7 +382,8 @@ void InstanceGroup::refuse_waiting(const core::Failure& failure) {
 }
 
 void InstanceGroup::close(std::string_view why) {
-  subscriptions_.clear();
+  subscriptions_.clear();  // it lives until its processes are gone
+  initialize_params_.clear();
   scope_ = nullptr;
   core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
   fail_queue(failure);

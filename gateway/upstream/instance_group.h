@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/kept_text.h"
 #include "upstream/legacy_listens.h"
 #include "upstream/stdio_instance.h"
 
@@ -74,6 +75,8 @@ class InstanceGroup final : public InstanceOwner {
   ~InstanceGroup();
 
   const std::string& key() const { return plan_.key; }
+  // Whose processes these are; null: of several, or of one who has the gateway alone.
+  const Account* caller() const { return caller_.get(); }
   void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
 
   void enqueue(StdioCall& call);
@@ -160,11 +163,13 @@ class InstanceGroup final : public InstanceOwner {
   std::deque<StdioCall*> queue_;
   LegacyListens listens_;  // of modern clients on a legacy server
   // What a session's next process must be told.
-  std::string initialize_params_;
+  KeptText initialize_params_;
   bool initialized_sent_ = false;
-  std::string level_params_;
-  std::map<std::string, std::string> subscriptions_;  // uri → params of resources/subscribe
+  std::string level_params_;  // of logging/setLevel: the level alone
+  KeptTexts subscriptions_;   // URIs
   std::string last_end_;
+  HeldBytes key_bytes_;
+  AccountPtr caller_;
   uint32_t calls_ = 0;  // so many came, as far as it matters
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();
   bool replacing_ = false;  // some process is worn

@@ -8,6 +8,7 @@
 
 #include "base/json_member.h"
 #include "mcp/rewrite.h"
+#include "mcp/targets.h"
 
 namespace lineward::upstream {
 namespace {
@@ -16,8 +17,7 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostUris = 1000;             // in one listen
-constexpr size_t kMostSubscriptions = 100000;  // in all, those not answered yet among them
+constexpr size_t kMostInAll = 100000;  // subscriptions, those not answered yet among them
 // Requests that one server has to answer at a time; the next ones wait here.
 constexpr size_t kMostUnderWay = 32;
 // What several servers tell alike within this time was one change.
@@ -26,10 +26,6 @@ constexpr milliseconds kAlike{1000};
 // What stands in a listen's filter: a list type asked for, or the URIs.
 bool asked_for(std::string_view filter, std::string_view name) {
   return json::member(filter, name) == "true";
-}
-
-std::string uri_params(const std::string& uri) {
-  return fmt::format(R"({{"uri":{}}})", json::quote(uri));
 }
 
 // The subscription id is put in by the exchange, which knows the client's.
@@ -111,36 +107,42 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   listen.resources = asked_for(filter, "resourcesListChanged") && told.resources_list_changed;
   if (auto uris = json::member(filter, "resourceSubscriptions"); uris && told.resources_subscribe) {
     for (auto& uri : mcp::string_array(*uris)) {
-      bool room = wishes_.size() + listen.wanted.size() < kMostSubscriptions;
-      if (room && listen.wanted.size() < kMostUris) listen.wanted.insert(std::move(uri));
+      bool room = wishes_.size() + listen.wanted.size() < kMostInAll;
+      if (room && listen.wanted.size() < mcp::kMostSubscriptions)
+        listen.wanted.insert(text_of(std::move(uri)));
     }
   }
-  std::set<std::string> wanted = listen.wanted;
+  const KeptRefs wanted = listen.wanted;
   Listen& opened = listens_.emplace(&call, std::move(listen)).first->second;
-  for (const std::string& uri : wanted) {
+  for (const SharedText& uri : wanted) {
     if (++wishes_[uri] > 1) continue;
     for (auto& one : servers_) {
       // Else its answer decides, or it is there still.
-      auto known = one->uris.find(uri);
+      auto known = one->uris.find(uri->text());
       if (known == one->uris.end() || known->second == State::refused) subscribe(*one, uri);
     }
   }
-  for (const std::string& uri : wanted) {
+  for (const SharedText& uri : wanted) {
     if (is_open(uri)) opened.open.insert(uri);
   }
   call.phase(core::CallPhase::written);
   acknowledge_ready();
 }
 
-void LegacyListens::subscribe(Server& server, const std::string& uri) {
+SharedText LegacyListens::text_of(std::string uri) const {
+  if (auto known = wishes_.find(uri); known != wishes_.end()) return known->first;
+  return shared_text(std::move(uri));
+}
+
+void LegacyListens::subscribe(Server& server, const SharedText& uri) {
   server.uris[uri] = State::asked;
   server.to_ask.push_back(uri);
   ask_more(server);
 }
 
-void LegacyListens::unsubscribe(Server& server, const std::string& uri) {
+void LegacyListens::unsubscribe(Server& server, const SharedText& uri) {
   if (!server.server->is_ready()) {
-    server.uris.erase(uri);
+    server.uris.erase(uri->text());
     return;
   }
   server.uris[uri] = State::leaving;
@@ -149,19 +151,19 @@ void LegacyListens::unsubscribe(Server& server, const std::string& uri) {
 }
 
 void LegacyListens::ask_more(Server& server) {
-  std::vector<std::string> there_still;
+  std::vector<SharedText> there_still;
   bool restored = false;
   while (server.under_way < kMostUnderWay && !server.to_ask.empty()) {
-    const std::string uri = std::move(server.to_ask.front());
+    const SharedText uri = std::move(server.to_ask.front());
     server.to_ask.pop_front();
-    auto state = server.uris.find(uri);
+    auto state = server.uris.find(uri->text());
     if (state == server.uris.end()) continue;
-    const bool wanted = wishes_.count(uri) > 0;
+    const bool wanted = wishes_.contains(uri->text());
     if (state->second == State::asked && wanted) {
       ask(server, uri, "resources/subscribe", &LegacyListens::answered);
     } else if (state->second == State::asked) {
       server.uris.erase(state);  // nobody wants it any more, and the server has not heard of it
-      restored = (server.restoring.erase(uri) > 0 && server.restoring.empty()) || restored;
+      restored = (server.restoring.erase(uri->text()) && server.restoring.empty()) || restored;
     } else if (state->second == State::leaving && !wanted) {
       ask(server, uri, "resources/unsubscribe", &LegacyListens::unsubscribed);
     } else if (state->second == State::leaving) {
@@ -170,15 +172,15 @@ void LegacyListens::ask_more(Server& server) {
     }
   }
   auto alive = server.alive;
-  for (const std::string& uri : there_still)
+  for (const SharedText& uri : there_still)
     decided(uri);
   if (restored && *alive) tell_changes();
 }
 
-void LegacyListens::ask(Server& server, const std::string& uri, std::string_view method,
-                        void (LegacyListens::*then)(Server& server, const std::string& uri, bool granted)) {
+void LegacyListens::ask(Server& server, const SharedText& uri, std::string_view method,
+                        void (LegacyListens::*then)(Server& server, const SharedText& uri, bool granted)) {
   ++server.under_way;
-  server.server->send_own(method, uri_params(uri),
+  server.server->send_own(method, mcp::uri_params(uri->text()),
                           [this, &server, alive = server.alive, uri, then](const mcp::Message& answer) {
                             if (!*alive) return;
                             --server.under_way;
@@ -187,38 +189,38 @@ void LegacyListens::ask(Server& server, const std::string& uri, std::string_view
                           });
 }
 
-void LegacyListens::answered(Server& server, const std::string& uri, bool granted) {
+void LegacyListens::answered(Server& server, const SharedText& uri, bool granted) {
   server.uris[uri] = granted ? State::granted : State::refused;
-  const bool restored = server.restoring.erase(uri) > 0 && server.restoring.empty();
+  const bool restored = server.restoring.erase(uri->text()) && server.restoring.empty();
   auto alive = server.alive;
   settle(server, uri, granted);
   if (restored && *alive) tell_changes();
 }
 
-void LegacyListens::settle(Server& server, const std::string& uri, bool granted) {
-  if (wishes_.count(uri) > 0) return is_open(uri) ? void() : decided(uri);
+void LegacyListens::settle(Server& server, const SharedText& uri, bool granted) {
+  if (wishes_.contains(uri->text())) return is_open(uri) ? void() : decided(uri);
   if (granted) return unsubscribe(server, uri);  // all who wanted it have left meanwhile
-  server.uris.erase(uri);
+  server.uris.erase(uri->text());
 }
 
-void LegacyListens::unsubscribed(Server& server, const std::string& uri, bool) {
-  if (wishes_.count(uri) > 0) return subscribe(server, uri);  // somebody came meanwhile
-  server.uris.erase(uri);
+void LegacyListens::unsubscribed(Server& server, const SharedText& uri, bool) {
+  if (wishes_.contains(uri->text())) return subscribe(server, uri);  // somebody came meanwhile
+  server.uris.erase(uri->text());
 }
 
-bool LegacyListens::is_granted(const std::string& uri) const {
+bool LegacyListens::is_granted(const SharedText& uri) const {
   return std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
-    auto state = one->uris.find(uri);
+    auto state = one->uris.find(uri->text());
     return state != one->uris.end() && state->second == State::granted;
   });
 }
 
 // Is some answer to come that could grant it? One that is at work and does not answer holds nobody up where
 // another has granted it.
-bool LegacyListens::is_open(const std::string& uri) const {
+bool LegacyListens::is_open(const SharedText& uri) const {
   if (is_granted(uri)) return false;
   return std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
-    auto state = one->uris.find(uri);
+    auto state = one->uris.find(uri->text());
     return state != one->uris.end() && (state->second == State::asked || state->second == State::leaving);
   });
 }
@@ -227,17 +229,17 @@ void LegacyListens::look_again() {
   for (auto& [call, listen] : listens_) {
     if (listen.acknowledged) continue;
     listen.open.clear();
-    for (const std::string& uri : listen.wanted) {
+    for (const SharedText& uri : listen.wanted) {
       if (is_open(uri)) listen.open.insert(uri);
     }
   }
   acknowledge_ready();
 }
 
-void LegacyListens::decided(const std::string& uri) {
+void LegacyListens::decided(const SharedText& uri) {
   bool ready = false;
   for (auto& [call, listen] : listens_) {
-    if (listen.acknowledged || listen.open.erase(uri) == 0) continue;
+    if (listen.acknowledged || !listen.open.erase(uri->text())) continue;
     ready = ready || listen.open.empty();
   }
   if (ready) acknowledge_ready();
@@ -265,7 +267,7 @@ std::string LegacyListens::acknowledge(Listen& listen) const {
   for (const auto& uri : listen.wanted) {
     if (!is_granted(uri)) continue;
     listen.granted.insert(uri);
-    uris += (uris.empty() ? "" : ",") + json::quote(uri);
+    uris += (uris.empty() ? "" : ",") + json::quote(uri->text());
   }
   if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
   return listen_notification("notifications/subscriptions/acknowledged",
@@ -280,7 +282,9 @@ std::string LegacyListens::acknowledge(Listen& listen) const {
 bool LegacyListens::is_known(const Server& from, const mcp::Message& notification, const std::string& uri,
                              milliseconds now) {
   if (servers_.size() < 2) return false;
-  Told& told = told_[notification.method() + ' ' + uri];
+  const std::string what = notification.method() + ' ' + uri;
+  auto known = told_.find(what);
+  Told& told = known != told_.end() ? known->second : told_[shared_text(what)];
   size_t digest = std::hash<std::string>()(notification.bytes());
   if (told.digest != digest || told.asked != asked_ || now - told.at > kAlike) {
     told.by.clear();
@@ -305,7 +309,7 @@ bool LegacyListens::notify(const ListenServer& from, const mcp::Message& notific
       case Method::tools_list_changed: wants = listen.tools; break;
       case Method::prompts_list_changed: wants = listen.prompts; break;
       case Method::resources_list_changed: wants = listen.resources; break;
-      case Method::resources_updated: wants = listen.granted.count(uri) > 0; break;
+      case Method::resources_updated: wants = listen.granted.contains(uri); break;
       default: return false;
     }
     if (wants && listen.acknowledged) to.push_back(call);
@@ -330,7 +334,7 @@ void LegacyListens::tell_changes() {
     if (listen.prompts) change("notifications/prompts/list_changed");
     if (listen.resources) change("notifications/resources/list_changed");
     for (const auto& uri : listen.granted) {
-      change("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri)));
+      change("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri->text())));
     }
   }
   for (const auto& [call, text] : changes)
@@ -342,19 +346,19 @@ void LegacyListens::tell_changes() {
 void LegacyListens::close(ListenCall& call) {
   auto found = listens_.find(&call);
   if (found == listens_.end()) return;
-  std::set<std::string> wanted = std::move(found->second.wanted);
+  const KeptRefs wanted = std::move(found->second.wanted);
   listens_.erase(found);
   if (listens_.empty()) {
     told_.clear();
     gap_ = false;
   }
   for (const auto& uri : wanted) {
-    auto wish = wishes_.find(uri);
+    auto wish = wishes_.find(uri->text());
     if (wish == wishes_.end() || --wish->second > 0) continue;
     wishes_.erase(wish);
-    told_.erase("notifications/resources/updated " + uri);
+    told_.erase("notifications/resources/updated " + uri->text());
     for (auto& one : servers_) {
-      auto state = one->uris.find(uri);
+      auto state = one->uris.find(uri->text());
       if (state == one->uris.end()) continue;
       if (state->second == State::granted) {
         unsubscribe(*one, uri);

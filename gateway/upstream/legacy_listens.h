@@ -20,11 +20,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/kept_refs.h"
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
 
@@ -88,20 +88,20 @@ class LegacyListens {
  private:
   struct Listen {
     bool tools = false, prompts = false, resources = false;
-    std::set<std::string> wanted;   // URIs
-    std::set<std::string> open;     // of these, what some answer may still grant
-    std::set<std::string> granted;  // of these, what was acknowledged
+    KeptRefs wanted;   // URIs
+    KeptRefs open;     // of these, what some answer may still grant
+    KeptRefs granted;  // of these, what was acknowledged
     bool acknowledged = false;
   };
   enum class State : uint8_t { asked, granted, refused, leaving };
   struct Server {
     ListenServer* server;
     uint64_t number;
-    std::map<std::string, State> uris;
+    KeptMap<State> uris;
     // Those that are to be asked or left and have not been, since enough requests are under way.
-    std::deque<std::string> to_ask;
+    std::deque<SharedText> to_ask;
     size_t under_way = 0;
-    std::set<std::string> restoring;  // after nobody was there: to be answered before changes are told
+    KeptRefs restoring;  // after nobody was there: to be answered before changes are told
     std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   };
   // What was told last of one thing, and who has said it how often.
@@ -114,19 +114,21 @@ class LegacyListens {
   };
   Server* find(const ListenServer* server) const;
   Server& joined(ListenServer& server);
-  void subscribe(Server& server, const std::string& uri);
-  void unsubscribe(Server& server, const std::string& uri);
+  void subscribe(Server& server, const SharedText& uri);
+  void unsubscribe(Server& server, const SharedText& uri);
   void ask_more(Server& server);
-  void ask(Server& server, const std::string& uri, std::string_view method,
-           void (LegacyListens::*then)(Server& server, const std::string& uri, bool granted));
-  void answered(Server& server, const std::string& uri, bool granted);
-  void unsubscribed(Server& server, const std::string& uri, bool granted);
-  void settle(Server& server, const std::string& uri, bool granted);
-  bool is_granted(const std::string& uri) const;
-  bool is_open(const std::string& uri) const;
+  void ask(Server& server, const SharedText& uri, std::string_view method,
+           void (LegacyListens::*then)(Server& server, const SharedText& uri, bool granted));
+  void answered(Server& server, const SharedText& uri, bool granted);
+  void unsubscribed(Server& server, const SharedText& uri, bool granted);
+  void settle(Server& server, const SharedText& uri, bool granted);
+  bool is_granted(const SharedText& uri) const;
+  bool is_open(const SharedText& uri) const;
+  // The text of a URI: the one that is there already, if somebody has it.
+  SharedText text_of(std::string uri) const;
   // Looks again at what listens wait for.
   void look_again();
-  void decided(const std::string& uri);
+  void decided(const SharedText& uri);
   void acknowledge_ready();
   std::string acknowledge(Listen& listen) const;
   bool is_known(const Server& from, const mcp::Message& notification, const std::string& uri,
@@ -136,8 +138,8 @@ class LegacyListens {
   std::vector<std::unique_ptr<Server>> servers_;  // that are ready
   uint64_t next_server_ = 1;
   std::map<ListenCall*, Listen> listens_;
-  std::map<std::string, size_t> wishes_;  // listens that want a URI
-  std::map<std::string, Told> told_;      // by method and URI, while several servers are there
+  KeptMap<size_t> wishes_;  // listens that want a URI
+  KeptMap<Told> told_;      // by method and URI, while several servers are there
   uint64_t asked_ = 0;
   bool gap_ = false;  // somebody listened while no server was there
 };

@@ -74,6 +74,7 @@ void SharedListen::stood(mcp::Message acknowledgement) {
       acknowledgement = std::move(*less);
   }
   acknowledgement_ = std::move(acknowledgement);
+  acknowledgement_bytes_.set(acknowledgement_->bytes().size());
   granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications));
   stands_ = true;
   stands_since_ = loop_.now();

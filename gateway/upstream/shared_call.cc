@@ -36,7 +36,10 @@ SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, 
       key_(std::move(key)),
       like_(std::move(like)),
       greet_later_(
-          loop, [](void* self) { static_cast<SharedCall*>(self)->greet(); }, this) {}
+          loop, [](void* self) { static_cast<SharedCall*>(self)->greet(); }, this) {
+  like_bytes_.charge(like_.account);
+  like_bytes_.set(2 * like_.message.bytes().size() + 2 * key_.size());
+}
 
 SharedCall::~SharedCall() {
   if (call_ && call_->live()) call_->cancel("the gateway is stopping");

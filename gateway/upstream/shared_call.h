@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "config/config.h"
 #include "core/upstream.h"
 #include "mcp/listen_filter.h"
@@ -113,6 +114,7 @@ class SharedCall : public core::CallOwner {
   core::Upstream& inner_;
   std::string key_;
   const core::CallRequest like_;
+  HeldBytes like_bytes_;        // of it, of the copy that is under way, and of the key
   std::vector<Lease*> leases_;  // null: left while all were told something
   size_t living_ = 0;
   std::optional<core::CallPhase> phase_;

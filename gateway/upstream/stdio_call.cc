@@ -8,7 +8,9 @@ namespace lineward::upstream {
 
 StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
     : request(std::move(what)), upstream_(upstream), owner_(&owner) {
-  if (!is_listen()) upstream_.count_call(1);
+  if (is_listen()) return;
+  upstream_.count_call(1);
+  place.take(upstream_.shares(), request.account);
 }
 
 StdioCall::~StdioCall() {

@@ -7,6 +7,7 @@
 
 #include "base/pooled.h"
 #include "core/upstream.h"
+#include "upstream/caller_shares.h"
 #include "upstream/legacy_listens.h"
 #include "upstream/open_questions.h"
 
@@ -35,6 +36,7 @@ class StdioCall final : public core::Call, public ListenCall, public Pooled<Stdi
   int64_t id = 0;                     // the id the server knows
   mcp::Era instance_era = mcp::Era::modern;
   OpenQuestions open_questions;
+  CallerShares::Place place;  // of its caller; a listen has none
   bool acknowledged = false;  // a listen: its client knows that it is open
   bool trial = false;         // whether the server is back (circuit_breaker.h)
   // A modern client's call on a legacy server.

@@ -302,6 +302,7 @@ void StdioInstance::on_process_started() {
 void StdioInstance::became_ready() {
   state_ = State::ready;
   was_ready_ = true;
+  plan_.initialize_params = {};  // the next process gets them from the group
   count_start();
   startup_timer_.stop();
   owner_->on_instance_ready(*this);
@@ -312,9 +313,10 @@ void StdioInstance::handshake_answer(const mcp::Message& message) {
     return stop(
         {mcp::EndReason::upstream_protocol, "refused initialize: " + message.text(Field::error_message), {}});
   }
-  initialize_result_ = std::string(message.raw(Field::result));
+  initialize_result_.keep(std::string(message.raw(Field::result)));
   revision_ = message.text(Field::result_protocol_version);
-  legacy_server_ = mcp::read_initialize_result(initialize_result_);
+  legacy_server_ = mcp::read_initialize_result(initialize_result_.text());
+  legacy_server_bytes_.set(mcp::bytes_of(legacy_server_));
   write(std::string(mcp::kInitialized));
   if (!plan_.settles) return became_ready();
   auto settled = [this] {

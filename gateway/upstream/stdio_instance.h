@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/kept_text.h"
 #include "base/node_slabs.h"
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
@@ -117,7 +118,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   // Whether it ever answered a call that is a server's work (spawn_budget.h).
   bool has_served() const { return has_served_; }
   // The result of Lineward's own `initialize`, as JSON text; empty before.
-  const std::string& initialize_result() const { return initialize_result_; }
+  const std::string& initialize_result() const { return initialize_result_.text(); }
 
   void send(StdioCall& call);
   // What it told of itself in `initialize`; legacy only.
@@ -213,8 +214,9 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   Table pending_{Table::allocator_type(nodes_)};
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;
-  std::string initialize_result_;
+  KeptText initialize_result_;
   mcp::LegacyServer legacy_server_;
+  HeldBytes legacy_server_bytes_;
   int level_ = 8;  // the lowest log level asked of a legacy server by modern calls; 8: none yet
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds started_at_{0};

@@ -154,6 +154,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
         {mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                  server_.limits.max_queue, server_.name)}};
   }
+  if (auto full = shares_.refusal(request, server_)) return Unexpected<core::Failure>{std::move(*full)};
   bool trial = false;
   if (!breaker_.closed() && refused_by_circuit(request, trial))
     return Unexpected<core::Failure>{breaker_.refusal(server_.name, loop_.now())};
@@ -263,11 +264,17 @@ bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
   if (!room_) {
     room_ = Room{};
     room_->running = leaving_.size() + spares_.size();
-    for (auto& [key, group] : groups_)
+    for (auto& [key, group] : groups_) {
       room_->running += group->instances();
+      if (group->caller() != nullptr) room_->of_caller[group->caller()] += group->instances();
+    }
   }
+  // The last ones are another caller's.
+  if (asking.caller() != nullptr && room_->of_caller[asking.caller()] >= Account::share_of(server_.instances))
+    return false;
   if (room_->running < server_.instances) {
     ++room_->running;
+    if (asking.caller() != nullptr) ++room_->of_caller[asking.caller()];
     return true;
   }
   // What is ending already makes room for as many as ask.

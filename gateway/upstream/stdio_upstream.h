@@ -49,6 +49,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
+  CallerShares& shares() { return shares_; }
   void withdraw(StdioCall& call);
   void call_answered(bool trial) { trial ? instance_answered(true) : breaker_.succeeded(); }
   void trial_withdrawn() { breaker_.withdrawn(); }
@@ -125,10 +126,12 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   struct Room {
     size_t running = 0, wanted = 0;
     bool exhausted = false;
+    std::unordered_map<const Account*, size_t> of_caller;
   };
   std::optional<Room> room_;
   net::Timer room_timer_;
   size_t live_calls_ = 0;
+  CallerShares shares_;
   size_t in_flight_ = 0;  // of all groups
   uint64_t next_group_ = 1;
   net::Deferred pump_later_;

@@ -33,6 +33,16 @@ void for_each_tool(std::string_view tools, F&& visit) {
     visit(element.in(tools));
 }
 
+size_t bytes_of(const std::string& name, const ToolFacts& facts) {
+  size_t bytes = sizeof(ToolFacts) + name.size() + facts.fault.size();
+  for (const mcp::ParamHeader& param : facts.params) {
+    bytes += sizeof param + param.header.size();
+    for (const std::string& step : param.path)
+      bytes += sizeof step + step.size();
+  }
+  return bytes;
+}
+
 ToolFacts facts_of(std::string_view tool) {
   ToolFacts facts;
   json::for_each_member(tool, [&](const std::string& key, std::string_view value) {
@@ -85,7 +95,9 @@ bool ToolBook::read(ToolView& view, const mcp::Message& page) {
 void ToolBook::keep(ToolView& view, const std::string& name, ToolFacts facts) {
   bool matters = !facts.params.empty() || facts.repeatable || !facts.fault.empty();
   auto known = view.tools.find(name);
+  const size_t before = known != view.tools.end() ? bytes_of(name, known->second) : 0;
   if (!matters) {
+    view.held.set(view.held.mine() - before);
     if (known != view.tools.end()) view.tools.erase(known);
     return;
   }
@@ -94,6 +106,7 @@ void ToolBook::keep(ToolView& view, const std::string& name, ToolFacts facts) {
     log::write(log::Level::warn, "tool.invalid",
                {{"upstream", upstream_}, {"tool", name.substr(0, 128)}, {"why", facts.fault}});
   }
+  view.held.set(view.held.mine() - before + bytes_of(name, facts));
   view.tools[name] = std::move(facts);
 }
 

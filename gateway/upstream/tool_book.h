@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "mcp/message.h"
 #include "mcp/param_headers.h"
 
@@ -33,6 +34,7 @@ struct ToolView {
   std::chrono::milliseconds not_before{0};
   uint32_t waits = 0;
   uint64_t used = 0;
+  HeldBytes held;  // of the tools
 
   const ToolFacts* find(const std::string& name) const {
     auto found = tools.find(name);

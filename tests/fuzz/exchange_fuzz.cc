@@ -150,7 +150,7 @@ class World {
 
   void start_session() {
     if (tracks_.size() >= kMostTracks) return;
-    client::Session* session = sessions_.create("p", "s");
+    client::Session* session = sessions_.create("p", "s", nullptr);
     if (session == nullptr) return;
     session_ids_.push_back(session->id);
     start(mcp::Era::legacy, session->id, "initialize");

@@ -26,7 +26,7 @@ const SERVER = `
 test(`${READERS} clients that read nothing of ${ANSWER / MIB} MiB each, with a budget of ${BUDGET / MIB} MiB`, { timeout: 180_000 }, async (t) => {
   const server = (limits = {}) => ({ command: process.execPath, args: ['-e', SERVER], protocolEra: 'modern', limits });
   const gateway = await startGatewayFrom(t, {
-    listen: { address: '127.0.0.1:0', maxBufferedBytes: BUDGET },
+    listen: { address: '127.0.0.1:0', maxBufferedBytes: BUDGET, maxBufferedBytesPerPrincipal: BUDGET },
     ops: { address: '127.0.0.1:0' },
     admin: { address: 'off' },
     mcpServers: { big: server({ maxInFlight: 4, queueTimeout: '80s' }), small: server() },

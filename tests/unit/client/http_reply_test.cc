@@ -134,9 +134,11 @@ TEST_CASE("a session's stream whose client was lost can be resumed from nowhere,
     DeafClient deaf;
     int gone = 0, over = 0;
     const std::string place;
+    auto events = std::make_shared<client::EventStore>();
+    events->trim = [](client::SessionStream&) {};
     {
       client::SessionStream stream(
-          deaf.loop, 1, place, milliseconds(60000), [&](mcp::EndReason) { ++gone; },
+          deaf.loop, 1, place, events, milliseconds(60000), [&](mcp::EndReason) { ++gone; },
           [&](uint32_t) { ++over; }, [](uint32_t) {});
       stream.attach(
           std::make_unique<client::HttpReply>(deaf.loop, *deaf.connection, deaf.options(),

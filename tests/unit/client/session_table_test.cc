@@ -26,7 +26,7 @@ struct Table {
   }
   // As if it had been used last at this time.
   Session* create(milliseconds used) {
-    Session* session = sessions->create("p", "s");
+    Session* session = sessions->create("p", "s", nullptr);
     if (session != nullptr) session->last_used = used;
     return session;
   }

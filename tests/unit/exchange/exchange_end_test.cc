@@ -303,7 +303,7 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         INFO(way.name << "; inside " << static_cast<int>(inside) << ": " << misdeed.name);
         World world;
         std::string session_id;
-        if (way.era == mcp::Era::legacy) session_id = world.sessions.create("p", "s")->id;
+        if (way.era == mcp::Era::legacy) session_id = world.sessions.create("p", "s", nullptr)->id;
         core::ExchangeId id = world.start(way.method, way.era, session_id);
         world.trap.inside = inside;
         world.trap.act = [&] { misdeed.act(world, id); };
@@ -337,7 +337,7 @@ TEST_CASE("a client that was lost before the end was told ends its exchange so, 
     INFO(way.name);
     World world;
     std::string session_id;
-    if (way.era == mcp::Era::legacy) session_id = world.sessions.create("p", "s")->id;
+    if (way.era == mcp::Era::legacy) session_id = world.sessions.create("p", "s", nullptr)->id;
     core::ExchangeId id = world.start(way.method, way.era, session_id);
     world.seen.lost = true;
     way.end(world, id);

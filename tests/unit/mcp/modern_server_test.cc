@@ -189,7 +189,7 @@ TEST_CASE(
           R"({"name":"plain","outputSchema":{"type":"object"}},)"
           R"({"name":"either","outputSchema":{"type":"object","properties":{"result":{"anyOf":[{"type":"object"}]}},"required":["result"]}},)"
           R"({"name":"none"}]})"));
-  CHECK(wrapped == WrappedTools{"either", "list"});
+  CHECK((wrapped.size() == 2 && wrapped.contains("either") && wrapped.contains("list")));
   auto call = [&](const std::string& tool, const std::string& content) {
     Message answer = parsed(
         modern_answer_for_legacy(parsed(result(R"({"content":[],"structuredContent":)" + content + "}")),

@@ -1,0 +1,63 @@
+// How many calls each caller has at one server (docs/limits.md, "Shares"): its queue is for all, and one
+// caller must not have it whole. A call holds its place for as long as it is there.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/account.h"
+#include "config/config.h"
+#include "core/upstream.h"
+
+namespace lineward::upstream {
+
+class CallerShares {
+ public:
+  class Place {
+   public:
+    Place() = default;
+    ~Place() { leave(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    void take(CallerShares& shares, const AccountPtr& account) {
+      leave();
+      if (!account) return;  // nobody's share: one who has the gateway alone
+      account_ = Account::caller_of(account);
+      shares_ = &shares;
+      ++shares.calls_[account_.get()];
+    }
+
+   private:
+    void leave() {
+      if (shares_ == nullptr) return;
+      auto found = shares_->calls_.find(account_.get());
+      if (found != shares_->calls_.end() && --found->second == 0) shares_->calls_.erase(found);
+      shares_ = nullptr;
+    }
+    CallerShares* shares_ = nullptr;
+    AccountPtr account_;
+  };
+
+  // Why this request's caller gets no further place; nothing: it has not its share.
+  std::optional<core::Failure> refusal(const core::CallRequest& request, const config::Server& server) const {
+    if (!request.account || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
+    const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
+    auto found = calls_.find(Account::caller_of(request.account).get());
+    if (found == calls_.end() || found->second < most) return std::nullopt;
+    return core::Failure{
+        mcp::EndReason::queue_full,
+        fmt::format(
+            "{} calls of this caller wait for {} or are under way, its share of limits.maxInFlight and "
+            "limits.maxQueue (listen.principalShare)",
+            most, server.name)};
+  }
+
+ private:
+  std::unordered_map<const Account*, size_t> calls_;
+};
+
+}  // namespace lineward::upstream
