@@ -260,39 +260,6 @@ void StdioUpstream::pump() {
 
 // ---- processes ----
 
-bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
-  if (!room_) {
-    room_ = Room{};
-    room_->running = leaving_.size() + spares_.size();
-    for (auto& [key, group] : groups_) {
-      room_->running += group->instances();
-      if (group->caller() != nullptr) room_->of_caller[group->caller()] += group->instances();
-    }
-  }
-  // The last ones are another caller's.
-  if (asking.caller() != nullptr && room_->of_caller[asking.caller()] >= Account::share_of(server_.instances))
-    return false;
-  if (room_->running < server_.instances) {
-    ++room_->running;
-    if (asking.caller() != nullptr) ++room_->of_caller[asking.caller()];
-    return true;
-  }
-  // What is ending already makes room for as many as ask.
-  ++room_->wanted;
-  if (room_->running - leaving_.size() + room_->wanted <= server_.instances || room_->exhausted) return false;
-  StdioInstance* oldest = nullptr;
-  for (auto& [key, group] : groups_) {
-    StdioInstance* idle = group.get() == &asking ? nullptr : group->oldest_idle();
-    if (idle != nullptr && (oldest == nullptr || idle->last_used() < oldest->last_used())) oldest = idle;
-  }
-  room_->exhausted = oldest == nullptr;
-  if (oldest == nullptr) return false;
-  log::write(log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});
-  oldest->stop({mcp::EndReason::cancelled_drain, "made room for another", {}});
-  return false;  // not before it is gone
-}
-
 void StdioUpstream::instance_gone(StdioInstance& instance) {
   auto found =
       std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& i) { return i.get() == &instance; });

@@ -34,7 +34,7 @@ struct Front {
   }
   // Of a client that comes through a proxy; its `initialize` is under way.
   Session& open(const void* connection = nullptr, const std::string& principal = kNobody) {
-    Session* session = sessions->create(principal, "s");
+    Session* session = sessions->create(principal, "s", nullptr);
     REQUIRE(session != nullptr);
     session->exchanges = 1;
     unnamed->opened(connection, *session, 1);
