@@ -11,29 +11,31 @@ bool StdioUpstream::room_for_instance(const InstanceGroup& asking) {
     room_->running = leaving_.size() + spares_.size();
     for (auto& [key, group] : groups_) {
       room_->running += group->instances();
-      room_->of_caller[group->caller()] += group->instances();
+      room_->of_caller[group->caller()].running += group->instances();
     }
   }
   // Who has its share makes room with its own: the last ones are another caller's.
   const Account* whose = asking.caller();
-  const bool full = whose != nullptr && room_->of_caller[whose] >= Account::share_of(server_.instances);
+  Room::OfCaller& its = room_->of_caller[whose];
+  const bool full = whose != nullptr && its.running >= Account::share_of(server_.instances);
   if (!full && room_->running < server_.instances) {
     ++room_->running;
-    ++room_->of_caller[whose];
+    ++its.running;
     return true;
   }
   // What is ending already makes room for as many as ask.
   if (!full) ++room_->wanted;
   const bool comes =
       full ? !leaving_.empty() : room_->running - leaving_.size() + room_->wanted <= server_.instances;
-  if (comes || (!full && room_->exhausted)) return false;
+  bool& exhausted = full ? its.exhausted : room_->exhausted;
+  if (comes || exhausted) return false;
   StdioInstance* oldest = nullptr;
   for (auto& [key, group] : groups_) {
     const bool may_go = group.get() != &asking && (!full || group->caller() == whose);
     StdioInstance* idle = may_go ? group->oldest_idle() : nullptr;
     if (idle != nullptr && (oldest == nullptr || idle->last_used() < oldest->last_used())) oldest = idle;
   }
-  room_->exhausted = room_->exhausted || (oldest == nullptr && !full);
+  exhausted = oldest == nullptr;
   if (oldest == nullptr) return false;
   log::write(log::Level::info, "upstream.evict",
              {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});

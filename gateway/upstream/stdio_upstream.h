@@ -126,7 +126,11 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   struct Room {
     size_t running = 0, wanted = 0;
     bool exhausted = false;
-    std::unordered_map<const Account*, size_t> of_caller;
+    struct OfCaller {
+      size_t running = 0;
+      bool exhausted = false;
+    };
+    std::unordered_map<const Account*, OfCaller> of_caller;
   };
   std::optional<Room> room_;
   net::Timer room_timer_;
