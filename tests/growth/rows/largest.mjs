@@ -81,7 +81,7 @@ export async function largest(only) {
       const costs = [];
       for (let i = 0; i < 3; ++i) costs.push(await meter.cost(work));
       const waits = [];
-      for (let i = 0; i < 4; ++i) waits.push(await slowestDuring(meter.port, work));
+      for (let i = 0; i < 4; ++i) waits.push(await slowestDuring(meter, work));
       out.push({ what, ms: Math.min(...costs) / 1e6, wait: Math.min(...waits) });
     } catch (error) {
       out.push({ what, why: error.message });
