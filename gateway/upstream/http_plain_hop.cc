@@ -55,7 +55,8 @@ void HttpPlainHop::let_go() {
 void HttpPlainHop::end(int status, std::string why) {
   let_go();
   loop_.defer([this, alive = alive_, status, why = std::move(why)] {
-    if (*alive) tell(status, why);
+    if (!*alive) return;
+    streams_ ? listener_.on_hop_end({}) : tell(status, why);
   });
 }
 

@@ -24,7 +24,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   void pause(bool stop) override {
     if (transfer_) transfer_->pause(stop);
   }
-  // Told later. `status`: of the answer, as long as there is none.
+  // In order, and told later. `status`: of the answer, as long as there is none.
   void end(int status, std::string why);
 
  private:

@@ -75,7 +75,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
 
 HttpUpstream::~HttpUpstream() {
   *alive_ = false;
-  plain_hops_.end_all("the gateway is stopping");
+  plain_hops_.end_all(server_.name + " is leaving");
   found_last_ = nullptr;
   groups_.clear();
   errands_->drop_all();
@@ -366,7 +366,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   stopped_ = std::move(done);
   reaper_.stop();
   farewells_.close_kept();
-  plain_hops_.end_all("the gateway is stopping");
+  plain_hops_.end_all(server_.name + " is leaving");
   std::deque<HttpCall*> waiting;
   waiting.swap(undecided_);
   waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());

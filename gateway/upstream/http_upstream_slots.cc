@@ -97,7 +97,8 @@ bool HttpUpstream::room_for_group(const GroupPlan& plan) {
   }
   if (sessions < server_.limits.max_own_sessions) return true;
   if (oldest == nullptr) return false;
-  log::write(log::Level::info, "upstream.evict",
+  // Where there is no session nothing is lost.
+  log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
              {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});
   close_group(*oldest, "made room for another");
   return true;
