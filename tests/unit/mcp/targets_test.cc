@@ -47,3 +47,47 @@ TEST_CASE("so are those of a reference") {
   CHECK(fault(complete, R"({"ref":{"type":["ref/prompt"],"name":"p"}})") ==
         "params.ref.type must be a string");
 }
+
+TEST_CASE("what is kept of a request is bounded, each with its limit in the words") {
+  auto size = [](Method method, const std::string& params) {
+    auto message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"m","params":)" + params + "}");
+    REQUIRE(message);
+    return mcp::size_fault(method, *message);
+  };
+  auto uri = [](size_t bytes) { return R"({"uri":")" + std::string(bytes, 'u') + "\"}"; };
+  CHECK(size(Method::resources_subscribe, uri(mcp::kMaxUriBytes)).empty());
+  CHECK(size(Method::resources_subscribe, uri(mcp::kMaxUriBytes + 1)).find("4096") != std::string::npos);
+  CHECK(size(Method::resources_unsubscribe, uri(mcp::kMaxUriBytes + 1)).find("4096") != std::string::npos);
+  CHECK(size(Method::resources_read, uri(mcp::kMaxUriBytes + 1)).empty());
+  // As it is unescaped.
+  std::string escaped;
+  for (size_t i = 0; i < mcp::kMaxUriBytes; ++i)
+    escaped += "\\u0061";
+  CHECK(size(Method::resources_subscribe, R"({"uri":")" + escaped + "\"}").empty());
+  CHECK_FALSE(size(Method::resources_subscribe, R"({"uri":"a)" + escaped + "\"}").empty());
+  auto listen = [](const std::string& uris) {
+    return R"({"notifications":{"resourceSubscriptions":[)" + uris + "]}}";
+  };
+  const std::string longest = '"' + std::string(mcp::kMaxUriBytes, 'u') + '"';
+  CHECK(size(Method::subscriptions_listen, listen(longest + "," + longest)).empty());
+  CHECK_FALSE(size(Method::subscriptions_listen, listen(R"("a","u)" + longest.substr(1))).empty());
+  std::string many = longest;
+  while (many.size() <= mcp::kMaxListenBytes)
+    many += "," + longest;
+  CHECK(size(Method::subscriptions_listen, listen(many)).find("1048576") != std::string::npos);
+  auto text = [](size_t bytes) { return R"({"clientInfo":")" + std::string(bytes, 'c') + "\"}"; };
+  CHECK(size(Method::initialize, text(mcp::kMaxInitializeBytes - 17)).empty());
+  CHECK(size(Method::initialize, text(mcp::kMaxInitializeBytes)).find("262144") != std::string::npos);
+  auto token = [](size_t bytes) {
+    return R"({"_meta":{"progressToken":")" + std::string(bytes, 't') + "\"}}";
+  };
+  CHECK(size(Method::tools_call, token(1022)).empty());
+  CHECK(size(Method::tools_call, token(1023)).find("1024") != std::string::npos);
+}
+
+TEST_CASE("what is asked again is made of what was kept alone") {
+  CHECK(mcp::uri_params("file:///a\"b") == R"({"uri":"file:///a\"b"})");
+  auto message = mcp::Message::parse(
+      R"({"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"warning","x":1}})");
+  CHECK(mcp::level_params(*message) == R"({"level":"warning"})");
+}
