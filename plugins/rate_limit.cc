@@ -211,14 +211,17 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
   return out;
 }
 
-// Notifications and answers. A cancel is counted and passes: what it ends costs more than it does.
+// Notifications and answers. A cancel is counted and passes: what it ends costs more than it does. So does
+// what ends a handshake whose beginning was let in: refused, it would leave a session that can do nothing.
 std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::Facts& facts, mcp::Message&,
                                                    plugin::Way way) {
   if (way == plugin::Way::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
   auto admittance = charge(rate_key(key));
-  if (!admittance || admittance->allowed || facts.method == mcp::Method::cancelled) return std::nullopt;
+  const bool ends_something =
+      facts.method == mcp::Method::cancelled || facts.method == mcp::Method::initialized;
+  if (!admittance || admittance->allowed || ends_something) return std::nullopt;
   return refusal_of(*admittance);
 }
 
