@@ -21,9 +21,9 @@ json::Span whole(std::string_view text) {
   return {0, static_cast<uint32_t>(text.size())};
 }
 
-void add_strings(KeptTexts& to, std::string_view text, json::Span array) {
+void add_strings(KeptTexts& to, std::string_view text, json::Span array, const AccountPtr& whose) {
   json::for_each_element_at(text, array, [&](json::Span element) {
-    if (json::is_string_at(text, element)) to.insert(json::string_at(text, element));
+    if (json::is_string_at(text, element)) to.insert(json::string_at(text, element), whose);
   });
 }
 
@@ -44,16 +44,16 @@ std::optional<std::string> cut_array(std::string_view text, json::Span array, co
 
 }  // namespace
 
-ListenFilter::ListenFilter(std::string_view text) {
+ListenFilter::ListenFilter(std::string_view text, const AccountPtr& whose) {
   json::for_each_member_at(text, whole(text), [&](const std::string& key, json::Span, json::Span value) {
     if (is_list(key)) {
       if (value.in(text) == "true") lists_.insert(key);
     } else if (key == kUris) {
-      add_strings(uris_, text, value);
+      add_strings(uris_, text, value, whose);
     } else if (key == kTasks) {
-      add_strings(tasks_, text, value);
+      add_strings(tasks_, text, value, whose);
     } else {
-      others_.insert(key);
+      others_.insert(key, whose);
     }
   });
 }

@@ -15,7 +15,7 @@ namespace lineward::mcp {
 class ListenFilter {
  public:
   // `notifications`: the raw object of a request or an acknowledgement.
-  explicit ListenFilter(std::string_view notifications);
+  explicit ListenFilter(std::string_view notifications, const AccountPtr& whose = nullptr);
 
   bool passes(const Message& notification) const;
   // The raw object of an acknowledgement without what this one does not name; nothing when nothing was cut.

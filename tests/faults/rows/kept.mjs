@@ -43,6 +43,9 @@ async function sessions(url, agent) {
     const got = await initialize(url, agent, 250 * 1024);
     ends.push(got);
     if (!got.message?.result) break;
+    // One that its client never names is forgotten when others come.
+    const headers = { 'Mcp-Session-Id': got.session, 'MCP-Protocol-Version': '2025-11-25' };
+    await post(url, agent, headers, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }));
   }
   return ends;
 }
@@ -85,7 +88,7 @@ async function weigh(ground, gateway, what, base) {
     held = await counted();
     return uncounted() <= UNCOUNTED;
   }, 250);
-  ground.check(`${what}: ${mib(held)} counted, +${mib(rssBytes(gateway.pid) - base)} RSS`, held <= 1.05 * SHARE && (ground.sanitized || uncounted() <= UNCOUNTED));
+  ground.check(`${what}: ${mib(held)} counted, +${mib(rssBytes(gateway.pid) - base)} RSS`, held <= 1.1 * SHARE && (ground.sanitized || uncounted() <= UNCOUNTED));
   return held;
 }
 
