@@ -1,5 +1,6 @@
 #include "plugins/uri_forms.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,15 +66,17 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-// Unreserved characters decoded, what must be encoded encoded, digits in upper case (RFC 3986 6.2.2).
+// Unreserved characters decoded, what must be encoded encoded, digits in upper case (RFC 3986 6.2.2). So is
+// a "%" that encodes nothing: it must not become half of something else when a neighbour is decoded.
 std::string normal_encoding(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     auto byte = encoded(text);
     char c = byte.value_or(text[0]);
-    bool encode = byte ? !is_unreserved(c)
-                       : static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7F;
+    bool encode =
+        byte ? !is_unreserved(c)
+             : c == '%' || static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7F;
     if (encode) {
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     } else {
@@ -203,28 +206,93 @@ Parts split(std::string_view uri, bool glob) {
   return parts;
 }
 
-std::string normal_authority(const Parts& parts) {
-  std::string_view authority = parts.authority;
-  std::string user;
-  size_t at = authority.rfind('@');
-  if (at != std::string_view::npos) {
-    user = normal_encoding(authority.substr(0, at + 1));
-    authority.remove_prefix(at + 1);
+// user@host:port; the user with its "@", the port without its colon. A file URI has a host alone (and a colon
+// behind it for RFC 3986).
+struct Authority {
+  std::string_view user, host, port;
+  bool has_port = false;
+};
+
+Authority split_authority(const Parts& parts) {
+  Authority out;
+  out.host = parts.authority;
+  if (parts.scheme == "file") {
+    if (!out.host.empty() && out.host.back() == ':') out.host.remove_suffix(1);
+    return out;
   }
-  size_t colon = authority.rfind(':');
-  bool port = colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos;
-  std::string host = lowered(parts.special != nullptr
-                                 ? decoded(authority.substr(0, port ? colon : authority.size()))
-                                 : normal_encoding(authority.substr(0, port ? colon : authority.size())));
-  std::string_view number = port ? authority.substr(colon + 1) : std::string_view();
-  if (parts.special == nullptr) return user + host + (port ? ":" + std::string(number) : "");
-  if (host.size() > 1 && host.back() == '.') host.pop_back();
+  size_t at = out.host.rfind('@');
+  if (at != std::string_view::npos) {
+    out.user = out.host.substr(0, at + 1);
+    out.host.remove_prefix(at + 1);
+  }
+  size_t colon = out.host.rfind(':');
+  out.has_port = colon != std::string_view::npos && out.host.find(']', colon) == std::string_view::npos;
+  if (!out.has_port) return out;
+  out.port = out.host.substr(colon + 1);
+  out.host = out.host.substr(0, colon);
+  return out;
+}
+
+// [::1] and [0:0:0:0:0:0:0:1] are one address. Empty: it is none.
+std::string normal_ipv6(const std::string& bracketed) {
+  in6_addr address{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const std::string inner = bracketed.substr(1, bracketed.size() - 2);
+  if (inet_pton(AF_INET6, inner.c_str(), &address) != 1) return {};
+  inet_ntop(AF_INET6, &address, text.data(), text.size());
+  return "[" + std::string(text.data()) + "]";
+}
+
+bool is_bracketed(std::string_view host) {
+  return host.size() >= 2 && host.front() == '[' && host.back() == ']';
+}
+
+// Why a URI of a scheme with rules of its own has no host that the URL standard would take.
+std::string_view fault_of_authority(const Parts& parts) {
+  const Authority authority = split_authority(parts);
+  const std::string host = decoded(authority.host);
+  bool ascii =
+      std::all_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!ascii) return "its host is not ASCII";
+  if (is_bracketed(host)) {
+    if (normal_ipv6(host).empty()) return "its host is no address";
+  } else if (host.find_first_of(" #%/:<>?@[]^|") != std::string::npos) {
+    return "its host holds what no host has";
+  }
+  const bool needs_host = parts.scheme != "file" || !host.empty();
+  if (needs_host && host.find_first_not_of('.') == std::string::npos) return "it names no host";
+  std::string_view port = authority.port;
+  while (!port.empty() && port[0] == '0')
+    port.remove_prefix(1);
+  if (port.size() > 5 || !std::all_of(port.begin(), port.end(), is_digit)) return "its port is no port";
+  return {};
+}
+
+std::string normal_authority(const Parts& parts) {
+  Authority authority = split_authority(parts);
+  std::string user = normal_encoding(authority.user);
+  std::string host =
+      lowered(parts.special != nullptr ? decoded(authority.host) : normal_encoding(authority.host));
+  if (parts.special == nullptr)
+    return user + host + (authority.has_port ? ":" + normal_encoding(authority.port) : "");
+  if (is_bracketed(host)) {
+    std::string address = normal_ipv6(host);
+    if (!address.empty()) host = std::move(address);
+  }
+  while (host.size() > 1 && host.back() == '.')
+    host.pop_back();
   host = normal_ipv4(host);
-  if (parts.scheme == "file") return host == "localhost" || host == "127.0.0.1" ? "" : user + host;
-  while (number.size() > 1 && number[0] == '0')
-    number.remove_prefix(1);
-  bool told = !number.empty() && number != parts.special->port;
-  return user + host + (told ? ":" + std::string(number) : "");
+  if (parts.scheme == "file") return host == "localhost" || host == "127.0.0.1" ? "" : host;
+  while (authority.port.size() > 1 && authority.port[0] == '0')
+    authority.port.remove_prefix(1);
+  bool told = !authority.port.empty() && authority.port != parts.special->port;
+  return user + host + (told ? ":" + std::string(authority.port) : "");
+}
+
+// The URL standard reads the drive in file:///C|/x as in file:///C:/x.
+void mend_drive(std::string& path) {
+  if (path.size() >= 3 && is_alpha(path[1]) && path[2] == '|' && (path.size() == 3 || path[3] == '/'))
+    path[2] = ':';
 }
 
 std::string put_together(const Parts& parts, std::string_view query, std::string_view fragment) {
@@ -236,6 +304,7 @@ std::string put_together(const Parts& parts, std::string_view query, std::string
   if (file) {  // to a file system several slashes are one
     path.erase(std::unique(path.begin(), path.end(), [](char a, char b) { return a == '/' && b == '/'; }),
                path.end());
+    mend_drive(path);
   }
   return out + path + normal_encoding(query) + normal_encoding(fragment);
 }
@@ -248,16 +317,15 @@ std::string_view fault_of(std::string_view uri, const Parts& parts) {
                   [](char c) { return is_control(static_cast<unsigned char>(c)); }))
     return "it holds a control character";
   if (!is_utf8(plain)) return "it is not UTF-8";
+  if (parts.scheme.empty() && plain.substr(0, plain.find_first_of("/?#")).find(':') != std::string::npos)
+    return "what is before its colon is no scheme";
   const bool special = parts.special != nullptr;
   if (special && plain.find('\\') != std::string::npos) return "it holds a backslash";
   std::string path = decoded(parts.path);
-  if (has_dot_segments(path, special)) return "it holds dot segments";
-  if (!special) return {};
-  std::string host = decoded(parts.authority);
-  bool ascii =
-      std::all_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  if (!ascii) return "its host is not ASCII";
-  return {};
+  // Who takes what follows the scheme for a path sees them in the place of a host as well.
+  if (has_dot_segments(decoded(split_authority(parts).host), special) || has_dot_segments(path, special))
+    return "it holds dot segments";
+  return special ? fault_of_authority(parts) : std::string_view();
 }
 
 }  // namespace

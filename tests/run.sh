@@ -219,16 +219,21 @@ roads_suite() {
 # ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
 # wire tests reach. The quick form does without these lines and without the rooms that know no threads; its wire tests are
 # those of HTTP, sessions, replicas, many servers and workers.
-threads_suite() {  # [quick]
-  local asan=build/tsan which='^unit/|^wire/' more=(-DLINEWARD_COVERAGE=ON)
-  [ "${1:-}" != quick ] || {
-    asan=build/tsan-quick which='^unit/|^wire/(00|10|50|55|60|65|68)_'
+threads_build() {  # DIR [quick]
+  local more=(-DLINEWARD_COVERAGE=ON)
+  [ "${2:-}" != quick ] || {
     more=("-DLINEWARD_UNIT_ROOMS=net;core;plugin;plugins;client;upstream;exchange;admin" -DLINEWARD_WERROR=OFF)
     local -x CC=clang CXX=clang++  # in two thirds of the time
   }
+  conf/scripts/configure.sh "$1" -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread "${more[@]}" &&
+    cmake --build "$1" -j "$jobs"
+}
+
+threads_suite() {  # [quick]
+  local asan=build/tsan which='^unit/|^wire/'
+  [ "${1:-}" != quick ] || asan=build/tsan-quick which='^unit/|^wire/(00|10|50|55|60|65|68)_'
   say "build with ThreadSanitizer"
-  conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread "${more[@]}" &&
-    cmake --build $asan -j "$jobs" || {
+  threads_build $asan "$@" || {
     add "build with ThreadSanitizer" 0 1
     return
   }
@@ -236,6 +241,23 @@ threads_suite() {  # [quick]
   # The test left out compares what a child wrote, and a sanitized child that cannot be started writes more.
   LINEWARD_WORKERS=2 TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" ctest_suite "unit, wire under ThreadSanitizer" -R "$which" -E 'cannot be run is told|selftest'
   [ "${1:-}" = quick ] || tests/coverage.sh $asan
+}
+
+# The first suites mostly wait, so what the last ones need is built beside them, with the processor time that nobody
+# else wants. What fails here fails once more, and is told, where it is needed.
+ahead=
+build_ahead() {
+  mkdir -p build
+  setsid chrt --idle 0 tests/run.sh ahead >build/ahead.log 2>&1 &
+  ahead=$!
+  trap 'kill -- -"$ahead" 2>/dev/null' EXIT
+}
+ahead_is_done() {
+  [ -n "$ahead" ] || return 0
+  say "what is built beside: waited for"
+  wait "$ahead"
+  ahead=
+  trap - EXIT
 }
 
 fuzz_suite() {  # SECONDS
@@ -308,6 +330,7 @@ case $what in
   unit) build_asan; ctest_suite unit -L unit ;;
   wire) build_asan; ctest_suite wire -L 'wire|crosses' ;;
   threads) threads_suite ;;
+  ahead) threads_build build/tsan-quick quick; tests/fuzz/run.sh build; exit ;;
   e2e)
     build_asan
     npm_peers
@@ -321,6 +344,7 @@ case $what in
   all)
     build_asan
     npm_peers
+    build_ahead
     ctest_suite "unit, wire, crosses, lint"
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
@@ -328,6 +352,7 @@ case $what in
     roads_suite
     policies_suite
     conformance_suite
+    ahead_is_done
     faults_suite
     growth_suite
     threads_suite quick

@@ -30,6 +30,16 @@ void make_printable(nlohmann::json& value) {
   }
 }
 
+// A report on a configuration has lines, with a picture of the place; all else stands in a line.
+void make_reply_printable(nlohmann::json& body) {
+  std::string report;
+  auto found = body.find("report");
+  const bool reported = found != body.end() && found->is_string();
+  if (reported) report = printable_lines(found->get_ref<const std::string&>());
+  make_printable(body);
+  if (reported) body["report"] = std::move(report);
+}
+
 }  // namespace
 
 Result<ControlReply> ask(const std::string& socket, const std::string& path, const std::string& body) {
@@ -65,7 +75,7 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
   std::from_chars(response.data() + 9, response.data() + end, reply.status);
   reply.body = nlohmann::json::parse(response.substr(end + 4), nullptr, false);
   if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
-  make_printable(reply.body);
+  make_reply_printable(reply.body);
   return reply;
 }
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# run.sh SECONDS [TARGET…]: builds the fuzz targets (all, or those named) and runs each for SECONDS, two at a time.
+# run.sh SECONDS|build [TARGET…]: builds the fuzz targets (all, or those named) and runs each for SECONDS, two at a time.
 # One line a target; what finds something fails and its input stays in build/fuzz/findings/. The corpora grow in
 # build/fuzz/corpus/ from run to run; inputs in tests/fuzz/regressions/<target>/ are always part of them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 usage() {
-  echo "usage: tests/fuzz/run.sh SECONDS [TARGET…]" >&2
+  echo "usage: tests/fuzz/run.sh SECONDS|build [TARGET…]" >&2
   exit 2
 }
 [ $# -ge 1 ] || usage
 seconds=$1
 shift
-[[ $seconds =~ ^[1-9][0-9]*$ ]] || usage
+[[ $seconds =~ ^([1-9][0-9]*|build)$ ]] || usage
 
 mapfile -t known < <(sed -n 's/^fuzz_target(\([a-z_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
 targets=("$@")
@@ -39,6 +39,8 @@ if ! ninja -C "$out" "${targets[@]/#/fuzz_}" >"$out/build.log" 2>&1; then
   echo "run.sh: the fuzz targets do not build (whole log: $out/build.log)" >&2
   exit 2
 fi
+
+[ "$seconds" != build ] || exit 0
 
 # seed TARGET PREFIX FILE…: the files behind the bytes that the target reads its choices from. Long files teach little.
 seed() {

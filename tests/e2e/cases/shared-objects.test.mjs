@@ -94,7 +94,7 @@ describe('shared objects', { skip: DIRECT }, () => {
     ['NULL', /returned nothing/],
     ['SIZE', /table of 16 bytes/],
     ['FUNCTIONS', /without all functions/],
-    ['OPTIONS', /no !/],
+    ['OPTIONS', /no\?!/],
     ['CREATE_THROWS', /exception|does not say why/],
   ]) {
     test(`${kind}: refused at the start, with the reason`, async (t) => {

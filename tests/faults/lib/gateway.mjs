@@ -64,7 +64,10 @@ export class Gateway {
       this.child.kill('SIGKILL');
       throw new Error(`the gateway did not listen (${this.end}): ${this.log.slice(-500)}`);
     }
-    this.ops = /http:\/\/([^/\s]+)\/metrics/.exec(this.log)?.[1];
+    // Another line of the log, which may be on its way.
+    const ops = () => /http:\/\/([^/\s]+)\/metrics/.exec(this.log)?.[1];
+    if (this.config.ops.address !== 'off') await within(SETTLE_MS, () => this.end !== undefined || ops(), 2);
+    this.ops = ops();
   }
 
   async #answers(address) {

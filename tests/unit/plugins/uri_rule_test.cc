@@ -42,6 +42,23 @@ TEST_CASE("what has no one meaning is refused where a rule stands") {
                           "file:///a%0ab",
                           "file:///..",
                           "http://h\\x/",
+                          "http:/:/example.com:80/a",
+                          "http://",
+                          "http://u@/x",
+                          "db://../x",
+                          "%66ile:///secret/key",
+                          "1x:a",
+                          ":a",
+                          "http://a%2fb/x",
+                          "http://a%40b/x",
+                          "http://a%3a80/x",
+                          "http://a b/x",
+                          "http://[::1/x",
+                          "http://[no]/x",
+                          "http://h:a/x",
+                          "http://h:999999/x",
+                          "file://u@h/x",
+                          "file://h:80/x",
                           "http://\xef\xbd\x85xample/",
                           "memo:a/../b",
                           "file:///\xff",
@@ -58,17 +75,29 @@ TEST_CASE("what has no one meaning is refused where a rule stands") {
 TEST_CASE("hosts in every spelling") {
   const UriRule rule({}, {"http://127.0.0.1/*", "https://Intern.Example/*"});
   for (const char* uri :
-       {"http://127.0.0.1/x", "http://0x7f.1/x", "http://2130706433/x", "http://017700000001/x",
-        "http://127.1/x", "http:127.0.0.1/x", "http:/127.0.0.1/x", "http:///127.0.0.1/x",
-        "http://127.0.0.1:80/x", "http://127.0.0.1:0080/x", "HTTP://127.0.0.1/x", "http://127.0.0.1./x",
-        "https://intern.example/", "https://INTERN.example:443/a", "https://intern%2eexample/a",
-        "https://intern.example"}) {
+       {"http://127.0.0.1/x", "http://127.0.0.1../x", "http://0x7f.1/x", "http://2130706433/x",
+        "http://017700000001/x", "http://127.1/x", "http:127.0.0.1/x", "http:/127.0.0.1/x",
+        "http:///127.0.0.1/x", "http://127.0.0.1:80/x", "http://127.0.0.1:0080/x", "HTTP://127.0.0.1/x",
+        "http://127.0.0.1./x", "https://intern.example/", "https://INTERN.example:443/a",
+        "https://intern%2eexample/a", "https://intern.example"}) {
     INFO(uri);
     CHECK_FALSE(rule.judge(uri).allowed);
   }
   CHECK(rule.judge("http://127.0.0.1:8080/x").allowed);
   CHECK(rule.judge("http://127.0.0.2/x").allowed);
   CHECK(rule.judge("https://extern.example/").allowed);
+}
+
+TEST_CASE("an IPv6 address and a drive in every spelling") {
+  const UriRule rule({}, {"http://[::1]/*", "file:///C:/secret/*"});
+  for (const char* uri :
+       {"http://[::1]/x", "http://[0:0:0:0:0:0:0:1]/x", "http://[::0:1]:80/x", "http://[::0.0.0.1]/x",
+        "file:///C:/secret/x", "file:///C|/secret/x", "file:C|/secret/x"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+    CHECK(rule.judge(uri).fault.empty());
+  }
+  CHECK(rule.judge("http://[::2]/x").allowed);
 }
 
 TEST_CASE("what is allowed must be so as written and in its normal form") {
@@ -91,9 +120,9 @@ TEST_CASE("globs are normalised as URIs are") {
 }
 
 TEST_CASE("a normal form is its own normal form") {
-  for (const char* uri :
-       {"file:///a%2fb", "HTTP://A:80", "http:a/b?c#d", "x-y:%7e", "db://T/x%20y", "noscheme/x", "urn:a:b",
-        "http://user@HOST/%41", "file://host/share", "ws://h:081/"}) {
+  for (const char* uri : {"file:///a%2fb", "HTTP://A:80", "http:a/b?c#d", "x-y:%7e", "db://T/x%20y",
+                          "noscheme/x", "urn:a:b", "http://user@HOST/%41", "file://host/share", "ws://h:081/",
+                          "memo:100%", "memo:%%341", "x://H%2f:a/", "http://[0::1]:80/"}) {
     INFO(uri);
     UriForms forms = uri_forms(uri);
     REQUIRE(forms.fault.empty());
