@@ -1,6 +1,7 @@
 #include "upstream/result_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -25,6 +26,14 @@ constexpr uint64_t kEntryBytes = 512;
 // share may go there.
 constexpr size_t kMostWatches = 64;
 constexpr size_t kWatchShare = 4;
+// Keys and listens are kept beside the results, several times over: with more than this in their parameters,
+// capabilities or names, callers are answered by the server.
+constexpr size_t kMostKeyBytes = 64 * 1024;
+
+// What has hints for caches, and may be kept.
+constexpr std::array<Method, 6> kKept{
+    Method::server_discover,          Method::tools_list,    Method::prompts_list, Method::resources_list,
+    Method::resources_templates_list, Method::resources_read};
 
 bool is_list(Method method) {
   return mcp::has_cache_hints(method) && method != Method::server_discover &&
@@ -39,8 +48,9 @@ int64_t ttl_of(const mcp::Message& result) {
   return whole ? std::clamp<int64_t>(value, 0, kLongestMs) : 0;
 }
 
-uint64_t size_of(const std::string& key, const mcp::Message& result) {
-  return result.bytes().size() + key.size() + kEntryBytes;
+// The key stands here and in the index.
+uint64_t size_of(const std::string& key, const std::string& uri, const mcp::Message& result) {
+  return result.bytes().size() + 2 * key.size() + 2 * uri.size() + kEntryBytes;
 }
 
 // Without `_meta`: who asks, in what revision and with what capabilities stands in the key by itself.
@@ -162,6 +172,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
                                                                       core::CallOwner& owner) {
   if (!may_keep(request)) return inner_->start(std::move(request), owner);
   std::string key = key_of(request, false);
+  if (key.size() > kMostKeyBytes) return inner_->start(std::move(request), owner);
   auto kept = find(key);
   if (kept == entries_.end() && server_.cache.trust_public) kept = find(key_of(request, true));
   if (kept != entries_.end()) {
@@ -223,8 +234,9 @@ ResultCache::Entries::iterator ResultCache::find(const std::string& key) {
 }
 
 void ResultCache::forget(Entries::iterator entry) {
-  bytes_ -= size_of(entry->key, entry->result);
+  bytes_ -= entry->held.mine();
   by_key_.erase(entry->key);
+  by_subject_.erase(entry->subject);
   if (auto watch = watches_.find(entry->view); watch != watches_.end()) watch->second->let_go();
   entries_.erase(entry);
 }
@@ -237,13 +249,14 @@ void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   if (ttl == 0 || !complete || !current || stopping_) return;
   bool everybodys = server_.cache.trust_public && result.text(Field::result_cache_scope) == "public";
   std::string key = key_of(shared.like(), everybodys);
-  uint64_t size = size_of(key, result);
+  const Method method = shared.like().method;
+  std::string uri =
+      method == Method::resources_read ? shared.like().message.text(Field::params_uri) : std::string();
+  uint64_t size = size_of(key, uri, result);
   if (size > server_.cache.max_bytes) return;
   if (auto before = by_key_.find(key); before != by_key_.end()) forget(before->second);
   Entry& entry = entries_.emplace_front();
   entry.key = std::move(key);
-  entry.method = shared.like().method;
-  if (entry.method == Method::resources_read) entry.uri = shared.like().message.text(Field::params_uri);
   entry.result = result;
   entry.kept_at = loop_.now();
   entry.ttl_ms = ttl;
@@ -251,6 +264,7 @@ void ResultCache::keep(const SharedFetch& shared, const mcp::Message& result) {
   entry.held.set(size);
   bytes_ += size;
   by_key_[entry.key] = entries_.begin();
+  entry.subject = by_subject_.emplace(Subject(method, std::move(uri)), entries_.begin());
   watch(entry, shared.like());
   while (bytes_ > server_.cache.max_bytes)
     forget(std::prev(entries_.end()));
@@ -281,13 +295,16 @@ void ResultCache::changed(const mcp::Message& notification) {
     }
     fetch = next;
   }
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    auto next = std::next(entry);
-    if (concerns(notification, entry->method, entry->uri)) {
+  // What cannot be concerned is not looked at: a server may tell of changes all the time.
+  const bool one = mcp::method_of(notification.method()) == Method::resources_updated;
+  const std::string uri = one ? notification.text(Field::params_uri) : std::string();
+  for (Method method : kKept) {
+    if (!concerns(notification, method, uri)) continue;
+    auto at = by_subject_.lower_bound(Subject(method, uri));
+    while (at != by_subject_.end() && at->first.first == method && (!one || at->first.second == uri)) {
       ++forgotten;
-      forget(entry);
+      forget((at++)->second);
     }
-    entry = next;
   }
   if (forgotten > 0)
     log::write(log::Level::debug, "cache.forgot",
@@ -304,7 +321,7 @@ void ResultCache::discovered(const mcp::Message& result) {
 // A list that is kept, and may change without anybody who listens.
 void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
   core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
-  bool can = is_list(entry.method) && tells.any() && inner_->era() == mcp::Era::modern &&
+  bool can = is_list(like.method) && tells.any() && inner_->era() == mcp::Era::modern &&
              server_.isolation != config::Isolation::call;
   if (!can) return;
   std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/held_bytes.h"
@@ -63,17 +64,20 @@ class ResultCache final : public core::PassingUpstream {
 
  private:
   using Clock = std::chrono::milliseconds;
+  struct Entry;
+  using Entries = std::list<Entry>;
+  // What a change is told of: a kind of list, or one resource (the URI is empty but for resources/read).
+  using Subject = std::pair<mcp::Method, std::string>;
+  using BySubject = std::multimap<Subject, Entries::iterator>;
   struct Entry {
     std::string key;
-    mcp::Method method;
-    std::string uri;  // of resources/read
+    BySubject::iterator subject;
     mcp::Message result;
     Clock kept_at{0}, until{0};
     int64_t ttl_ms = 0;
     std::string view;  // of a list that is listened for: whose
     HeldBytes held;
   };
-  using Entries = std::list<Entry>;
   bool may_keep(const core::CallRequest& request) const;
   std::string key_of(const core::CallRequest& request, bool everybodys) const;
   std::string asker_of(const core::CallRequest& request) const;
@@ -94,6 +98,7 @@ class ResultCache final : public core::PassingUpstream {
   std::vector<std::unique_ptr<SharedFetch>> outdated_;
   Entries entries_;                                  // used last first
   std::map<std::string, Entries::iterator> by_key_;  // ordered: who asks could choose keys that collide
+  BySubject by_subject_;
   uint64_t bytes_ = 0;
   core::Tells tells_;                                           // as discovered by a client
   std::map<std::string, std::unique_ptr<CacheWatch>> watches_;  // by view
