@@ -51,7 +51,7 @@ async function fanouts(bench, out) {
   if (streams < bench.streams)
     out.notes.push(`${streams} streams instead of ${bench.streams}: ulimit -Hn is ${mostDescriptors()}, which is for each process`);
   const server = { command: join(bench.build, 'benchmarks/bench-echo-server'), env: { BENCH_LISTENS: '1' }, protocolEra: 'modern' };
-  const listen = { maxConnections: streams + 100, maxInFlight: streams + 100 };
+  const listen = { maxConnections: streams + 100, maxConnectionsPerAddress: streams + 100, maxInFlight: streams + 100 };
   const fronts = [
     { name: 'bare libuv loop', command: (port) => [join(bench.build, 'benchmarks/bench-bare-fanout'), port] },
     { name: 'lineward, one server', command: (port) => lineward(bench, port, { listen, mcpServers: { a: server } }) },

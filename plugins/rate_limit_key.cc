@@ -1,11 +1,11 @@
 #include "plugins/rate_limit_key.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+
+#include "base/peer_address.h"
 
 namespace lineward::plugins {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 5> kParts{"principal", "address", "tool",
 // Everybody who says no name would share one bucket otherwise: one of them could lock out all others.
 std::string principal_of(const plugin::Facts& facts) {
   if (facts.caller != nullptr) return "by " + facts.caller->principal;
-  return "at " + address_of(facts.peer);
+  return "at " + address_of_peer(facts.peer);
 }
 
 }  // namespace
@@ -35,32 +35,13 @@ Result<std::vector<KeyPart>> parse_key(std::string_view text) {
   }
 }
 
-std::string address_of(std::string_view peer) {
-  size_t colon = peer.rfind(':');
-  if (colon == std::string_view::npos) return std::string(peer);
-  std::string host(peer.substr(0, colon));
-  if (host.size() < 2 || host.front() != '[') return host;
-  host = host.substr(1, host.find_first_of("]%") - 1);
-  std::array<uint8_t, 16> bytes{};
-  if (inet_pton(AF_INET6, host.c_str(), bytes.data()) != 1) return host;
-  static constexpr std::array<uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (std::equal(kMapped.begin(), kMapped.end(), bytes.begin())) {
-    inet_ntop(AF_INET, bytes.data() + 12, text.data(), text.size());
-    return text.data();
-  }
-  std::fill(bytes.begin() + 8, bytes.end(), uint8_t{0});
-  inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
-  return std::string(text.data()) + "/64";
-}
-
 std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts) {
   std::string out;
   for (KeyPart part : parts) {
     std::string value;
     switch (part) {
       case KeyPart::principal: value = principal_of(facts); break;
-      case KeyPart::address: value = address_of(facts.peer); break;
+      case KeyPart::address: value = address_of_peer(facts.peer); break;
       case KeyPart::tool:
         if (facts.method != mcp::Method::tools_call) return {};
         value = facts.target;
@@ -68,7 +49,7 @@ std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts
       case KeyPart::server: value = facts.upstream; break;
       case KeyPart::session:
         // Modern clients have none, and an initialize not yet: they must not pass uncounted.
-        value = facts.session.empty() ? "of " + principal_of(facts) + " " + address_of(facts.peer)
+        value = facts.session.empty() ? "of " + principal_of(facts) + " " + address_of_peer(facts.peer)
                                       : "is " + std::string(facts.session);
         break;
     }

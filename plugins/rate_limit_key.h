@@ -15,10 +15,6 @@ enum class KeyPart : uint8_t { principal, address, tool, server, session };
 // "principal+tool"; the error says what is wrong.
 Result<std::vector<KeyPart>> parse_key(std::string_view text);
 
-// A peer's address without its port; of IPv6 its /64, since whoever has one has them all. Of a Unix socket or
-// stdio that word itself.
-std::string address_of(std::string_view peer);
-
 // The text that is counted by. Empty: this request is not counted, because it names no tool.
 std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts);
 

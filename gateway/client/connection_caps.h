@@ -9,22 +9,26 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/peer_address.h"
+
 namespace lineward::client {
 
 class ConnectionCaps {
  public:
   enum class Verdict : uint8_t { welcome, too_many, too_many_of_address };
 
-  // `peer` is "127.0.0.1:51234", "[::1]:51234" or "unix", which nothing limits by address; 0 is no limit.
-  // Counted only when it is welcome.
-  Verdict enter(std::string_view peer, size_t most, uint32_t most_of_address) {
+  // `peer` as in base/peer_address.h; nothing limits "unix" by address. Counted only when it is welcome.
+  Verdict enter(std::string_view peer, size_t most, size_t most_of_address) {
     std::string address = address_of(peer);
     std::lock_guard<std::mutex> lock(mutex_);
     if (total_ >= most) return Verdict::too_many;
     if (!address.empty()) {
-      auto& count = open_[address];  // counted without a limit too: a reload may bring one
-      if (most_of_address > 0 && count >= most_of_address) return Verdict::too_many_of_address;
-      ++count;
+      auto found = open_.try_emplace(std::move(address), 0).first;
+      if (found->second >= most_of_address) {
+        if (found->second == 0) open_.erase(found);
+        return Verdict::too_many_of_address;
+      }
+      ++found->second;
     }
     ++total_;
     return Verdict::welcome;
@@ -42,12 +46,11 @@ class ConnectionCaps {
     return total_;
   }
 
+ private:
   static std::string address_of(std::string_view peer) {
-    size_t colon = peer.rfind(':');
-    return colon == std::string_view::npos ? std::string() : std::string(peer.substr(0, colon));
+    return peer == "unix" ? std::string() : address_of_peer(peer);
   }
 
- private:
   std::mutex mutex_;
   size_t total_ = 0;
   std::unordered_map<std::string, uint32_t> open_;

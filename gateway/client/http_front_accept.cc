@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "client/http_front.h"
 #include "config/load_levels.h"
+#include "config/shares.h"
 #include "core/stats.h"
 
 namespace lineward::client {
@@ -83,7 +84,7 @@ void HttpFront::adopt(MovedConnection moved) {
 void HttpFront::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
   // Closed at once: nothing is owed to it yet.
   using Verdict = ConnectionCaps::Verdict;
-  switch (caps_->enter(peer, config_.max_connections, config_.max_connections_per_address)) {
+  switch (caps_->enter(peer, config_.max_connections, config::connections_of_address(config_))) {
     case Verdict::welcome: break;
     case Verdict::too_many: return turned_away(core::Overload::connections);
     case Verdict::too_many_of_address: return turned_away(core::Overload::address);

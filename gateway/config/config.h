@@ -243,8 +243,9 @@ struct Aggregate {
   std::string path;     // empty: listen.path
   std::string prefix = "{server}__";
   PrefixMode prefix_mode = PrefixMode::always;
-  milliseconds part_timeout = 10s;  // how long one server may hold up a merged list
-  uint32_t max_items = 10000;       // of one server on one page of a merged list
+  milliseconds part_timeout = 10s;       // how long one server may hold up a merged list
+  uint32_t max_items = 10000;            // of one server on one page of a merged list
+  uint64_t max_part_bytes = 8ull << 20;  // of what one server answers for a merged list or discover
 };
 
 // Several processes that serve the same sessions (docs/replicas.md).

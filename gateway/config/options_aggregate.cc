@@ -40,6 +40,9 @@ void add_aggregate_rows(std::vector<Option>& rows) {
                                "How long one server may hold up a merged list; then its part is missing."));
   rows.push_back(row<k, &A::max_items>("aggregate.maxItems", Kind::count, "10000", {1, 1'000'000},
                                        "Items of one server on one page of a merged list."));
+  rows.push_back(row<k, &A::max_part_bytes>(
+      "aggregate.maxPartBytes", Kind::size, "8MiB", {1024, 1ull << 30},
+      "What one server may answer for its part of a merged list; a longer part is missing."));
 }
 
 void add_part_rows(std::vector<Option>& rows) {

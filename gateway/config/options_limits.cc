@@ -49,7 +49,8 @@ void add_listen_limits(std::vector<Option>& rows) {
   rows.push_back(row<k, &L::principal_share>(
       "listen.principalShare", Kind::count, "75", {1, 100},
       "Of listen.maxSessions, of each server's instances and of its calls, waiting ones included, what one "
-      "principal (or one address where nobody knows who calls) may have, in percent."));
+      "principal (or one address where nobody knows who calls) may have, in percent; of "
+      "listen.maxConnections what one address may."));
   rows.push_back(row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
                                            "Requests of all clients at once, without listens. 0: no limit."));
   rows.push_back(row<k, &L::max_in_flight_per_principal>(
@@ -57,7 +58,8 @@ void add_listen_limits(std::vector<Option>& rows) {
       "The same for one principal; without authentication all clients are one. 0: no limit."));
   rows.push_back(row<k, &L::max_connections_per_address>(
       "listen.maxConnectionsPerAddress", Kind::count, "0", {0, kMillion},
-      "Connections at once from one IP address; mind proxies, whose clients share one. 0: no limit."));
+      "Connections at once from one IP address (of IPv6 a /64); mind proxies, whose clients share one. 0: "
+      "listen.principalShare of listen.maxConnections."));
 }
 
 void add_server_limits(std::vector<Option>& rows) {

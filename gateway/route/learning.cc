@@ -106,6 +106,11 @@ void Learning::ask(Topic topic, Reading& reading) {
 void Learning::read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer) {
   Member& member = *reading.errand->member();
   reading.done = true;
+  if (answer && answer->bytes().size() > home_.rules().max_part_bytes)
+    answer = Unexpected<core::Failure>{
+        {mcp::EndReason::upstream_protocol,
+         fmt::format("its list of {} bytes is longer than {} (aggregate.maxPartBytes)",
+                     answer->bytes().size(), home_.rules().max_part_bytes)}};
   bool result = answer && answer->kind() == mcp::MessageKind::result;
   if (result && reading.list == List::count_) {
     home_.learned(member, *answer);

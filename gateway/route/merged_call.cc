@@ -90,7 +90,8 @@ void MergedCall::ask(Part& part) {
       [this, &part](Result<mcp::Message, core::Failure> answer) {
         Member& from = *part.errand->member();
         bool result = answer && answer->kind() == mcp::MessageKind::result;
-        if (result && list_ == nullptr) home_.learned(from, *answer);
+        if (result && list_ == nullptr && answer->bytes().size() <= home_.rules().max_part_bytes)
+          home_.learned(from, *answer);
         if (result) home_.came(from);
         part.answer.emplace(std::move(answer));
         check();
@@ -141,6 +142,12 @@ std::optional<Missing> MergedCall::missing(const Part& part) const {
   if (!answer)
     return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
                    answer.error().by_policy};
+  // Every part stands in memory until the last one is there, and each is searched through.
+  const uint64_t most = home_.rules().max_part_bytes;
+  if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most)
+    return Missing{server, std::string(mcp::name(EndReason::upstream_protocol)),
+                   fmt::format("its part of {} bytes is longer than {} (aggregate.maxPartBytes)",
+                               answer->bytes().size(), most)};
   if (answer->kind() != mcp::MessageKind::error) return std::nullopt;
   // It has no such list.
   if (list_ != nullptr && mcp::error_code(*answer) == mcp::kMethodNotFound) return std::nullopt;
@@ -165,6 +172,8 @@ void MergedCall::check() {
   }
   if (lost > 0 && lost == parts_.size()) {
     const auto& first = *parts_.front()->answer;
+    if (first && first->kind() == mcp::MessageKind::result)
+      return leave()->on_call_failed({EndReason::upstream_protocol, missing(*parts_.front())->text});
     if (first) return finish(first->bytes());
     core::Failure failure = first.error();
     if (!failure.by_policy) failure.text = fmt::format("no server answered; {}", failure.text);

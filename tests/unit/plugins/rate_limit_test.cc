@@ -93,17 +93,6 @@ TEST_CASE("idle keys make room by themselves") {
   CHECK(table.evicted() == 0);
 }
 
-TEST_CASE("addresses: the port does not count, an IPv6 network does") {
-  CHECK(plugins::address_of("127.0.0.1:51234") == "127.0.0.1");
-  CHECK(plugins::address_of("[2001:db8:1:2:aaaa::7]:443") == "2001:db8:1:2::/64");
-  CHECK(plugins::address_of("[2001:db8:1:2:bbbb::8]:80") == "2001:db8:1:2::/64");
-  CHECK(plugins::address_of("[2001:db8:1:3::8]:80") != "2001:db8:1:2::/64");
-  CHECK(plugins::address_of("[::ffff:10.1.2.3]:80") == "10.1.2.3");
-  CHECK(plugins::address_of("[fe80::1%eth0]:80") == "fe80::/64");
-  CHECK(plugins::address_of("unix") == "unix");
-  CHECK(plugins::address_of("stdio") == "stdio");
-}
-
 TEST_CASE("keys: parts are named once, and two lists of values never make one key") {
   CHECK_FALSE(plugins::parse_key(""));
   CHECK_FALSE(plugins::parse_key("subject"));

@@ -1,13 +1,13 @@
-#include "client/caller_account.h"
+#include "base/peer_address.h"
 
 #include <arpa/inet.h>
 
 #include <array>
 #include <cstring>
 
-namespace lineward::client {
+namespace lineward {
 
-std::string address_for_shares(std::string_view peer) {
+std::string address_of_peer(std::string_view peer) {
   const size_t colon = peer.rfind(':');
   std::string address(peer.substr(0, colon));
   if (address.size() < 2 || address.front() != '[') return address;
@@ -25,4 +25,4 @@ std::string address_for_shares(std::string_view peer) {
   return std::string(text.data()) + "/64";
 }
 
-}  // namespace lineward::client
+}  // namespace lineward
