@@ -150,14 +150,16 @@ void Gateway::hung_up() {
 void Gateway::greet() {
   if (options_.quiet) return warm_up();
   const config::Config& config = first_->config();
-  log::tell(fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
-                        crew_.size() > 1 ? fmt::format("  workers: {}", crew_.size()) : ""));
+  // Told in one piece: who reads an address in it may look for the next one at once.
+  std::string text = fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
+                                 crew_.size() > 1 ? fmt::format("  workers: {}", crew_.size()) : "");
   const std::string address = first_->front().address();
   const bool together = first_->upstreams().together() != nullptr;
   bool unix_socket = address.rfind("unix:", 0) == 0;
   if (address == "stdio") {
-    log::tell(fmt::format("  MCP      stdio   {}\n",
-                          together ? "all servers as one" : config.servers.front().name));
+    text +=
+        fmt::format("  MCP      stdio   {}\n", together ? "all servers as one" : config.servers.front().name);
+    log::tell(text);
     return warm_up();
   }
   std::string base = unix_socket ? address + "#" : "http://" + address;
@@ -166,14 +168,15 @@ void Gateway::greet() {
   for (const auto& server : config.servers) {
     if (server.disabled) continue;
     std::string path = config.listen.path + (served == 1 ? "" : "/" + server.name);
-    log::tell(fmt::format("  MCP      {}{}   {}\n", base, path, server.name));
+    text += fmt::format("  MCP      {}{}   {}\n", base, path, server.name);
   }
   if (together)
-    log::tell(fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served));
+    text += fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served);
   if (served == 0)
-    log::tell(fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path));
+    text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
   if (!operations_->ops_url().empty())
-    log::tell(fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url()));
+    text += fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
+  log::tell(text);
   std::fflush(stderr);
   warm_up();
 }
