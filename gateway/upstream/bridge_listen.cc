@@ -125,6 +125,8 @@ void BridgeListen::refresh() {
   next_ = std::make_unique<Listen>(*this, wish_);
   auto message = mcp::Message::parse(make_("{" + filter + "}"));
   if (!message) return lost(*next_, "the wishes of this session make no message", Loss::refused);
+  next_->request_bytes.charge(account_);
+  next_->request_bytes.set(message->bytes().size());
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = Method::subscriptions_listen;

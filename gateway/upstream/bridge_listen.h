@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "base/kept_refs.h"
 #include "config/config.h"
 #include "core/upstream.h"
@@ -64,6 +65,7 @@ class BridgeListen {
     bool acknowledged = false;
     std::chrono::milliseconds since{0};  // the acknowledgement
     std::unique_ptr<core::Call> call;
+    HeldBytes request_bytes;  // no exchange counts them
     net::Timer ack_limit;
   };
   // Refused: trying again does not mend it. Lack of room is no failure of the server, and has no budget.

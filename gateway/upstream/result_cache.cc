@@ -322,7 +322,8 @@ void ResultCache::discovered(const mcp::Message& result) {
 void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
   core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
   bool can = is_list(like.method) && tells.any() && inner_->era() == mcp::Era::modern &&
-             server_.isolation != config::Isolation::call;
+             server_.isolation != config::Isolation::call &&
+             like.message.raw(Field::meta_client_info).size() <= kMostKeyBytes;
   if (!can) return;
   std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';
   view += like.message.raw(Field::meta_protocol_version);
