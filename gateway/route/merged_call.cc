@@ -172,8 +172,12 @@ void MergedCall::check() {
   }
   if (lost > 0 && lost == parts_.size()) {
     const auto& first = *parts_.front()->answer;
-    if (first && first->kind() == mcp::MessageKind::result)
-      return leave()->on_call_failed({EndReason::upstream_protocol, missing(*parts_.front())->text});
+    if (first && first->kind() == mcp::MessageKind::result) {
+      const auto gap = missing(*parts_.front());
+      const core::Failure too_long{EndReason::upstream_protocol,
+                                   fmt::format("no server answered; {}: {}", gap->server, gap->text)};
+      return leave()->on_call_failed(too_long);  // afterwards: leaving takes the errands away
+    }
     if (first) return finish(first->bytes());
     core::Failure failure = first.error();
     if (!failure.by_policy) failure.text = fmt::format("no server answered; {}", failure.text);

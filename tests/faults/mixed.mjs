@@ -21,9 +21,9 @@ const seed = option('seed', 1);
 const REPORT_MS = 60_000;
 const RELOAD_MS = 15_000;
 const ZERO_MS = 45_000;
-// What must be nothing when everybody has left.
-// What the servers that still run said of themselves is remembered, and counted: the same few hundred bytes for any load.
+// What the servers that still run said of themselves is remembered, and counted: a few hundred bytes, whatever the load.
 const REMEMBERED = { lineward_buffered_bytes: 2048 };
+// What must be nothing when everybody has left, and all of it when the servers have gone too.
 const ZERO = ['lineward_requests_in_flight', 'lineward_requests_queued', 'lineward_subscriptions', 'lineward_sessions', 'lineward_buffered_bytes'];
 
 const ground = new Ground({ quick: false, seed });
@@ -78,12 +78,21 @@ try {
   await reloading;
 
   let left = {};
-  const empty = async () => {
+  const empty = async (remembered) => {
     const metrics = await gateway.metrics();
-    left = Object.fromEntries(ZERO.map((name) => [name, metrics.sum(name)]).filter(([name, value]) => value > (REMEMBERED[name] ?? 0)));
+    left = Object.fromEntries(ZERO.map((name) => [name, metrics.sum(name)]).filter(([name, value]) => value > (remembered[name] ?? 0)));
     return Object.keys(left).length === 0;
   };
-  const zero = await within(ZERO_MS, empty, 200);
+  let zero = await within(ZERO_MS, () => empty(REMEMBERED), 200);
+  if (zero) {
+    gateway.writeConfig({ ...gateway.config, mcpServers: {} });
+    gateway.kill('SIGHUP');
+    zero = await within(ZERO_MS, () => empty({}), 200);
+    gateway.writeConfig(gateway.config);
+    gateway.kill('SIGHUP');
+    const control = ground.client(gateway, 'control');
+    await within(ZERO_MS, async () => (await control.call('echo')).end === 'ok', 200);
+  }
   const { ended, sanitizer } = await judgeLog(gateway.logPath, book);
   const table = [...book.counts].sort().map(([row, ends]) => `${row}\t${[...ends].sort().map(([end, n]) => `${end} ${n}`).join(', ')}`);
   console.log(table.join('\n'));
