@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/redaction.h"
+#include "net/lifetime.h"
 #include "upstream/web_fetch.h"
 
 namespace lineward {
@@ -17,9 +18,7 @@ class Task final : public plugin::WebTask {
       : loop_(loop), method_(std::move(request.method)), done_(std::move(done)) {
     std::string fault = upstream::secure_url_fault(request.url);
     if (!fault.empty()) {
-      loop_.defer([this, fault, alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) std::exchange(done_, nullptr)({0, fault, {}});
-      });
+      loop_.defer(lifetime_, [this, fault] { std::exchange(done_, nullptr)({0, fault, {}}); });
       return;
     }
     upstream::WebRequest wanted;
@@ -47,7 +46,7 @@ class Task final : public plugin::WebTask {
   std::string method_;
   Done done_;
   std::unique_ptr<upstream::WebFetch> fetch_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace lineward {
 
 RemoteMembers::~RemoteMembers() {
-  *alive_ = false;
+  lifetime_.end();
   for (auto& one : leaving_)
     one->served->left = nullptr;
 }
@@ -54,16 +54,15 @@ void RemoteMembers::retire(const std::string& name) {
   members_.erase(found);
   one->served->retiring = true;
   // The last lease may be let go of from within one of its calls.
-  one->served->left = [this, one, alive = alive_] {
-    loop_.defer([this, one, alive] {
-      if (!*alive) return;
+  one->served->left = lifetime_.guard([this, one] {
+    loop_.defer(lifetime_, [this, one] {
       auto gone =
           std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& each) { return each.get() == one; });
       if (gone == leaving_.end()) return;
       loop_.retire(std::move(*gone));
       leaving_.erase(gone);
     });
-  };
+  });
   exchange::Lease last(one->served);
 }
 

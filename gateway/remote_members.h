@@ -61,7 +61,7 @@ class RemoteMembers {
   const plugin::GuardedUpstream::Plugins plugins_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::unique_ptr<Member>> leaving_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 class Staff;

@@ -29,9 +29,7 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
   exchanges_.add_upstream(*together_.upstream, config_.together);
 }
 
-UpstreamSet::~UpstreamSet() {
-  *alive_ = false;
-}
+UpstreamSet::~UpstreamSet() = default;
 
 void UpstreamSet::add(const config::Server& server) {
   auto made = std::make_unique<Running>();
@@ -120,19 +118,13 @@ void UpstreamSet::retire(const std::string& name, bool replaced) {
   Running& one = **found;
   leaving_.push_back(std::move(*found));
   running_.erase(found);
-  exchanges_.retire_upstream(*one.upstream, replaced, [this, &one, alive = alive_] {
-    if (*alive) stop_one(one);
-  });
+  exchanges_.retire_upstream(*one.upstream, replaced, lifetime_.guard([this, &one] { stop_one(one); }));
 }
 
 void UpstreamSet::stop_one(Running& one) {
   if (std::exchange(one.stopping, true)) return;
   // It is on the stack.
-  one.upstream->stop([this, &one, alive = alive_] {
-    loop_.defer([this, &one, alive] {
-      if (*alive) left(one);
-    });
-  });
+  one.upstream->stop(lifetime_.guard([this, &one] { loop_.defer(lifetime_, [this, &one] { left(one); }); }));
 }
 
 void UpstreamSet::left(Running& one) {

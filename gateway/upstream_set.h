@@ -113,7 +113,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   Together together_;  // dies before its members; empty but on the first worker
   std::function<void()> stopped_;
   size_t stopping_ = 0;  // those that stop() waits for
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward

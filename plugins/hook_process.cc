@@ -78,7 +78,7 @@ HookProcess::HookProcess(net::Loop& loop, net::Spawner& spawner, HookCommand com
 }
 
 HookProcess::~HookProcess() {
-  *alive_ = false;
+  lifetime_.end();
   close();
 }
 
@@ -161,22 +161,22 @@ void HookProcess::send(uint64_t, std::string line) {
 
 void HookProcess::unresponsive() {
   // Not from inside the owner's own call.
-  loop_.defer([this, alive = alive_] {
-    if (*alive && child_) down("let too many questions in a row run out of time");
+  loop_.defer(lifetime_, [this] {
+    if (child_) down("let too many questions in a row run out of time");
   });
 }
 
 void HookProcess::out_data(std::string_view bytes) {
-  auto alive = alive_;
+  const auto watch = lifetime_.watch();
   bool fits = lines_.feed(bytes, [&](const std::string& text) {
-    if (*alive && out_.stream) line(text);
+    if (!watch.gone() && out_.stream) line(text);
   });
-  if (*alive && !fits && out_.stream)
+  if (!watch.gone() && !fits && out_.stream)
     down(fmt::format("wrote a line of more than {} MiB", kLongestLine >> 20));
 }
 
 void HookProcess::line(const std::string& text) {
-  auto alive = alive_;
+  const auto watch = lifetime_.watch();
   uint64_t id = 0;
   bool whole = text.size() > 2 && json::validate(text) == json::Fault::none;
   if (whole) {
@@ -191,7 +191,7 @@ void HookProcess::line(const std::string& text) {
   }
   if (text.find_first_not_of(" \t\r") == std::string::npos) return;
   owner_.on_hook_rubbish();
-  if (!*alive) return;
+  if (watch.gone()) return;
   if (rubbish_++ == 0) {
     log::write(log::Level::warn, "plugin.rubbish",
                {{"plugin", command_.name}, {"bytes", static_cast<uint64_t>(text.size())}});

@@ -10,6 +10,7 @@
 #include "base/line_splitter.h"
 #include "net/byte_stream.h"
 #include "net/child_process.h"
+#include "net/lifetime.h"
 #include "plugins/hook_transport.h"
 
 namespace lineward::plugins {
@@ -72,7 +73,7 @@ class HookProcess final : public HookTransport {
   std::string last_stderr_, exit_text_;
   uint64_t restarts_ = 0;
   int rubbish_ = 0;  // lines in a row
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::plugins

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 
+#include "net/lifetime.h"
 #include "plugins/auth_common.h"
 #include "plugins/jwt_cache.h"
 #include "plugins/jwt_key_source.h"
@@ -249,9 +250,9 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   // The last of them may take this plugin with it.
   void settled() {
     std::vector<Waiting> waiting = std::exchange(waiting_, {});
-    std::weak_ptr<bool> alive = alive_;
+    const auto watch = lifetime_.watch();
     for (Waiting& one : waiting) {
-      if (alive.expired()) return;
+      if (watch.gone()) return;
       auto answer = examine(one.token, one.path, Wait::never);
       one.done(std::move(*answer));
     }
@@ -268,7 +269,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   TokenCache cache_{kMostCached};
   std::vector<Waiting> waiting_;
   uint64_t cached_ = 0, verified_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
   KeySource source_;
 };
 

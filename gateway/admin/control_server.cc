@@ -51,9 +51,7 @@ ControlServer::ControlServer(const Sources& sources, std::function<std::string()
         handle(request, std::move(answer));
       }) {}
 
-ControlServer::~ControlServer() {
-  *alive_ = false;
-}
+ControlServer::~ControlServer() = default;
 
 void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answer) {
   if (!request.uid || (*request.uid != geteuid() && *request.uid != 0)) {
@@ -196,14 +194,14 @@ void ControlServer::when_settled(const std::string& id, PlainServer::Answer answ
     if (auto done = weak.lock()) {
       done->timer.stop();
       waits_.erase(done);
-      sources_.loop.defer([done] {});
+      sources_.loop.retire(std::move(done));
     }
   };
   wait->timer.start(kLongestWait, [weak] {
     if (auto late = weak.lock()) std::exchange(late->finish, nullptr)();
   });
-  auto settled = [weak, alive = alive_] {
-    auto done = *alive ? weak.lock() : nullptr;
+  auto settled = [weak] {
+    auto done = weak.lock();
     if (done && done->finish) std::exchange(done->finish, nullptr)();
   };
   const size_t worker = worker_of(id);

@@ -46,7 +46,6 @@ class ControlServer {
   const Sources& sources_;
   std::function<std::string()> ops_url_;
   std::set<std::shared_ptr<Wait>> waits_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   PlainServer server_;
 };
 

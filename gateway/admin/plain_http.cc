@@ -89,9 +89,9 @@ class PlainServer::Connection final : public net::StreamOwner {
     PlainRequest request{head, std::string(head.path), {}, parser_.take_body(), stream_->peer_uid()};
     if (head.target.size() > head.path.size()) request.query = head.target.substr(head.path.size() + 1);
     server_.handler_(request,
-                     [server = &server_, alive = server_.alive_, id = id_](const PlainResponse& response) {
-                       if (*alive) server->answer(id, response);
-                     });
+                     server_.lifetime_.guard([server = &server_, id = id_](const PlainResponse& response) {
+                       server->answer(id, response);
+                     }));
   }
 
   PlainServer& server_;
@@ -105,9 +105,7 @@ class PlainServer::Connection final : public net::StreamOwner {
 
 PlainServer::PlainServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
 
-PlainServer::~PlainServer() {
-  *alive_ = false;
-}
+PlainServer::~PlainServer() = default;
 
 Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
   auto listener = net::Listener::open(loop_, address,
@@ -144,7 +142,7 @@ void PlainServer::answer(uint64_t id, const PlainResponse& response) {
 void PlainServer::drop(uint64_t id) {
   auto found = connections_.find(id);
   if (found == connections_.end()) return;
-  loop_.defer([kept = std::shared_ptr<Connection>(std::move(found->second))] {});
+  loop_.retire(std::move(found->second));
   connections_.erase(found);
 }
 

@@ -15,6 +15,7 @@
 
 #include "http/request_parser.h"
 #include "http/writer.h"
+#include "net/lifetime.h"
 #include "net/listener.h"
 
 namespace lineward::admin {
@@ -65,7 +66,7 @@ class PlainServer {
   std::unique_ptr<net::Listener> listener_;
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // in the order in which they came
   uint64_t next_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::admin

@@ -76,7 +76,7 @@ std::optional<MovedConnection> ClientConnection::move_away() {
 }
 
 ClientConnection::~ClientConnection() {
-  *alive_ = false;
+  lifetime_.end();
   if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
 }
 
@@ -104,13 +104,13 @@ void ClientConnection::on_data(std::string_view bytes) {
   core::stats().bytes(core::Side::client, bytes.size(), 0);
   if (lingering_) return;
   parser_.append(bytes);
-  auto alive = alive_;
+  const auto watch = lifetime_.watch();
   if (!busy_ && !has_head_) {
     pump();
   } else if (parser_.buffered() > kMostPipelined) {
     return cut(mcp::EndReason::cancelled_client);
   }
-  if (*alive) note_held();
+  if (!watch.gone()) note_held();
 }
 
 // Bodies that are on their way count like all that is held; none may grow where there is no room left.
@@ -190,11 +190,11 @@ void ClientConnection::pump() {
     timer_.stop();
     timed_ = Phase::complete;
     begin();
-    auto alive = alive_;
+    const auto watch = lifetime_.watch();
     std::string body = parser_.take_body();
     held_.set(parser_.held());  // the body counts for the exchange from here on
     handler_.on_request(*this, std::move(body));
-    if (!*alive) return;
+    if (watch.gone()) return;
   }
 }
 

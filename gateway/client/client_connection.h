@@ -18,6 +18,7 @@
 #include "http/request_parser.h"
 #include "http/writer.h"
 #include "net/byte_stream.h"
+#include "net/lifetime.h"
 
 namespace lineward::client {
 
@@ -129,7 +130,7 @@ class ClientConnection final : private net::StreamOwner {
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
   bool has_head_ = false;                    // of a request that is not begun: it may be another worker's
   net::Deferred pump_later_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::client

@@ -33,7 +33,7 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       last_chance_(loop) {}
 
 HttpFront::~HttpFront() {
-  *alive_ = false;
+  lifetime_.end();
   close_all();
 }
 

@@ -28,6 +28,7 @@
 #include "core/document_source.h"
 #include "core/exchange_door.h"
 #include "core/stats.h"
+#include "net/lifetime.h"
 #include "net/listener.h"
 
 namespace lineward::client {
@@ -278,7 +279,7 @@ class HttpFront final : public Front, public RequestHandler {
   };
   std::unordered_map<const ClientConnection*, AtGate> at_gate_;
   uint64_t next_at_gate_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::client

@@ -47,9 +47,8 @@ void HttpFront::resource_metadata(ClientConnection& connection) {
   side.endpoint = endpoint.empty() ? config_.path : endpoint;
   uint64_t number = next_document_++;
   awaiting_document_[&connection] = number;
-  auto done = [this, alive = alive_, asker = &connection, number, side,
-               resource = paths_.resource](Result<std::string, core::NoDocument> json) {
-    if (!*alive) return;
+  auto done = lifetime_.guard([this, asker = &connection, number, side,
+                               resource = paths_.resource](Result<std::string, core::NoDocument> json) {
     auto found = awaiting_document_.find(asker);
     if (found == awaiting_document_.end() || found->second != number) return;  // the client went away
     awaiting_document_.erase(found);
@@ -58,7 +57,7 @@ void HttpFront::resource_metadata(ClientConnection& connection) {
     if (!document) return refuse(*asker, {502, 502, "the server's metadata names no resource", {}, {}});
     log::write(log::Level::debug, "metadata.served", {{"remote", asker->peer()}});
     asker->respond(200, "application/json", *document, {{"Cache-Control", "no-store"}});
-  };
+  });
   documents_->fetch_document(paths_.resource->metadata_path(endpoint), std::move(done));
 }
 

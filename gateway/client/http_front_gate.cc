@@ -104,8 +104,7 @@ void HttpFront::ask_gate(ClientConnection& connection, std::string body) {
     return refuse(connection,
                   {503, 503, "too many requests whose credentials are being looked into", {}, {}});
   uint64_t number = next_at_gate_++;
-  auto later = [this, alive = alive_, asker = &connection, number](core::GateAnswer answer) {
-    if (!*alive) return;
+  auto later = lifetime_.guard([this, asker = &connection, number](core::GateAnswer answer) {
     auto found = at_gate_.find(asker);
     if (found == at_gate_.end() || found->second.number != number) return;  // the client went away
     AtGate waited = std::move(found->second);
@@ -113,7 +112,7 @@ void HttpFront::ask_gate(ClientConnection& connection, std::string body) {
     auto connected = connections_.find(asker);
     if (connected == connections_.end()) return;
     through_gate(*connected->second, std::move(answer), std::move(waited.body));
-  };
+  });
   auto answer = gate_->admit(gate_request(connection), std::move(later));
   if (answer) return through_gate(connection, std::move(*answer), std::move(body));
   auto held = std::make_unique<HeldBytes>();

@@ -264,9 +264,7 @@ void HttpFront::answer_when_settled(ClientConnection& connection, const Session&
   auto& limit = unsettled_[&connection];
   limit = std::make_unique<net::Timer>(loop_);
   limit->start(kSettled, answer);
-  door_.when_settled(session.id, [alive = alive_, answer] {
-    if (*alive) answer();
-  });
+  door_.when_settled(session.id, lifetime_.guard(answer));
 }
 
 }  // namespace lineward::client

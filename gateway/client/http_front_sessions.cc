@@ -214,10 +214,10 @@ void HttpFront::open_for(ClientConnection& connection, const std::string& server
   arrival.session = session->id;
   arrival.sees_status = false;
   arrival.account = session->account();
-  auto told = [this, alive = alive_, id = session->id](std::string answer, int status,
-                                                       const core::HeaderFields& headers) {
-    if (*alive) opened_for(id, std::move(answer), status, headers);
-  };
+  auto told = lifetime_.guard(
+      [this, id = session->id](std::string answer, int status, const core::HeaderFields& headers) {
+        opened_for(id, std::move(answer), status, headers);
+      });
   door_.start(std::move(arrival), std::make_unique<OpeningReply>(loop_, std::move(told)));
 }
 

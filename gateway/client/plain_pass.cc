@@ -40,7 +40,7 @@ void PlainPass::drain() {
 }
 
 void PlainPass::finish() {
-  if (hop_) loop_.defer([kept = std::shared_ptr<core::Hop>(std::move(hop_))] {});
+  loop_.retire(std::move(hop_));
   if (auto over = std::exchange(over_, nullptr)) over(*this);
 }
 

@@ -49,9 +49,7 @@ StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::strin
       lines_(config.max_body_bytes),
       stall_(loop) {}
 
-StdioFront::~StdioFront() {
-  *alive_ = false;
-}
+StdioFront::~StdioFront() = default;
 
 Status<net::ListenFailure> StdioFront::listen() {
   auto opened = streams_->open(in_, out_);
@@ -306,18 +304,14 @@ void StdioFront::reply_over(uint64_t serial) {
   if (opening_ == serial) {
     opening_ = 0;
     // A session that failed to open ends at the end of this turn, before this.
-    loop_.defer([this, alive = alive_] {
-      if (*alive) release_held();
-    });
+    loop_.defer(lifetime_, [this] { release_held(); });
   }
   if (input_ended_ && running_.empty() && held_.empty()) leave_soon(EndReason::cancelled_client);
 }
 
 // Not now: an exchange may be on the stack.
 void StdioFront::leave_soon(EndReason why) {
-  loop_.defer([this, alive = alive_, why] {
-    if (*alive) leave(why);
-  });
+  loop_.defer(lifetime_, [this, why] { leave(why); });
 }
 
 void StdioFront::leave(EndReason why) {

@@ -20,6 +20,7 @@
 #include "client/stdio_reply.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
+#include "net/lifetime.h"
 #include "net/std_streams.h"
 
 namespace lineward::client {
@@ -116,7 +117,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   bool draining_ = false;
   bool input_ended_ = false;
   bool gone_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::client

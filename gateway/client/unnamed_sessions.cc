@@ -117,9 +117,7 @@ void UnnamedSessions::look_for_claims() {
 }
 
 void UnnamedSessions::end_later(std::string id) {
-  loop_.defer([this, alive = alive_, id = std::move(id)] {
-    if (*alive) end_(id);
-  });
+  loop_.defer(lifetime_, [this, id = std::move(id)] { end_(id); });
 }
 
 void UnnamedSessions::sweep() {

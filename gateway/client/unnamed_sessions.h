@@ -41,7 +41,6 @@ class UnnamedSessions {
   UnnamedSessions(net::Loop& loop, SessionTable& sessions, std::function<void(const std::string& id)> end,
                   Patience patience)
       : loop_(loop), sessions_(sessions), end_(std::move(end)), patience_(patience), timer_(loop) {}
-  ~UnnamedSessions() { *alive_ = false; }
   UnnamedSessions(const UnnamedSessions&) = delete;
   UnnamedSessions& operator=(const UnnamedSessions&) = delete;
 
@@ -85,7 +84,7 @@ class UnnamedSessions {
   using Until = std::deque<std::pair<std::chrono::milliseconds, std::string>>;  // until when; id
   Until unclaimed_, forsaken_;
   net::Timer timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::client

@@ -242,7 +242,7 @@ void ExchangeTable::session_ended(const std::string& id) {
   auto link = links_.find(session_id);
   if (link != links_.end()) {
     close_scope(*ending, *link->second);
-    loop_.defer([kept = std::shared_ptr<SessionLink>(std::move(link->second))] {});
+    loop_.retire(std::move(link->second));
     links_.erase(link);
   }
   sessions_->remove(session_id);

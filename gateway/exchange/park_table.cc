@@ -194,7 +194,7 @@ Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::st
   auto parked = remove(read.id);
   ParkedCall call = std::move(parked->call);
   remember(read.id, {StateFault::used, std::string(text_of(StateFault::used)), parked->server.name});
-  loop_.defer([kept = std::shared_ptr<Parked>(std::move(parked))] {});
+  loop_.retire(std::move(parked));
   return Result<ParkedCall, StateRefusal>(std::move(call));
 }
 
@@ -218,7 +218,7 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
               {"rounds", static_cast<int64_t>(ended->call.rounds)},
               {"parked_ms", (loop_.now() - ended->since).count()}});
   remember(ended->id, {fault, std::move(why), ended->server.name});
-  loop_.defer([kept = std::shared_ptr<Parked>(std::move(ended))] {});
+  loop_.retire(std::move(ended));
 }
 
 void ParkTable::remember(const std::string& id, StateRefusal why) {

@@ -22,8 +22,8 @@ struct ByteStream::WriteRequest {
   uv_write_t request{};
   std::vector<std::string> pieces;
   size_t bytes = 0;
-  std::shared_ptr<bool> alive;
   ByteStream* stream = nullptr;
+  Lifetime::Watch watch;  // of the stream
 };
 
 namespace {
@@ -112,7 +112,6 @@ std::optional<uint32_t> ByteStream::peer_uid() const {
 }
 
 ByteStream::~ByteStream() {
-  if (alive_) *alive_ = false;
   close();
 }
 
@@ -197,8 +196,8 @@ void ByteStream::flush() {
     // Likewise: hand the rest to libuv, which goes on when there is room.
     auto* request = new WriteRequest;
     request->request.data = request;
-    request->alive = alive();
     request->stream = this;
+    request->watch = lifetime_.watch();
     for (unsigned i = 0; i < kMostPieces && !queue_.empty(); ++i) {
       request->pieces.push_back(queue_.pop());
     }
@@ -214,7 +213,7 @@ void ByteStream::flush() {
     sent_ += request->bytes;
     error = uv_write(&request->request, raw(), buffers.data(), count, [](uv_write_t* r, int status) {
       auto* done = static_cast<WriteRequest*>(r->data);
-      if (*done->alive) done->stream->written(done, status);
+      if (!done->watch.gone()) done->stream->written(done, status);
       delete done;
     });
     if (error != 0) {
@@ -272,21 +271,20 @@ void ByteStream::close() {
 
 void ByteStream::close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
   if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
-  ByteStream* self = stream.release();  // owns itself from here on; farewell_done() ends it
+  ByteStream* self = stream.get();
   self->owner_ = nullptr;
   self->pause_reading();
-  self->loop_.farewells_.insert(self);
+  self->loop_.farewells_.emplace(self, std::move(stream));
   self->farewell_ = std::make_unique<Timer>(self->loop_);
   self->farewell_->start(patience, [self] { self->farewell_done(); });
 }
 
 void ByteStream::farewell_done() {
-  loop_.farewells_.erase(this);
-  delete this;
-}
-
-void ByteStream::abandon(ByteStream* stream) {
-  delete stream;
+  auto found = loop_.farewells_.find(this);
+  if (found == loop_.farewells_.end()) return;
+  close();
+  loop_.retire(std::move(found->second));
+  loop_.farewells_.erase(found);
 }
 
 }  // namespace lineward::net

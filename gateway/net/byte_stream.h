@@ -112,22 +112,13 @@ class ByteStream {
   bool reading_ = false;
   bool ended_ = false;
   bool writing_ = false;  // a uv_write is under way, or the socket takes no more for now
-  // For what libuv calls back. Made when it is needed.
-  std::shared_ptr<bool> alive_;
-  const std::shared_ptr<bool>& alive() {
-    if (!alive_) alive_ = std::make_shared<bool>(true);
-    return alive_;
-  }
   Deferred flush_later_;
   bool ending_writes_ = false;
   bool shut_ = false;
-  // Set by close_after_writes(): the stream owns itself until it is done.
+  // Set by close_after_writes(): the loop owns the stream until it is done.
   std::unique_ptr<Timer> farewell_;
   void farewell_done();
-
- public:
-  // For Loop: ends a stream that owns itself.
-  static void abandon(ByteStream* stream);
+  Lifetime lifetime_;
 };
 
 }  // namespace lineward::net

@@ -35,9 +35,7 @@ void ByteStream::start_reading() {
   };
   const int error = tcp_ ? watch() : uv_read_start(raw(), give_buffer, on_read);
   if (error != 0) {
-    loop_.defer([this, there = alive(), error] {
-      if (*there) ended(error);
-    });
+    loop_.defer(lifetime_, [this, error] { ended(error); });
   }
 }
 
@@ -79,13 +77,13 @@ void ByteStream::ready(int status, int events) {
     watched_ = 0;
     events = UV_READABLE | UV_WRITABLE;
   }
-  const std::shared_ptr<bool> there = alive();
+  const Lifetime::Watch here = lifetime_.watch();
   if (reading_ && (events & UV_READABLE) != 0) receive();
-  if (!*there) return;
+  if (here.gone()) return;
   if (writing_ && (events & UV_WRITABLE) != 0) {
     writing_ = false;
     flush();
-    if (!*there) return;
+    if (here.gone()) return;
   }
   if (closed()) return;
   if (int error = watch(); error != 0) ended(error);
@@ -104,9 +102,9 @@ void ByteStream::receive() {
       if (owner_) owner_->on_data(bytes);
       return;
     }
-    const std::shared_ptr<bool> there = alive();
+    const Lifetime::Watch here = lifetime_.watch();
     if (owner_) owner_->on_data(bytes);
-    if (!*there || !reading_) return;
+    if (here.gone() || !reading_) return;
     --left;
   }
 }

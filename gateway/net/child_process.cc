@@ -46,7 +46,7 @@ struct Spawner::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    *alive = false;
+    lifetime.end();
     close_socket();
   }
 
@@ -66,7 +66,7 @@ struct Spawner::State {
   uint64_t last_id = 0;
   bool is_lost = false;
   // Callbacks may destroy the Spawner: whoever goes on after one looks here first.
-  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+  Lifetime lifetime;
 
   Status<> open() {
     const int error =
@@ -141,7 +141,7 @@ struct Spawner::State {
   // ---- from the spawner ----
 
   void receive() {
-    const auto still = alive;
+    const auto here = lifetime.watch();
     for (int i = 0; i < kRepliesPerTurn; ++i) {
       std::string bytes;
       const ssize_t n = spawning::receive_message(socket.get(), &bytes, nullptr);
@@ -154,7 +154,7 @@ struct Spawner::State {
       Reply reply;
       if (!decode(bytes, &reply)) continue;
       dispatch(reply);
-      if (!*still || is_lost) return;
+      if (here.gone() || is_lost) return;
     }
   }
 
@@ -207,15 +207,15 @@ struct Spawner::State {
     outgoing.clear();
     waiting_spawns = 0;
     timer.stop();
-    const auto still = alive;
+    const auto here = lifetime.watch();
     end_all();
-    if (!*still) return;
+    if (here.gone()) return;
     if (auto call = std::exchange(lost, nullptr)) call();
   }
 
   void end_all() {
-    const auto still = alive;
-    while (*still && !live.empty()) {
+    const auto here = lifetime.watch();
+    while (!here.gone() && !live.empty()) {
       const Live entry = live.begin()->second;
       live.erase(live.begin());
       end_lost(entry);

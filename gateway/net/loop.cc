@@ -61,8 +61,6 @@ void Loop::stop() {
 
 void Loop::close_all() {
   if (closed_) return;
-  for (ByteStream* stream : std::set<ByteStream*>(std::move(farewells_)))
-    ByteStream::abandon(stream);
   farewells_.clear();
   run_deferred();
   handles_->timer.close();
@@ -79,12 +77,12 @@ uint64_t Loop::nanoseconds() {
   return uv_hrtime();
 }
 
-void Loop::update_time() {
-  uv_update_time(loop_.get());
+void Loop::defer(std::function<void()> work) {
+  deferred_.push_back({nullptr, nullptr, std::move(work), {}});
 }
 
-void Loop::defer(std::function<void()> work) {
-  deferred_.push_back({nullptr, nullptr, std::move(work)});
+void Loop::defer(Lifetime& whose, std::function<void()> work) {
+  deferred_.push_back({nullptr, nullptr, std::move(work), whose.watch()});
 }
 
 void Loop::run_deferred() {
@@ -95,7 +93,7 @@ void Loop::run_deferred() {
     working_.swap(deferred_);
     for (size_t i = 0; i < working_.size(); ++i) {
       const Work& work = working_[i];
-      if (work.function) work.function();
+      if (work.function && !(work.whose && work.whose->gone())) work.function();
       if (work.run == &Deferred::run && work.with != nullptr) work.run(work.with);
     }
     // What is retired outlives the work that was deferred together with it.
@@ -110,7 +108,7 @@ void Loop::run_deferred() {
 void Deferred::schedule() {
   if (scheduled_) return;
   scheduled_ = true;
-  loop_.deferred_.push_back({&Deferred::run, this, nullptr});
+  loop_.deferred_.push_back({&Deferred::run, this, {}, {}});
 }
 
 void Deferred::run(void* it) {

@@ -5,18 +5,20 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
-#include <string>
-#include <unordered_map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "net/lifetime.h"
 #include "net/timer_wheel.h"
 
 struct uv_loop_s;
 
 namespace lineward::net {
+
+class ByteStream;
 
 using std::chrono::milliseconds;
 
@@ -40,18 +42,24 @@ class Loop {
   static uint64_t nanoseconds();
   uint64_t read_at() const { return read_at_; }
   void note_read() { read_at_ = reads_++ % kReadsUnnoted == 0 ? nanoseconds() : 0; }
-  void update_time();
   // Counts the times the loop has asked for events. While `settled`, all that they brought is dealt with.
   uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }  // from any thread
   bool settled() const { return settled_; }
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
   void defer(std::function<void()> work);
-  // Frees the object at that time, after the work that was deferred in the same turn.
+  // The same, unless the object that `whose` is of has gone by then.
+  void defer(Lifetime& whose, std::function<void()> work);
+  // Frees the object at that time, after the work that was deferred in the same turn. The one way to free
+  // what may be on the stack.
   template <class T>
   void retire(std::unique_ptr<T> object) {
-    if (object)
-      deferred_.push_back({[](void* it) { delete static_cast<T*>(it); }, object.release(), nullptr});
+    if (object) deferred_.push_back({[](void* it) { delete static_cast<T*>(it); }, object.release(), {}, {}});
+  }
+  // Lets go of a share at that time.
+  template <class T>
+  void retire(std::shared_ptr<T> object) {
+    if (object) retire(std::make_unique<std::shared_ptr<T>>(std::move(object)));
   }
 
   uv_loop_s* raw() { return loop_.get(); }
@@ -65,6 +73,7 @@ class Loop {
     void (*run)(void*) = nullptr;  // null: `function`, if there is one
     void* with = nullptr;
     std::function<void()> function;
+    std::optional<Lifetime::Watch> whose;  // `function` is left out once that one has gone
   };
   void arm();
   void fire();
@@ -78,7 +87,8 @@ class Loop {
   std::vector<Work> deferred_;
   std::vector<Work> working_;  // of those, what is being done
   bool running_deferred_ = false;
-  std::set<class ByteStream*> farewells_;       // streams that only send their last bytes and own themselves
+  // Streams that only send their last bytes. They have no other owner.
+  std::map<ByteStream*, std::unique_ptr<ByteStream>> farewells_;
   static constexpr uint64_t kReadsUnnoted = 7;  // odd: reads of clients and servers take turns
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;

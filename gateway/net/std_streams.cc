@@ -29,7 +29,7 @@ StdStreams::StdStreams(Loop& loop, StreamOwner& owner) : loop_(loop), owner_(own
 }
 
 StdStreams::~StdStreams() {
-  *alive_ = false;
+  lifetime_.end();
   for (Side* side : {&in_, &out_}) {
     side->stream.reset();
     if (side->flags >= 0) fcntl(side->fd, F_SETFL, side->flags);
@@ -97,9 +97,7 @@ void StdStreams::flush_now() {
 }
 
 void StdStreams::end_later(int error) {
-  loop_.defer([this, alive = alive_, error] {
-    if (*alive) ended(error);
-  });
+  loop_.defer(lifetime_, [this, error] { ended(error); });
 }
 
 void StdStreams::ended(int error) {

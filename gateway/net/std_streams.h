@@ -56,7 +56,7 @@ class StdStreams {
   bool reading_ = false;
   bool input_ended_ = false;
   bool broken_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace lineward::net

@@ -31,11 +31,11 @@ Connector::Connector(Loop& loop, Resolver& resolver, milliseconds limit, Done do
     use(resolver.known());
     return;
   }
-  resolver.ask([this, alive = alive_](const Result<Addresses>& answer) {
-    if (!*alive || !done_) return;
+  resolver.ask(lifetime_.guard([this](const Result<Addresses>& answer) {
+    if (!done_) return;
     if (!answer) return finish(Unexpected<ConnectFailure>{{false, answer.error().text}});
     use(*answer);
-  });
+  }));
 }
 
 Connector::Connector(Loop& loop, std::string unix_path, milliseconds limit, Done done)
@@ -54,9 +54,7 @@ Connector::Connector(Loop& loop, std::string unix_path, milliseconds limit, Done
   try_unix();
 }
 
-Connector::~Connector() {
-  *alive_ = false;
-}
+Connector::~Connector() = default;
 
 void Connector::stop() {
   done_ = nullptr;
@@ -142,8 +140,8 @@ void Connector::finish(Connected connected) {
 // From where a caller may still be on the stack.
 void Connector::finish_later(ConnectFailure failure) {
   attempt_.stop();
-  loop_.defer([this, alive = alive_, failure = std::move(failure)]() mutable {
-    if (*alive && done_) finish(Unexpected<ConnectFailure>{std::move(failure)});
+  loop_.defer(lifetime_, [this, failure = std::move(failure)]() mutable {
+    if (done_) finish(Unexpected<ConnectFailure>{std::move(failure)});
   });
 }
 

@@ -60,7 +60,7 @@ class Connector {
   Handle<uv_pipe_t> pipe_;
   Timer attempt_;
   Timer overall_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace lineward::net

@@ -62,7 +62,6 @@ GuardedCall::~GuardedCall() {
     log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", inner_.name()}});
     cancel("internal error");
   }
-  *alive_ = false;
 }
 
 // ---- the request ----
@@ -127,15 +126,15 @@ core::CallOwner* GuardedCall::leave(EndReason reason, int code, std::string_view
 void GuardedCall::finish(mcp::Message message, EndReason reason, int code) {
   if (!beginning_) return leave(reason, code, {})->on_call_message(std::move(message));
   auto kept = std::make_shared<mcp::Message>(std::move(message));
-  loop_.defer([this, alive = alive_, kept, reason, code] {
-    if (*alive && live()) finish(std::move(*kept), reason, code);
+  loop_.defer(lifetime_, [this, kept, reason, code] {
+    if (live()) finish(std::move(*kept), reason, code);
   });
 }
 
 void GuardedCall::fail(core::Failure failure) {
   if (beginning_) {
-    loop_.defer([this, alive = alive_, failure] {
-      if (*alive && live()) fail(failure);
+    loop_.defer(lifetime_, [this, failure] {
+      if (live()) fail(failure);
     });
     return;
   }

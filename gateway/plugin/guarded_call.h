@@ -90,7 +90,7 @@ class GuardedCall final : public core::Call, core::CallOwner, ExchangeView, Pass
   uint64_t begun_at_ = 0;             // nanoseconds
   std::chrono::milliseconds written_at_{-1};
   uint64_t events_ = 0, bytes_out_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::plugin

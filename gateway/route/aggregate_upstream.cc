@@ -40,7 +40,7 @@ AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& r
     : loop_(loop), rules_(rules), together_(together), shown_(rules), learning_(*this), again_(loop) {}
 
 AggregateUpstream::~AggregateUpstream() {
-  *alive_ = false;
+  lifetime_.end();
   looks_.clear();
 }
 

@@ -102,7 +102,7 @@ class AggregateUpstream final : public core::Upstream {
   net::Timer again_;
   std::set<std::string> told_;  // items left out that were logged
   bool stopping_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::route

@@ -16,7 +16,7 @@ using mcp::Field;
 using std::chrono::milliseconds;
 
 Errand::~Errand() {
-  *alive_ = false;
+  lifetime_.end();
   cancel("nobody waits for it any more");
 }
 
@@ -32,9 +32,7 @@ void Errand::ask(core::CallRequest request, milliseconds limit, Done done, Heard
   phase_ = CallPhase::queued;
   begun_at_ = phase_since_ = loop_.now();
   auto fail = [this](core::Failure why) {
-    loop_.defer([this, alive = alive_, failure = std::move(why)] {
-      if (*alive) finish(Unexpected<core::Failure>{failure});
-    });
+    loop_.defer(lifetime_, [this, failure = std::move(why)] { finish(Unexpected<core::Failure>{failure}); });
   };
   if (auto refusal = member_->too_large(request.bytes_in, request.client_on_stdio))
     return fail(std::move(*refusal));

@@ -53,7 +53,7 @@ class Errand final : public core::CallOwner {
   Done done_;
   Heard heard_;
   std::unique_ptr<core::Call> call_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 // A request of Lineward's own, made as the client of `like` would make it. `members`: of params, raw, or

@@ -52,19 +52,18 @@ FannedListen::~FannedListen() {
     log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
     cancel("internal error");
   }
-  *alive_ = false;
 }
 
 void FannedListen::begin() {
   begun_at_ = home_.loop().now();
   home_.opened(*this);
-  waiter_ = home_.learning().learn(Topic::facts, request_, [this, alive = alive_] {
-    if (!*alive || !live()) return;
+  waiter_ = home_.learning().learn(Topic::facts, request_, lifetime_.guard([this] {
+    if (!live()) return;
     waiter_ = 0;
     open_legs();
-  });
-  home_.loop().defer([this, alive = alive_] {
-    if (!*alive || !live()) return;
+  }));
+  home_.loop().defer(lifetime_, [this] {
+    if (!live()) return;
     owner_->on_call_phase(core::CallPhase::written);
     if (live() && !legs_open_)
       ack_limit_.start(home_.timeouts().acknowledge * kFactsTenths / 10, [this] { open_legs(); });
@@ -277,8 +276,8 @@ void FannedListen::lost(Leg& leg, const std::string& why) {
   milliseconds wait = restart.backoff * (1ll << std::min(leg.failures++, 20u));
   leg.again.start(std::min<milliseconds>(wait, restart.max_backoff), [this, &leg] { open(leg); });
   // Not from within start(): lost() may have come from there.
-  home_.loop().defer([this, alive = alive_] {
-    if (*alive && live() && !acknowledged_) check_acknowledged();
+  home_.loop().defer(lifetime_, [this] {
+    if (live() && !acknowledged_) check_acknowledged();
   });
 }
 
@@ -337,8 +336,8 @@ void FannedListen::change(bool tools, bool prompts, bool resources) {
   changed_prompts_ = changed_prompts_ || (prompts && prompts_);
   changed_resources_ = changed_resources_ || (resources && resources_);
   if (std::exchange(telling_, true)) return;
-  home_.loop().defer([this, alive = alive_] {
-    if (*alive && live()) tell_changes();
+  home_.loop().defer(lifetime_, [this] {
+    if (live()) tell_changes();
   });
 }
 
@@ -378,8 +377,8 @@ void FannedListen::drop(const std::string& member, std::string_view why) {
   if (leg->call && leg->call->live()) leg->call->cancel(why);
   home_.loop().retire(std::move(leg));
   if (!acknowledged_) {
-    home_.loop().defer([this, alive = alive_] {
-      if (*alive && live()) check_acknowledged();
+    home_.loop().defer(lifetime_, [this] {
+      if (live()) check_acknowledged();
     });
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/upstream.h"
+#include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
 
 namespace lineward::route {
@@ -108,7 +109,7 @@ class FannedListen final : public core::Call {
   uint64_t waiter_ = 0;
   std::chrono::milliseconds begun_at_{0};
   net::Timer ack_limit_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::route

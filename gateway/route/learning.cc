@@ -34,9 +34,7 @@ Learning::Learning(AggregateUpstream& home) : home_(home) {
   learned_at_.fill(kNever);
 }
 
-Learning::~Learning() {
-  *alive_ = false;
-}
+Learning::~Learning() = default;
 
 void Learning::stop() {
   for (auto& round : rounds_)
@@ -53,9 +51,7 @@ uint64_t Learning::learn(Topic topic, const core::CallRequest& like, std::functi
   if (!round) {
     round = std::make_unique<Round>();
     round->like = own_request(like, mcp::Method::server_discover, {});  // stands for its client
-    home_.loop().defer([this, alive = alive_, topic] {
-      if (*alive) begin(topic);
-    });
+    home_.loop().defer(lifetime_, [this, topic] { begin(topic); });
   }
   round->waiting[next_waiter_] = std::move(done);
   return next_waiter_++;
@@ -152,14 +148,10 @@ void Learning::check(Topic topic) {
   }
   learned_at_[static_cast<size_t>(topic)] = home_.loop().now();
   // One of its errands is on the stack.
-  std::shared_ptr<Round> over = std::move(round);
-  home_.loop().defer([over] {});
-  auto waiting = std::move(over->waiting);
-  over->waiting.clear();
+  auto waiting = std::exchange(round->waiting, {});
+  home_.loop().retire(std::move(round));
   for (auto& [number, done] : waiting) {
-    home_.loop().defer([alive = alive_, one = std::move(done)] {
-      if (*alive) one();
-    });
+    home_.loop().defer(lifetime_, std::move(done));
   }
 }
 

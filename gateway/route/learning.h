@@ -61,7 +61,7 @@ class Learning {
   std::array<std::unique_ptr<Round>, static_cast<size_t>(Topic::count_)> rounds_;
   std::array<std::chrono::milliseconds, static_cast<size_t>(Topic::count_)> learned_at_;
   uint64_t next_waiter_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::route

@@ -23,7 +23,6 @@ MergedCall::~MergedCall() {
     log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
     cancel("internal error");
   }
-  *alive_ = false;
 }
 
 void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
@@ -63,8 +62,8 @@ void MergedCall::begin() {
   for (size_t at = 0; at < parts_.size(); ++at)
     ask(*parts_[at]);
   begun_ = true;
-  home_.loop().defer([this, alive = alive_] {
-    if (!*alive || !live()) return;
+  home_.loop().defer(lifetime_, [this] {
+    if (!live()) return;
     owner_->on_call_phase(core::CallPhase::written);
     if (live()) check();
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/upstream.h"
+#include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
 #include "route/errand.h"
 
@@ -56,7 +57,7 @@ class MergedCall final : public core::Call {
   std::vector<std::unique_ptr<Part>> parts_;
   bool begun_ = false;
   std::string refusal_;  // of the whole, a message
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::route

@@ -53,7 +53,6 @@ RoutedCall::~RoutedCall() {
     log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
     cancel("internal error");
   }
-  *alive_ = false;
 }
 
 void RoutedCall::begin() {
@@ -61,14 +60,14 @@ void RoutedCall::begin() {
 }
 
 void RoutedCall::learn(Topic topic) {
-  home_.loop().defer([this, alive = alive_] {
-    if (*alive && live() && !inner_) owner_->on_call_phase(core::CallPhase::starting);
+  home_.loop().defer(lifetime_, [this] {
+    if (live() && !inner_) owner_->on_call_phase(core::CallPhase::starting);
   });
-  waiter_ = home_.learning().learn(topic, request_, [this, alive = alive_, topic] {
-    if (!*alive || !live()) return;
+  waiter_ = home_.learning().learn(topic, request_, lifetime_.guard([this, topic] {
+    if (!live()) return;
     waiter_ = 0;
     topic == Topic::facts ? go_by_capability(true) : go(true);
-  });
+  }));
 }
 
 void RoutedCall::go(bool lists_read) {
@@ -154,20 +153,20 @@ void RoutedCall::note_routed(const mcp::Message& as_sent) {
   to->lease = lease_;
   to->target = json::string_at(as_sent.bytes(), target_at(as_sent, request_.method));
   to_ = std::move(to);
-  home_.loop().defer([this, alive = alive_] {
-    if (*alive && live()) tell_routed();
+  home_.loop().defer(lifetime_, [this] {
+    if (live()) tell_routed();
   });
 }
 
 void RoutedCall::fail_later(core::Failure failure) {
-  home_.loop().defer([this, alive = alive_, failure = std::move(failure)] {
-    if (*alive && live()) on_call_failed(failure);
+  home_.loop().defer(lifetime_, [this, failure = std::move(failure)] {
+    if (live()) on_call_failed(failure);
   });
 }
 
 void RoutedCall::answer_later(int code, std::string text, std::string data) {
-  home_.loop().defer([this, alive = alive_, answer = mcp::error_message("0", code, text, data)] {
-    if (!*alive || !live()) return;
+  home_.loop().defer(lifetime_, [this, answer = mcp::error_message("0", code, text, data)] {
+    if (!live()) return;
     auto message = mcp::Message::parse(answer);
     core::CallOwner* owner = leave();
     if (message) return owner->on_call_message(std::move(*message));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/upstream.h"
+#include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
 
 namespace lineward::route {
@@ -62,7 +63,7 @@ class RoutedCall final : public core::Call, public core::CallOwner {
   Way way_;
   uint64_t waiter_ = 0;  // for what has to be learned
   std::unique_ptr<core::Call> inner_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::route

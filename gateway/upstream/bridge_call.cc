@@ -40,12 +40,11 @@ BridgeCall::~BridgeCall() {
     log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", session_.inner().name()}});
     cancel("internal error");
   }
-  *alive_ = false;
 }
 
 void BridgeCall::later(std::function<void()> work) {
-  session_.loop().defer([this, alive = alive_, work = std::move(work)] {
-    if (*alive && live()) work();
+  session_.loop().defer(lifetime_, [this, work = std::move(work)] {
+    if (live()) work();
   });
 }
 
@@ -61,7 +60,7 @@ core::CallOwner& BridgeCall::leave(std::string_view why) {
 }
 
 void BridgeCall::retire_inner() {
-  if (inner_) session_.loop().defer([kept = std::shared_ptr<core::Call>(std::move(inner_))] {});
+  session_.loop().retire(std::move(inner_));
 }
 
 void BridgeCall::cancel(std::string_view why) {

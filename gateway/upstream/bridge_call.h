@@ -103,7 +103,7 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   std::optional<mcp::Message> refusal_;  // of the client's own `initialize`, while the era is not certain
   bool going_on_ = false;
   net::Timer pause_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

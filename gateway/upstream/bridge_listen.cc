@@ -42,7 +42,7 @@ BridgeListen::BridgeListen(net::Loop& loop, core::Upstream& inner, const config:
       again_(loop) {}
 
 BridgeListen::~BridgeListen() {
-  *alive_ = false;
+  lifetime_.end();
   stopped_ = true;
   for (auto* listen : {&next_, &current_}) {
     if (*listen && (*listen)->call && (*listen)->call->live()) (*listen)->call->cancel("the session ended");
@@ -62,7 +62,7 @@ void BridgeListen::drop(std::unique_ptr<Listen>& listen, std::string_view why) {
   if (!listen) return;
   listen->ack_limit.stop();
   if (listen->call && listen->call->live()) listen->call->cancel(why);
-  loop_.defer([kept = std::shared_ptr<Listen>(std::move(listen))] {});
+  loop_.retire(std::move(listen));
 }
 
 // ---- wishes ----
@@ -98,8 +98,8 @@ void BridgeListen::unsubscribe(const std::string& uri, Settled settled) {
 void BridgeListen::changed() {
   if (scheduled_ || stopped_) return;
   scheduled_ = true;
-  loop_.defer([this, alive = alive_] {
-    if (!*alive || stopped_) return;
+  loop_.defer(lifetime_, [this] {
+    if (stopped_) return;
     scheduled_ = false;
     refresh();
   });
@@ -280,8 +280,8 @@ void BridgeListen::fail_waiters(const std::string& why) {
 }
 
 void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
-  loop_.defer([this, alive = alive_, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
-    if (*alive && !stopped_) settled(refusal);
+  loop_.defer(lifetime_, [this, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
+    if (!stopped_) settled(refusal);
   });
 }
 

@@ -110,7 +110,7 @@ class BridgeListen {
   bool missed_ = false;    // none stood for a while: what may have been missed is told when one does
   bool scheduled_ = false;
   bool stopped_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -29,9 +29,7 @@ BridgeSession::BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwn
           [this](const std::string& filter) { return mcp::listen_for_client(client_, filter); },
           [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {}
 
-BridgeSession::~BridgeSession() {
-  *alive_ = false;
-}
+BridgeSession::~BridgeSession() = default;
 
 void BridgeSession::close(const core::Failure& why) {
   owner_ = nullptr;
@@ -98,8 +96,8 @@ bool BridgeSession::handled_here(BridgeCall& call) {
 
 void BridgeSession::finish_later(BridgeCall& call, std::string text) {
   call.start_local();
-  loop().defer([this, alive = alive_, serial = call.serial(), text = std::move(text)] {
-    BridgeCall* one = *alive ? find(serial) : nullptr;
+  loop().defer(lifetime_, [this, serial = call.serial(), text = std::move(text)] {
+    BridgeCall* one = find(serial);
     if (one != nullptr) one->finish(text);
   });
 }

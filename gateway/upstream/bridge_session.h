@@ -93,7 +93,7 @@ class BridgeSession {
   std::map<int64_t, BridgeCall*> questions_;
   uint64_t next_call_ = 1;
   int64_t next_question_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -107,7 +107,7 @@ void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (from.retry()) retry = *from.retry();
   if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !from.receipt_only())
     from.distrust();  // it should have held the answer
-  retire(upstream_.loop(), std::move(messages));
+  upstream_.loop().retire(std::move(messages));
   upstream_.call_ended(*this, end);
 }
 

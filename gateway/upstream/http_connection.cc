@@ -36,7 +36,7 @@ void HttpConnection::connect(net::Resolver* resolver, const HttpProxy* proxy,
 
 void HttpConnection::tcp_connected(net::Connector::Connected connected) {
   address_ = connector_->address();
-  retire(loop_, std::move(connector_));
+  loop_.retire(std::move(connector_));
   if (!connected) {
     const net::ConnectFailure& failure = connected.error();
     std::string text = proxy_ != nullptr ? "its proxy: " + failure.text : failure.text;
@@ -137,7 +137,7 @@ void HttpConnection::close() {
   lost_ = nullptr;
   handshake_limit_.stop();
   if (connector_) connector_->stop();
-  retire(loop_, std::move(connector_));
+  loop_.retire(std::move(connector_));
   if (stream_) stream_->close();
 }
 

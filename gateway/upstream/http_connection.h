@@ -2,8 +2,8 @@
 // 9112).
 //
 // Owned by the transfer that uses it, or by the pool while it is idle. Its owner may close() it in any
-// callback and must free it at the end of the turn (retire()). Nothing is called after close(), nothing from
-// inside start() and send().
+// callback and must free it at the end of the turn (Loop::retire()). Nothing is called after close(), nothing
+// from inside start() and send().
 #pragma once
 
 #include <chrono>
@@ -23,12 +23,6 @@
 #include "upstream/http_url.h"
 
 namespace lineward::upstream {
-
-// Frees at the end of the turn what may be on the stack now.
-template <class T>
-void retire(net::Loop& loop, std::unique_ptr<T> object) {
-  loop.retire(std::move(object));
-}
 
 // What went wrong below MCP. `text` goes on from the server's name.
 struct HttpFault {

@@ -98,7 +98,7 @@ void HttpDocuments::over(HttpDocument& document) {
   auto found =
       std::find_if(documents_.begin(), documents_.end(), [&](const auto& d) { return d.get() == &document; });
   if (found == documents_.end()) return;
-  retire(pool_.loop(), std::move(*found));
+  pool_.loop().retire(std::move(*found));
   documents_.erase(found);
 }
 
@@ -107,7 +107,7 @@ void HttpDocuments::drop_all() {
   all.swap(documents_);
   for (auto& document : all) {
     document->drop();
-    retire(pool_.loop(), std::move(document));
+    pool_.loop().retire(std::move(document));
   }
 }
 

@@ -45,7 +45,7 @@ void HttpErrand::ran_out() {
 void HttpErrand::drop() {
   limit_.stop();
   if (messages_) messages_->close();
-  retire(home_.pool_.loop(), std::move(messages_));
+  home_.pool_.loop().retire(std::move(messages_));
   plan_ = {};
 }
 
@@ -108,7 +108,7 @@ void HttpErrands::over(HttpErrand& errand) {
   auto found =
       std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
   if (found == errands_.end()) return;
-  retire(pool_.loop(), std::move(*found));
+  pool_.loop().retire(std::move(*found));
   errands_.erase(found);
   if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
 }
@@ -118,7 +118,7 @@ void HttpErrands::drop_all() {
   all.swap(errands_);
   for (auto& errand : all) {
     errand->drop();
-    retire(pool_.loop(), std::move(errand));
+    pool_.loop().retire(std::move(errand));
   }
   if (empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
 }

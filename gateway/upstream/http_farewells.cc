@@ -42,7 +42,7 @@ class HttpFarewells::Farewell final : public MessagesOwner {
     heard(message);
   }
   void on_messages_end(HttpMessages&, const MessagesEnd&) override {
-    retire(home.loop_, std::move(call.messages));
+    home.loop_.retire(std::move(call.messages));
     if (told == CancelTold::not_sent) return;  // the end of the turn sees to it
     home.over(*this);
   }
@@ -74,7 +74,7 @@ HttpFarewells::HttpFarewells(net::Loop& loop, const config::Server& server, Fare
           loop, [](void* self) { static_cast<HttpFarewells*>(self)->tell_now(); }, this) {}
 
 HttpFarewells::~HttpFarewells() {
-  *alive_ = false;
+  lifetime_.end();
   for (auto& farewell : farewells_) {
     if (farewell->call.messages) farewell->call.messages->close();
   }
@@ -148,12 +148,12 @@ void HttpFarewells::tell(Farewell& farewell) {
     home_.post(call.group, mcp::cancel_notification(call.id, call.why, mcp::Era::legacy), nullptr);
     return over(farewell);
   }
-  auto closes = [this, alive = alive_, id = call.id] {
-    Farewell* its = *alive ? find(id) : nullptr;
+  auto closes = lifetime_.guard([this, id = call.id] {
+    Farewell* its = find(id);
     if (its == nullptr) return;
     settle(*its, CancelOutcome::stopped);
     over(*its);
-  };
+  });
   farewell.limit.start(call.may_be_task ? server_.timeouts.cancel_grace : kFarewell, closes);
   // A call that becomes a task after all: only its answer says under which name.
   std::function<void()> sent;
@@ -189,7 +189,7 @@ void HttpFarewells::over(Farewell& farewell, bool quietly) {
   farewell.grace.stop();
   if (farewell.call.messages) {
     quietly ? farewell.call.messages->finish_quietly() : farewell.call.messages->close();
-    retire(loop_, std::move(farewell.call.messages));
+    loop_.retire(std::move(farewell.call.messages));
   }
   loop_.retire(std::move(*found));  // it may be on the stack
   farewells_.erase(found);

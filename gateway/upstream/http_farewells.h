@@ -82,7 +82,7 @@ class HttpFarewells {
   std::vector<int64_t> untold_;
   net::Deferred tell_later_;
   size_t kept_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -134,7 +134,7 @@ void HttpMessages::close() {
   owner_ = nullptr;
   if (!transfer_) return;
   transfer_->close();
-  retire(pool_.loop(), std::move(transfer_));
+  pool_.loop().retire(std::move(transfer_));
 }
 
 void HttpMessages::finish_quietly() {

@@ -40,7 +40,7 @@ HttpPlainHop::HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& re
 }
 
 HttpPlainHop::~HttpPlainHop() {
-  *alive_ = false;
+  lifetime_.end();
   let_go();
 }
 
@@ -49,13 +49,12 @@ void HttpPlainHop::let_go() {
   if (home_ != nullptr) std::exchange(home_, nullptr)->left(*this);
   if (!transfer_) return;
   transfer_->close();
-  retire(loop_, std::move(transfer_));
+  loop_.retire(std::move(transfer_));
 }
 
 void HttpPlainHop::end(int status, std::string why) {
   let_go();
-  loop_.defer([this, alive = alive_, status, why = std::move(why)] {
-    if (!*alive) return;
+  loop_.defer(lifetime_, [this, status, why = std::move(why)] {
     streams_ ? listener_.on_hop_end({}) : tell(status, why);
   });
 }

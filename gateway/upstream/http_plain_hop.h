@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plain_hop.h"
+#include "net/lifetime.h"
 #include "upstream/http_pool.h"
 
 namespace lineward::upstream {
@@ -47,7 +48,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   net::Timer limit_;
   bool streams_ = false;
   size_t body_bytes_ = 0;  // of what is no stream
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 // Those of one upstream.

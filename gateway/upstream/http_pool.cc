@@ -54,13 +54,13 @@ HttpTransfer::~HttpTransfer() {
 }
 
 void HttpTransfer::await_credentials() {
-  alive_ = std::make_shared<bool>(true);
-  pool_.credentials_->fetch([this, weak = std::weak_ptr<bool>(alive_)](const std::string& fault) {
-    if (weak.expired() || closed_) return;
+  lifetime_.renew();  // one answer is waited for
+  pool_.credentials_->fetch(lifetime_.guard([this](const std::string& fault) {
+    if (closed_) return;
     if (fault.empty()) return begin(false);
     closed_ = true;
     owner_->on_transfer_failed({mcp::EndReason::upstream_unreachable, fault, true});
-  });
+  }));
 }
 
 // The server wants other credentials than it got, and accepted nothing: a few times the same is said again.
@@ -68,7 +68,7 @@ bool HttpTransfer::ask_again(const http::ResponseInfo& info) {
   if (refusals_ >= kMostRefusals || !pool_.credentials_->refused(authorization_, info)) return false;
   ++refusals_;
   connection_->close();
-  retire(pool_.loop(), std::move(connection_));
+  pool_.loop().retire(std::move(connection_));
   sent_ = false;
   if (pool_.credentials_->state() == RequestCredentials::State::missing) {
     await_credentials();
@@ -132,13 +132,13 @@ void HttpTransfer::on_response_complete() {
     pool_.give_back(std::move(connection));
   } else {
     connection->close();
-    retire(pool_.loop(), std::move(connection));
+    pool_.loop().retire(std::move(connection));
   }
   if (quiet_) end_quietly();
 }
 
 void HttpTransfer::on_connection_failed(const HttpFault& fault) {
-  retire(pool_.loop(), std::move(connection_));
+  pool_.loop().retire(std::move(connection_));
   pool_.look_again();
   if (quiet_) return end_quietly();
   if (reused_ && fault.nothing_sent) {
@@ -157,7 +157,7 @@ void HttpTransfer::unlimited_body() {
 void HttpTransfer::close() {
   if (connection_) {
     connection_->close();
-    retire(pool_.loop(), std::move(connection_));
+    pool_.loop().retire(std::move(connection_));
   }
   closed_ = true;
 }
@@ -166,7 +166,7 @@ void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
   HttpPool& pool = transfer->pool_;
   if (transfer->closed_ || pool.finishing_.size() >= kMostFinishing) {
     transfer->close();
-    return retire(pool.loop(), std::move(transfer));
+    return pool.loop().retire(std::move(transfer));
   }
   transfer->quiet_ = true;
   transfer->pause(false);
@@ -221,7 +221,7 @@ HttpPool::HttpPool(net::Loop& loop, const HttpUrl& url, std::shared_ptr<net::Tls
 }
 
 HttpPool::~HttpPool() {
-  *alive_ = false;
+  lifetime_.end();
   close_idle();
   finishing_.clear();
 }
@@ -229,7 +229,7 @@ HttpPool::~HttpPool() {
 void HttpPool::close_idle() {
   for (auto& entry : idle_) {
     entry.connection->close();
-    retire(loop_, std::move(entry.connection));
+    loop_.retire(std::move(entry.connection));
   }
   idle_.clear();
   sweeper_.stop();
@@ -237,7 +237,7 @@ void HttpPool::close_idle() {
   finishing.swap(finishing_);
   for (auto& transfer : finishing) {
     transfer->close();
-    retire(loop_, std::move(transfer));
+    loop_.retire(std::move(transfer));
   }
 }
 
@@ -252,7 +252,7 @@ std::unique_ptr<HttpConnection> HttpPool::take_idle() {
     if (entry.until > loop_.now() && (watched || entry.connection->quiet()))
       return std::move(entry.connection);
     entry.connection->close();
-    retire(loop_, std::move(entry.connection));
+    loop_.retire(std::move(entry.connection));
   }
   return nullptr;
 }
@@ -260,9 +260,9 @@ std::unique_ptr<HttpConnection> HttpPool::take_idle() {
 std::unique_ptr<HttpConnection> HttpPool::open() {
   auto connection = std::make_unique<HttpConnection>(loop_, url_, options_.limits);
   ++*open_;
-  connection->hold(std::shared_ptr<void>(nullptr, [this, open = open_, alive = alive_](void*) {
+  connection->hold(std::shared_ptr<void>(nullptr, [this, open = open_, watch = lifetime_.watch()](void*) {
     size_t before = (*open)--;
-    if (*alive && before >= options_.most_connections && freed_) loop_.defer(freed_);
+    if (!watch.gone() && before >= options_.most_connections && freed_) loop_.defer(freed_);
   }));
   const HttpProxy* proxy = options_.proxy ? &*options_.proxy : nullptr;
   connection->connect(resolver_.get(), proxy, tls_, options_.connect_timeout);
@@ -273,7 +273,7 @@ void HttpPool::give_back(std::unique_ptr<HttpConnection> connection) {
   milliseconds until = loop_.now() + connection->idle_limit().value_or(options_.idle_timeout);
   if (idle_.size() >= options_.idle_connections || until <= loop_.now()) {
     connection->close();
-    return retire(loop_, std::move(connection));
+    return loop_.retire(std::move(connection));
   }
   HttpConnection* kept = connection.get();
   kept->when_lost([this, kept] {
@@ -294,7 +294,7 @@ void HttpPool::drop(const HttpConnection& connection) {
                             [&](const Idle& entry) { return entry.connection.get() == &connection; });
   if (found == idle_.end()) return;
   found->connection->close();
-  retire(loop_, std::move(found->connection));
+  loop_.retire(std::move(found->connection));
   idle_.erase(found);
 }
 
@@ -305,7 +305,7 @@ void HttpPool::sweep() {
       continue;
     }
     entry->connection->close();
-    retire(loop_, std::move(entry->connection));
+    loop_.retire(std::move(entry->connection));
     entry = idle_.erase(entry);
   }
   if (!idle_.empty()) sweeper_.start(kSweepEvery, [this] { sweep(); });
@@ -341,7 +341,7 @@ void HttpPool::finished(HttpTransfer& transfer) {
   auto found =
       std::find_if(finishing_.begin(), finishing_.end(), [&](const auto& t) { return t.get() == &transfer; });
   if (found == finishing_.end()) return;
-  retire(loop_, std::move(*found));
+  loop_.retire(std::move(*found));
   finishing_.erase(found);
 }
 

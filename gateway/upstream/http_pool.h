@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "core/stats.h"
 #include "http/writer.h"
+#include "net/lifetime.h"
 #include "net/resolver.h"
 #include "upstream/http_connection.h"
 
@@ -129,7 +130,7 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   size_t quiet_bytes_ = 0;
   std::unique_ptr<net::Timer> patience_;
   net::Deferred connected_later_;
-  std::shared_ptr<bool> alive_;  // while credentials are waited for
+  net::Lifetime lifetime_;
 };
 
 struct PoolOptions {
@@ -214,7 +215,7 @@ class HttpPool {
   bool refreshing_ = false;
   std::shared_ptr<size_t> open_ = std::make_shared<size_t>(0);  // connections there are
   std::function<void()> freed_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -54,7 +54,7 @@ HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Ser
       sse_(sse) {}
 
 HttpSession::~HttpSession() {
-  *alive_ = false;
+  lifetime_.end();
   if (stream_) stream_->close();
 }
 
@@ -132,15 +132,14 @@ void HttpSession::send_initialized(std::string message) {
   ErrandPlan plan;
   plan.request = request(std::move(message));
   plan.limit = kInitializedPatience;
-  plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
-    if (!*alive) return;
+  plan.done = lifetime_.guard([this](std::optional<mcp::Message>, const MessagesEnd& end) {
     if (settled_told_) loop_.defer(std::exchange(settled_told_, nullptr));
     if (state_ != State::ready || check_lost(end)) return;
     settling_ = false;
     if (!sse_ && !shared_) open_stream();
     if (shared_) want_stream(stream_wanted_);
     owner_.on_session_free(*this);
-  };
+  });
   errands_.run(std::move(plan));
 }
 
@@ -168,13 +167,13 @@ void HttpSession::ask(std::string_view method, std::string_view params, Answered
   int64_t id = owner_.next_id();
   std::string body =
       fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params);
-  auto late = [this, alive = alive_, id] {
-    if (!*alive || state_ != State::ready) return;
+  auto late = lifetime_.guard([this, id] {
+    if (state_ != State::ready) return;
     log::write(log::Level::info, "upstream.own_request_late",
                {{"upstream", server_.name}, {"upstream_id", id}});
     if (server_.cancel == config::CancelMode::never) return;
     post(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy));
-  };
+  });
   ask(id, std::move(body), own_limit(server_, method), std::move(answered), std::move(late));
 }
 
@@ -187,16 +186,13 @@ void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered
   plan.limit = limit;
   plan.option = late ? "timeouts.request" : "timeouts.startup";
   plan.late = std::move(late);
-  plan.opened = [this, alive = alive_](const http::ResponseInfo& info) {
-    if (*alive && state_ == State::opening) opened(info);
-  };
-  plan.other = [this, alive = alive_](mcp::Message message) {
-    if (*alive && state_ == State::ready) handle(std::move(message), nullptr);
-  };
-  plan.done = [alive = alive_, answered = std::move(answered)](std::optional<mcp::Message> answer,
-                                                               const MessagesEnd& end) {
-    if (*alive) answered(std::move(answer), end);
-  };
+  plan.opened = lifetime_.guard([this](const http::ResponseInfo& info) {
+    if (state_ == State::opening) opened(info);
+  });
+  plan.other = lifetime_.guard([this](mcp::Message message) {
+    if (state_ == State::ready) handle(std::move(message), nullptr);
+  });
+  plan.done = lifetime_.guard(std::move(answered));
   errands_.run(std::move(plan));
 }
 
@@ -242,9 +238,8 @@ void HttpSession::post(std::string message, std::function<void()> drained) {
   plan.request = request(std::move(message));
   plan.limit = kPostLimit;
   plan.drained = std::move(drained);
-  plan.done = [this, alive = alive_](std::optional<mcp::Message>, const MessagesEnd& end) {
-    if (*alive) check_lost(end);
-  };
+  plan.done =
+      lifetime_.guard([this](std::optional<mcp::Message>, const MessagesEnd& end) { check_lost(end); });
   errands_.run(std::move(plan));
 }
 
@@ -266,18 +261,17 @@ void HttpSession::lost() {
   stop_asking();
   stream_timer_.stop();
   if (stream_) stream_->close();
-  retire(loop_, std::move(stream_));
+  loop_.retire(std::move(stream_));
   log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
   owner_.on_session_lost(*this);
 }
 
 void HttpSession::end() {
-  *alive_ = false;
-  alive_ = std::make_shared<bool>(true);
+  lifetime_.renew();
   stop_asking();
   stream_timer_.stop();
   if (stream_) stream_->close();
-  retire(loop_, std::move(stream_));
+  loop_.retire(std::move(stream_));
   if (state_ == State::ready && !id_.empty() && !shared_) {
     ErrandPlan plan;
     plan.request = {"DELETE", headers(HttpVerb::remove), {}};
@@ -349,7 +343,7 @@ void HttpSession::on_message(HttpMessages&, mcp::Message&& message) {
 void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
   if (from.retry()) retry_ = *from.retry();
-  retire(loop_, std::move(stream_));
+  loop_.retire(std::move(stream_));
   if (sse_) return sse_stream_ended(end);
   stream_settled();
   if (state_ != State::ready) return;

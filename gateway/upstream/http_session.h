@@ -19,6 +19,7 @@
 #include "base/kept_text.h"
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
+#include "net/lifetime.h"
 #include "upstream/http_call.h"
 #include "upstream/http_errand.h"
 #include "upstream/http_headers.h"
@@ -196,7 +197,7 @@ class HttpSession final : public ListenServer, public MessagesOwner {
     std::unique_ptr<net::Timer> limit;
   };
   std::map<int64_t, Asked> asked_;  // own requests whose answers come on the one stream
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

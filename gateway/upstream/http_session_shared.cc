@@ -32,7 +32,7 @@ void HttpSession::want_stream(bool wanted) {
   }
   stream_timer_.stop();
   if (stream_) stream_->close();
-  retire(loop_, std::move(stream_));
+  loop_.retire(std::move(stream_));
   // What comes meanwhile may be told to another replica: this place in the stream means nothing any more.
   last_event_id_.clear();
   backoff_ = milliseconds(0);

@@ -20,7 +20,7 @@ void HttpSession::connect() {
                                            server_.limits.max_message_bytes, *this);
   stream_timer_.start(server_.timeouts.startup, [this] {
     if (stream_) stream_->close();
-    retire(loop_, std::move(stream_));
+    loop_.retire(std::move(stream_));
     not_connected({EndReason::timeout_startup,
                    fmt::format("named no endpoint for HTTP+SSE within {} ms (timeouts.startup)",
                                server_.timeouts.startup.count()),
@@ -33,7 +33,7 @@ void HttpSession::on_other_event(HttpMessages&, const http::SseEvent& event) {
   auto target = resolve_target(pool_.url(), event.data);
   if (target) return connected(std::move(*target));
   if (stream_) stream_->close();
-  retire(loop_, std::move(stream_));
+  loop_.retire(std::move(stream_));
   not_connected(
       {EndReason::upstream_protocol, "named an endpoint that is not used: " + target.error().text, false});
 }
@@ -100,9 +100,9 @@ void HttpSession::ask_over_sse(int64_t id, std::string body, milliseconds limit,
   ErrandPlan plan;
   plan.request = request(std::move(body));
   plan.limit = limit;
-  plan.done = [this, alive = alive_, id](std::optional<mcp::Message>, const MessagesEnd& end) {
-    if (*alive && end.kind != MessagesEnd::Kind::complete) asked_over_sse(id, std::nullopt, end);
-  };
+  plan.done = lifetime_.guard([this, id](std::optional<mcp::Message>, const MessagesEnd& end) {
+    if (end.kind != MessagesEnd::Kind::complete) asked_over_sse(id, std::nullopt, end);
+  });
   errands_.run(std::move(plan));
 }
 

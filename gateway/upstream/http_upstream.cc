@@ -58,9 +58,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   if (options) options->stats = &stats_;
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
   if (oauth_) pool_->use(*oauth_);
-  pool_->on_freed([this, alive = alive_] {
-    if (*alive) schedule_pump();
-  });
+  pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.type == config::ServerType::sse;
@@ -74,7 +72,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
 }
 
 HttpUpstream::~HttpUpstream() {
-  *alive_ = false;
+  lifetime_.end();
   plain_hops_.end_all(server_.name + " is leaving");
   found_last_ = nullptr;
   groups_.clear();
@@ -86,8 +84,8 @@ HttpUpstream::~HttpUpstream() {
 void HttpUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
   if (!verdict_.known) return probe();
-  loop_.defer([this, alive = alive_] {
-    if (*alive && on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
+  loop_.defer(lifetime_, [this] {
+    if (on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
   });
 }
 
@@ -95,8 +93,7 @@ void HttpUpstream::probe() {
   if (probing_ || stopping_) return;
   probing_ = true;
   if (!broken_.empty()) {
-    loop_.defer([this, alive = alive_] {
-      if (!*alive) return;
+    loop_.defer(lifetime_, [this] {
       Verdict verdict;
       verdict.failure = {EndReason::upstream_unreachable, "cannot be reached: " + broken_, {}};
       decide(std::move(verdict), {EndReason::upstream_unreachable, server_.name + " cannot be reached"});
@@ -111,9 +108,9 @@ void HttpUpstream::probe() {
     add_modern_headers(plan.request.headers, *message, {});
   plan.limit = server_.timeouts.startup;
   plan.option = "timeouts.startup";
-  plan.done = [this, alive = alive_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    if (*alive) on_discover(std::move(answer), end);
-  };
+  plan.done = lifetime_.guard([this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+    on_discover(std::move(answer), end);
+  });
   errands_->run(std::move(plan));
 }
 
@@ -203,8 +200,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
     undecided_.push_back(call.get());
-    loop_.defer([this, alive = alive_] {
-      if (!*alive) return;
+    loop_.defer(lifetime_, [this] {
       std::deque<HttpCall*> waiting = undecided_;
       for (HttpCall* one : waiting) {
         if (std::find(undecided_.begin(), undecided_.end(), one) != undecided_.end())
@@ -381,9 +377,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   }
   // Goodbyes and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });
-  errands_->when_empty([this, alive = alive_] {
-    if (*alive) check_stopped();
-  });
+  errands_->when_empty(lifetime_.guard([this] { check_stopped(); }));
 }
 
 void HttpUpstream::check_stopped() {

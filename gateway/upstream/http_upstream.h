@@ -21,6 +21,7 @@
 #include "core/document_source.h"
 #include "core/stats.h"
 #include "core/upstream.h"
+#include "net/lifetime.h"
 #include "upstream/circuit_breaker.h"
 #include "upstream/era_probe.h"
 #include "upstream/http_call.h"
@@ -191,7 +192,7 @@ class HttpUpstream final : public core::Upstream,
   // Of a group; they count it.
   void set_session(Group& group, std::unique_ptr<HttpSession> session);
   std::unique_ptr<HttpSession> take_session(Group& group);
-  void lose_session(Group& group) { retire(loop_, take_session(group)); }
+  void lose_session(Group& group) { loop_.retire(take_session(group)); }
   Group& group_for(const GroupPlan& plan);
   Group* find_group(const std::string& key);
   void let_go_family(const std::string& name);
@@ -297,7 +298,7 @@ class HttpUpstream final : public core::Upstream,
   bool stopping_ = false;
   bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
   bool ids_shared_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

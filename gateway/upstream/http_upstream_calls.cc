@@ -83,7 +83,7 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
     return drop("unknown_id");
   }
   from.finish_quietly();
-  retire(loop_, std::move(call.messages));
+  loop_.retire(std::move(call.messages));
   give_some_id(message);
   finish(call, std::move(message));
 }
@@ -109,7 +109,7 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
     // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
     if (own_subscription_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
     if (call.messages) call.messages->finish_quietly();
-    retire(loop_, std::move(call.messages));
+    loop_.retire(std::move(call.messages));
     left(call);
     return call.answer(std::move(message));
   }
@@ -120,7 +120,7 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
   if (method == Method::cancelled && call.is_listen()) {
     // The server tears it down, on the listen's own stream: it is over, and no cancel is owed.
     call.messages->finish_quietly();
-    retire(loop_, std::move(call.messages));
+    loop_.retire(std::move(call.messages));
     left(call);
     return call.answer(std::move(message));
   }
@@ -165,7 +165,7 @@ void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
       !group->own_handshake && group->session->state() == HttpSession::State::opening) {
     lose_session(*group);
   }
-  retire(loop_, std::move(call.messages));
+  loop_.retire(std::move(call.messages));
   call.fail(failure);
 }
 
@@ -190,8 +190,8 @@ void HttpUpstream::left(HttpCall& call) {
   if (Group* group = find_group(call.group)) {
     group->last_used = loop_.now();
     if (group->per_call && group->calls.empty() && group->queue.empty()) {
-      loop_.defer([this, alive = alive_, key = group->key] {
-        Group* done = *alive ? find_group(key) : nullptr;
+      loop_.defer(lifetime_, [this, key = group->key] {
+        Group* done = find_group(key);
         if (done != nullptr && done->calls.empty() && done->queue.empty())
           close_group(*done, "served its one call");
       });
@@ -337,7 +337,7 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   }
   if (!call.sent || call.request.method == Method::initialize) {
     if (call.messages) call.messages->close();
-    retire(loop_, std::move(call.messages));
+    loop_.retire(std::move(call.messages));
     core::CancelReport report;
     if (call.sent) report.told = core::CancelTold::stream_closed;
     return stats_.cancel_settled(call.request.tag, report);
@@ -392,7 +392,7 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
   HttpCall& call = *found->second;
   if (progress) return call.message(std::move(message));
   if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
-  retire(loop_, std::move(call.messages));
+  loop_.retire(std::move(call.messages));
   finish(call, std::move(message));
 }
 

@@ -61,7 +61,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   std::string key = group.key;
   auto found = groups_.find(key);
   if (found == groups_.end()) return;
-  std::shared_ptr<Group> kept = std::move(found->second);
+  std::unique_ptr<Group> kept = std::move(found->second);
   groups_.erase(found);
   found_last_ = nullptr;
   wanting_.remove(*kept);
@@ -80,7 +80,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
   wanting_.remove(*kept);
   --families_[kept->family]->groups;
   let_go_family(kept->family);
-  loop_.defer([kept] {});
+  loop_.retire(std::move(kept));
 }
 
 // Listens that their clients know to be open wait for room.
@@ -97,7 +97,7 @@ void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
 void HttpUpstream::let_go_family(const std::string& name) {
   auto found = families_.find(name);
   if (found == families_.end() || found->second->groups > 0 || !found->second->listens.empty()) return;
-  retire(loop_, std::move(found->second));  // its listens may be on the stack
+  loop_.retire(std::move(found->second));  // its listens may be on the stack
   families_.erase(found);
 }
 

@@ -38,9 +38,7 @@ InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const confi
   key_bytes_.set(2 * plan_.key.size());  // its name is in the upstream's table too
 }
 
-InstanceGroup::~InstanceGroup() {
-  *alive_ = false;
-}
+InstanceGroup::~InstanceGroup() = default;
 
 // ---- calls ----
 
@@ -99,10 +97,7 @@ void InstanceGroup::pump() {
     }
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
     if (handled_here(*instance, call)) {
-      if (plan_.per_call)
-        loop_.defer([this, alive = alive_, instance] {
-          if (*alive) on_instance_free(*instance);
-        });
+      if (plan_.per_call) loop_.defer(lifetime_, [this, instance] { on_instance_free(*instance); });
       continue;
     }
     remember(call);
@@ -356,10 +351,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   }
   home_.schedule_pump(*this);
   // Last, and not from here: it may end the whole gateway.
-  if (lost)
-    loop_.defer([this, alive = alive_] {
-      if (*alive) home_.instance_lost();
-    });
+  if (lost) loop_.defer(lifetime_, [this] { home_.instance_lost(); });
 }
 
 // ---- the end ----

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/kept_text.h"
+#include "net/lifetime.h"
 #include "upstream/legacy_listens.h"
 #include "upstream/stdio_instance.h"
 
@@ -179,7 +180,7 @@ class InstanceGroup final : public InstanceOwner {
   net::Timer backoff_;
   bool asks_late_ = false;  // a process of it asked something after it had answered the call
   net::Timer apart_timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

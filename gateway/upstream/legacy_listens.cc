@@ -35,10 +35,7 @@ std::string listen_notification(std::string_view method, std::string_view member
 
 }  // namespace
 
-LegacyListens::~LegacyListens() {
-  for (auto& server : servers_)
-    *server->alive = false;
-}
+LegacyListens::~LegacyListens() = default;
 
 void LegacyListens::deliver(ListenCall* call, const std::string& text) {
   if (listens_.count(call) == 0) return;
@@ -81,7 +78,6 @@ void LegacyListens::lost(const ListenServer* server) {
   auto found =
       std::find_if(servers_.begin(), servers_.end(), [&](const auto& one) { return one->server == server; });
   if (found == servers_.end()) return;
-  *(*found)->alive = false;
   for (auto& [what, told] : told_)
     told.by.erase((*found)->number);
   const bool changes_untold = !(*found)->restoring.empty();
@@ -171,30 +167,30 @@ void LegacyListens::ask_more(Server& server) {
       there_still.push_back(uri);
     }
   }
-  auto alive = server.alive;
+  const auto watch = server.lifetime.watch();
   for (const SharedText& uri : there_still)
     decided(uri);
-  if (restored && *alive) tell_changes();
+  if (restored && !watch.gone()) tell_changes();
 }
 
 void LegacyListens::ask(Server& server, const SharedText& uri, std::string_view method,
                         void (LegacyListens::*then)(Server& server, const SharedText& uri, bool granted)) {
   ++server.under_way;
   server.server->send_own(method, mcp::uri_params(uri->text()),
-                          [this, &server, alive = server.alive, uri, then](const mcp::Message& answer) {
-                            if (!*alive) return;
+                          server.lifetime.guard([this, &server, uri, then](const mcp::Message& answer) {
+                            const auto watch = server.lifetime.watch();
                             --server.under_way;
                             (this->*then)(server, uri, answer.kind() == mcp::MessageKind::result);
-                            if (*alive) ask_more(server);
-                          });
+                            if (!watch.gone()) ask_more(server);
+                          }));
 }
 
 void LegacyListens::answered(Server& server, const SharedText& uri, bool granted) {
   server.uris[uri] = granted ? State::granted : State::refused;
   const bool restored = server.restoring.erase(uri->text()) && server.restoring.empty();
-  auto alive = server.alive;
+  const auto watch = server.lifetime.watch();
   settle(server, uri, granted);
-  if (restored && *alive) tell_changes();
+  if (restored && !watch.gone()) tell_changes();
 }
 
 void LegacyListens::settle(Server& server, const SharedText& uri, bool granted) {

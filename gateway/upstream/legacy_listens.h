@@ -27,6 +27,7 @@
 #include "base/kept_refs.h"
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
+#include "net/lifetime.h"
 
 namespace lineward::upstream {
 
@@ -102,7 +103,7 @@ class LegacyListens {
     std::deque<SharedText> to_ask;
     size_t under_way = 0;
     KeptRefs restoring;  // after nobody was there: to be answered before changes are told
-    std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+    net::Lifetime lifetime;
   };
   // What was told last of one thing, and who has said it how often.
   struct Told {

@@ -118,7 +118,7 @@ void SharedListen::open_again(std::string_view why, bool no_room) {
   ++tries_;
   stands_ = false;
   // The call is on the stack.
-  if (call_) loop_.retire(std::move(call_));
+  loop_.retire(std::move(call_));
   milliseconds wait = hub_.server().restart.backoff * (1ll << std::min(tries_ - 1, 20u));
   again_.start(std::min<milliseconds>(wait, hub_.server().restart.max_backoff), [this] { again(); });
   on_call_phase(CallPhase::starting);  // for those who come meanwhile

@@ -21,7 +21,7 @@ ModernBridge::ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inne
 }
 
 ModernBridge::~ModernBridge() {
-  *alive_ = false;
+  lifetime_.end();
   sessions_.clear();  // their listens are calls of the inner one
 }
 
@@ -72,10 +72,10 @@ std::optional<bool> ModernBridge::keeps_sessions() const {
 void ModernBridge::drop(const std::string& id) {
   auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
-  std::shared_ptr<BridgeSession> kept = std::move(found->second);
+  std::unique_ptr<BridgeSession> session = std::move(found->second);
   sessions_.erase(found);
-  kept->close({EndReason::cancelled_drain, "its session ended"});
-  loop_.defer([kept] {});
+  session->close({EndReason::cancelled_drain, "its session ended"});
+  loop_.retire(std::move(session));
 }
 
 void ModernBridge::learned_modern_only(bool for_good) {
@@ -84,9 +84,7 @@ void ModernBridge::learned_modern_only(bool for_good) {
 
 // The call that brought the news is on the stack.
 void ModernBridge::serves_itself(const std::string& session) {
-  loop_.defer([this, alive = alive_, session] {
-    if (*alive) drop(session);
-  });
+  loop_.defer(lifetime_, [this, session] { drop(session); });
 }
 
 void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {

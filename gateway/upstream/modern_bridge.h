@@ -48,7 +48,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeHome {
   // Sessions that are bridged, or whose `initialize` is being tried.
   std::unordered_map<std::string, std::unique_ptr<BridgeSession>> sessions_;
   std::chrono::milliseconds modern_only_until_{0};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

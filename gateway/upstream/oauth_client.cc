@@ -46,8 +46,8 @@ void OauthClient::fetch(std::function<void(const std::string&)> done) {
   waiting_.push_back(std::move(done));
   if (busy_) return;
   if (loop_.now() < not_before_) {
-    loop_.defer([this, weak = std::weak_ptr<bool>(alive_)] {
-      if (!weak.expired() && !busy_) tell(fault_);
+    loop_.defer(lifetime_, [this] {
+      if (!busy_) tell(fault_);
     });
     return;
   }
@@ -129,9 +129,7 @@ void OauthClient::ask_token() {
   scope_ = credentials_.scope.empty() ? challenge_.scope : credentials_.scope;
   auto body = token_request(credentials_, authority_, server_.url, scope_, unix_time());
   if (!body) {
-    loop_.defer([this, why = body.error().text, weak = std::weak_ptr<bool>(alive_)] {
-      if (!weak.expired()) failed(why);
-    });
+    loop_.defer(lifetime_, [this, why = body.error().text] { failed(why); });
     return;
   }
   WebRequest what;
@@ -194,7 +192,7 @@ void OauthClient::get(const std::string& url, std::function<void(WebAnswer)> don
 
 void OauthClient::request(WebRequest what, std::function<void(WebAnswer)> done) {
   // The one before may be on the stack: its callback has led here.
-  retire(loop_, std::move(fetch_));
+  loop_.retire(std::move(fetch_));
   what.headers.push_back({"User-Agent", "lineward"});
   what.proxy = server_.proxy;
   fetch_ = std::make_unique<WebFetch>(loop_, tls_, std::move(what), std::move(done));

@@ -24,7 +24,6 @@ class OauthClient final : public RequestCredentials {
  public:
   // `resource` is the server's URL as configured. `tls` is used for every https address on the way.
   OauthClient(net::Loop& loop, const config::Server& server, std::shared_ptr<net::TlsContext> tls);
-  ~OauthClient() override { *alive_ = false; }
 
   // RequestCredentials
   State state() override;
@@ -60,7 +59,7 @@ class OauthClient final : public RequestCredentials {
   std::chrono::milliseconds not_before_{0};
   uint32_t failures_ = 0;
   bool busy_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

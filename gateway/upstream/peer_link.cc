@@ -20,7 +20,7 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
         transfer_(std::make_unique<HttpTransfer>(pool, std::move(request), *this)) {}
   ~PeerTransfer() override {
     transfer_->close();
-    retire(loop_, std::move(transfer_));
+    loop_.retire(std::move(transfer_));
   }
   void pause(bool stop) override { transfer_->pause(stop); }
 

@@ -120,7 +120,7 @@ ResultCache::ResultCache(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
       stats_(core::upstream_stats(server.name)) {}
 
 ResultCache::~ResultCache() {
-  *alive_ = false;
+  lifetime_.end();
   stopping_ = true;
   watches_.clear();
   for (auto& [key, shared] : under_way_)
@@ -339,8 +339,8 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
     slot = std::make_unique<CacheWatch>(
         loop_, [this, view] { unwatched(view); }, [this, view] { watch_over(view); });
     // Not from here: an answer is on the stack.
-    loop_.defer([this, alive = alive_, view, request = watch_request(like, tells)]() mutable {
-      auto found = *alive && !stopping_ ? watches_.find(view) : watches_.end();
+    loop_.defer(lifetime_, [this, view, request = watch_request(like, tells)]() mutable {
+      auto found = !stopping_ ? watches_.find(view) : watches_.end();
       if (found != watches_.end() && !found->second->begun())
         found->second->listen(*inner_, std::move(request));
     });

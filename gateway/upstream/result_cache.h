@@ -102,7 +102,7 @@ class ResultCache final : public core::PassingUpstream {
   uint64_t bytes_ = 0;
   core::Tells tells_;                                           // as discovered by a client
   std::map<std::string, std::unique_ptr<CacheWatch>> watches_;  // by view
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -49,8 +49,8 @@ void StdioUpstream::failed(std::string why) {
   if (!breaker_.failed(loop_.now(), std::move(why))) return;
   breaker_.tell(server_.name);
   // Those that wait would wait for nothing. Not from here: a group may be on the stack.
-  loop_.defer([this, alive = alive_] {
-    if (!*alive || breaker_.closed()) return;
+  loop_.defer(lifetime_, [this] {
+    if (breaker_.closed()) return;
     core::Failure refusal = breaker_.refusal(server_.name, loop_.now());
     std::vector<std::string> keys;
     for (const auto& entry : groups_)

@@ -30,7 +30,7 @@ void StdioProcess::Pipe::close() {
   if (!stream) return;
   stream->close();
   // A callback of this stream may be on the stack.
-  process->loop_.defer([kept = std::shared_ptr<net::ByteStream>(std::move(stream))] {});
+  process->loop_.retire(std::move(stream));
 }
 
 StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
@@ -47,7 +47,7 @@ StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config:
 }
 
 StdioProcess::~StdioProcess() {
-  *alive_ = false;
+  lifetime_.end();
   in_.close();
   out_.close();
   err_.close();
@@ -125,8 +125,7 @@ void StdioProcess::start() {
     opened = fail(child.error().text);
   }
   if (!opened) {
-    loop_.defer([this, alive = alive_, text = opened.error().text] {
-      if (!*alive) return;
+    loop_.defer(lifetime_, [this, text = opened.error().text] {
       child_.reset();
       exited_ = true;
       exit_cause_ = core::ExitCause::spawn;
@@ -154,11 +153,11 @@ void StdioProcess::stdin_end() {
 
 void StdioProcess::stdout_data(std::string_view bytes) {
   core::stats().bytes(core::Side::upstream, bytes.size(), 0);
-  auto alive = alive_;
+  const auto watch = lifetime_.watch();
   bool fits = lines_.feed(bytes, [&](std::string line) {
-    if (*alive && !down_) owner_.on_process_line(std::move(line));
+    if (!watch.gone() && !down_) owner_.on_process_line(std::move(line));
   });
-  if (!*alive || fits || down_) return;
+  if (watch.gone() || fits || down_) return;
   stats_.message_error(core::MessageError::oversize);
   stop(
       {mcp::EndReason::upstream_protocol,
@@ -254,9 +253,9 @@ void StdioProcess::go_down(ProcessEnd end) {
   if (!down_) {
     down_ = true;
     end.last_stderr = last_stderr_;
-    auto alive = alive_;
+    const auto watch = lifetime_.watch();
     owner_.on_process_down(end);
-    if (!*alive) return;
+    if (watch.gone()) return;
   }
   check_gone();
 }

@@ -13,6 +13,7 @@
 #include "mcp/end_reason.h"
 #include "net/byte_stream.h"
 #include "net/child_process.h"
+#include "net/lifetime.h"
 
 namespace lineward::upstream {
 
@@ -111,7 +112,7 @@ class StdioProcess {
   bool stopping_ = false;
   bool down_ = false;
   bool gone_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

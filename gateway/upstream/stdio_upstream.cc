@@ -52,7 +52,7 @@ StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const confi
 }
 
 StdioUpstream::~StdioUpstream() {
-  *alive_ = false;
+  lifetime_.end();
   leaving_.clear();  // before the groups they know
 }
 
@@ -62,8 +62,8 @@ void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
   on_ready_ = std::move(ready);
   schedule_pump();  // for what is to be started ahead
   if (!verdict_.known) return probe();
-  loop_.defer([this, alive = alive_] {
-    if (*alive && on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
+  loop_.defer(lifetime_, [this] {
+    if (on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
   });
 }
 
@@ -78,7 +78,7 @@ void StdioUpstream::probe() {
   probe_ = std::make_unique<EraProbe>(
       loop_, spawner_, server_, [this](const Verdict& verdict) { on_verdict(verdict); },
       [this] {
-        loop_.defer([kept = std::shared_ptr<EraProbe>(std::move(probe_))] {});
+        loop_.retire(std::move(probe_));
         check_stopped();
         if (!undecided_.empty() && !verdict_.known) probe();
       });
@@ -163,8 +163,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
     undecided_.push_back(call.get());
-    loop_.defer([this, alive = alive_] {
-      if (!*alive) return;
+    loop_.defer(lifetime_, [this] {
       for (StdioCall* waiting : std::deque<StdioCall*>(undecided_))
         waiting->phase(core::CallPhase::starting);
       probe();
@@ -264,7 +263,7 @@ void StdioUpstream::instance_gone(StdioInstance& instance) {
   auto found =
       std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& i) { return i.get() == &instance; });
   if (found == leaving_.end()) return;
-  loop_.defer([kept = std::shared_ptr<StdioInstance>(std::move(*found))] {});
+  loop_.retire(std::move(*found));
   leaving_.erase(found);
   free_closed_groups();
   schedule_pump();  // it made room
@@ -326,7 +325,7 @@ void StdioUpstream::free_closed_groups() {
       ++group;
       continue;
     }
-    loop_.defer([kept = std::shared_ptr<InstanceGroup>(std::move(*group))] {});
+    loop_.retire(std::move(*group));
     group = closed_groups_.erase(group);
   }
 }
@@ -357,9 +356,7 @@ void StdioUpstream::stop(std::function<void()> done) {
     if (found != groups_.end()) close_group(*found->second, "the gateway is stopping");
   }
   if (probe_) probe_->stop();
-  loop_.defer([this, alive = alive_] {
-    if (*alive) check_stopped();
-  });
+  loop_.defer(lifetime_, [this] { check_stopped(); });
 }
 
 void StdioUpstream::check_stopped() {

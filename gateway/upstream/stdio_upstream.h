@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/upstream.h"
+#include "net/lifetime.h"
 #include "upstream/circuit_breaker.h"
 #include "upstream/era_probe.h"
 #include "upstream/instance_group.h"
@@ -140,7 +141,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   uint64_t next_group_ = 1;
   net::Deferred pump_later_;
   bool stopping_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

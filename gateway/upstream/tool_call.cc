@@ -41,7 +41,7 @@ ToolCall::ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwne
 }
 
 ToolCall::~ToolCall() {
-  *alive_ = false;
+  lifetime_.end();
   if (live()) {
     log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
     cancel("internal error");
@@ -107,9 +107,8 @@ std::optional<core::Failure> ToolCall::go() {
       }
       auto refusal =
           mcp::Message::parse(mcp::error_message("0", mcp::kHeaderMismatch, "Header mismatch: " + fault));
-      home_.loop().defer([this, alive = alive_, message = std::move(*refusal)]() mutable {
-        if (*alive) answer(std::move(message));
-      });
+      home_.loop().defer(lifetime_,
+                         [this, message = std::move(*refusal)]() mutable { answer(std::move(message)); });
       return std::nullopt;
     }
   }
@@ -250,7 +249,7 @@ void ToolCall::fail(const core::Failure& failure) {
 }
 
 void ToolCall::retire_inner() {
-  if (inner_) home_.loop().defer([kept = std::shared_ptr<core::Call>(std::move(inner_))] {});
+  home_.loop().retire(std::move(inner_));
 }
 
 void ToolCall::cancel(std::string_view why) {

@@ -86,7 +86,7 @@ class ToolCall final : public core::Call, public core::CallOwner {
   bool listing_ = false;
   bool keeps_message_ = false;
   net::Timer timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -38,7 +38,7 @@ ToolUpstream::ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inne
       repeats_per_call_(server.retry.budget / 100.0) {}
 
 ToolUpstream::~ToolUpstream() {
-  *alive_ = false;
+  lifetime_.end();
   for (auto& [view, listing] : listings_) {
     if (listing->call && listing->call->live()) listing->call->cancel("the gateway is stopping");
   }
@@ -102,8 +102,7 @@ void ToolUpstream::learn(ToolCall& call) {
   if (first) listing = std::make_unique<Listing>(*this, call.view(), call.request());
   listing->waiting.push_back(&call);
   // Not from here: its caller is not to be called back yet.
-  loop_.defer([this, alive = alive_, first, view = call.view(), one = listing.get()] {
-    if (!*alive) return;
+  loop_.defer(lifetime_, [this, first, view = call.view(), one = listing.get()] {
     auto found = listings_.find(view);
     if (found == listings_.end() || found->second.get() != one) return;
     if (first && !one->ask({})) return listed(*one, false);
@@ -120,7 +119,7 @@ void ToolUpstream::forget(ToolCall& call) {
   std::erase(listing.waiting, &call);
   if (!listing.waiting.empty() || listing.overdue) return;
   if (listing.call && listing.call->live()) listing.call->cancel("nobody waits for the list any more");
-  loop_.defer([kept = std::shared_ptr<Listing>(std::move(found->second))] {});
+  loop_.retire(std::move(found->second));
   listings_.erase(found);
 }
 
@@ -145,7 +144,7 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
     return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
   });
   request.headers = std::move(headers);
-  if (call) home.loop_.defer([kept = std::shared_ptr<core::Call>(std::move(call))] {});
+  home.loop_.retire(std::move(call));
   auto started = home.inner_->start(std::move(request), *this);
   if (!started) return false;
   call = std::move(*started);
@@ -217,7 +216,7 @@ void ToolUpstream::listed(Listing& listing, bool to_the_end) {
     view.not_before = milliseconds(0);
     view.waits = 0;
   }
-  loop_.defer([kept = std::shared_ptr<Listing>(std::move(found->second))] {});
+  loop_.retire(std::move(found->second));
   listings_.erase(found);
   for (ToolCall* call : waiting)
     call->learned(to_the_end);

@@ -72,7 +72,7 @@ class ToolUpstream final : public core::PassingUpstream {
   std::map<std::string, std::unique_ptr<Listing>> listings_;  // by view
   double repeats_left_ = 0;
   double repeats_per_call_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream

@@ -35,9 +35,7 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
   if (fault.empty() && !proxy) fault = proxy.error().text;
   if (!fault.empty()) {
     answer_.fault = std::move(fault);
-    loop_.defer([this, weak = std::weak_ptr<bool>(alive_)] {
-      if (!weak.expired()) finish();
-    });
+    loop_.defer(lifetime_, [this] { finish(); });
     return;
   }
   url_ = *url;
@@ -62,8 +60,8 @@ void WebFetch::drop() {
   limit_.stop();
   done_ = nullptr;
   if (transfer_) transfer_->close();
-  retire(loop_, std::move(transfer_));
-  retire(loop_, std::move(pool_));
+  loop_.retire(std::move(transfer_));
+  loop_.retire(std::move(pool_));
 }
 
 void WebFetch::on_transfer_head(const http::ResponseInfo& info) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "net/lifetime.h"
 #include "upstream/http_pool.h"
 
 namespace lineward::upstream {
@@ -61,7 +62,7 @@ class WebFetch final : public HttpTransferOwner {
   net::Timer limit_;
   WebAnswer answer_;
   std::function<void(WebAnswer)> done_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  net::Lifetime lifetime_;
 };
 
 }  // namespace lineward::upstream
