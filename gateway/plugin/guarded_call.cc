@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/log.h"
 #include "core/gate.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
@@ -40,9 +39,9 @@ bool is_mirror(const std::pair<std::string, std::string>& header) {
 
 GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr<PluginSet> plugins,
                          core::CallRequest request)
-    : loop_(loop),
-      inner_(inner),
-      request_(std::move(request)),
+    : PassingCall(std::move(request), nullptr),
+      loop_(loop),
+      upstream_(inner),
       origin_(origin_of(request_)),
       method_(request_.message.method()),
       target_(target_of(request_.message)),
@@ -58,10 +57,7 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
 }
 
 GuardedCall::~GuardedCall() {
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", inner_.name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(upstream_.name());
 }
 
 // ---- the request ----
@@ -103,9 +99,9 @@ void GuardedCall::moved() {
 
 void GuardedCall::send() {
   sent_ = true;
-  auto call = inner_.start(std::move(request_), *this);
+  auto call = upstream_.start(std::move(request_), *this);
   if (!call) return passed(call.error());
-  call_ = std::move(*call);
+  inner_ = std::move(*call);
 }
 
 // ---- the end ----
@@ -120,7 +116,7 @@ core::CallOwner* GuardedCall::leave(EndReason reason, int code, std::string_view
   ending.bytes_out = bytes_out_;
   ending.events = events_;
   chain_.end(*this, ending);
-  return std::exchange(owner_, nullptr);
+  return take_owner();
 }
 
 void GuardedCall::finish(mcp::Message message, EndReason reason, int code) {
@@ -138,7 +134,7 @@ void GuardedCall::fail(core::Failure failure) {
     });
     return;
   }
-  if (call_ && call_->live()) call_->cancel(failure.text);
+  cancel_inner(failure.text);
   leave(failure.reason, failure.code, failure.text)->on_call_failed(failure);
 }
 
@@ -166,7 +162,7 @@ bool GuardedCall::decided() {
   }
   if (!answer_) return false;
   chain_.note(Chain::Did::answer);
-  if (call_ && call_->live()) call_->cancel("a plugin has answered");
+  if (inner_ && inner_->live()) inner_->cancel("a plugin has answered");
   auto message = mcp::Message::parse(fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", *answer_),
                                      json::kDepthCeiling);
   if (!message) {
@@ -183,41 +179,31 @@ void GuardedCall::cancel(std::string_view why) {
   if (!live()) return;
   const uint64_t tag = request_.tag;
   leave(EndReason::cancelled_client, 0, why);
-  if (call_ && call_->live()) return call_->cancel(why);
-  core::upstream_stats(inner_.name()).cancel_settled(tag, {});
+  if (cancel_inner(why)) return;
+  core::upstream_stats(upstream_.name()).cancel_settled(tag, {});
 }
 
 // What a client answers to a legacy server's question.
 void GuardedCall::reply(std::string message) {
-  if (!call_ || !call_->live()) return;
+  if (!inner_ || !inner_->live()) return;
   if (auto answer = mcp::Message::parse(std::move(message), json::kDepthCeiling)) {
     chain_.client_answer(*this, *answer);
-    call_->reply(answer->bytes());
+    inner_->reply(answer->bytes());
   }
 }
 
 bool GuardedCall::pause(bool stop) {
   paused_ = stop;
-  return call_ && call_->live() && call_->pause(paused_ || holding_);
+  return inner_ && inner_->live() && inner_->pause(paused_ || holding_);
 }
 
 void GuardedCall::hold_back(bool stop) {
   holding_ = stop;
-  if (call_ && call_->live()) call_->pause(paused_ || holding_);
-}
-
-void GuardedCall::hand_over(core::CallOwner& owner, bool parked) {
-  if (!live()) return;
-  owner_ = &owner;
-  if (call_ && call_->live()) call_->hand_over(*this, parked);
-}
-
-const mcp::Message& GuardedCall::request_message() const {
-  return call_ ? call_->request_message() : request_.message;
+  if (inner_ && inner_->live()) inner_->pause(paused_ || holding_);
 }
 
 void GuardedCall::retried(mcp::Message request) {
-  if (call_ && call_->live()) call_->retried(std::move(request));
+  if (inner_ && inner_->live()) inner_->retried(std::move(request));
 }
 
 // ---- from the server ----
@@ -261,7 +247,7 @@ void GuardedCall::passed(mcp::Message message) {
 Facts GuardedCall::facts() const {
   Facts facts;
   facts.call_id = origin_->call_id;
-  facts.upstream = inner_.name();
+  facts.upstream = upstream_.name();
   facts.endpoint = origin_->endpoint;
   facts.method_name = method_;
   facts.method = request_.method;

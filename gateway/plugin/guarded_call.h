@@ -8,35 +8,29 @@
 #include <optional>
 #include <string>
 
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "net/loop.h"
 #include "plugin/chain.h"
 #include "plugin/passage.h"
 
 namespace lineward::plugin {
 
-class GuardedCall final : public core::Call, core::CallOwner, ExchangeView, Passage::Owner {
+class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner {
  public:
   GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr<PluginSet> plugins,
               core::CallRequest request);
   ~GuardedCall() override;
 
   // False: no plugin wants to see it; then the request goes on without this.
-  bool attach() { return chain_.attach(*this, inner_.name(), Place::part); }
+  bool attach() { return chain_.attach(*this, upstream_.name(), Place::part); }
   core::CallRequest take_request() { return std::move(request_); }
   void begin(core::CallOwner& owner);  // calls nobody back
 
   // core::Call
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
   bool pause(bool stop) override;
-  void hand_over(core::CallOwner& owner, bool parked) override;
-  const mcp::Message& request_message() const override;
   void retried(mcp::Message request) override;
-  std::string server_info() const override { return call_ ? call_->server_info() : std::string(); }
-  bool of_legacy_server() const override { return call_ && call_->of_legacy_server(); }
-  bool has_session() const override { return !call_ || call_->has_session(); }
 
  private:
   // core::CallOwner, of the server's call
@@ -72,16 +66,13 @@ class GuardedCall final : public core::Call, core::CallOwner, ExchangeView, Pass
   core::CallOwner* leave(mcp::EndReason reason, int code, std::string_view text);
 
   net::Loop& loop_;
-  core::Upstream& inner_;
-  core::CallRequest request_;  // until it is sent; then without its message
+  core::Upstream& upstream_;
   const std::shared_ptr<const core::Origin> origin_;
   const std::string method_, target_, revision_, raw_id_, principal_;
   const size_t bytes_;   // of the request as it came
   size_t mirrored_ = 0;  // a digest of it, where headers repeat parts of it
-  core::CallOwner* owner_ = nullptr;
   Chain chain_;
   Passage passage_;
-  std::unique_ptr<core::Call> call_;
   bool sent_ = false, beginning_ = false;
   bool paused_ = false, holding_ = false;  // by the caller; for a plugin
   std::optional<Refusal> refusal_;

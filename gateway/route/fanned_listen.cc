@@ -40,7 +40,7 @@ std::string quoted_list(const std::vector<std::string>& raw) {
 }  // namespace
 
 FannedListen::FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
-    : home_(home), request_(std::move(request)), owner_(&owner), ack_limit_(home.loop()) {
+    : OwnedCall(&owner), home_(home), request_(std::move(request)), ack_limit_(home.loop()) {
   std::string_view filter = request_.message.raw(Field::params_notifications);
   tools_ = asked_for(filter, "toolsListChanged");
   prompts_ = asked_for(filter, "promptsListChanged");
@@ -48,10 +48,7 @@ FannedListen::FannedListen(AggregateUpstream& home, core::CallRequest request, c
 }
 
 FannedListen::~FannedListen() {
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(home_.name());
 }
 
 void FannedListen::begin() {

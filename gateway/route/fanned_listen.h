@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
 
 namespace lineward::route {
 
-class FannedListen final : public core::Call {
+class FannedListen final : public core::OwnedCall {
  public:
   FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
   ~FannedListen() override;
@@ -26,14 +26,10 @@ class FannedListen final : public core::Call {
 
   // core::Call
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
-  void reply(std::string) override {}
-  void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
   const mcp::Message& request_message() const override { return request_.message; }
-  void retried(mcp::Message) override {}
 
   const core::CallRequest& request() const { return request_; }
-  // A server has come, or come back: what it lists is news. `joined`: it was no member before.
+  // A server has come, or come back: what it lists is news.
   void came(const std::shared_ptr<Member>& member);
   void left(const std::string& member);
 
@@ -97,7 +93,6 @@ class FannedListen final : public core::Call {
 
   AggregateUpstream& home_;
   core::CallRequest request_;
-  core::CallOwner* owner_;
   bool tools_ = false, prompts_ = false, resources_ = false;
   std::map<std::string, std::map<std::string, std::string>> uris_;  // by server
   std::map<std::string, std::vector<std::string>> tasks_;           // by server

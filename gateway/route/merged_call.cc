@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/json_at.h"
-#include "base/log.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
 
@@ -16,13 +15,10 @@ using mcp::Field;
 using mcp::Method;
 
 MergedCall::MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
-    : home_(home), request_(std::move(request)), owner_(&owner), list_(list_of(request_.method)) {}
+    : OwnedCall(&owner), home_(home), request_(std::move(request)), list_(list_of(request_.method)) {}
 
 MergedCall::~MergedCall() {
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(home_.name());
 }
 
 void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
@@ -117,7 +113,7 @@ core::CallOwner* MergedCall::leave() {
     part->errand->cancel("the call it belongs to has ended");
     home_.loop().retire(std::move(part->errand));
   }
-  return std::exchange(owner_, nullptr);
+  return take_owner();
 }
 
 void MergedCall::cancel(std::string_view why) {

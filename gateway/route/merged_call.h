@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
 #include "route/errand.h"
 
 namespace lineward::route {
 
-class MergedCall final : public core::Call {
+class MergedCall final : public core::OwnedCall {
  public:
   MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
   ~MergedCall() override;
@@ -24,11 +24,7 @@ class MergedCall final : public core::Call {
 
   // core::Call
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
-  void reply(std::string) override {}
-  void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
   const mcp::Message& request_message() const override { return request_.message; }
-  void retried(mcp::Message) override {}
 
  private:
   struct Part {
@@ -52,7 +48,6 @@ class MergedCall final : public core::Call {
 
   AggregateUpstream& home_;
   core::CallRequest request_;
-  core::CallOwner* owner_;
   const ListRow* list_;  // null: discover
   std::vector<std::unique_ptr<Part>> parts_;
   bool begun_ = false;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include "base/json_at.h"
-#include "base/log.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
 
@@ -46,13 +45,11 @@ bool names_something(Method method) {
 }  // namespace
 
 RoutedCall::RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
-    : home_(home), request_(std::move(request)), owner_(&owner) {}
+    : PassingCall(std::move(request), &owner), home_(home) {}
 
 RoutedCall::~RoutedCall() {
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(home_.name());
+  inner_.reset();  // before the lease on its server
 }
 
 void RoutedCall::begin() {
@@ -179,31 +176,25 @@ void RoutedCall::answer_later(int code, std::string text, std::string data) {
 core::CallOwner* RoutedCall::leave() {
   if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
   home_.unparked(*this);
-  return std::exchange(owner_, nullptr);
+  return take_owner();
 }
 
 void RoutedCall::cancel(std::string_view why) {
   if (!live()) return;
   leave();
-  if (inner_ && inner_->live()) return inner_->cancel(why);
+  if (cancel_inner(why)) return;
   core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
 }
 
 void RoutedCall::left(const std::string& server, const std::string& why) {
   if (!live() || !member_ || member_->name != server) return;
-  if (inner_ && inner_->live()) inner_->cancel(why);
+  cancel_inner(why);
   leave()->on_call_failed({EndReason::cancelled_drain, why});
 }
 
-void RoutedCall::reply(std::string message) {
-  if (inner_ && inner_->live()) inner_->reply(std::move(message));
-}
-
 void RoutedCall::hand_over(core::CallOwner& owner, bool parked) {
-  if (!live()) return;
-  owner_ = &owner;
-  parked ? home_.parked(*this) : home_.unparked(*this);
-  if (inner_ && inner_->live()) inner_->hand_over(*this, parked);
+  if (live()) parked ? home_.parked(*this) : home_.unparked(*this);
+  PassingCall::hand_over(owner, parked);
 }
 
 void RoutedCall::retried(mcp::Message request) {

@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
 
 namespace lineward::route {
 
-class RoutedCall final : public core::Call, public core::CallOwner {
+class RoutedCall final : public core::PassingCall {
  public:
   RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
   ~RoutedCall() override;
@@ -24,14 +24,11 @@ class RoutedCall final : public core::Call, public core::CallOwner {
 
   // core::Call
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
-  void reply(std::string message) override;
-  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
   void hand_over(core::CallOwner& owner, bool parked) override;
   const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message request) override;
   bool of_legacy_server() const override { return member_ && member_->upstream.era() == mcp::Era::legacy; }
-  std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
+  bool has_session() const override { return true; }  // the bridge in front keeps it
 
  private:
   // core::CallOwner, of the server's call
@@ -55,14 +52,11 @@ class RoutedCall final : public core::Call, public core::CallOwner {
   }
 
   AggregateUpstream& home_;
-  core::CallRequest request_;  // as the client made it
-  core::CallOwner* owner_;
   std::shared_ptr<Member> member_;
   std::shared_ptr<void> lease_;
   core::RoutedPtr to_;  // until its owner was told
   Way way_;
   uint64_t waiter_ = 0;  // for what has to be learned
-  std::unique_ptr<core::Call> inner_;
   net::Lifetime lifetime_;
 };
 

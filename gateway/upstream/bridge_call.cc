@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/json_member.h"
-#include "base/log.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
@@ -29,17 +28,14 @@ constexpr std::chrono::milliseconds kPause{250};
 }  // namespace
 
 BridgeCall::BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner)
-    : session_(session),
+    : OwnedCall(&owner),
+      session_(session),
       serial_(session.joined(*this)),
       request_(std::move(request)),
-      owner_(&owner),
       pause_(session.loop()) {}
 
 BridgeCall::~BridgeCall() {
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", session_.inner().name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(session_.inner().name());
 }
 
 void BridgeCall::later(std::function<void()> work) {
@@ -51,7 +47,7 @@ void BridgeCall::later(std::function<void()> work) {
 // From here on nobody hears of this call, and it cannot end again, whatever taking back its questions leads
 // to. Whoever it was is told by the caller, who asked before whether it is live.
 core::CallOwner& BridgeCall::leave(std::string_view why) {
-  core::CallOwner* owner = std::exchange(owner_, nullptr);
+  core::CallOwner* owner = take_owner();
   LW_CHECK(owner != nullptr);
   pause_.stop();
   withdraw_questions(why);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "mcp/modern_server.h"
 #include "net/loop.h"
 
@@ -17,20 +17,17 @@ namespace lineward::upstream {
 
 class BridgeSession;
 
-class BridgeCall final : public core::Call, public core::CallOwner {
+class BridgeCall final : public core::OwnedCall, public core::CallOwner {
  public:
   BridgeCall(BridgeSession& session, core::CallRequest request, core::CallOwner& owner);
   ~BridgeCall() override;
 
   // core::Call. A cancel withdraws the open questions before it returns: through the session's owner, who may
-  // send the client word of it.
+  // send the client word of it. Nothing is replied to it, since what the client answers comes by the session,
+  // and nothing retried, since legacy clients do not do that.
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
   bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
-  void reply(std::string) override {}  // what the client answers comes by the session
-  void hand_over(core::CallOwner& owner, bool) override { owner_ = live() ? &owner : nullptr; }
   const mcp::Message& request_message() const override { return request_.message; }
-  void retried(mcp::Message) override {}  // legacy clients do not retry
 
   // Which of these comes first depends on the request; the session decides. None calls back at once.
   std::optional<core::Failure> start_trial();  // the client's own `initialize`, as it came
@@ -85,7 +82,6 @@ class BridgeCall final : public core::Call, public core::CallOwner {
   BridgeSession& session_;
   const uint64_t serial_;
   core::CallRequest request_;  // as the client made it
-  core::CallOwner* owner_;
   std::unique_ptr<core::Call> inner_;
   Step step_ = Step::local;
   bool written_ = false;  // told; retries are no news to the exchange

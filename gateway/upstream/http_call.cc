@@ -1,20 +1,16 @@
 #include "upstream/http_call.h"
 
-#include "base/log.h"
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
 
 HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
-    : request(std::move(what)), timer(upstream.loop()), upstream_(upstream), owner_(&owner) {
+    : OwnedCall(&owner), request(std::move(what)), timer(upstream.loop()), upstream_(upstream) {
   if (!is_listen()) place.take(upstream_.shares(), request.account);
 }
 
 HttpCall::~HttpCall() {
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", upstream_.name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(upstream_.name());
   if (messages) messages->close();
 }
 
@@ -75,13 +71,13 @@ void HttpCall::message(mcp::Message message) {
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
   if (live()) upstream_.note_answer();
-  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
+  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
 }
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
   if (live()) upstream_.note_failure(*this, failure);
-  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
+  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
 }
 
 void HttpCall::on_messages_sent(HttpMessages&) {

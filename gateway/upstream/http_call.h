@@ -11,7 +11,7 @@
 
 #include "base/intrusive_list.h"
 #include "base/pooled.h"
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "upstream/caller_shares.h"
 #include "upstream/http_messages.h"
 #include "upstream/legacy_listens.h"
@@ -19,16 +19,17 @@
 
 namespace lineward::upstream {
 
-class HttpSession;
 class HttpUpstream;
 
-class HttpCall final : public core::Call, public ListenCall, public MessagesOwner, public Pooled<HttpCall> {
+class HttpCall final : public core::OwnedCall,
+                       public ListenCall,
+                       public MessagesOwner,
+                       public Pooled<HttpCall> {
  public:
   HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
   ~HttpCall() override;
 
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
   bool pause(bool stop) override;
   void hand_over(core::CallOwner& owner, bool parked) override;
@@ -81,7 +82,6 @@ class HttpCall final : public core::Call, public ListenCall, public MessagesOwne
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
   HttpUpstream& upstream_;
-  core::CallOwner* owner_;
   core::CallPhase phase_ = core::CallPhase::queued;
   bool phase_told_ = false;
 };

@@ -27,6 +27,8 @@
 
 namespace lineward::upstream {
 
+class HttpSession;
+
 class SessionOwner {
  public:
   virtual int64_t next_id() = 0;

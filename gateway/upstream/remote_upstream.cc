@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/log.h"
+#include "core/owned_call.h"
 #include "core/stats.h"
 
 namespace lineward::upstream {
@@ -39,20 +39,18 @@ class Receipt {
 
 // ---- a call ----
 
-class RemoteCall final : public core::Call {
+class RemoteCall final : public core::OwnedCall {
  public:
   RemoteCall(std::shared_ptr<RemoteDesk> desk, const core::CallRequest& request, core::CallOwner& owner)
-      : desk_(std::move(desk)),
+      : OwnedCall(&owner),
+        desk_(std::move(desk)),
         number_(++desk_->numbers_),
         tag_(request.tag),
-        request_(request.message),
-        owner_(&owner) {
+        request_(request.message) {
     desk_->calls_[number_] = this;
   }
   ~RemoteCall() override {
-    if (!live()) return;
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", desk_->server()}});
-    RemoteCall::cancel("internal error");
+    if (live()) cancel_alive(desk_->server());
   }
 
   uint64_t number() const { return number_; }
@@ -65,7 +63,6 @@ class RemoteCall final : public core::Call {
     });
     if (!sent) core::upstream_stats(desk_->server()).cancel_settled(tag_, {});
   }
-  bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override {
     if (!live()) return;
     tell([number = number_, text = std::move(message)](RemoteDoor& door) mutable {
@@ -120,14 +117,13 @@ class RemoteCall final : public core::Call {
   // Its owner, who hears one more thing and may destroy it then; no mail finds it any more.
   core::CallOwner* leave() {
     desk_->calls_.erase(number_);
-    return std::exchange(owner_, nullptr);
+    return take_owner();
   }
 
   const std::shared_ptr<RemoteDesk> desk_;
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
-  core::CallOwner* owner_;
   size_t taken_ = 0;  // bytes that were not told yet
   bool can_pause_ = false, of_legacy_server_ = false, has_session_ = true;
   std::string server_info_;

@@ -1,7 +1,6 @@
 #include "upstream/shared_call.h"
 
 #include "base/json_splice.h"
-#include "base/log.h"
 #include "core/stats.h"
 
 namespace lineward::upstream {
@@ -9,9 +8,7 @@ namespace lineward::upstream {
 // ---- one caller's share ----
 
 Lease::~Lease() {
-  if (!live()) return;
-  log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", server_.name}});
-  Lease::cancel("internal error");
+  if (live()) cancel_alive(server_.name);
 }
 
 void Lease::cancel(std::string_view why) {

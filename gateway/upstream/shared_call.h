@@ -12,7 +12,7 @@
 
 #include "base/held_bytes.h"
 #include "config/config.h"
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "mcp/listen_filter.h"
 #include "net/loop.h"
 
@@ -21,33 +21,20 @@ namespace lineward::upstream {
 class SharedCall;
 
 // One caller's share of a call.
-class Lease : public core::Call {
+class Lease : public core::OwnedCall {
  public:
   // `server` outlives it.
   Lease(const config::Server& server, core::CallRequest request, core::CallOwner& owner)
-      : server_(server), request_(std::move(request)), owner_(&owner) {}
+      : OwnedCall(&owner), server_(server), request_(std::move(request)) {}
   ~Lease() override;
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
 
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
-  void reply(std::string) override {}
-  void hand_over(core::CallOwner& owner, bool) override {
-    if (live()) owner_ = &owner;
-  }
   const mcp::Message& request_message() const override { return request_.message; }
-  void retried(mcp::Message) override {}
-
- protected:
-  // Its owner, who hears one more thing and may destroy it then.
-  core::CallOwner* take_owner() { return std::exchange(owner_, nullptr); }
 
  private:
   friend class SharedCall;
   const config::Server& server_;
   core::CallRequest request_;
-  core::CallOwner* owner_;
   SharedCall* shared_ = nullptr;
   size_t place_ = 0;  // among the leases of shared_
   std::optional<core::CallPhase> told_;

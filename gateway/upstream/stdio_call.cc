@@ -1,13 +1,12 @@
 #include "upstream/stdio_call.h"
 
-#include "base/log.h"
 #include "upstream/stdio_instance.h"
 #include "upstream/stdio_upstream.h"
 
 namespace lineward::upstream {
 
 StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
-    : request(std::move(what)), upstream_(upstream), owner_(&owner) {
+    : OwnedCall(&owner), request(std::move(what)), upstream_(upstream) {
   if (is_listen()) return;
   upstream_.count_call(1);
   place.take(upstream_.shares(), request.account);
@@ -15,9 +14,7 @@ StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::Ca
 
 StdioCall::~StdioCall() {
   if (!is_listen() && !parked_) upstream_.count_call(-1);
-  if (!live()) return;
-  log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", upstream_.name()}});
-  cancel("internal error");
+  if (live()) cancel_alive(upstream_.name());
 }
 
 void StdioCall::cancel(std::string_view why) {
@@ -75,12 +72,12 @@ void StdioCall::answer(mcp::Message message) {
   const bool work_done = id != 0 && request.method != mcp::Method::initialize;
   if (work_done) upstream_.call_answered(trial);
   if (std::exchange(trial, false) && !work_done) upstream_.trial_withdrawn();
-  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
+  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
 }
 
 void StdioCall::fail(const core::Failure& failure) {
   if (std::exchange(trial, false)) upstream_.trial_withdrawn();  // what it failed of was counted
-  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
+  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
 }
 
 }  // namespace lineward::upstream

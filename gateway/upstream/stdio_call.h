@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/pooled.h"
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "upstream/caller_shares.h"
 #include "upstream/legacy_listens.h"
 #include "upstream/open_questions.h"
@@ -16,13 +16,12 @@ namespace lineward::upstream {
 class StdioInstance;
 class StdioUpstream;
 
-class StdioCall final : public core::Call, public ListenCall, public Pooled<StdioCall> {
+class StdioCall final : public core::OwnedCall, public ListenCall, public Pooled<StdioCall> {
  public:
   StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
   ~StdioCall() override;
 
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
   void reply(std::string message) override;
   void hand_over(core::CallOwner& owner, bool parked) override;
   const mcp::Message& request_message() const override { return request.message; }
@@ -54,7 +53,6 @@ class StdioCall final : public core::Call, public ListenCall, public Pooled<Stdi
 
  private:
   StdioUpstream& upstream_;
-  core::CallOwner* owner_;
   core::CallPhase phase_ = core::CallPhase::queued;
   bool phase_told_ = false;
   bool parked_ = false;

@@ -30,9 +30,8 @@ bool is_param_header(const std::string& name) {
 }  // namespace
 
 ToolCall::ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwner& owner, HeaderRole role)
-    : home_(home),
-      request_(std::move(request)),
-      owner_(&owner),
+    : PassingCall(std::move(request), &owner),
+      home_(home),
       role_(role),
       view_(home.view_key(request_)),
       timer_(home.loop()) {
@@ -42,10 +41,7 @@ ToolCall::ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwne
 
 ToolCall::~ToolCall() {
   lifetime_.end();
-  if (live()) {
-    log::write(log::Level::error, "bug.call_destroyed_alive", {{"upstream", home_.name()}});
-    cancel("internal error");
-  }
+  if (live()) cancel_alive(home_.name());
 }
 
 // ---- on the way to the server ----
@@ -241,11 +237,11 @@ void ToolCall::count_repeat(const core::Failure& failure) {
 // ---- the end ----
 
 void ToolCall::answer(mcp::Message message) {
-  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_message(std::move(message));
+  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
 }
 
 void ToolCall::fail(const core::Failure& failure) {
-  if (core::CallOwner* owner = std::exchange(owner_, nullptr)) owner->on_call_failed(failure);
+  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
 }
 
 void ToolCall::retire_inner() {
@@ -258,19 +254,9 @@ void ToolCall::cancel(std::string_view why) {
   timer_.stop();
   if (listing_) home_.forget(*this);
   listing_ = false;
-  if (inner_ && inner_->live()) return inner_->cancel(why);
+  if (cancel_inner(why)) return;
   core::upstream_stats(home_.server().name)
       .cancel_settled(request_.tag, {});  // between two tries, or before the first
-}
-
-void ToolCall::reply(std::string message) {
-  if (live() && inner_) inner_->reply(std::move(message));
-}
-
-void ToolCall::hand_over(core::CallOwner& owner, bool parked) {
-  if (!live()) return;
-  owner_ = &owner;
-  if (inner_ && inner_->live()) inner_->hand_over(*this, parked);
 }
 
 }  // namespace lineward::upstream

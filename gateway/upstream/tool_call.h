@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/upstream.h"
+#include "core/owned_call.h"
 #include "net/loop.h"
 
 namespace lineward::upstream {
@@ -21,7 +21,7 @@ enum class HeaderRole : uint8_t {
   check,  // the client makes headers that the server does not check
 };
 
-class ToolCall final : public core::Call, public core::CallOwner {
+class ToolCall final : public core::PassingCall {
  public:
   ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwner& owner, HeaderRole role);
   ~ToolCall() override;
@@ -30,19 +30,6 @@ class ToolCall final : public core::Call, public core::CallOwner {
   std::optional<core::Failure> begin();
 
   void cancel(std::string_view why) override;
-  bool live() const override { return owner_ != nullptr; }
-  void reply(std::string message) override;
-  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
-  void hand_over(core::CallOwner& owner, bool parked) override;
-  const mcp::Message& request_message() const override {
-    return inner_ ? inner_->request_message() : request_.message;
-  }
-  void retried(mcp::Message request) override {
-    if (inner_) inner_->retried(std::move(request));
-  }
-  bool has_session() const override { return !inner_ || inner_->has_session(); }
-  std::string server_info() const override { return inner_ ? inner_->server_info() : std::string(); }
-  bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).
   void learned(bool listed);
@@ -70,12 +57,9 @@ class ToolCall final : public core::Call, public core::CallOwner {
   void retire_inner();
 
   ToolUpstream& home_;
-  core::CallRequest request_;
-  core::CallOwner* owner_;
   const HeaderRole role_;
   std::string view_;
   std::string tool_;  // of a tools/call
-  std::unique_ptr<core::Call> inner_;
   std::optional<core::CallPhase> told_;
   std::optional<mcp::Message> refusal_;   // −32020, while the list is fetched anew
   std::optional<core::Failure> failure_;  // while it is asked whether the tool may run again
