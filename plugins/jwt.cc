@@ -269,8 +269,8 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   TokenCache cache_{kMostCached};
   std::vector<Waiting> waiting_;
   uint64_t cached_ = 0, verified_ = 0;
-  net::Lifetime lifetime_;
   KeySource source_;
+  net::Lifetime lifetime_;
 };
 
 bool is_loopback_v4(std::string_view host) {
