@@ -1,6 +1,6 @@
 // What plugins get from this worker (plugin/host.h).
 //
-// Owned by the Gateway; outlives the plugins.
+// Owned by the Worker; outlives the plugins.
 #pragma once
 
 #include <memory>

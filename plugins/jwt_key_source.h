@@ -34,7 +34,6 @@ class KeySource {
   Status<> start();
   // Null: none were ever had, or those that there are are too old.
   const KeySet* keys() const;
-  bool fetching() const { return task_ != nullptr; }
   // A token names a key that is not there. True: a fetch is under way.
   bool look_again();
   // Whether it would be; begins nothing.

@@ -79,7 +79,6 @@ class Tracing final : public plugin::Hook {
   std::optional<TraceContext> link_;
   std::vector<TraceEvent> events_;
   std::string arguments_;
-  bool state_in_meta_ = false;
 };
 
 // `_meta` wins over the header, which is then a link; neither is trusted to be one.

@@ -29,7 +29,6 @@ class ControlServer {
   ControlServer& operator=(const ControlServer&) = delete;
 
   Status<net::ListenFailure> listen(const std::string& address) { return server_.listen(address); }
-  const std::string& address() const { return server_.address(); }
 
  private:
   struct Wait;

@@ -23,8 +23,6 @@ class Operations {
   Status<net::ListenFailure> listen();
   // "http://127.0.0.1:9464", or empty.
   std::string ops_url() const;
-  // "unix:/run/lineward/4711.sock", or empty.
-  std::string control_address() const { return control_ ? control_->address() : std::string(); }
 
  private:
   const Sources sources_;

@@ -54,8 +54,7 @@ Accepts accepts(const http::HeaderList& headers);
 std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers);
 
 // A modern request: the required `_meta` fields, the version, and the headers that mirror the body.
-// `supported` is what the endpoint speaks, for −32022; `known` false: not known yet, then versions Lineward
-// speaks pass.
+// `supported` is what the endpoint speaks, for −32022.
 std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
                                             const std::vector<std::string>& supported);
 

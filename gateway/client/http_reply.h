@@ -72,7 +72,7 @@ class HttpReply final : public core::ReplyStream, public Pooled<HttpReply> {
   // A stream that begins with a named event (HTTP+SSE).
   void announce(std::string_view event, std::string_view data);
   bool primed() const { return primed_; }
-  // No event was sent on it: what was answered, if anything, was plain JSON.
+  // An event was sent on it; where none was, what was answered, if anything, was plain JSON.
   bool streamed() const { return streamed_; }
   // The session it would have announced never came to be.
   void refuse_session() override {

@@ -1,5 +1,5 @@
 // A client's connection between two workers: its socket, and what was read of the request that is another
-// worker's (ARCHITECTURE.md, "Several workers").
+// worker's (docs/workers.md).
 #pragma once
 
 #include <unistd.h>

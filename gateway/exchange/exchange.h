@@ -122,7 +122,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   uint64_t tag() const { return tag_; }
   const std::string& client_info() const { return client_info_; }
   bool waits() const { return phase_ != core::CallPhase::written; }
-  bool is_queued() const { return core::waits_in_line(phase_); }
   CallView view() const;
   // Once, at its end: moves what nobody needs any more. This is on the path of every call.
   void tell_story(EndedCall& ended, mcp::EndReason reason, int code);

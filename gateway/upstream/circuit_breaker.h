@@ -27,8 +27,8 @@ class CircuitBreaker {
   bool closed() const { return !open_; }
   // Until a trial may be made; 0: now.
   milliseconds wait(milliseconds now) const { return open_ && now < until_ ? until_ - now : milliseconds(0); }
-  // For one that found it open: true makes it the trial, which has to end in failed(), closed_by() or
-  // withdrawn().
+  // For one that found it open: true makes it the trial, which has to end in failed(), in close() or
+  // close_doubting(), or in withdrawn().
   bool try_now(milliseconds now) {
     if (!open_) return true;
     if (trial_ || now < until_) return false;

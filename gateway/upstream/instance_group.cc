@@ -198,7 +198,7 @@ bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
   return true;
 }
 
-void InstanceGroup::forward(mcp::Era client_era, const mcp::Message& message) {
+void InstanceGroup::forward(const mcp::Message& message) {
   StdioInstance* instance = ready_instance();
   if (instance == nullptr) return;
   // A shared process hears no single client: legacy ones would take its session's state apart, and modern
@@ -207,7 +207,6 @@ void InstanceGroup::forward(mcp::Era client_era, const mcp::Message& message) {
     log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
     return;
   }
-  (void)client_era;
   if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true))
     return;
   if (!instance->write_small(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes())) {

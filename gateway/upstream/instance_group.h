@@ -85,7 +85,7 @@ class InstanceGroup final : public InstanceOwner {
   // Sends what can be sent, starts what must be started.
   void pump();
   bool wants_pump() const;
-  void forward(mcp::Era client_era, const mcp::Message& message);
+  void forward(const mcp::Message& message);
   // Ends the calls that wait, where no process is there for them. Listens that are open for their clients
   // stay.
   void refuse_waiting(const core::Failure& failure);

@@ -13,7 +13,6 @@ namespace lineward::upstream {
 namespace {
 
 using config::Isolation;
-using mcp::Field;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
@@ -336,7 +335,7 @@ void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const
   bool modern = client_era == mcp::Era::modern;
   if (modern && (!verdict_.known || verdict_.era == mcp::Era::legacy)) return;
   auto found = groups_.find(modern ? modern_key(scope) : plan_for(scope).key);
-  if (found != groups_.end()) found->second->forward(client_era, message);
+  if (found != groups_.end()) found->second->forward(message);
 }
 
 void StdioUpstream::stop(std::function<void()> done) {

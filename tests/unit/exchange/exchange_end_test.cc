@@ -19,7 +19,6 @@
 
 using namespace lineward;
 using mcp::EndReason;
-using mcp::Method;
 
 namespace {
 
