@@ -31,7 +31,9 @@ using Notes = std::vector<std::string>;
 class Plain final : public core::OwnedCall {
  public:
   Plain(Notes& notes, core::CallOwner& owner) : OwnedCall(&owner), notes_(notes), request_(ping()) {}
-  ~Plain() override { if (live()) cancel_alive("a server"); }
+  ~Plain() override {
+    if (live()) cancel_alive("a server");
+  }
   void cancel(std::string_view why) override {
     if (take_owner() != nullptr) notes_.push_back("cancel " + std::string(why));
   }
@@ -61,7 +63,9 @@ class Plain final : public core::OwnedCall {
 class Passing final : public core::PassingCall {
  public:
   explicit Passing(core::CallOwner& owner) : PassingCall({ping()}, &owner) {}
-  ~Passing() override { if (live()) cancel_alive("a server"); }
+  ~Passing() override {
+    if (live()) cancel_alive("a server");
+  }
   Plain& begin(Notes& notes) {
     auto inner = std::make_unique<Plain>(notes, *this);
     Plain& begun = *inner;
