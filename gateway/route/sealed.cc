@@ -5,6 +5,7 @@
 
 #include <array>
 #include <charconv>
+#include <set>
 
 #include "base/base64url.h"
 #include "base/json_scan.h"
@@ -60,8 +61,10 @@ std::optional<std::vector<CursorPart>> open_cursor(std::string_view method, std:
   if (!bytes || bytes->size() < kCheckBytes) return std::nullopt;
   std::string_view rest = std::string_view(*bytes).substr(kCheckBytes);
   if (check_of(method, rest) != bytes->substr(0, kCheckBytes)) return std::nullopt;
+  // Whoever can read a cursor can make one: what it asks for is no more than a list without one would.
   std::vector<CursorPart> parts;
-  while (!rest.empty() && parts.size() < kMostParts) {
+  std::set<std::string, std::less<>> servers;
+  while (!rest.empty()) {
     CursorPart part;
     size_t colon = rest.find(':');
     if (colon == std::string_view::npos) return std::nullopt;
@@ -72,7 +75,9 @@ std::optional<std::vector<CursorPart>> open_cursor(std::string_view method, std:
     if (!size || *size > rest.size()) return std::nullopt;
     part.pages = *pages;
     part.raw = std::string(rest.substr(0, *size));
-    if (json::validate(part.raw) != json::Fault::none) return std::nullopt;
+    const bool is_text = !part.raw.empty() && part.raw.front() == '"';
+    if (!is_text || json::validate(part.raw) != json::Fault::none) return std::nullopt;
+    if (!servers.insert(part.server).second || parts.size() >= kMostParts) return std::nullopt;
     rest.remove_prefix(*size);
     parts.push_back(std::move(part));
   }

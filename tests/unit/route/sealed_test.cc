@@ -35,6 +35,12 @@ TEST_CASE("a cursor cannot carry what is no JSON into a request") {
   CHECK_FALSE(open_cursor("tools/list", seal_cursor("tools/list", {})));
 }
 
+TEST_CASE("a cursor names a server once, and goes on with a text") {
+  CHECK_FALSE(open_cursor("tools/list", seal_cursor("tools/list", {{"a", R"("1")", 1}, {"a", R"("2")", 1}})));
+  CHECK_FALSE(open_cursor("tools/list", seal_cursor("tools/list", {{"a", "{}", 1}})));
+  CHECK_FALSE(open_cursor("tools/list", seal_cursor("tools/list", {{"a", "", 1}})));
+}
+
 TEST_CASE("task ids and states say whose they are, and keep their bytes") {
   CHECK(seal_task("fs", R"("a\u0062:c")") == R"("fs:a\u0062:c")");
   auto task = open_task(R"("fs:a\u0062:c")");
