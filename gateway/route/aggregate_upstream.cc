@@ -115,7 +115,7 @@ bool AggregateUpstream::is_public() const {
 
 void AggregateUpstream::learned(Member& member, const mcp::Message& discovered) {
   bool is_new = !member.facts && !member.left;
-  member.facts = read_facts(member.name, discovered);
+  member.facts = facts_for_routing(member.name, discovered);
   if (is_new && !listens_.empty()) tell_listens(find(member.name));
 }
 

@@ -71,23 +71,24 @@ void FannedListen::begin() {
 void FannedListen::route_uris() {
   const std::string& text = request_.message.bytes();
   json::Span filter = request_.message.at(Field::params_notifications);
-  size_t count = 0;
+  // Where one server alone has resources, it knows best what nothing leads to.
+  std::vector<Facts> facts = home_.known_facts();
+  std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+  size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
   json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
                             [&](json::Span element) {
+                              if (++count > kMostUris) return;
                               std::string uri = json::string_at(text, element);
                               auto target = home_.shown().uris.to_server(uri);
-                              if (!target) {  // where one server alone has resources, it knows best
-                                std::vector<Facts> facts = home_.known_facts();
-                                std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
-                                if (facts.size() == 1) target = Uris::Target{facts.front().server, uri};
-                              }
-                              if (target && ++count <= kMostUris) uris_[target->server][target->uri] = uri;
+                              if (!target && facts.size() == 1)
+                                target = Uris::Target{facts.front().server, uri};
+                              if (target) uris_[target->server][target->uri] = uri;
                             });
   count = 0;
   json::for_each_element_at(text, json::member_at(text, filter, "taskIds"), [&](json::Span element) {
+    if (++count > kMostUris) return;
     auto task = open_task(element.in(text));
-    if (task && json::validate(task->raw) == json::Fault::none && ++count <= kMostUris)
-      tasks_[task->server].push_back(task->raw);
+    if (task && json::validate(task->raw) == json::Fault::none) tasks_[task->server].push_back(task->raw);
   });
 }
 

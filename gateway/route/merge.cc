@@ -187,6 +187,33 @@ Facts read_facts(const std::string& server, const mcp::Message& discovered) {
   return facts;
 }
 
+Facts facts_for_routing(const std::string& server, const mcp::Message& discovered) {
+  Facts facts;
+  facts.server = server;
+  if (!discovered.is_object(Field::result_capabilities)) return facts;
+  size_t left = kMostRoutingBytes;
+  const auto fits = [&left](const std::string& key) {
+    const size_t bytes = json::quote(key).size() + std::string_view(R"(:false,{})").size();
+    const bool there_is_room = bytes <= left;
+    if (there_is_room) left -= bytes;
+    return there_is_room;
+  };
+  Object kept;
+  for_each_member(discovered.raw(Field::result_capabilities),
+                  [&](const std::string& key, std::string_view value) {
+                    if (!fits(key)) return;
+                    Object inner;
+                    for_each_member(value, [&](const std::string& name, std::string_view flag) {
+                      if (holds_settings(key) && fits(name)) inner.add(name, "{}");
+                      if (!holds_settings(key) && (flag == "true" || flag == "false") && fits(name))
+                        inner.add(name, flag);
+                    });
+                    kept.add(key, inner.text());
+                  });
+  facts.capabilities = kept.text();
+  return facts;
+}
+
 std::vector<std::string> differing_extensions(const std::vector<Facts>& servers) {
   std::vector<std::string> objects;
   for (const Facts& one : servers) {

@@ -36,6 +36,10 @@ struct Facts {
   bool has(std::string_view capability, std::string_view flag) const;
 };
 Facts read_facts(const std::string& server, const mcp::Message& discovered);
+// Of them what calls are routed by: which capabilities there are, and their flags. It is kept, and walked for
+// each call, so it is at most kMostRoutingBytes long; capabilities beyond that lead no call anywhere.
+inline constexpr size_t kMostRoutingBytes = 16u << 10;
+Facts facts_for_routing(const std::string& server, const mcp::Message& discovered);
 
 // Extensions that servers declare with other settings each; sorted.
 std::vector<std::string> differing_extensions(const std::vector<Facts>& servers);

@@ -96,6 +96,29 @@ TEST_CASE("a method that names nothing belongs to who declares what it is a part
   CHECK(servers_for("nobody/knows", all).empty());
 }
 
+TEST_CASE("what calls are routed by is short, whatever a server says of itself") {
+  auto routing = [](const std::string& capabilities, const std::string& more = "") {
+    return facts_for_routing("a", answer(R"({"capabilities":)" + capabilities + more + "}"));
+  };
+  const std::string long_text(100000, 'x');
+  Facts some = routing(R"({"tools":{"listChanged":true,"odd":")" + long_text +
+                           R"("},"extensions":{"com.example/search":{"deep":[")" + long_text + R"("]}}})",
+                       R"(,"instructions":")" + long_text + R"(")");
+  CHECK(some.capabilities == R"({"tools":{"listChanged":true},"extensions":{"com.example/search":{}}})");
+  CHECK(some.instructions.empty());
+  CHECK(servers_for("search/run", {some}) == std::vector<std::string>{"a"});
+  std::string many = R"({"tools":{})";
+  for (int i = 0; i < 10000; ++i)
+    many += R"(,"c)" + std::to_string(i) + R"(":{})";
+  Facts cut = routing(many + "}");
+  CHECK(cut.capabilities.size() <= kMostRoutingBytes);
+  CHECK(cut.has("tools"));
+  CHECK(cut.has("c10"));
+  CHECK_FALSE(cut.has("c9999"));
+  CHECK(routing("[]").capabilities == "{}");
+  CHECK(routing(R"({"tools":true})").has("tools"));
+}
+
 TEST_CASE("a page keeps what it does not know, has one cursor, and the smallest ttl") {
   ListPage page;
   page.list = List::tools;
