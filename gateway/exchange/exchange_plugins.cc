@@ -31,6 +31,7 @@ ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::Plu
   const core::Arrival& arrival = exchange.arrival_;
   bool mirrored =
       arrival.mirrors_itself && std::any_of(arrival.headers.begin(), arrival.headers.end(), is_mirror);
+  passage_.charge(arrival.account);
   if (mirrored) mirrored_ = std::hash<std::string>{}(arrival.message.bytes());
 }
 

@@ -53,6 +53,7 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
       passage_(chain_, *this, *this) {
   bool mirrored =
       request_.mirrors_itself && std::any_of(request_.headers.begin(), request_.headers.end(), is_mirror);
+  passage_.charge(request_.account);
   if (mirrored) mirrored_ = digest(request_.message);
 }
 

@@ -30,7 +30,8 @@ void Passage::take(mcp::Message message) {
                                     kMostWaitingBytes >> 20));
   }
   if (waiting_.size() >= kHoldBack && !std::exchange(holding_, true)) owner_.hold_back(true);
-  if (waiting_.size() == 1) pump();
+  if (waiting_.size() == 1) return pump();
+  held_.set(waiting_bytes_ + first_bytes_);
 }
 
 bool Passage::holds_back(const core::Failure& failure) {
@@ -52,7 +53,13 @@ void Passage::pump() {
       waiting_bytes_ -= message.bytes().size();
     }
     Verdict verdict = chain_.upstream_message(view_, message);
-    if (owner_.over() || verdict == Verdict::wait) return;
+    if (owner_.over()) return;
+    if (verdict == Verdict::wait) {
+      first_bytes_ = message.bytes().size();
+      return held_.set(waiting_bytes_ + first_bytes_);
+    }
+    first_bytes_ = 0;
+    held_.set(waiting_bytes_);
     begun_ = false;
     bool final = is_final(expected_kind_);
     mcp::Message passed = std::move(message);

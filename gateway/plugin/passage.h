@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/held_bytes.h"
 #include "core/upstream.h"
 #include "plugin/chain.h"
 
@@ -38,6 +39,8 @@ class Passage {
   void take(mcp::Message message);
   // The server failed: told to the owner once what came before has passed. False: nothing waits.
   bool holds_back(const core::Failure& failure);
+  // Whose share of what is held the waiting messages are of.
+  void charge(const AccountPtr& account) { held_.charge(account); }
   // Goes on after a wait.
   void pump();
 
@@ -52,7 +55,9 @@ class Passage {
   mcp::MessageKind expected_kind_ = mcp::MessageKind::notification;
   bool begun_ = false;  // the first has been shown to a plugin
   bool holding_ = false;
-  size_t waiting_bytes_ = 0;
+  size_t waiting_bytes_ = 0;  // of those behind it
+  size_t first_bytes_ = 0;    // of it, while a plugin takes its time
+  HeldBytes held_;            // of all of them
   std::optional<core::Failure> failure_;
 };
 

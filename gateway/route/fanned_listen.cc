@@ -23,6 +23,9 @@ using std::chrono::milliseconds;
 constexpr int kFactsTenths = 4, kAllTenths = 8;
 constexpr size_t kMostUris = 1000;  // of one listen, and as many tasks
 
+// A URI stands in the filter, in its server's, and in what each of the two was granted.
+constexpr size_t kCopies = 3, kNode = 96;
+
 bool asked_for(std::string_view filter, std::string_view name) {
   return json::member(filter, name) == "true";
 }
@@ -74,6 +77,7 @@ void FannedListen::route_uris() {
   // Where one server alone has resources, it knows best what nothing leads to.
   std::vector<Facts> facts = home_.known_facts();
   std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+  held_.charge(request_.account);
   size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
   json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
                             [&](json::Span element) {
@@ -82,13 +86,17 @@ void FannedListen::route_uris() {
                               auto target = home_.shown().uris.to_server(uri);
                               if (!target && facts.size() == 1)
                                 target = Uris::Target{facts.front().server, uri};
-                              if (target) uris_[target->server][target->uri] = uri;
+                              if (!target) return;
+                              held_.add(kCopies * (target->uri.size() + uri.size() + kNode));
+                              uris_[target->server][target->uri] = uri;
                             });
   count = 0;
   json::for_each_element_at(text, json::member_at(text, filter, "taskIds"), [&](json::Span element) {
     if (++count > kMostUris) return;
     auto task = open_task(element.in(text));
-    if (task && json::validate(task->raw) == json::Fault::none) tasks_[task->server].push_back(task->raw);
+    if (!task || json::validate(task->raw) != json::Fault::none) return;
+    held_.add(kCopies * (task->raw.size() + kNode));
+    tasks_[task->server].push_back(task->raw);
   });
 }
 

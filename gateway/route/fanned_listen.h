@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
@@ -98,6 +99,7 @@ class FannedListen final : public core::OwnedCall {
   std::map<std::string, std::vector<std::string>> tasks_;           // by server
   std::map<std::string, std::unique_ptr<Leg>> legs_;                // by member
   std::set<std::string> granted_;                                   // as the client asked
+  HeldBytes held_;                                                  // of these, and of what legs have of them
   bool legs_open_ = false, opening_ = false;
   bool acknowledged_ = false;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;

@@ -88,6 +88,8 @@ void MergedCall::ask(Part& part) {
         if (result && list_ == nullptr && answer->bytes().size() <= home_.rules().max_part_bytes)
           home_.learned(from, *answer);
         if (result) home_.came(from);
+        part.held.charge(request_.account);
+        part.held.set(answer ? answer->bytes().size() : 0);
         part.answer.emplace(std::move(answer));
         check();
       },

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
 #include "route/aggregate_upstream.h"
@@ -31,6 +32,7 @@ class MergedCall final : public core::OwnedCall {
     std::unique_ptr<Errand> errand;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
+    HeldBytes held;        // of it, until the last part is there
     bool counted = false;  // as missing, or cut: once
   };
   void missed(Part& part, const Missing& gap);

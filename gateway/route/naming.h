@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "config/config.h"
 
 namespace lineward::route {
@@ -45,7 +46,7 @@ class Owners {
   static std::string key_of(std::string_view server, std::string_view original);
 
   size_t most_;
-  size_t bytes_ = 0;
+  HeldCount bytes_;
   // Ordered: names come from servers, which could choose them so that they meet in one bucket of a hash
   // table.
   std::map<std::string, Owner, std::less<>> by_shown_;

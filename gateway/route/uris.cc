@@ -15,6 +15,11 @@ constexpr std::array<std::string_view, 4> kKept{kUi, "https:", "http:", "data:"}
 constexpr size_t kMostTemplates = 1000;
 constexpr size_t kLongestSeen = 2048;  // bytes
 
+// Twice, with a node of the map and a server's name.
+size_t bytes_seen(const std::string& uri) {
+  return 2 * uri.size() + 192;
+}
+
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
@@ -67,7 +72,9 @@ std::string Uris::to_client(const std::string& server, const std::string& uri) {
 void Uris::saw(const std::string& server, const std::string& uri) {
   if (uri.size() > kLongestSeen || !seen_.try_emplace(uri, server).second) return;
   seen_order_.push_back(uri);
+  seen_bytes_ += bytes_seen(uri);
   if (seen_order_.size() <= most_seen_) return;
+  seen_bytes_ -= bytes_seen(seen_order_.front());
   seen_.erase(seen_order_.front());
   seen_order_.pop_front();
 }
