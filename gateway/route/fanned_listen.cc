@@ -233,12 +233,6 @@ void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
     updated(leg.uris[uri]);
 }
 
-void FannedListen::down(Leg& leg) {
-  if (!live()) return;
-  leg.is_down = true;
-  home_.doubt(*leg.member);
-}
-
 void FannedListen::again_now(Leg& leg) {
   leg.again.stop();
   leg.acknowledged = false;
@@ -323,11 +317,6 @@ void FannedListen::acknowledge() {
   if (!tasks.empty()) add("taskIds", quoted_list(tasks));
   deliver(notification("notifications/subscriptions/acknowledged",
                        fmt::format(R"("notifications":{{{}}})", granted)));
-}
-
-void FannedListen::deliver(const std::string& text) {
-  auto message = mcp::Message::parse(text, json::kDepthCeiling);
-  if (message && live()) owner_->on_call_message(std::move(*message));
 }
 
 void FannedListen::updated(const std::string& shown_uri) {

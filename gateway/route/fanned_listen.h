@@ -78,7 +78,11 @@ class FannedListen final : public core::OwnedCall {
   void refused(Leg& leg, const std::string& why);
   // It is opened again, by those below or from here, with pauses that grow; they are over when its server,
   // which was not there, is back.
-  void down(Leg& leg);
+  void down(Leg& leg) {
+    if (!live()) return;
+    leg.is_down = true;
+    home_.doubt(*leg.member);
+  }
   void again_now(Leg& leg);
   // A plugin does not let this server be listened to, or not to what was asked for.
   void forbidden(Leg& leg, const core::Failure& failure);
@@ -89,7 +93,10 @@ class FannedListen final : public core::OwnedCall {
   void change(bool tools, bool prompts, bool resources);
   void tell_changes();
   void updated(const std::string& shown_uri);
-  void deliver(const std::string& text);
+  void deliver(const std::string& text) {
+    auto message = mcp::Message::parse(text, json::kDepthCeiling);
+    if (message && live()) owner_->on_call_message(std::move(*message));
+  }
   void drop(const std::string& member, std::string_view why);
 
   AggregateUpstream& home_;
