@@ -108,13 +108,6 @@ class Call {
   virtual bool has_session() const { return true; }
 };
 
-// Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).
-struct Scope {
-  std::string session;  // a legacy session's id; empty for modern clients
-  std::string principal;
-  std::string affinity;  // what a modern client calls its state, where the server keeps it by that
-};
-
 struct Caller;
 
 // Whose request it is, for policies that judge a part of it (plugin/guarded_upstream.h).
@@ -125,6 +118,15 @@ struct Origin {
   HeaderFields seen;                     // as in Arrival
   std::string session;                   // a legacy client's
   uint64_t bytes_in = 0;
+};
+
+// Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).
+struct Scope {
+  std::string session;  // a legacy session's id; empty for modern clients
+  std::string principal;
+  std::string affinity;  // what a modern client calls its state, where the server keeps it by that
+  // Of one message: who says it, where policies of one server among many may ask for it.
+  std::shared_ptr<const Origin> by = {};
 };
 
 struct CallRequest {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "config/aggregate.h"
 #include "mcp/methods.h"
 
 namespace lineward::exchange {
@@ -157,7 +158,15 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
   }
   Lease to = served(arrival);
   if (!to) return;
-  const core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
+  core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
+  if (plugins_ && config::is_aggregate(arrival.upstream)) {
+    auto by = std::make_shared<core::Origin>();
+    by->endpoint = arrival.upstream;
+    by->peer = arrival.peer;
+    by->caller = arrival.caller;
+    by->session = arrival.session;
+    scope.by = std::move(by);
+  }
   if (arrival.era == mcp::Era::modern) return to.upstream().notify(scope, arrival.message, arrival.headers);
   if (arrival.session.empty()) return to.upstream().pass_notification(arrival.message, arrival.headers);
   to.upstream().forward(scope, arrival.era, arrival.message);

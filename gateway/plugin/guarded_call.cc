@@ -179,8 +179,10 @@ bool GuardedCall::decided() {
 void GuardedCall::cancel(std::string_view why) {
   if (!live()) return;
   const uint64_t tag = request_.tag;
+  std::string told(why);  // a client's own words go to the server
+  chain_.failure_text(told);
   leave(EndReason::cancelled_client, 0, why);
-  if (cancel_inner(why)) return;
+  if (cancel_inner(told)) return;
   core::upstream_stats(upstream_.name()).cancel_settled(tag, {});
 }
 

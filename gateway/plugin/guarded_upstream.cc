@@ -1,5 +1,6 @@
 #include "plugin/guarded_upstream.h"
 
+#include "base/log.h"
 #include "plugin/guarded_call.h"
 
 namespace lineward::plugin {
@@ -19,11 +20,11 @@ Result<std::unique_ptr<core::Call>, core::Failure> GuardedUpstream::start(core::
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-void GuardedUpstream::notify(const core::Scope& scope, const mcp::Message& message,
-                             const core::HeaderFields& headers) {
+std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
+                                                    const mcp::Message& message) const {
+  mcp::Message out = message;
   auto plugins = plugins_();
-  if (!plugins || plugins->empty()) return inner_->notify(scope, message, headers);
-  mcp::Message judged = message;
+  if (!plugins || plugins->empty()) return out;
   const std::string method = message.method();
   Facts facts;
   facts.upstream = facts.endpoint = name();
@@ -32,7 +33,30 @@ void GuardedUpstream::notify(const core::Scope& scope, const mcp::Message& messa
   facts.principal = scope.principal;
   facts.session = scope.session;
   facts.bytes_in = message.bytes().size();
-  if (!plugins->loose(facts, judged, Way::to_server, Place::part)) inner_->notify(scope, judged, headers);
+  if (scope.by) {
+    facts.endpoint = scope.by->endpoint;
+    facts.peer = scope.by->peer;
+    facts.caller = scope.by->caller.get();
+    facts.session = scope.by->session;
+  }
+  auto refusal = plugins->loose(facts, out, Way::to_server, Place::part);
+  if (!refusal) return out;
+  log::write(log::Level::info, "client.dropped",
+             {{"kind", method.substr(0, 100)},
+              {"upstream", name()},
+              {"reason", mcp::name(refusal->reason)},
+              {"why", refusal->text},
+              {"remote", facts.peer}});
+  return std::nullopt;
+}
+
+void GuardedUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+                             const core::HeaderFields& headers) {
+  if (auto passes = judged(scope, message)) inner_->notify(scope, *passes, headers);
+}
+
+void GuardedUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (auto passes = judged(scope, message)) inner_->forward(scope, client_era, *passes);
 }
 
 }  // namespace lineward::plugin

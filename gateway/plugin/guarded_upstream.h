@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/passing_upstream.h"
@@ -27,8 +28,11 @@ class GuardedUpstream final : public core::PassingUpstream {
                                                            core::CallOwner& owner) override;
   void notify(const core::Scope& scope, const mcp::Message& message,
               const core::HeaderFields& headers) override;
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
 
  private:
+  // The notification as the plugins leave it; nothing: it does not go to this server.
+  std::optional<mcp::Message> judged(const core::Scope& scope, const mcp::Message& message) const;
   net::Loop& loop_;
   const Plugins plugins_;
 };

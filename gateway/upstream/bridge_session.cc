@@ -189,7 +189,7 @@ void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t ta
   if (message) to_client(std::move(*message), tag);
 }
 
-void BridgeSession::forward(const mcp::Message& message) {
+void BridgeSession::forward(const mcp::Message& message, const std::shared_ptr<const core::Origin>& by) {
   if (trial_) return inner().forward(scope_, mcp::Era::legacy, message);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
@@ -212,7 +212,10 @@ void BridgeSession::forward(const mcp::Message& message) {
     default: break;
   }
   auto modern = mcp::Message::parse(mcp::legacy_message_for_modern(message, client_));
-  if (modern && server_) inner().forward(modern_scope(), mcp::Era::modern, *modern);
+  if (!modern || !server_) return;
+  core::Scope scope = modern_scope();
+  scope.by = by;
+  inner().forward(scope, mcp::Era::modern, *modern);
 }
 
 }  // namespace lineward::upstream

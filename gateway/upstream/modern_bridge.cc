@@ -89,7 +89,7 @@ void ModernBridge::serves_itself(const std::string& session) {
 
 void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
-  if (session != nullptr) return session->forward(message);
+  if (session != nullptr) return session->forward(message, scope.by);
   inner_->forward(scope, client_era, message);
 }
 
