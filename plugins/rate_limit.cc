@@ -11,6 +11,7 @@
 #include "plugins/rate_limit_key.h"
 #include "plugins/rate_limit_redis.h"
 #include "plugins/rate_limit_table.h"
+#include "plugins/task_book.h"
 #include "plugins/types.h"
 
 namespace lineward::plugins {
@@ -70,6 +71,13 @@ class RateLimit final : public plugin::Plugin {
   std::optional<plugin::Refusal> on_loose(const plugin::Facts& facts, mcp::Message&,
                                           plugin::Way way) override;
   void on_refused(const core::RefusedRequest& request) override;
+  // Must it be known which tool a task is of?
+  bool follows_tasks() const {
+    return !tools_.empty() || std::find(key_.begin(), key_.end(), KeyPart::tool) != key_.end();
+  }
+  // What a task is told counts as a call of its tool: nothing where that is known to be none of `tools`. Of
+  // several that it may be the first counts, and one that is not known as a tool of its own.
+  std::optional<RateKey> key_of_task(plugin::Facts facts, const mcp::Message& request) const;
   // Takes one where nobody waits for the verdict.
   std::optional<Admittance> charge(const RateKey& key);
 
@@ -140,6 +148,7 @@ class RateLimit final : public plugin::Plugin {
       return std::any_of(globs.begin(), globs.end(),
                          [&](const std::string& glob) { return glob_match(glob, name); });
     };
+    if (!tools_.empty() && facts.method == mcp::Method::tasks_update) return true;  // as its task turns out
     if (!tools_.empty()) return facts.method == mcp::Method::tools_call && matches(tools_, facts.target);
     return methods_.empty() ? facts.method != mcp::Method::ping : matches(methods_, facts.method_name);
   }
@@ -168,8 +177,18 @@ class Counting final : public plugin::Hook {
  public:
   Counting(RateLimit& limit, RateKey key) : limit_(limit), key_(key) {}
 
-  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message&) override {
+  Verdict on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
+    if (limit_.follows_tasks()) tasks::note(exchange.facts(), message);
+    return Verdict::proceed;
+  }
+  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
     charged_ = true;
+    const plugin::Facts facts = exchange.facts();
+    if (facts.method == mcp::Method::tasks_update && limit_.follows_tasks()) {
+      const auto key = limit_.key_of_task(facts, message);
+      if (!key) return Verdict::proceed;
+      key_ = *key;
+    }
     if (limit_.shared() == nullptr) return limit_.judge(exchange, limit_.take_local(key_));
     waits_ = limit_.shared()->take(key_, [this, &exchange](std::optional<Admittance> admittance) {
       exchange.resume(admittance ? limit_.judge(exchange, *admittance)
@@ -188,6 +207,21 @@ class Counting final : public plugin::Hook {
   std::shared_ptr<SharedBuckets::Ticket> waits_;
   bool charged_ = false;
 };
+
+std::optional<RateKey> RateLimit::key_of_task(plugin::Facts facts, const mcp::Message& request) const {
+  std::string tool;
+  for (const std::string& id : tasks::named(facts.method, request)) {
+    if (!tools_.empty() && tasks::is_of_others(facts.upstream, id, tools_)) return std::nullopt;
+    for (const std::string& one : tasks::tools_of(facts.upstream, id)) {
+      const bool named = tools_.empty() || std::any_of(tools_.begin(), tools_.end(), [&](const auto& glob) {
+                           return glob_match(glob, one);
+                         });
+      if (named && tool.empty()) tool = one;
+    }
+  }
+  facts.target = tool;
+  return rate_key(key_of(key_, facts));
+}
 
 std::optional<Admittance> RateLimit::charge(const RateKey& key) {
   if (!shared_) return take_local(key);
@@ -241,7 +275,10 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
 
 std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
   plugin::Facts facts = exchange.facts();
-  if (!counts(facts)) return nullptr;
+  if (!counts(facts)) {
+    const bool may_be_task = !tools_.empty() && facts.method == mcp::Method::tools_call;
+    return may_be_task ? std::make_unique<tasks::Remembering>() : nullptr;
+  }
   std::string key = key_of(key_, facts);
   return key.empty() ? nullptr : std::make_unique<Counting>(*this, rate_key(key));
 }
@@ -272,7 +309,8 @@ const config::PluginSpec kSpec{
                    "So many at once, after a pause; 0: as many as `requests`."),
      plugin_option("methods", Kind::list, "", 0, 0,
                    "Globs of the methods that count, `response` for answers; empty: every message but ping."),
-     plugin_option("tools", Kind::list, "", 0, 0, "Globs of tools: only calls of these count."),
+     plugin_option("tools", Kind::list, "", 0, 0,
+                   "Globs of tools: only calls of these count, and what their tasks are told."),
      plugin_option("maxKeys", Kind::count, "100000", 1, 10000000,
                    "Keys that are remembered; the one not used for longest is forgotten first."),
      plugin_option(

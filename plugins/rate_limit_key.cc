@@ -43,7 +43,7 @@ std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts
       case KeyPart::principal: value = principal_of(facts); break;
       case KeyPart::address: value = address_of_peer(facts.peer); break;
       case KeyPart::tool:
-        if (facts.method != mcp::Method::tools_call) return {};
+        if (facts.method != mcp::Method::tools_call && facts.method != mcp::Method::tasks_update) return {};
         value = facts.target;
         break;
       case KeyPart::server: value = facts.upstream; break;
