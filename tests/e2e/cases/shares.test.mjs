@@ -1,0 +1,54 @@
+// Shares of what is for all, where they cross workers and reloads.
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe } from 'node:test';
+import { eventually } from '../lib/operator.mjs';
+import { plain, running } from '../lib/reloading.mjs';
+import { DIRECT } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const skip = DIRECT;
+
+/** A connection that has asked this path something and stays open; null: it was closed without a word. */
+function held(t, url) {
+  return new Promise((resolve) => {
+    const { hostname, port, pathname } = new URL(url);
+    const socket = connect(Number(port), hostname, () => socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`));
+    t.after(() => socket.destroy());
+    socket.once('data', () => resolve(socket));
+    socket.on('error', () => resolve(null));
+    socket.on('close', () => resolve(null));
+  });
+}
+
+describe('shares', { skip }, () => {
+  test('of connections hold over all workers, and after a reload', async (t) => {
+    const servers = { a: plain('a'), b: plain('b') };
+    const listen = (more) => ({ workers: 2, listen: { address: '127.0.0.1:0', maxConnections: 8, ...more } });
+    const one = await running(t, servers, { more: listen() });
+    const open = [];
+    const more = async () => {
+      const socket = await held(t, one.at(open.length % 2 ? 'a' : 'b'));
+      if (socket) open.push(socket);
+      return socket !== null;
+    };
+    const fill = async (most) => {
+      while (open.length < most) await eventually(more, `connection ${open.length + 1} of ${most}`);
+      assert.equal(await more(), false, `there are ${most}, and no more`);
+    };
+    const end = (count) => open.splice(0, count).forEach((socket) => socket.destroy());
+    await fill(6);
+    end(2); // one of each worker: their places are free wherever they went
+    await fill(6);
+    one.write(servers, listen({ principalShare: 50 }));
+    await one.reload();
+    assert.equal(await more(), false, 'those that are there stay, and nobody comes');
+    end(4);
+    await fill(4);
+    one.write(servers, listen({ principalShare: 100 }));
+    await one.reload();
+    await fill(8);
+    end(8);
+    await fill(8);
+  });
+});
