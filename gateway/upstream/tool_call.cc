@@ -160,6 +160,7 @@ void ToolCall::on_call_message(mcp::Message message) {
   if (!last) {
     heard_ = true;
     if (mcp::method_of(message.method()) == Method::tools_list_changed) home_.book().changed();
+    if (inner_ && !inner_->live()) return answer(std::move(message));  // a listen may end with a notification
     if (live()) owner_->on_call_message(std::move(message));
     return;
   }
