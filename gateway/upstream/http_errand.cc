@@ -8,13 +8,17 @@ namespace lineward::upstream {
 namespace {
 
 constexpr size_t kMostErrands = 4096;
+// Of their bodies: clients' notifications are as large as requests and cost their clients no wait. A cancel
+// is small and goes on.
+constexpr size_t kMostBytes = 16u << 20;
+constexpr size_t kSmall = 16u << 10;
 // A response whose server is told of the cancel is closed so much later (BEHAVIOUR 3).
 constexpr std::chrono::milliseconds kFarewell{100};
 
 }  // namespace
 
 HttpErrand::HttpErrand(HttpErrands& home, ErrandPlan plan)
-    : home_(home), plan_(std::move(plan)), limit_(home.pool_.loop()) {
+    : home_(home), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(home.pool_.loop()) {
   messages_ =
       std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
   limit_.start(plan_.limit, [this] { ran_out(); });
@@ -91,7 +95,10 @@ void HttpErrand::finish(std::optional<mcp::Message> answer, const MessagesEnd& e
 }
 
 void HttpErrands::run(ErrandPlan plan) {
-  if (errands_.size() < kMostErrands) {
+  const size_t bytes = plan.request.body.size();
+  const bool fits = bytes <= kSmall || errands_.empty() || bytes_ + bytes <= kMostBytes;
+  if (errands_.size() < kMostErrands && fits) {
+    bytes_ += bytes;
     errands_.push_back(std::make_unique<HttpErrand>(*this, std::move(plan)));
     return;
   }
@@ -108,6 +115,7 @@ void HttpErrands::over(HttpErrand& errand) {
   auto found =
       std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
   if (found == errands_.end()) return;
+  bytes_ -= errand.bytes_;
   pool_.loop().retire(std::move(*found));
   errands_.erase(found);
   if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
@@ -116,6 +124,7 @@ void HttpErrands::over(HttpErrand& errand) {
 void HttpErrands::drop_all() {
   std::vector<std::unique_ptr<HttpErrand>> all;
   all.swap(errands_);
+  bytes_ = 0;
   for (auto& errand : all) {
     errand->drop();
     pool_.loop().retire(std::move(errand));

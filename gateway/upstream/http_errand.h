@@ -49,7 +49,9 @@ class HttpErrand final : public MessagesOwner {
   void finish(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void ran_out();
 
+  friend class HttpErrands;
   HttpErrands& home_;
+  const size_t bytes_;  // of its body
   ErrandPlan plan_;
   net::Timer limit_;
   std::unique_ptr<HttpMessages> messages_;
@@ -67,6 +69,8 @@ class HttpErrands {
   void drop_all();
   void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
   size_t size() const { return errands_.size(); }
+  // Of the bodies of those under way.
+  size_t bytes() const { return bytes_; }
   // Called once, when none is left.
   void when_empty(std::function<void()> empty);
 
@@ -77,6 +81,7 @@ class HttpErrands {
   HttpPool& pool_;
   uint64_t max_message_bytes_;
   std::vector<std::unique_ptr<HttpErrand>> errands_;
+  size_t bytes_ = 0;
   std::function<void()> empty_;
 };
 

@@ -38,6 +38,7 @@ HttpTransfer::HttpTransfer(HttpPool& pool, HttpRequest&& request, HttpTransferOw
             if (!transfer->closed_ && transfer->reused_ && !transfer->sent_) transfer->on_connected();
           },
           this) {
+  held_.set(request_.body.size());
   bool missing =
       pool_.credentials_ != nullptr && pool_.credentials_->state() == RequestCredentials::State::missing;
   if (missing) {
@@ -94,8 +95,10 @@ void HttpTransfer::on_connected() {
   if (credentials != nullptr) authorization_ = credentials->authorization();
   std::string head = pool_.render_head(request_, authorization_);
   connection_->send(std::move(head), request_.body);
-  if (!reused_ && credentials == nullptr)
+  if (!reused_ && credentials == nullptr) {
     SpareTexts::give(std::move(request_.body));  // nothing makes us say it again
+    held_.set(0);
+  }
   owner_->on_transfer_sent();
 }
 

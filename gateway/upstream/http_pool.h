@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "base/pooled.h"
 #include "config/config.h"
 #include "core/stats.h"
@@ -118,6 +119,7 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
 
   HttpPool& pool_;
   HttpRequest request_;
+  HeldBytes held_;  // of its body, until nothing can make us say it again
   HttpTransferOwner* owner_;
   std::unique_ptr<HttpConnection> connection_;
   bool reused_ = false;

@@ -1,7 +1,10 @@
 // Shares of what is for all, where they cross workers and reloads.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { describe } from 'node:test';
+import { startGatewayToUrl } from '../lib/gateway.mjs';
 import { eventually } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -50,5 +53,50 @@ describe('shares', { skip }, () => {
     await fill(8);
     end(8);
     await fill(8);
+  });
+
+  test('of what an HTTP server does not take, notifications have 16 MiB', async (t) => {
+    const large = [];
+    const found = { supportedVersions: ['2026-07-28'], capabilities: { prompts: {} }, ttlMs: 0, cacheScope: 'private' };
+    const origin = createServer((request, response) => {
+      const method = request.headers['mcp-method'];
+      if (method === 'notifications/odd') return void large.push(request); // neither read nor answered
+      let body = '';
+      request.setEncoding('utf8').on('data', (piece) => (body += piece));
+      request.on('end', () => {
+        const result = { resultType: 'complete', ...(method === 'server/discover' ? found : { prompts: [], ttlMs: 0, cacheScope: 'private' }) };
+        response.setHeader('Content-Type', 'application/json');
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result }));
+      });
+    });
+    origin.listen(0, '127.0.0.1');
+    await once(origin, 'listening');
+    t.after(() => origin.close());
+    t.after(() => origin.closeAllConnections());
+    const gateway = await startGatewayToUrl(`http://127.0.0.1:${origin.address().port}/mcp`);
+    t.after(() => gateway.stop());
+    const post = (message) => {
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      };
+      const headers = {
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        'MCP-Protocol-Version': '2026-07-28',
+        'Mcp-Method': message.method,
+      };
+      const body = JSON.stringify({ jsonrpc: '2.0', ...message, params: { ...message.params, _meta } });
+      return fetch(gateway.url, { method: 'POST', headers, body });
+    };
+    assert.equal((await post({ id: 1, method: 'prompts/list' })).status, 200);
+    for (let i = 0; i < 5; ++i) {
+      const { status } = await post({ method: 'notifications/odd', params: { text: 'x'.repeat(7_000_000) } });
+      assert.equal(status, 202);
+    }
+    await eventually(() => large.length >= 2, 'two notifications');
+    assert.deepEqual((await (await post({ id: 2, method: 'prompts/list' })).json()).result.prompts, []);
+    assert.equal(large.length, 2);
   });
 });
