@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 // A listen that stood this long did stand: its loss counts as the first again.
 constexpr milliseconds kStable{10000};
 constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
+// Each new subscription is a new listen with all of them: what they cost together is bounded.
+constexpr size_t kMostUriBytes = 256 * 1024;
 
 std::string plain_notification(std::string_view method, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
@@ -79,6 +81,14 @@ void BridgeListen::subscribe(const std::string& uri, Settled settled) {
   if (wish_.uris.size() >= mcp::kMostSubscriptions && is_new) {
     return tell({text, true, std::move(settled)},
                 fmt::format("this session has {} subscriptions already", mcp::kMostSubscriptions));
+  }
+  size_t bytes = is_new ? uri.size() : 0;
+  for (const SharedText& one : wish_.uris)
+    bytes += one->text().size();
+  if (is_new && bytes > kMostUriBytes) {
+    return tell({text, true, std::move(settled)},
+                fmt::format("the URIs of this session's subscriptions are longer than {} bytes together",
+                            kMostUriBytes));
   }
   wish_.uris.insert(text);
   waiters_.push_back({std::move(text), true, std::move(settled)});
