@@ -228,15 +228,12 @@ void Redact::from_client(mcp::Message& message) {
 // What the client gives back as it is, and what names a call: changed by a pattern it would lead nowhere.
 std::vector<uint32_t> opaque(const mcp::Message& message) {
   std::vector<uint32_t> out;
-  for (Field field : {Field::result_next_cursor, Field::result_type, Field::params_progress_token,
-                      Field::params_request_id, Field::params_task_id})
+  for (Field field :
+       {Field::result_next_cursor, Field::result_type, Field::params_progress_token, Field::params_request_id,
+        Field::params_task_id, Field::result_request_state, Field::result_task_id})
     if (message.has(field)) out.push_back(message.at(field).begin);
-  const auto keep = [&](std::string_view object, std::string_view name) {
-    if (auto value = json::member(object, name)) out.push_back(place_of(message, *value).begin);
-  };
-  keep(message.raw(Field::result), "requestState");
-  keep(message.raw(Field::result), "taskId");
-  keep(message.raw(Field::result_task), "taskId");
+  if (auto id = json::member(message.raw(Field::result_task), "taskId"))
+    out.push_back(place_of(message, *id).begin);
   return out;
 }
 

@@ -75,13 +75,13 @@ void Exchange::learn_names(const mcp::Message& result) {
   if (result.kind() != mcp::MessageKind::result || stats_ == nullptr) return;
   bool tools = arrival_.method == Method::tools_list;
   NameTable& names = tools ? stats_->tools : stats_->prompts;
-  auto list = json::member(result.raw(Field::result), tools ? "tools" : "prompts");
-  if (!list || names.size() >= NameTable::kMost) return;
-  json::Cursor cursor(*list);
+  const std::string_view list = result.raw(tools ? Field::result_tools : Field::result_prompts);
+  if (names.size() >= NameTable::kMost) return;
+  json::Cursor cursor(list);
   if (!cursor.at_array() || !cursor.enter_array()) return;
   json::Span element;
   while (names.size() < NameTable::kMost && cursor.next_element() && cursor.skip(element))
-    names.learn(json::string_value(json::member(element.in(*list), "name")));
+    names.learn(json::string_value(json::member(element.in(list), "name")));
 }
 
 void Exchange::cancel_call(EndReason reason, std::string_view why) {

@@ -64,6 +64,18 @@ constexpr Row kRows[] = {
     {Level::result, "nextCursor", Field::result_next_cursor},
     {Level::result, "ttlMs", Field::result_ttl_ms},
     {Level::result, "cacheScope", Field::result_cache_scope},
+    {Level::result, "content", Field::result_content},
+    {Level::result, "structuredContent", Field::result_structured_content},
+    {Level::result, "messages", Field::result_messages},
+    {Level::result, "contents", Field::result_contents},
+    {Level::result, "requestState", Field::result_request_state},
+    {Level::result, "taskId", Field::result_task_id},
+    {Level::result, "result", Field::result_result},
+    {Level::result, "tools", Field::result_tools},
+    {Level::result, "prompts", Field::result_prompts},
+    {Level::result, "resources", Field::result_resources},
+    {Level::result, "resourceTemplates", Field::result_resource_templates},
+    {Level::result, "instructions", Field::result_instructions},
     {Level::result_meta, "io.modelcontextprotocol/subscriptionId", Field::result_subscription_id},
     {Level::result_meta, "io.modelcontextprotocol/serverInfo", Field::result_meta_server_info},
     {Level::error, "code", Field::error_code},
@@ -83,13 +95,12 @@ constexpr bool every_field_has_one_row() {
 }
 static_assert(every_field_has_one_row());
 
-// Length, first and last byte tell the rows of a level apart: the one that a key may be, from 1, stands in
-// its slot. Where a new row has no slot of its own, another factor will do.
+// Length, first, middle and last byte tell the rows of a level apart: the one that a key may be, from 1,
+// stands in its slot. Where a new row has no slot of its own, other factors will do.
 constexpr size_t kSlots = 64;
 constexpr size_t slot_of(std::string_view key) {
-  return (key.size() * 10 + static_cast<unsigned char>(key.front()) +
-          static_cast<unsigned char>(key.back())) %
-         kSlots;
+  const auto byte = [key](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(key[at])); };
+  return (key.size() + byte(0) + byte(key.size() - 1) * 2 + byte(key.size() / 2) * 16) % kSlots;
 }
 using Slots = std::array<uint8_t, kSlots>;
 constexpr auto all_slots() {

@@ -68,6 +68,18 @@ enum class Field : uint8_t {
   result_next_cursor,
   result_ttl_ms,
   result_cache_scope,
+  result_content,
+  result_structured_content,
+  result_messages,
+  result_contents,
+  result_request_state,
+  result_task_id,
+  result_result,  // of tasks/get
+  result_tools,
+  result_prompts,
+  result_resources,
+  result_resource_templates,
+  result_instructions,
   // result._meta
   result_subscription_id,  // io.modelcontextprotocol/subscriptionId
   result_meta_server_info,

@@ -68,13 +68,12 @@ std::string negotiated(const std::string& wanted, bool on_stdio) {
 }
 
 void wrap_schemas(const Message& answer, json::Splice& splice, WrappedTools& wrapped) {
-  auto tools = json::member(answer.raw(Field::result), "tools");
-  if (!tools) return;
-  json::Cursor cursor(*tools);
+  const std::string_view tools = answer.raw(Field::result_tools);
+  json::Cursor cursor(tools);
   if (!cursor.at_array() || !cursor.enter_array()) return;
   json::Span element;
   while (cursor.next_element() && cursor.skip(element)) {
-    std::string_view tool = element.in(*tools);
+    std::string_view tool = element.in(tools);
     std::string name = json::string_value(json::member(tool, "name"));
     auto schema = json::member(tool, "outputSchema");
     if (!schema || is_object_schema(*schema)) {
@@ -124,8 +123,8 @@ std::optional<ModernServer> read_discover_result(const Message& answer) {
   std::string_view capabilities =
       answer.is_object(Field::result_capabilities) ? answer.raw(Field::result_capabilities) : "{}";
   server.capabilities = capabilities_without_tasks(capabilities);
-  auto instructions = json::member(answer.raw(Field::result), "instructions");
-  if (instructions && instructions->front() == '"') server.instructions = std::string(*instructions);
+  if (answer.is_string(Field::result_instructions))
+    server.instructions = answer.raw(Field::result_instructions);
   server.tools_list_changed = is_true(capabilities, "tools", "listChanged");
   server.prompts_list_changed = is_true(capabilities, "prompts", "listChanged");
   server.resources_list_changed = is_true(capabilities, "resources", "listChanged");
@@ -279,19 +278,20 @@ std::string question_for_legacy(const InputRequest& request, int64_t id, std::st
 
 // ---- answers ----
 
-std::string modern_answer_for_legacy(const Message& answer, Method method, const std::string& tool,
-                                     WrappedTools& wrapped) {
+std::optional<std::string> modern_answer_for_legacy(const Message& answer, Method method,
+                                                    const std::string& tool, WrappedTools& wrapped) {
   json::Splice splice = answer.splice();
   if (answer.kind() == MessageKind::error) {
     make_readable(answer, method, splice);
   } else if (method == Method::tools_list) {
     wrap_schemas(answer, splice, wrapped);
   } else if (method == Method::tools_call) {
-    auto content = json::member(answer.raw(Field::result), "structuredContent");
-    if (content && (content->front() != '{' || wrapped.contains(tool)))
-      splice.replace(span_in(answer, *content), fmt::format(R"({{"result":{}}})", *content));
+    constexpr Field kContent = Field::result_structured_content;
+    if (answer.has(kContent) && (!answer.is_object(kContent) || wrapped.contains(tool)))
+      splice.replace(answer.at(kContent), fmt::format(R"({{"result":{}}})", answer.raw(kContent)));
   }
-  return splice.empty() ? answer.bytes() : splice.apply();
+  if (splice.empty()) return std::nullopt;
+  return splice.apply();
 }
 
 std::string listen_notification_for_legacy(const Message& notification) {

@@ -112,7 +112,7 @@ void Learning::read(Topic topic, Reading& reading, Result<mcp::Message, core::Fa
     home_.learned(member, *answer);
   } else if (result) {
     const std::string& text = answer->bytes();
-    json::Span items = json::member_at(text, answer->at(Field::result), row(reading.list).member);
+    json::Span items = answer->at(row(reading.list).items);
     size_t most = home_.rules().max_items;
     json::for_each_element_at(text, items, [&](json::Span item) {
       std::string key = json::string_at(text, json::member_at(text, item, row(reading.list).key));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "mcp/message.h"
 #include "mcp/methods.h"
 
 namespace lineward::route {
@@ -15,15 +16,18 @@ struct ListRow {
   List list;
   mcp::Method method;
   std::string_view member;      // of the result: the array
+  mcp::Field items;             // the same
   std::string_view capability;  // that a server with such a list declares
   std::string_view key;         // of an item: what it is called by
 };
 
 inline constexpr std::array<ListRow, static_cast<size_t>(List::count_)> kLists{{
-    {List::tools, mcp::Method::tools_list, "tools", "tools", "name"},
-    {List::prompts, mcp::Method::prompts_list, "prompts", "prompts", "name"},
-    {List::resources, mcp::Method::resources_list, "resources", "resources", "uri"},
-    {List::templates, mcp::Method::resources_templates_list, "resourceTemplates", "resources", "uriTemplate"},
+    {List::tools, mcp::Method::tools_list, "tools", mcp::Field::result_tools, "tools", "name"},
+    {List::prompts, mcp::Method::prompts_list, "prompts", mcp::Field::result_prompts, "prompts", "name"},
+    {List::resources, mcp::Method::resources_list, "resources", mcp::Field::result_resources, "resources",
+     "uri"},
+    {List::templates, mcp::Method::resources_templates_list, "resourceTemplates",
+     mcp::Field::result_resource_templates, "resources", "uriTemplate"},
 }};
 
 constexpr const ListRow& row(List list) {

@@ -176,8 +176,8 @@ Facts read_facts(const std::string& server, const mcp::Message& discovered) {
   facts.server = server;
   if (discovered.is_object(Field::result_capabilities))
     facts.capabilities = std::string(discovered.raw(Field::result_capabilities));
-  auto instructions = member(discovered.raw(Field::result), "instructions");
-  if (instructions && instructions->front() == '"') facts.instructions = std::string(*instructions);
+  if (discovered.is_string(Field::result_instructions))
+    facts.instructions = discovered.raw(Field::result_instructions);
   facts.ttl_ms = integer(discovered.raw(Field::result_ttl_ms));
   for (auto& version : mcp::spoken_versions(discovered.raw(Field::result_supported_versions))) {
     const mcp::Revision* revision = mcp::find_revision(version);

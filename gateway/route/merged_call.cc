@@ -237,7 +237,7 @@ void MergedCall::take_page(ListPage& page, Part& part) {
 void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answer) {
   const Member& member = *part.errand->member();
   const std::string& text = answer.bytes();
-  json::Span items = json::member_at(text, answer.at(Field::result), list_->member);
+  json::Span items = answer.at(list_->items);
   // Of its tools and prompts: what metrics may call a call of it.
   auto* names = list_->list == List::tools     ? &core::routed_stats(member.name).tools
                 : list_->list == List::prompts ? &core::routed_stats(member.name).prompts

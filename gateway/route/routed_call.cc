@@ -222,9 +222,8 @@ void RoutedCall::on_call_message(mcp::Message message) {
   bool plain = message.kind() == mcp::MessageKind::notification;
   if (last) {
     home_.came(*member_);
-    std::string text = result_for_client(home_.shown(), member_->name, message);
-    if (text != message.bytes()) {
-      auto changed = mcp::Message::parse(std::move(text), json::kDepthCeiling);
+    if (auto text = result_for_client(home_.shown(), member_->name, message)) {
+      auto changed = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
       if (changed) message = std::move(*changed);
     }
     return leave()->on_call_message(std::move(message));

@@ -141,7 +141,16 @@ class UriEdits {
     for (Span one : uris.found())
       uri(one);
   }
+  // Of the tasks extension: at the top of a result or of params, or within `task`.
+  void task_id(Span id) {
+    if (json::is_string_at(text_, id)) splice_.replace(id, seal_task(server_, id.in(text_)));
+  }
   json::Splice& splice() { return splice_; }
+  // Nothing where nothing changes.
+  std::optional<std::string> applied() {
+    if (splice_.empty()) return std::nullopt;
+    return splice_.apply();
+  }
   std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }
 
  private:
@@ -150,12 +159,6 @@ class UriEdits {
   std::string_view text_;
   json::Splice splice_;
 };
-
-// A task of the tasks extension: at the top of the result, or within `task`.
-void task_id(UriEdits& edits, const std::string& server, std::string_view text, Span object) {
-  Span id = json::member_at(text, object, "taskId");
-  if (json::is_string_at(text, id)) edits.splice().replace(id, seal_task(server, id.in(text)));
-}
 
 Span ref_target(const mcp::Message& request) {
   const std::string& text = request.bytes();
@@ -215,30 +218,28 @@ std::optional<std::string> item_for_client(Shown& shown, List list, const std::s
   return edits.apply();
 }
 
-std::string result_for_client(Shown& shown, const std::string& server, const mcp::Message& message) {
+std::optional<std::string> result_for_client(Shown& shown, const std::string& server,
+                                             const mcp::Message& message) {
   const std::string& text = message.bytes();
   UriEdits edits(shown, server, text);
   if (message.kind() == mcp::MessageKind::error) {
     edits.uri(json::member_at(text, message.at(Field::error_data), "uri"));
-    return edits.apply();
+    return edits.applied();
   }
-  Span result = message.at(Field::result);
-  std::string type = message.text(Field::result_type);
-  json::for_each_member_at(text, result, [&](const std::string& key, Span, Span value) {
-    if (key == "content") edits.content(value);
-    if (key == "messages") edits.messages(value);
-    if (key == "contents")
-      json::for_each_element_at(text, value,
-                                [&](Span element) { edits.uri(json::member_at(text, element, "uri")); });
-    if (key == "_meta") edits.ui_meta(value);
-    if (key == "requestState" && json::is_string_at(text, value))
-      edits.splice().replace(value, seal_state(server, value.in(text)));
-    if (key == "task" && text[value.begin] == '{') task_id(edits, server, text, value);
-    // What a task has come to is the result of the call that became it.
-    if (key == "result") edits.content(json::member_at(text, value, "content"));
-  });
-  task_id(edits, server, text, result);
-  return edits.apply();
+  edits.content(message.at(Field::result_content));
+  edits.messages(message.at(Field::result_messages));
+  json::for_each_element_at(text, message.at(Field::result_contents),
+                            [&](Span element) { edits.uri(json::member_at(text, element, "uri")); });
+  edits.ui_meta(message.at(Field::result_meta));
+  if (message.is_string(Field::result_request_state))
+    edits.splice().replace(message.at(Field::result_request_state),
+                           seal_state(server, message.raw(Field::result_request_state)));
+  if (message.is_object(Field::result_task))
+    edits.task_id(json::member_at(text, message.at(Field::result_task), "taskId"));
+  // What a task has come to is the result of the call that became it.
+  edits.content(json::member_at(text, message.at(Field::result_result), "content"));
+  edits.task_id(message.at(Field::result_task_id));
+  return edits.applied();
 }
 
 std::string notification_for_client(Shown& shown, const std::string& server, const mcp::Message& message) {
@@ -246,7 +247,7 @@ std::string notification_for_client(Shown& shown, const std::string& server, con
   UriEdits edits(shown, server, text);
   if (mcp::method_of(message.method()) == Method::resources_updated) edits.uri(message.at(Field::params_uri));
   if (message.method().rfind("notifications/tasks", 0) == 0)
-    task_id(edits, server, text, message.at(Field::params));
+    edits.task_id(json::member_at(text, message.at(Field::params), "taskId"));
   return edits.apply();
 }
 

@@ -32,8 +32,9 @@ std::string claim(Shown& shown, List list, const std::string& server, const std:
 std::optional<std::string> item_for_client(Shown& shown, List list, const std::string& server,
                                            std::string_view item);
 
-// A server's result, or a notification of it.
-std::string result_for_client(Shown& shown, const std::string& server, const mcp::Message& result);
+// A server's result, or a notification of it. Nothing: the client may have the result as it is.
+std::optional<std::string> result_for_client(Shown& shown, const std::string& server,
+                                             const mcp::Message& result);
 std::string notification_for_client(Shown& shown, const std::string& server,
                                     const mcp::Message& notification);
 

@@ -178,7 +178,8 @@ void BridgeCall::on_call_message(mcp::Message message) {
                      fmt::format("{} sent a result of a type that this client does not know",
                                  session_.inner().name())});
       }
-      return finish(session_.project(request_, message));
+      if (auto changed = session_.project(request_, message)) return finish(std::move(*changed));
+      return leave().on_call_message(std::move(message));
     case Step::local: return;
   }
   leave().on_call_message(std::move(message));

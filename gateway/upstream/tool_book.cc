@@ -20,8 +20,9 @@ constexpr size_t kMostNameBytes = 256;
 
 // The raw array of a page, with its place in the message.
 std::optional<std::string_view> tools_of(const mcp::Message& page) {
-  auto tools = json::member(page.raw(Field::result), "tools");
-  return tools && !tools->empty() && tools->front() == '[' ? tools : std::nullopt;
+  const std::string_view tools = page.raw(Field::result_tools);
+  if (tools.empty() || tools.front() != '[') return std::nullopt;
+  return tools;
 }
 
 template <class F>

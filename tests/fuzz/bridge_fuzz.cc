@@ -51,14 +51,15 @@ void check_request(const Message& request, const mcp::LegacyClient& client) {
 
 void check_answer(const Message& answer, Method method, const std::string& revision) {
   mcp::WrappedTools wrapped;
-  const std::string text = mcp::modern_answer_for_legacy(answer, method, "x", wrapped);
+  const std::string text =
+      mcp::modern_answer_for_legacy(answer, method, "x", wrapped).value_or(answer.bytes());
   Message old = parsed(text, answer.kind());
   LW_CHECK(old.raw(Field::id) == answer.raw(Field::id));
   auto content = json::member(old.raw(Field::result), "structuredContent");
   if (method == Method::tools_call && content) LW_CHECK(content->front() == '{');
   // Once it is readable it stays as it is.
   if (method == Method::tools_list && answer.kind() == MessageKind::result)
-    LW_CHECK(mcp::modern_answer_for_legacy(old, method, "x", wrapped) == text);
+    LW_CHECK(!mcp::modern_answer_for_legacy(old, method, "x", wrapped));
   if (auto server = mcp::read_discover_result(answer))
     parsed(mcp::initialize_answer(*server, mcp::LegacyClient{revision, "{}", "{}"}), MessageKind::result);
   mcp::InputRequired wanted = mcp::read_input_required(answer, 4);

@@ -99,7 +99,9 @@ TEST_CASE("Message: every field is found by its key and by no other") {
       R"("taskId":25}})",
       R"({"jsonrpc":"2.0","id":1,"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":2,)"
       R"("io.modelcontextprotocol/serverInfo":3},"resultType":4,"isError":5,"task":6,"supportedVersions":7,)"
-      R"("protocolVersion":8,"capabilities":9,"serverInfo":10,"nextCursor":11,"ttlMs":12,"cacheScope":13}})",
+      R"("protocolVersion":8,"capabilities":9,"serverInfo":10,"nextCursor":11,"ttlMs":12,"cacheScope":13,)"
+      R"("content":14,"structuredContent":15,"messages":16,"contents":17,"requestState":18,"taskId":19,"result":20,)"
+      R"("tools":21,"prompts":22,"resources":23,"resourceTemplates":24,"instructions":25}})",
       R"({"jsonrpc":"2.0","id":1,"error":{"code":2,"message":3,"data":{"supported":4}}})"};
   size_t found = 0;
   for (const std::string& text : texts) {

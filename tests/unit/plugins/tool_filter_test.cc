@@ -78,10 +78,10 @@ TEST_CASE("no spelling of a list gets a denied tool past the filter") {
   CHECK(kept(R"({"tools":[{"name":"good","name":"bad"}]})", rule) == R"({"tools":[]})");
   CHECK(kept(R"({"tools":[{"name":"good","n\u0061me":"good"}]})", rule) == R"({"tools":[]})");
   CHECK(kept(R"({"tools":[{"name":5},{},"bad",null,{"title":"bad"}]})", rule) == R"({"tools":[]})");
-  CHECK(kept(R"({"tools":[{"name":"good"}],"tools":[{"name":"bad"}]})", rule) ==
-        R"({"tools":[{"name":"good"}],"tools":[]})");
-  CHECK(kept(R"({"tools":[{"name":"good"}],"t\u006fols":[{"name":"bad"},{"name":"fine"}]})", rule) ==
-        R"({"tools":[{"name":"good"}],"t\u006fols":[{"name":"fine"}]})");
+  // Two lists are no message at all.
+  for (const char* second : {"tools", "t\\u006fols"})
+    CHECK_FALSE(mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"good"}],")" +
+                                    std::string(second) + R"(":[{"name":"bad"}]}})"));
   std::string deep = std::string(400, '[') + std::string(400, ']');
   CHECK(kept(R"({"x":)" + deep + R"(,"tools":[{"x":)" + deep + R"(,"name":"bad"}]})", rule) ==
         R"({"x":)" + deep + R"(,"tools":[]})");

@@ -100,7 +100,7 @@ TEST_CASE("results carry the client's URIs") {
   Pair pair;
   auto shown = [&](const std::string& result) {
     auto message = parse(R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}");
-    std::string text = result_for_client(pair.shown, "fs", message);
+    std::string text = result_for_client(pair.shown, "fs", message).value_or(message.bytes());
     return text.substr(33, text.size() - 34);
   };
   CHECK(
@@ -123,8 +123,8 @@ TEST_CASE("results carry the client's URIs") {
 TEST_CASE("a content block is what its type says, wherever that stands and however deep it is nested") {
   Pair pair;
   auto shown = [&](const std::string& result) {
-    std::string text =
-        result_for_client(pair.shown, "fs", parse(R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}"));
+    const auto message = parse(R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}");
+    std::string text = result_for_client(pair.shown, "fs", message).value_or(message.bytes());
     const std::string ahead = R"({"jsonrpc":"2.0","id":1,"result":)";
     return text.substr(ahead.size(), text.size() - ahead.size() - 1);
   };
@@ -150,7 +150,7 @@ TEST_CASE("a state goes back to the server that made it, and to no other") {
   Pair pair;
   auto asked =
       parse(R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"s\u0031"}})");
-  std::string shown = result_for_client(pair.shown, "fs", asked);
+  const auto shown = result_for_client(pair.shown, "fs", asked);
   CHECK(
       shown ==
       R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"lwa1:fs:s\u0031"}})");
