@@ -171,7 +171,7 @@ std::optional<plugin::Refusal> Redact::too_large(const mcp::Message& message) {
 void Redact::apply(mcp::Message& message, json::Splice& splice, uint64_t count) {
   if (count == 0) return;
   on_wire_ += count;
-  auto changed = mcp::Message::parse(splice.apply(), json::kDepthCeiling);
+  auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
   if (changed) message = std::move(*changed);
 }
 

@@ -277,7 +277,7 @@ void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
       message.text(Field::result_cache_scope) == "public") {
     json::Splice splice = message.splice();
     splice.replace(message.at(Field::result_cache_scope), "\"private\"");
-    if (auto changed = mcp::Message::parse(splice.apply(), json::kDepthCeiling))
+    if (auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
       message = std::move(*changed);
   }
   if (!pins_ || !pins_->unsaved()) return;

@@ -138,7 +138,7 @@ size_t filter_list(mcp::Message& message, std::string_view list, std::string_vie
     splice.replace({begin, begin + static_cast<uint32_t>(elements.size())}, kept + ']');
   }
   if (hidden == 0) return 0;
-  auto changed = mcp::Message::parse(splice.apply(), json::kDepthCeiling);
+  auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
   if (!changed) {  // never, but then rather nothing than too much
     changed = mcp::Message::parse(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{{}:[]}}}})",
                                               message.raw(mcp::Field::id), json::quote(list)));

@@ -146,7 +146,8 @@ void Tracing::pass_on(plugin::ExchangeView& view, mcp::Message& message) {
     }
   }
   if (splice.empty()) return;
-  if (auto changed = mcp::Message::parse(splice.apply(), json::kDepthCeiling)) message = std::move(*changed);
+  if (auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
+    message = std::move(*changed);
 }
 
 Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& message) {

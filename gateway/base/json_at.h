@@ -11,12 +11,14 @@
 namespace lineward::json {
 
 // Calls visit(name, key, value) for each member of the object at `object`: the decoded key, where the raw key
-// stands between its quotes, and where the value stands. False when there is no object.
+// stands between its quotes, and where the value stands. False when there is no object. `outline`: of the
+// text.
 template <class F>
-bool for_each_member_at(std::string_view text, Span object, F&& visit) {
+bool for_each_member_at(std::string_view text, Span object, F&& visit, const Outline* outline = nullptr) {
   if (!object || text[object.begin] != '{') return false;
   std::string_view inner = object.in(text);
   Cursor cursor(inner, kDepthCeiling);
+  cursor.go_around(outline, object.begin);
   if (!cursor.enter_object()) return false;
   Span key, value;
   bool escaped = false;
@@ -45,11 +47,15 @@ bool for_each_element_at(std::string_view text, Span array, F&& visit) {
 }
 
 // Where the first member of that name stands; an empty span when there is none.
-inline Span member_at(std::string_view text, Span object, std::string_view name) {
+inline Span member_at(std::string_view text, Span object, std::string_view name,
+                      const Outline* outline = nullptr) {
   Span found;
-  for_each_member_at(text, object, [&](const std::string& key, Span, Span value) {
-    if (!found && key == name) found = value;
-  });
+  for_each_member_at(
+      text, object,
+      [&](const std::string& key, Span, Span value) {
+        if (!found && key == name) found = value;
+      },
+      outline);
   return found;
 }
 

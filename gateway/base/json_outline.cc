@@ -15,7 +15,8 @@ constexpr ptrdiff_t kLongestPart = 5;
 
 }  // namespace
 
-Outline::Outline(int max_depth) : max_depth_(static_cast<size_t>(std::min(max_depth, kDepthCeiling))) {}
+Outline::Outline(int max_depth, uint32_t worth)
+    : max_depth_(static_cast<size_t>(std::min(max_depth, kDepthCeiling))), worth_(worth) {}
 
 void Outline::clear() {
   open_.clear();
@@ -26,7 +27,7 @@ void Outline::clear() {
 
 void Outline::note(uint32_t begin, uint32_t end, uint32_t noted) {
   const uint32_t size = end - begin;
-  if (size - noted >= kWorth) {
+  if (size - noted >= worth_) {
     noted_.push_back({begin, end});
     noted = size;
   }
@@ -110,7 +111,7 @@ void Outline::more(std::string_view text) {
         string_ = offset(value);
         return wait(Due::string_end, scan.at, kLongestPart);
       }
-      if (scan.at - value >= kWorth) note(offset(value), offset(scan.at), 0);
+      if (scan.at - value >= worth_) note(offset(value), offset(scan.at), 0);
       due = Due::separator;
     } else {
       // A number may go on.
@@ -124,6 +125,31 @@ void Outline::close() {
   due_ = Due::nothing;
   open_ = {};
   std::sort(noted_.begin(), noted_.end(), [](const Noted& a, const Noted& b) { return a.begin < b.begin; });
+}
+
+size_t Outline::bytes_beside_strings(std::string_view text, Span part) const {
+  size_t beside = part.size();
+  auto one = std::lower_bound(noted_.begin(), noted_.end(), part.begin,
+                              [](const Noted& a, uint32_t wanted) { return a.begin < wanted; });
+  for (; one != noted_.end() && one->end <= part.end; ++one) {
+    if (text[one->begin] == '"') beside -= one->end - one->begin;
+  }
+  return beside;
+}
+
+Outline Outline::after(const std::vector<Edit>& edits) const {
+  Outline out;
+  out.due_ = Due::nothing;
+  out.noted_.reserve(noted_.size());
+  auto edit = edits.begin();
+  int64_t shift = 0;
+  for (const Noted& one : noted_) {
+    for (; edit != edits.end() && edit->end <= one.begin; ++edit)
+      shift += static_cast<int64_t>(edit->text.size()) - (edit->end - edit->begin);
+    if (edit != edits.end() && edit->begin < one.end) continue;  // changed within
+    out.noted_.push_back({static_cast<uint32_t>(one.begin + shift), static_cast<uint32_t>(one.end + shift)});
+  }
+  return out;
 }
 
 uint32_t Outline::end_of(uint32_t begin) const {

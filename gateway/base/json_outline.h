@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,13 +14,20 @@
 
 namespace lineward::json {
 
+// Replaces old (a range of the text; empty = insert there) by text.
+struct Edit {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  std::string text;
+};
+
 class Outline {
  public:
   // Values with less that is not in other noted ones are not noted: there are at most size / kWorth.
   static constexpr uint32_t kWorth = 4096;
 
-  // `max_depth`: of whoever parses the text then.
-  explicit Outline(int max_depth = kMaxDepth);
+  // `max_depth`: of whoever parses the text then. `worth`: as kWorth; tests take less.
+  explicit Outline(int max_depth = kMaxDepth, uint32_t worth = kWorth);
 
   // `text` is all that has come so far: what came before stands at its beginning as it was. The time is
   // linear in what is new.
@@ -28,6 +37,11 @@ class Outline {
   // The end of the value, legal JSON, that begins at this offset; 0: not noted.
   uint32_t end_of(uint32_t begin) const;
   bool empty() const { return noted_.empty(); }
+  // How many bytes of this part of `text`, which is the whole, are in no noted string: what a walk through it
+  // has to look at.
+  size_t bytes_beside_strings(std::string_view text, Span part) const;
+  // What is still true of the text once these edits were made to it; they stand in order and do not overlap.
+  Outline after(const std::vector<Edit>& edits) const;
   // Forgets everything, for another text.
   void clear();
 
@@ -45,11 +59,42 @@ class Outline {
   void note(uint32_t begin, uint32_t end, uint32_t noted);
 
   size_t max_depth_;
+  uint32_t worth_;
   std::vector<Open> open_;
   std::vector<Noted> noted_;
   Due due_ = Due::value;
   uint32_t at_ = 0;      // what is due is expected here
   uint32_t string_ = 0;  // where the string began whose end is due
+};
+
+using OutlinePtr = std::shared_ptr<const Outline>;  // null: nothing is known
+
+// A whole text with what is known of it.
+struct Text {
+  std::string bytes;
+  OutlinePtr outline;
+};
+
+// The outline of a text that arrives, begun once that is worth it.
+class ArrivingOutline {
+ public:
+  static constexpr size_t kFrom = 256 * 1024;
+
+  // As Outline::more().
+  void more(std::string_view text) {
+    if (text.size() < kFrom) return;
+    if (!outline_) outline_ = std::make_shared<Outline>();
+    outline_->more(text);
+  }
+  // Of the text that is complete now; the next one may begin.
+  OutlinePtr take() {
+    if (!outline_) return nullptr;
+    outline_->close();
+    return std::move(outline_);
+  }
+
+ private:
+  std::shared_ptr<Outline> outline_;
 };
 
 }  // namespace lineward::json

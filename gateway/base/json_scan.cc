@@ -1,6 +1,8 @@
 #include "base/json_scan.h"
 
+#include "base/check.h"
 #include "base/json_grammar.h"
+#include "base/json_outline.h"
 
 namespace lineward::json {
 
@@ -66,7 +68,15 @@ bool Cursor::skip(Span& value) {
   Scanner<false> scan{at_, end_};
   const char first = scan.token();
   const char* from = scan.at;
-  const bool good = scan.value(first, max_depth_ - depth_);
+  const uint32_t known =
+      outline_ == nullptr ? 0 : outline_->end_of(outline_offset_ + static_cast<uint32_t>(from - begin_));
+  bool good = true;
+  if (known != 0) {
+    scan.at = begin_ + (known - outline_offset_);
+    LW_CHECK(scan.at <= end_);
+  } else {
+    good = scan.value(first, max_depth_ - depth_);
+  }
   at_ = scan.at;
   if (!good) return stop(scan.fault);
   value = {static_cast<uint32_t>(from - begin_), offset()};

@@ -26,6 +26,8 @@ struct Span {
 
 enum class Fault : uint8_t { none, syntax, utf8, depth, trailing };
 
+class Outline;  // base/json_outline.h
+
 // A cursor over one text. All functions return false on a fault, which stays set; `at` is then where.
 class Cursor {
  public:
@@ -35,6 +37,13 @@ class Cursor {
         end_(text.data() + text.size()),
         max_depth_(std::min(max_depth, kDepthCeiling)) {
     if (text.size() >= std::numeric_limits<uint32_t>::max()) fault_ = Fault::syntax;  // offsets would wrap
+  }
+
+  // skip() does not look again at what is known of the text, in the whole of which the cursor's begins at
+  // `offset`. Lives as long as the cursor; null: nothing is known.
+  void go_around(const Outline* outline, uint32_t offset) {
+    outline_ = outline;
+    outline_offset_ = offset;
   }
 
   // Validates and passes one value; `value` is its range without surrounding white space.
@@ -61,6 +70,8 @@ class Cursor {
   const char* begin_;
   const char* at_;
   const char* end_;
+  const Outline* outline_ = nullptr;
+  uint32_t outline_offset_ = 0;
   int max_depth_;
   int depth_ = 0;
   Fault fault_ = Fault::none;

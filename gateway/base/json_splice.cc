@@ -101,7 +101,7 @@ void Splice::resolve_members() {
   additions_.clear();
 }
 
-std::string Splice::apply() {
+void Splice::order() {
   resolve_members();
   // At one place inserts come before what is replaced there, and keep their order.
   const auto before = [](const Edit& a, const Edit& b) {
@@ -110,6 +110,22 @@ std::string Splice::apply() {
   if (!std::is_sorted(edits_.begin(), edits_.end(), before)) {
     std::stable_sort(edits_.begin(), edits_.end(), before);
   }
+}
+
+std::string Splice::apply() {
+  order();
+  return joined();
+}
+
+Text Splice::apply_outlined() {
+  order();
+  OutlinePtr outline;
+  if (outline_) outline = std::make_shared<const Outline>(outline_->after(edits_));
+  std::string bytes = joined();
+  return {std::move(bytes), std::move(outline)};
+}
+
+std::string Splice::joined() {
   size_t grown = 0;
   for (const Edit& edit : edits_)
     grown += edit.text.size();

@@ -5,22 +5,20 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_outline.h"
 #include "base/json_scan.h"
 
 namespace lineward::json {
-
-// Replaces old (a range of the text; empty = insert there) by text.
-struct Edit {
-  uint32_t begin = 0;
-  uint32_t end = 0;
-  std::string text;
-};
 
 // Collects edits in any order, applies them once. Ranges must not overlap; several inserts at one place keep
 // the order in which they were added.
 class Splice {
  public:
-  explicit Splice(std::string_view text) : text_(text) { edits_.reserve(2); }
+  // `outline`: of the text, where there is one.
+  explicit Splice(std::string_view text, OutlinePtr outline = nullptr)
+      : text_(text), outline_(std::move(outline)) {
+    edits_.reserve(2);
+  }
 
   void replace(Span value, std::string text) { edits_.push_back({value.begin, value.end, std::move(text)}); }
   void insert(uint32_t at, std::string text) { edits_.push_back({at, at, std::move(text)}); }
@@ -34,6 +32,8 @@ class Splice {
   bool empty() const { return edits_.empty() && additions_.empty() && removals_.empty(); }
   // The changed text. The splice is empty afterwards.
   std::string apply();
+  // The same, with what is still known of it.
+  Text apply_outlined();
 
  private:
   // Held back until apply(): whether a comma is needed depends on what else happens to the same object.
@@ -45,7 +45,10 @@ class Splice {
     Span object, key, value;
   };
   void resolve_members();
+  void order();
+  std::string joined();
   std::string_view text_;
+  OutlinePtr outline_;
   std::vector<Edit> edits_;
   std::vector<Addition> additions_;
   std::vector<Removal> removals_;

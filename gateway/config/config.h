@@ -49,6 +49,7 @@ struct Limits {
   uint32_t max_parked = 256;                 // calls that wait for their client's retry
   uint64_t max_parked_bytes = 16ull << 20;   // what was asked meanwhile, and results that came too early
   uint64_t max_message_bytes = 32ull << 20;  // one message from the server
+  uint64_t max_list_bytes = 4ull << 20;      // of one answer, that have to be gone through item by item
   uint64_t max_request_bytes = 0;            // body of a client's request; 0: as listen.max_body_bytes
   // HTTP servers:
   uint32_t max_connections = 10000;  // at once, streams and idle ones included; calls beyond it wait

@@ -333,10 +333,13 @@ void inherited_rows(std::vector<Option>& rows) {
   rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
                                                     "32MiB", {kKiB, 2 * kGiB},
                                                     "The largest message from the server."));
+  rows.push_back(row<l, &Limits::max_list_bytes>("mcpServers.*.limits.maxListBytes", Kind::size, "4MiB",
+                                                 {256 * kKiB, kGiB},
+                                                 "A list in an answer, and whatever else of one is gone "
+                                                 "through item by item (long texts do not count)."));
   rows.push_back(row<l, &Limits::max_request_bytes>(
       "mcpServers.*.limits.maxRequestBytes", Kind::size, "0", {0, kGiB},
-      "HTTP body of a client's request to this server; 0: listen.maxBodyBytes, which it "
-      "cannot exceed."));
+      "HTTP body of a client's request to this server; 0: listen.maxBodyBytes, which it cannot exceed."));
   rows.push_back(row<l, &Limits::max_connections>(
       "mcpServers.*.limits.maxConnections", Kind::count, "10000", {1, kMillion},
       "HTTP: connections at once, streams and idle ones included; calls beyond it wait."));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "http/char_class.h"
 
@@ -13,6 +14,25 @@ namespace {
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr size_t kKeptCapacity = 64 * 1024;  // of the buffer, once it is empty
 constexpr uint64_t kLongestRetry = 24ull * 60 * 60 * 1000;
+
+// Where the line ends that goes on at `from`; the size of the text when that has not come.
+size_t line_end(const std::string& text, size_t from) {
+  const char* const begin = text.data() + from;
+  const auto find = [begin](char end, size_t within) {
+    const void* at = within == 0 ? nullptr : std::memchr(begin, end, within);
+    return at == nullptr ? within : static_cast<size_t>(static_cast<const char*>(at) - begin);
+  };
+  return from + find('\r', find('\n', text.size() - from));
+}
+
+// What stands behind "data:", or nothing.
+std::optional<std::string_view> data_of(std::string_view line) {
+  constexpr std::string_view kName = "data:";
+  if (line.substr(0, kName.size()) != kName) return std::nullopt;
+  line.remove_prefix(kName.size());
+  if (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+  return line;
+}
 
 }  // namespace
 
@@ -36,7 +56,7 @@ SseParser::Next SseParser::next() {
   std::string_view line;
   for (;;) {
     switch (take_line(line)) {
-      case Line::none: return Next::need_more;
+      case Line::none: outline_partial(); return Next::need_more;
       case Line::too_long:
         return fail(fmt::format("A line of an event must not have more than {} bytes.", limits_.line_bytes));
       case Line::whole: break;
@@ -56,6 +76,8 @@ void SseParser::restart() {
   skip_lf_ = false;
   std::string().swap(data_);
   has_data_ = false;
+  arriving_.take();
+  outline_.reset();
   type_.clear();
   fault_.clear();
 }
@@ -79,9 +101,7 @@ SseParser::Line SseParser::take_line(std::string_view& line) {
     if (buffer_[at_] == '\n') scanned_ = ++at_;
     skip_lf_ = false;
   }
-  size_t end = scanned_;
-  while (end < buffer_.size() && buffer_[end] != '\n' && buffer_[end] != '\r')
-    ++end;
+  const size_t end = line_end(buffer_, scanned_);
   size_t size = end - at_;
   if (size > limits_.line_bytes) return Line::too_long;
   scanned_ = end;
@@ -112,10 +132,21 @@ bool SseParser::on_field(std::string_view line) {
 bool SseParser::add_data(std::string_view value) {
   size_t join = has_data_ ? 1 : 0;
   if (data_.size() + join + value.size() > limits_.event_bytes) return false;
-  if (join != 0) data_ += '\n';
+  if (!has_data_) arriving_.more(value);
+  outline_ = arriving_.take();
+  if (join != 0) {
+    data_ += '\n';
+    outline_.reset();
+  }
   data_.append(value);
   has_data_ = true;
   return true;
+}
+
+// Of a line whose end has not come.
+void SseParser::outline_partial() {
+  if (has_data_ || buffered() < json::ArrivingOutline::kFrom) return;
+  if (auto value = data_of(std::string_view(buffer_).substr(at_))) arriving_.more(*value);
 }
 
 // A time beyond a day is a day.
@@ -135,6 +166,7 @@ bool SseParser::dispatch() {
   has_data_ = false;
   ready_ = SseEvent();
   ready_.data = std::exchange(data_, {});
+  ready_.outline = std::move(outline_);
   if (!type.empty()) ready_.event = std::move(type);
   ready_.id = id_;
   if (!std::exchange(retry_told_, true)) ready_.retry = retry_;
@@ -146,6 +178,8 @@ SseParser::Next SseParser::fail(std::string text) {
   std::string().swap(buffer_);
   at_ = scanned_ = 0;
   std::string().swap(data_);
+  arriving_.take();
+  outline_.reset();
   return Next::failed;
 }
 

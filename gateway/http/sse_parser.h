@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json_outline.h"
+
 namespace lineward::http {
 
 struct SseLimits {
@@ -24,6 +26,7 @@ struct SseLimits {
 
 struct SseEvent {
   std::string data;               // its lines joined by LF
+  json::OutlinePtr outline;       // of data that is long, JSON and on one line
   std::string event = "message";  // the type
   std::string id;                 // the last one the stream named, in this event or before it; empty: none
   std::optional<std::chrono::milliseconds> retry;  // when told since the event before
@@ -60,6 +63,7 @@ class SseParser {
   bool pass_mark();
   bool on_field(std::string_view line);
   bool add_data(std::string_view value);
+  void outline_partial();
   void set_retry(std::string_view digits);
   bool dispatch();
   Next fail(std::string text);
@@ -72,6 +76,8 @@ class SseParser {
   bool skip_lf_ = false;  // the line before ended in CR
   std::string data_;
   bool has_data_ = false;
+  json::ArrivingOutline arriving_;  // of the first data line of an event, while it comes
+  json::OutlinePtr outline_;        // of data_
   std::string type_;
   std::string id_;
   std::optional<std::chrono::milliseconds> retry_;

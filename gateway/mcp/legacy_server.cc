@@ -86,15 +86,15 @@ std::string modern_request_for_legacy(const Message& request, int64_t id) {
   return splice.apply();
 }
 
-std::string legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server) {
+json::Text legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server) {
   json::Splice splice = answer.splice();
   if (answer.kind() == MessageKind::error) {
     if (error_code(answer) == kLegacyResourceNotFound) {
       splice.replace(answer.at(Field::error_code), std::to_string(kInvalidParams));
     }
-    return splice.apply();
+    return splice.apply_outlined();
   }
-  if (!answer.is_object(Field::result)) return answer.bytes();
+  if (!answer.is_object(Field::result)) return {answer.bytes(), answer.outline()};
   json::Span result = answer.at(Field::result);
   // What an old server calls by one of these names means something else.
   auto put = [&](Field field, std::string_view name, std::string_view value) {
@@ -117,7 +117,7 @@ std::string legacy_answer_for_modern(const Message& answer, Method method, const
     put(Field::result_ttl_ms, "ttlMs", "0");
     put(Field::result_cache_scope, "cacheScope", R"("private")");
   }
-  return splice.apply();
+  return splice.apply_outlined();
 }
 
 std::string answer_in_its_place(Method method, const LegacyServer& server) {

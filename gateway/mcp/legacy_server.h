@@ -36,7 +36,7 @@ std::string modern_request_for_legacy(const Message& request, int64_t id);
 
 // resultType, serverInfo and, where results may be cached, ttlMs 0 and cacheScope private are added; −32002
 // becomes −32602. The id stays as it is.
-std::string legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server);
+json::Text legacy_answer_for_modern(const Message& answer, Method method, const LegacyServer& server);
 
 // The answer to server/discover, made from `initialize`.
 std::string discover_answer(const LegacyServer& server);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "base/json_grammar.h"
 
 namespace lineward::mcp {
@@ -75,6 +76,7 @@ constexpr Row kRows[] = {
     {Level::result, "prompts", Field::result_prompts},
     {Level::result, "resources", Field::result_resources},
     {Level::result, "resourceTemplates", Field::result_resource_templates},
+    {Level::result, "tasks", Field::result_tasks},
     {Level::result, "instructions", Field::result_instructions},
     {Level::result_meta, "io.modelcontextprotocol/subscriptionId", Field::result_subscription_id},
     {Level::result_meta, "io.modelcontextprotocol/serverInfo", Field::result_meta_server_info},
@@ -100,7 +102,7 @@ static_assert(every_field_has_one_row());
 constexpr size_t kSlots = 64;
 constexpr size_t slot_of(std::string_view key) {
   const auto byte = [key](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(key[at])); };
-  return (key.size() + byte(0) + byte(key.size() - 1) * 2 + byte(key.size() / 2) * 16) % kSlots;
+  return (key.size() + byte(0) * 2 + byte(key.size() - 1) * 7 + byte(key.size() / 2) * 12) % kSlots;
 }
 using Slots = std::array<uint8_t, kSlots>;
 constexpr auto all_slots() {
@@ -198,13 +200,26 @@ struct MessageParser {
   Message& message;
   const char* begin;
   const char* end;
+  const json::Outline* outline;
   std::string duplicate;  // the first key that stands twice
   bool id_twice = false;
+  bool crowded = false;
 
   explicit MessageParser(Message& into)
-      : message(into), begin(into.bytes_.data()), end(begin + into.bytes_.size()) {}
+      : message(into),
+        begin(into.bytes_.data()),
+        end(begin + into.bytes_.size()),
+        outline(into.outline_.get()) {}
 
   uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - begin); }
+
+  bool passed_before(json::Scanner<true>& scan) const {
+    const uint32_t behind = outline->end_of(offset(scan.at));
+    if (behind == 0) return false;
+    scan.at = begin + behind;
+    LW_CHECK(scan.at <= end);
+    return true;
+  }
 
   // Walks the object at `at`, at most `room` levels. Goes no deeper than our levels do.
   json::Passed walk(Level level, const char* at, int room) {
@@ -214,7 +229,13 @@ struct MessageParser {
     const char* from;
     const char* to;
     bool escaped;
+    size_t members = 0;
     for (bool first_key = true; scan.another('}', first_key); first_key = false) {
+      if (++members > kMaxMembers) {
+        crowded = true;
+        scan.stop(json::Fault::syntax);
+        break;
+      }
       if (!scan.key(from, to, escaped)) break;
       const std::string_view key(from, static_cast<size_t>(to - from));
       const Row* row = escaped ? find_escaped_row(slots, key) : find_row(slots, key);
@@ -224,6 +245,8 @@ struct MessageParser {
       const Level inside = row == nullptr || twice || first != '{' ? Level::none : row->inside;
       if (inside != Level::none) {
         if (!scan.take(walk(inside, value, room - 1))) break;
+      } else if (outline != nullptr && passed_before(scan)) {
+        // It was checked as it arrived.
       } else if (!scan.value(first, room - 1)) {
         break;
       }
@@ -293,7 +316,7 @@ struct MessageParser {
   }
 };
 
-Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
+Result<Message, MessageFault> Message::parse(json::Text given, int max_depth) {
   using Kind = MessageFault::Kind;
   Result<Message, MessageFault> out = Message();
   const auto refuse = [&out](Kind kind, std::string text, std::string raw_id = {}) {
@@ -302,11 +325,15 @@ Result<Message, MessageFault> Message::parse(std::string bytes, int max_depth) {
         Unexpected<MessageFault>{MessageFault{kind, std::move(text), std::move(raw_id), std::move(refused)}};
   };
 
-  out->bytes_ = std::move(bytes);
+  out->bytes_ = std::move(given.bytes);
+  out->outline_ = std::move(given.outline);
   MessageParser parser(*out);
   char first = 0;
   const json::Passed end = parser.read(first, std::min(max_depth, json::kDepthCeiling));
-  if (end.fault != json::Fault::none) {
+  if (parser.crowded) {
+    refuse(Kind::invalid_request,
+           "an object of the message has more than " + std::to_string(kMaxMembers) + " members");
+  } else if (end.fault != json::Fault::none) {
     refuse(Kind::not_json, describe(end.fault, parser.offset(end.at), out->bytes_, max_depth));
   } else if (first == '[') {
     refuse(Kind::batch, "batches are not supported");

@@ -20,6 +20,9 @@ namespace lineward::mcp {
 // Ids are kept for as long as their calls are, and looked for by every cancel.
 inline constexpr size_t kMaxIdBytes = 1024;  // of the JSON text
 
+// Of an object whose keys are looked at: the top, params, result, error and their _meta.
+inline constexpr size_t kMaxMembers = 16 * 1024;
+
 enum class MessageKind : uint8_t { request, notification, result, error };
 
 // Every place in a message that Lineward reads. The table in message.cc gives each its path; one row each.
@@ -79,6 +82,7 @@ enum class Field : uint8_t {
   result_prompts,
   result_resources,
   result_resource_templates,
+  result_tasks,
   result_instructions,
   // result._meta
   result_subscription_id,  // io.modelcontextprotocol/subscriptionId
@@ -110,7 +114,11 @@ class Message {
   // Checks the whole text and the JSON-RPC shape: one object, "jsonrpc":"2.0", an id that is a string or an
   // integer (1.0 counts; null, 1.5, objects do not) of at most kMaxIdBytes, params an object, exactly one of
   // method | result | error.
-  static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth);
+  static Result<Message, MessageFault> parse(std::string bytes, int max_depth = json::kMaxDepth) {
+    return parse(json::Text{std::move(bytes), nullptr}, max_depth);
+  }
+  // What is known of the text is not searched again, and stays known to splice().
+  static Result<Message, MessageFault> parse(json::Text text, int max_depth = json::kMaxDepth);
 
   MessageKind kind() const { return kind_; }
   const std::string& bytes() const { return bytes_; }
@@ -129,11 +137,18 @@ class Message {
   bool is_object(Field f) const { return has(f) && raw(f).front() == '{'; }
 
   const std::string& method() const { return method_; }  // decoded; empty for results and errors
-  json::Splice splice() const { return json::Splice(bytes_); }
+  const json::OutlinePtr& outline() const { return outline_; }
+  // How many bytes of the field a walk through it has to look at: without its long strings, where those are
+  // known. What is not known costs what it has.
+  size_t bytes_to_walk(Field f) const {
+    return outline_ ? outline_->bytes_beside_strings(bytes_, at(f)) : at(f).size();
+  }
+  json::Splice splice() const { return json::Splice(bytes_, outline_); }
 
  private:
   friend struct MessageParser;
   std::string bytes_;
+  json::OutlinePtr outline_;
   std::string method_;
   MessageKind kind_ = MessageKind::notification;
   // Few of the fields are in a message, and it is moved often: what is there stands close together, the usual

@@ -278,8 +278,8 @@ std::string question_for_legacy(const InputRequest& request, int64_t id, std::st
 
 // ---- answers ----
 
-std::optional<std::string> modern_answer_for_legacy(const Message& answer, Method method,
-                                                    const std::string& tool, WrappedTools& wrapped) {
+std::optional<json::Text> modern_answer_for_legacy(const Message& answer, Method method,
+                                                   const std::string& tool, WrappedTools& wrapped) {
   json::Splice splice = answer.splice();
   if (answer.kind() == MessageKind::error) {
     make_readable(answer, method, splice);
@@ -291,7 +291,7 @@ std::optional<std::string> modern_answer_for_legacy(const Message& answer, Metho
       splice.replace(answer.at(kContent), fmt::format(R"({{"result":{}}})", answer.raw(kContent)));
   }
   if (splice.empty()) return std::nullopt;
-  return splice.apply();
+  return splice.apply_outlined();
 }
 
 std::string listen_notification_for_legacy(const Message& notification) {

@@ -90,8 +90,8 @@ inline constexpr size_t kMostWrappedTools = 10000;
 // A server's answer as an old client can read it; `tool` is the name in a tools/call. Results are open
 // objects in the old schemas, so `resultType`, `ttlMs` and `cacheScope` stay. The id stays as it is. Nothing:
 // it can read the answer as it is.
-std::optional<std::string> modern_answer_for_legacy(const Message& answer, Method method,
-                                                    const std::string& tool, WrappedTools& wrapped);
+std::optional<json::Text> modern_answer_for_legacy(const Message& answer, Method method,
+                                                   const std::string& tool, WrappedTools& wrapped);
 
 // A notification of a listen without its subscription id.
 std::string listen_notification_for_legacy(const Message& notification);

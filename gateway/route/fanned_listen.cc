@@ -152,7 +152,7 @@ void FannedListen::open(Leg& leg) {
   core::CallRequest request;
   json::Splice splice = request_.message.splice();
   splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
-  auto message = mcp::Message::parse(splice.apply(), json::kDepthCeiling);
+  auto message = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
   if (!message) return refused(leg, "its filter makes no message");
   request.message = std::move(*message);
   request.method = Method::subscriptions_listen;

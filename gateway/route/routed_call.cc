@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/json_at.h"
+#include "core/answer_size.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
 
@@ -222,6 +223,8 @@ void RoutedCall::on_call_message(mcp::Message message) {
   bool plain = message.kind() == mcp::MessageKind::notification;
   if (last) {
     home_.came(*member_);
+    if (auto failure = core::content_too_long(member_->server, message))
+      return leave()->on_call_failed(*failure);
     if (auto text = result_for_client(home_.shown(), member_->name, message)) {
       auto changed = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
       if (changed) message = std::move(*changed);

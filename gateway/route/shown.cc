@@ -16,10 +16,12 @@ using mcp::Method;
 // is forgotten where the type says so.
 class ContentUris {
  public:
-  explicit ContentUris(std::string_view text) : text_(text) {}
+  ContentUris(std::string_view text, const json::Outline* outline) : text_(text), outline_(outline) {}
 
   // `value` is a content block or an array of them.
   void find_content(Span value) { within(value, &ContentUris::content); }
+  // The contents of a resource.
+  void find_contents(Span value) { within(value, &ContentUris::contents); }
   // An array of messages, of a prompt or of a question.
   void find_messages(Span value) { within(value, &ContentUris::messages); }
 
@@ -29,6 +31,7 @@ class ContentUris {
   void within(Span value, void (ContentUris::*walk)()) {
     if (!value) return;
     json::Cursor cursor(value.in(text_), json::kDepthCeiling);
+    cursor.go_around(outline_, value.begin);
     cursor_ = &cursor;
     from_ = value.begin;
     (this->*walk)();
@@ -86,6 +89,11 @@ class ContentUris {
     return uri;
   }
 
+  void contents() {
+    if (!cursor_->at_array()) return;
+    json::walk_elements(*cursor_, [&] { add(first_uri()); });
+  }
+
   void messages() {
     if (!cursor_->at_array()) return;
     json::walk_elements(*cursor_, [&] {
@@ -104,6 +112,7 @@ class ContentUris {
   }
 
   std::string_view text_;
+  const json::Outline* outline_;
   json::Cursor* cursor_ = nullptr;  // over the value that is walked, which begins at from_
   uint32_t from_ = 0;
   std::vector<Span> found_;
@@ -112,8 +121,9 @@ class ContentUris {
 // Walks one text and collects the edits of its URIs.
 class UriEdits {
  public:
-  UriEdits(Shown& shown, const std::string& server, std::string_view text)
-      : shown_(shown), server_(server), text_(text), splice_(text) {}
+  UriEdits(Shown& shown, const std::string& server, std::string_view text,
+           const json::OutlinePtr& outline = nullptr)
+      : shown_(shown), server_(server), text_(text), outline_(outline), splice_(text, outline) {}
 
   void uri(Span value) {
     if (!json::is_string_at(text_, value)) return;
@@ -130,13 +140,19 @@ class UriEdits {
   }
   // A content block, or an array of them.
   void content(Span value) {
-    ContentUris uris(text_);
+    ContentUris uris(text_, outline_.get());
     uris.find_content(value);
     for (Span one : uris.found())
       uri(one);
   }
+  void contents(Span value) {
+    ContentUris uris(text_, outline_.get());
+    uris.find_contents(value);
+    for (Span one : uris.found())
+      uri(one);
+  }
   void messages(Span value) {
-    ContentUris uris(text_);
+    ContentUris uris(text_, outline_.get());
     uris.find_messages(value);
     for (Span one : uris.found())
       uri(one);
@@ -147,9 +163,9 @@ class UriEdits {
   }
   json::Splice& splice() { return splice_; }
   // Nothing where nothing changes.
-  std::optional<std::string> applied() {
+  std::optional<json::Text> applied() {
     if (splice_.empty()) return std::nullopt;
-    return splice_.apply();
+    return splice_.apply_outlined();
   }
   std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }
 
@@ -157,6 +173,7 @@ class UriEdits {
   Shown& shown_;
   const std::string& server_;
   std::string_view text_;
+  json::OutlinePtr outline_;
   json::Splice splice_;
 };
 
@@ -218,26 +235,25 @@ std::optional<std::string> item_for_client(Shown& shown, List list, const std::s
   return edits.apply();
 }
 
-std::optional<std::string> result_for_client(Shown& shown, const std::string& server,
-                                             const mcp::Message& message) {
+std::optional<json::Text> result_for_client(Shown& shown, const std::string& server,
+                                            const mcp::Message& message) {
   const std::string& text = message.bytes();
-  UriEdits edits(shown, server, text);
+  UriEdits edits(shown, server, text, message.outline());
   if (message.kind() == mcp::MessageKind::error) {
     edits.uri(json::member_at(text, message.at(Field::error_data), "uri"));
     return edits.applied();
   }
   edits.content(message.at(Field::result_content));
   edits.messages(message.at(Field::result_messages));
-  json::for_each_element_at(text, message.at(Field::result_contents),
-                            [&](Span element) { edits.uri(json::member_at(text, element, "uri")); });
+  edits.contents(message.at(Field::result_contents));
   edits.ui_meta(message.at(Field::result_meta));
   if (message.is_string(Field::result_request_state))
     edits.splice().replace(message.at(Field::result_request_state),
                            seal_state(server, message.raw(Field::result_request_state)));
   if (message.is_object(Field::result_task))
-    edits.task_id(json::member_at(text, message.at(Field::result_task), "taskId"));
+    edits.task_id(json::member_at(text, message.at(Field::result_task), "taskId", message.outline().get()));
   // What a task has come to is the result of the call that became it.
-  edits.content(json::member_at(text, message.at(Field::result_result), "content"));
+  edits.content(json::member_at(text, message.at(Field::result_result), "content", message.outline().get()));
   edits.task_id(message.at(Field::result_task_id));
   return edits.applied();
 }

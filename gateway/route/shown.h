@@ -33,8 +33,8 @@ std::optional<std::string> item_for_client(Shown& shown, List list, const std::s
                                            std::string_view item);
 
 // A server's result, or a notification of it. Nothing: the client may have the result as it is.
-std::optional<std::string> result_for_client(Shown& shown, const std::string& server,
-                                             const mcp::Message& result);
+std::optional<json::Text> result_for_client(Shown& shown, const std::string& server,
+                                            const mcp::Message& result);
 std::string notification_for_client(Shown& shown, const std::string& server,
                                     const mcp::Message& notification);
 

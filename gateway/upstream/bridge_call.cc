@@ -67,7 +67,7 @@ void BridgeCall::cancel(std::string_view why) {
       .cancel_settled(request_.tag, {});  // the server works on nothing
 }
 
-void BridgeCall::finish(std::string text) {
+void BridgeCall::finish(json::Text text) {
   auto message = mcp::Message::parse(std::move(text));
   if (!message)
     return fail({EndReason::internal, "an answer could not be translated: " + message.error().text});

@@ -36,7 +36,8 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void start_local();  // finish() comes later
 
   // The end, not from within start().
-  void finish(std::string text);
+  void finish(json::Text text);
+  void finish(std::string text) { finish(json::Text{std::move(text), nullptr}); }
   void fail(const core::Failure& failure);
   // The client answered a question.
   void answered(int64_t question, const mcp::Message& answer);

@@ -153,8 +153,8 @@ std::optional<std::string> BridgeSession::discovered(const mcp::Message& answer)
   return mcp::initialize_answer(*server_, client_);
 }
 
-std::optional<std::string> BridgeSession::project(const core::CallRequest& request,
-                                                  const mcp::Message& answer) {
+std::optional<json::Text> BridgeSession::project(const core::CallRequest& request,
+                                                 const mcp::Message& answer) {
   std::string tool;
   if (request.method == Method::tools_call) tool = request.message.text(Field::params_name);
   return mcp::modern_answer_for_legacy(answer, request.method, tool, wrapped_);

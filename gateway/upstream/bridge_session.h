@@ -65,7 +65,7 @@ class BridgeSession {
   void begin_bridging();
   // The answer to `initialize`; nothing when the server's is unusable.
   std::optional<std::string> discovered(const mcp::Message& answer);
-  std::optional<std::string> project(const core::CallRequest& request, const mcp::Message& answer);
+  std::optional<json::Text> project(const core::CallRequest& request, const mcp::Message& answer);
   int64_t new_question(BridgeCall& call);
   std::string new_elicitation_id(const mcp::InputRequest& request);
   void to_client(mcp::Message message, std::optional<uint64_t> tag);

@@ -62,7 +62,7 @@ void EraProbe::on_process_started() {
   });
 }
 
-void EraProbe::on_process_line(std::string line) {
+void EraProbe::on_process_line(json::Text line) {
   auto message = mcp::Message::parse(std::move(line));
   if (!message || !decided_) return;
   if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification)

@@ -38,7 +38,7 @@ class EraProbe final : public ProcessOwner {
 
  private:
   void on_process_started() override;
-  void on_process_line(std::string line) override;
+  void on_process_line(json::Text line) override;
   void on_process_down(const ProcessEnd& end) override;
   void on_process_gone() override;
   void decide(Verdict verdict);

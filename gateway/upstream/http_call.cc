@@ -1,5 +1,6 @@
 #include "upstream/http_call.h"
 
+#include "core/answer_size.h"
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
@@ -71,7 +72,11 @@ void HttpCall::message(mcp::Message message) {
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
   if (live()) upstream_.note_answer();
-  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
+  core::CallOwner* owner = take_owner();
+  if (owner == nullptr) return;
+  if (auto failure = core::too_long(upstream_.server(), request.method, message))
+    return owner->on_call_failed(*failure);
+  owner->on_call_message(std::move(message));
 }
 
 void HttpCall::fail(const core::Failure& failure) {

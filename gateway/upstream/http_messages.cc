@@ -193,6 +193,7 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
     body_ += bytes;
   }
   held_.set(body_.size());
+  outline_.more(body_);
 }
 
 void HttpMessages::read_events() {
@@ -212,7 +213,7 @@ void HttpMessages::read_events() {
       owner_->on_other_event(*this, event);
       continue;
     }
-    auto message = mcp::Message::parse(std::move(event.data));
+    auto message = mcp::Message::parse(json::Text{std::move(event.data), std::move(event.outline)});
     if (!message) {
       pool_.count(message.error());
       if (message.error().meant == mcp::MessageFault::Meant::unknown)
@@ -239,7 +240,7 @@ void HttpMessages::on_transfer_complete() {
   }
   if (!is_success(status_)) return refused();
   if (json_ && !body_.empty()) {
-    auto message = mcp::Message::parse(std::move(body_));
+    auto message = mcp::Message::parse(json::Text{std::move(body_), outline_.take()});
     if (!message) {
       pool_.count(message.error());
       return fail(EndReason::upstream_protocol, "sent a broken answer: " + message.error().text);

@@ -96,7 +96,8 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   MessagesOwner* owner_;
   std::unique_ptr<HttpTransfer> transfer_;
   std::unique_ptr<http::SseParser> sse_;
-  std::string body_;  // of a refusal that is no JSON: its beginning
+  std::string body_;               // of a refusal that is no JSON: its beginning
+  json::ArrivingOutline outline_;  // of a body that is JSON
   HeldBytes held_;
   std::string location_;  // of a redirect
   int status_ = 0;

@@ -55,6 +55,7 @@ class HttpUpstream final : public core::Upstream,
   void fetch_document(const std::string& path, core::DocumentDone done) override;
 
   const std::string& name() const override { return server_.name; }
+  const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;

@@ -70,7 +70,7 @@ void SharedListen::stood(mcp::Message acknowledgement) {
   if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
     json::Splice splice = acknowledgement.splice();
     splice.replace(acknowledgement.at(Field::params_notifications), std::move(*cut));
-    if (auto less = mcp::Message::parse(splice.apply(), json::kDepthCeiling))
+    if (auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
       acknowledgement = std::move(*less);
   }
   acknowledgement_ = std::move(acknowledgement);

@@ -61,7 +61,7 @@ std::string params_of(const mcp::Message& request) {
   json::Splice splice = request.splice();
   splice.remove_member(request.at(Field::params), request.key_at(Field::params_meta),
                        request.at(Field::params_meta));
-  auto changed = mcp::Message::parse(splice.apply());
+  auto changed = mcp::Message::parse(splice.apply_outlined());
   return changed ? json::compact(changed->raw(Field::params)) : json::compact(params);
 }
 
@@ -201,7 +201,7 @@ std::unique_ptr<core::Call> ResultCache::answer(const Entry& entry, core::CallRe
   json::Splice splice = entry.result.splice();
   splice.replace(entry.result.at(Field::result_ttl_ms),
                  std::to_string(std::max<int64_t>(0, entry.ttl_ms - age)));
-  auto made = mcp::Message::parse(splice.apply());
+  auto made = mcp::Message::parse(splice.apply_outlined());
   return std::make_unique<KeptAnswer>(loop_, server_, std::move(request), owner,
                                       made ? std::move(*made) : mcp::Message(entry.result));
 }

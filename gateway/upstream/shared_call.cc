@@ -94,7 +94,7 @@ void SharedCall::acknowledge(Lease& lease, const mcp::Message& acknowledgement) 
   if (!cut) return lease.owner_->on_call_message(acknowledgement);
   json::Splice splice = acknowledgement.splice();
   splice.replace(acknowledgement.at(mcp::Field::params_notifications), std::move(*cut));
-  auto less = mcp::Message::parse(splice.apply(), json::kDepthCeiling);
+  auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
   if (less) lease.owner_->on_call_message(std::move(*less));
 }
 

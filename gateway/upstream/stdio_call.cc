@@ -1,5 +1,6 @@
 #include "upstream/stdio_call.h"
 
+#include "core/answer_size.h"
 #include "upstream/stdio_instance.h"
 #include "upstream/stdio_upstream.h"
 
@@ -72,7 +73,11 @@ void StdioCall::answer(mcp::Message message) {
   const bool work_done = id != 0 && request.method != mcp::Method::initialize;
   if (work_done) upstream_.call_answered(trial);
   if (std::exchange(trial, false) && !work_done) upstream_.trial_withdrawn();
-  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
+  core::CallOwner* owner = take_owner();
+  if (owner == nullptr) return;
+  if (auto failure = core::too_long(upstream_.server(), request.method, message))
+    return owner->on_call_failed(*failure);
+  owner->on_call_message(std::move(message));
 }
 
 void StdioCall::fail(const core::Failure& failure) {

@@ -165,7 +165,7 @@ class StdioInstance final : public ProcessOwner, public ListenServer {
   using Table = std::map<int64_t, Pending, std::less<>, SlabAllocator<std::pair<const int64_t, Pending>>>;
 
   void on_process_started() override;
-  void on_process_line(std::string line) override;
+  void on_process_line(json::Text line) override;
   void on_process_down(const ProcessEnd& end) override;
   void on_process_gone() override;
   void on_process_writable() override { owner_->on_instance_free(*this); }

@@ -13,8 +13,8 @@ namespace lineward::upstream {
 using mcp::Field;
 using mcp::Method;
 
-void StdioInstance::on_process_line(std::string line) {
-  if (line.find_first_not_of(" \t") == std::string::npos) return;
+void StdioInstance::on_process_line(json::Text line) {
+  if (line.bytes.find_first_not_of(" \t") == std::string::npos) return;
   auto message = mcp::Message::parse(std::move(line));
   if (!message) return broken_line(message.error());
   last_used_ = loop_.now();
@@ -41,7 +41,7 @@ void StdioInstance::broken_line(const mcp::MessageFault& fault) {
   if (fault.kind == mcp::MessageFault::Kind::batch) {
     auto elements = mcp::batch_elements(line);
     for (auto& element : elements) {
-      if (state_ != State::down) on_process_line(std::move(element));
+      if (state_ != State::down) on_process_line(json::Text{std::move(element), nullptr});
     }
     if (!elements.empty()) return;
   }

@@ -154,7 +154,7 @@ void StdioProcess::stdin_end() {
 void StdioProcess::stdout_data(std::string_view bytes) {
   core::stats().bytes(core::Side::upstream, bytes.size(), 0);
   const auto watch = lifetime_.watch();
-  bool fits = lines_.feed(bytes, [&](std::string line) {
+  bool fits = lines_.feed(bytes, [&](json::Text&& line) {
     if (!watch.gone() && !down_) owner_.on_process_line(std::move(line));
   });
   if (watch.gone() || fits || down_) return;

@@ -29,7 +29,7 @@ struct ProcessEnd {
 class ProcessOwner {
  public:
   virtual void on_process_started() = 0;
-  virtual void on_process_line(std::string line) = 0;
+  virtual void on_process_line(json::Text line) = 0;
   // Nothing can be asked of it any more; comes once. The process may still be ending.
   virtual void on_process_down(const ProcessEnd& end) = 0;
   // The process has ended (or never began); comes once, after down.

@@ -35,6 +35,7 @@ class StdioUpstream final : public core::Upstream, public GroupHome {
   void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
 
   const std::string& name() const override { return server_.name; }
+  const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;

@@ -51,8 +51,8 @@ void check_request(const Message& request, const mcp::LegacyClient& client) {
 
 void check_answer(const Message& answer, Method method, const std::string& revision) {
   mcp::WrappedTools wrapped;
-  const std::string text =
-      mcp::modern_answer_for_legacy(answer, method, "x", wrapped).value_or(answer.bytes());
+  const auto changed = mcp::modern_answer_for_legacy(answer, method, "x", wrapped);
+  const std::string text = changed ? changed->bytes : answer.bytes();
   Message old = parsed(text, answer.kind());
   LW_CHECK(old.raw(Field::id) == answer.raw(Field::id));
   auto content = json::member(old.raw(Field::result), "structuredContent");

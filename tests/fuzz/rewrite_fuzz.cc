@@ -145,7 +145,7 @@ void check_answer(const Message& answer, const std::string& id) {
   parsed(mcp::discover_answer(server), MessageKind::result);
   for (mcp::Method method :
        {mcp::Method::tools_call, mcp::Method::tools_list, mcp::Method::server_discover}) {
-    const Message modern = parsed(mcp::legacy_answer_for_modern(answer, method, server), kind);
+    const Message modern = parsed(mcp::legacy_answer_for_modern(answer, method, server).bytes, kind);
     check_members(answer.bytes(), modern.bytes(), {}, {}, {"result", "error"});
     if (kind == MessageKind::error) {
       check_members(answer.raw(Field::error), modern.raw(Field::error), {}, {}, {"code"});

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A lower room never includes a higher one, client/ and upstream/ never include each other, and only net/ knows libuv
-# (ARCHITECTURE.md, "The map"). Files stay under 400 lines; a step machine may reach 600.
+# (ARCHITECTURE.md, "The map"). Files stay under 600 lines.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 faults=0
@@ -36,8 +36,7 @@ for file in plugins/*.{h,cc}; do
 done
 
 while read -r lines file; do
-  limit=400
-  case $file in gateway/exchange/exchange.cc) limit=600 ;; esac
+  limit=600
   [ "$lines" -le "$limit" ] || fault "$file: $lines lines (limit $limit)"
 done < <(git ls-files 'gateway/*.cc' 'gateway/*.h' 'plugins/*.cc' 'plugins/*.h' 'tests/unit/*.cc' 'tests/wire/*.cc' 'tests/wire/*.h' 'tests/fuzz/*.cc' |
   xargs wc -l | grep -v ' total$')

@@ -1,9 +1,11 @@
 #include "base/json_outline.h"
 
 #include <catch2/catch.hpp>
-
+#include <memory>
 #include <random>
 #include <string>
+
+#include "base/json_splice.h"
 
 using namespace lineward::json;
 
@@ -149,4 +151,70 @@ TEST_CASE("an outline serves one text after the other") {
   outline.more("{}");
   outline.close();
   CHECK(outline.empty());
+}
+
+TEST_CASE("what is left of an outline after a change is true of the changed text") {
+  std::mt19937 dice(11);
+  size_t kept = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string inside = "[0";
+    for (size_t n = 1 + dice() % 6; n > 0; --n)
+      inside += ",{\"a\":" + value_of(dice, 2) + ",\"b\":" + text_of(dice() % 9000, dice) + "}";
+    const std::string text = of(inside + "]");
+    auto outline = std::make_shared<Outline>(kMaxDepth, 100);
+    outline->more(text);
+    outline->close();
+    // Members go, come and change anywhere.
+    Splice splice(text, outline);
+    Span value;
+    const auto result = static_cast<uint32_t>(text.find("\"result\":") + 9);
+    const std::string_view array = std::string_view(text).substr(result, text.size() - 1 - result);
+    Cursor elements(array, kDepthCeiling);
+    REQUIRE(elements.enter_array());
+    while (elements.next_element()) {
+      REQUIRE(elements.skip(value));
+      const Span element{value.begin + result, value.end + result};
+      if (text[element.begin] != '{') continue;
+      switch (dice() % 5) {
+        case 0: splice.replace(element, dice() % 2 == 0 ? "7" : text_of(300, dice)); break;
+        case 1: splice.add_member(element, "new", text_of(dice() % 300, dice)); break;
+        case 2: splice.insert(element.begin, "8,"); break;
+        case 3: splice.insert(element.end, ",9"); break;
+        default: break;
+      }
+    }
+    const Text changed = splice.apply_outlined();
+    REQUIRE(validate(changed.bytes, kDepthCeiling) == Fault::none);
+    for (uint32_t at = 0; at < changed.bytes.size(); ++at) {
+      const uint32_t end = changed.outline->end_of(at);
+      if (end == 0) continue;
+      ++kept;
+      Cursor one(std::string_view(changed.bytes).substr(at), kDepthCeiling);
+      REQUIRE(one.skip(value));
+      CHECK(at + value.end == end);
+    }
+  }
+  CHECK(kept > 100);
+}
+
+TEST_CASE("a walk has to look at all but long strings") {
+  const std::string large = "\"" + std::string(9000, 'x') + "\"";
+  const std::string text = "[{\"t\":" + large + "},{\"t\":\"short\"}," + large + "]";
+  const Outline outline = outline_of(text, 100);
+  const Span whole{0, static_cast<uint32_t>(text.size())};
+  CHECK(outline.bytes_beside_strings(text, whole) == text.size() - 2 * large.size());
+  CHECK(outline.bytes_beside_strings(text, {0, 3}) == 3);
+}
+
+TEST_CASE("what arrives has an outline from some size on") {
+  ArrivingOutline arriving;
+  std::string text = "[\"" + std::string(10000, 'x') + "\"]";
+  arriving.more(text);
+  CHECK(arriving.take() == nullptr);
+  text = "[\"" + std::string(ArrivingOutline::kFrom, 'x') + "\"]";
+  arriving.more(text);
+  const OutlinePtr outline = arriving.take();
+  REQUIRE(outline != nullptr);
+  CHECK(outline->end_of(1) == text.size() - 1);
+  CHECK(arriving.take() == nullptr);
 }

@@ -246,3 +246,29 @@ TEST_CASE("sse: a long line in many pieces takes linear time") {
   REQUIRE(parser.next() == SseParser::Next::event);
   CHECK(parser.take_event().data.size() == 64 * 100000);
 }
+
+TEST_CASE("sse: long data on one line comes with its outline, other data without") {
+  const std::string large = "\"" + std::string(300000, 'x') + "\"";
+  http::SseParser parser;
+  const auto feed_by = [&parser](const std::string& text, size_t chunk) {
+    std::vector<http::SseEvent> events;
+    for (size_t at = 0; at < text.size(); at += chunk) {
+      parser.append(text.substr(at, chunk));
+      while (parser.next() == http::SseParser::Next::event)
+        events.push_back(parser.take_event());
+    }
+    return events;
+  };
+  for (size_t chunk : {1000u, 65536u, 1000000u}) {
+    const auto events = feed_by("data: [" + large + "]\n\ndata:[" + large + "]\r\n\r\ndata: 1\n\ndata: [" +
+                                    large + ",\ndata: 2]\n\n: " + large + "\n\ndata: " + large + "\n\n",
+                                chunk);
+    INFO(chunk);
+    REQUIRE(events.size() == 5);
+    for (const http::SseEvent& event : events) {
+      const bool one_line = event.data.find('\n') == std::string::npos && event.data.size() > 10;
+      REQUIRE((event.outline != nullptr) == one_line);
+      if (one_line && event.data.front() == '[') CHECK(event.outline->end_of(1) == event.data.size() - 1);
+    }
+  }
+}

@@ -101,7 +101,7 @@ TEST_CASE("Message: every field is found by its key and by no other") {
       R"("io.modelcontextprotocol/serverInfo":3},"resultType":4,"isError":5,"task":6,"supportedVersions":7,)"
       R"("protocolVersion":8,"capabilities":9,"serverInfo":10,"nextCursor":11,"ttlMs":12,"cacheScope":13,)"
       R"("content":14,"structuredContent":15,"messages":16,"contents":17,"requestState":18,"taskId":19,"result":20,)"
-      R"("tools":21,"prompts":22,"resources":23,"resourceTemplates":24,"instructions":25}})",
+      R"("tools":21,"prompts":22,"resources":23,"resourceTemplates":24,"tasks":25,"instructions":26}})",
       R"({"jsonrpc":"2.0","id":1,"error":{"code":2,"message":3,"data":{"supported":4}}})"};
   size_t found = 0;
   for (const std::string& text : texts) {
@@ -399,4 +399,21 @@ TEST_CASE("Message: an id has at most 1 KiB, escapes and quotes counted") {
   CHECK(verdict(R"({"jsonrpc":"2.0","id":")" + std::string(2000, 'a') + R"(","result":{}})") == "ok");
   CHECK(raw_id_of_fault(R"({"jsonrpc":"2.0","id":")" + std::string(2000, 'a') + R"(","method":1})").empty());
   CHECK(raw_id_of_fault(R"({"jsonrpc":"2.0","id":)" + fits + R"(,"method":1})") == fits);
+}
+
+TEST_CASE("Message: an object that is looked at has a bounded number of members; others have not") {
+  const auto members = [](size_t count) {
+    std::string out = "{";
+    for (size_t i = 0; i < count; ++i)
+      out += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+    return out + "}";
+  };
+  const auto answer = [](const std::string& result) {
+    return R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}";
+  };
+  CHECK(verdict(answer(members(mcp::kMaxMembers))) == "ok");
+  CHECK(verdict(answer(members(mcp::kMaxMembers + 1))) == "invalid_request");
+  CHECK(fault_text(answer(members(mcp::kMaxMembers + 1))) ==
+        "an object of the message has more than 16384 members");
+  CHECK(verdict(answer(R"({"structuredContent":)" + members(mcp::kMaxMembers + 1) + "}")) == "ok");
 }
