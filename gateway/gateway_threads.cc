@@ -92,7 +92,7 @@ int Gateway::start_others() {
   std::string fault;
   hands_.resize(crew_.size() - 1);
   for (size_t index = 1; index < crew_.size() && fault.empty(); ++index) {
-    const net::Listener& first = *first_->http()->listener();
+    const net::Listener& first = *first_->http()->listener().newest();
     std::promise<Begun> begun;
     auto told = begun.get_future();
     std::promise<void> ended;

@@ -237,11 +237,11 @@ std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) 
     if (!done) fault = "a worker does not answer: its event loop stands still";
   }
   for (size_t k = 0; k < staff_.workers() && moves && fault.empty(); ++k) {
-    const net::Listener* first = k == 0 ? nullptr : http()->listener();
+    const net::Listener* first = k == 0 ? nullptr : http()->listener().newest();
     staff_.run(k, [&] {
-      client::HttpFront& front = *staff_.worker(k).http();
-      auto opened = k == 0 ? front.open_next(next.listen.address)
-                           : front.join_next(first->share(), first->address(), first->is_loopback());
+      client::FrontListener& listener = staff_.worker(k).http()->listener();
+      auto opened = k == 0 ? listener.open_next(next.listen.address)
+                           : listener.join_next(first->share(), first->address(), first->is_loopback());
       if (!opened) fault = opened.error().text;
     });
   }
@@ -249,7 +249,7 @@ std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) 
   for (size_t k = 0; k < staff_.workers(); ++k) {
     staff_.run(k, [&] {
       plugins_[k].reset();
-      if (client::HttpFront* front = staff_.worker(k).http()) front->forget_next();
+      if (client::HttpFront* front = staff_.worker(k).http()) front->listener().forget_next();
     });
   }
   return fault;
@@ -265,7 +265,7 @@ void Reloader::apply(const Changes& changes, const config::Config& next, const H
   for (size_t k = 0; k < staff_.workers(); ++k) {
     staff_.run(k, [&] {
       Worker& worker = staff_.worker(k);
-      if (worker.http() != nullptr) worker.http()->move();
+      if (worker.http() != nullptr) worker.http()->listener().move();
       worker.upstreams().warm_up();
     });
   }

@@ -28,7 +28,7 @@ void use_replication(Replication replication, client::HttpFront* http, exchange:
   exchanges.share_sessions(replication.replicas != nullptr);
   if (replication.replicas)
     exchanges.share_states(replication.replicas->keys(), replication.replicas->name());
-  if (http != nullptr) http->use_replicas(std::move(replication.replicas), std::move(replication.peers));
+  if (http != nullptr) http->use_replicas(std::move(replication));
 }
 
 }  // namespace lineward

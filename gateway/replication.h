@@ -14,10 +14,7 @@
 
 namespace lineward {
 
-struct Replication {
-  std::shared_ptr<const client::Replicas> replicas;  // null: this process is alone
-  std::shared_ptr<core::PeerDoor> peers;
-};
+using Replication = client::ReplicaLinks;
 
 // Reads the file of keys. Without HTTP clients there is nothing to replicate.
 Result<Replication> make_replication(net::Loop& loop, const config::Replicas& config, bool has_http);

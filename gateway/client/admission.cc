@@ -62,7 +62,7 @@ bool host_listed(const std::vector<std::string>& list, std::string_view host) {
 }
 
 Refusal mismatch(std::string text) {
-  return {400, mcp::kHeaderMismatch, "Header mismatch: " + std::move(text), {}, {}};
+  return bad_request(mcp::kHeaderMismatch, "Header mismatch: " + std::move(text));
 }
 
 // Of a header that must be there exactly once, and is not.
@@ -98,7 +98,7 @@ std::optional<Refusal> check_host(const http::HeaderList& headers, const config:
   bool check_host = loopback || !listen.allowed_hosts.empty();
   if (check_host && !host_listed(listen.allowed_hosts, host) &&
       !(loopback && is_loopback_name(without_port(host)))) {
-    return Refusal{403, 403, "this Host is not served here (listen.allowedHosts)", {}, {}};
+    return forbidden("this Host is not served here (listen.allowedHosts)");
   }
   return std::nullopt;
 }
@@ -120,7 +120,7 @@ std::optional<Refusal> check_addresses(const http::HeaderList& headers, const co
       }
     }
   }
-  return Refusal{403, 403, "requests from this Origin are refused (listen.allowedOrigins)", {}, {}};
+  return forbidden("requests from this Origin are refused (listen.allowedOrigins)");
 }
 
 Accepts accepts(const http::HeaderList& headers) {
@@ -143,10 +143,10 @@ Accepts accepts(const http::HeaderList& headers) {
 
 namespace {
 
-std::optional<Refusal> not_acceptable(const http::HeaderList& headers) {
+std::optional<Refusal> check_accept(const http::HeaderList& headers) {
   Accepts takes = accepts(headers);
   if (!takes.json && !takes.events) {
-    return Refusal{406, 406, "Accept must allow application/json and text/event-stream", {}, {}};
+    return not_acceptable("Accept must allow application/json and text/event-stream");
   }
   return std::nullopt;
 }
@@ -157,25 +157,50 @@ bool names_session(const http::HeaderList& headers) {
   return headers.count("Mcp-Session-Id") > 0 && !mcp::looks_modern(headers.get("MCP-Protocol-Version"));
 }
 
+std::string_view session_in_query(std::string_view target) {
+  size_t at = target.find('?');
+  while (at != std::string_view::npos) {
+    std::string_view rest = target.substr(at + 1);
+    size_t end = rest.find('&');
+    if (rest.substr(0, kSessionParameter.size()) == kSessionParameter) {
+      rest.remove_prefix(kSessionParameter.size());
+      return rest.substr(0, rest.find('&'));
+    }
+    at = end == std::string_view::npos ? end : at + 1 + end;
+  }
+  return {};
+}
+
+std::string_view legacy_revision_named(const http::HeaderList& headers) {
+  if (headers.count("MCP-Protocol-Version") != 1) return {};
+  const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
+  const bool legacy = revision != nullptr && revision->era == mcp::Era::legacy && revision->streamable_http;
+  return legacy ? revision->name : std::string_view();
+}
+
+bool names_other_version(const http::HeaderList& headers) {
+  return headers.count("MCP-Protocol-Version") > 0 && legacy_revision_named(headers).empty();
+}
+
 std::optional<Refusal> check_post_headers(const http::HeaderList& headers) {
   if (headers.count("Content-Type") != 1 || !media_type_is(headers.get("Content-Type"), "application/json")) {
-    return Refusal{415, 415, "Content-Type must be application/json", {}, {}};
+    return unsupported_type("Content-Type must be application/json");
   }
   if (headers.get("Content-Type") == "application/json" && headers.count("Content-Encoding") == 0)
-    return not_acceptable(headers);
+    return check_accept(headers);
   std::string type = lower(headers.get("Content-Type"));
   size_t charset = type.find("charset=");
   if (charset != std::string::npos) {
     std::string_view value = std::string_view(type).substr(charset + 8);
     if (value.substr(0, 5) != "utf-8" && value.substr(0, 7) != "\"utf-8\"") {
-      return Refusal{415, 415, "JSON is sent as UTF-8; this charset is not supported", {}, {}};
+      return unsupported_type("JSON is sent as UTF-8; this charset is not supported");
     }
   }
   if (headers.count("Content-Encoding") > 0 &&
       !http::equals_ignoring_case(headers.get("Content-Encoding"), "identity")) {
-    return Refusal{415, 415, "Content-Encoding is not supported; send the body as it is", {}, {}};
+    return unsupported_type("Content-Encoding is not supported; send the body as it is");
   }
-  return not_acceptable(headers);
+  return check_accept(headers);
 }
 
 std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderList& headers) {
@@ -191,7 +216,7 @@ std::optional<Refusal> check_revision(const mcp::Message& message, std::string_v
                                       const std::vector<std::string>& supported) {
   const mcp::Revision* revision = mcp::find_revision(version);
   if (revision == nullptr || revision->era != mcp::Era::modern) {
-    Refusal refusal{400, mcp::kUnsupportedVersion, "Unsupported protocol version", {}, {}};
+    Refusal refusal = bad_request(mcp::kUnsupportedVersion, "Unsupported protocol version");
     refusal.body = mcp::unsupported_version(message.raw(Field::id), version, supported);
     return refusal;
   }
@@ -202,26 +227,18 @@ std::optional<Refusal> check_revision(const mcp::Message& message, std::string_v
 std::optional<Refusal> check_meta_and_method(const mcp::Message& message, const mcp::MethodRow* row,
                                              std::string_view version) {
   if (!message.has(Field::meta_protocol_version) || !message.is_object(Field::meta_client_capabilities)) {
-    return Refusal{400,
-                   mcp::kInvalidParams,
-                   message.has(Field::meta_protocol_version)
-                       ? "params._meta needs io.modelcontextprotocol/clientCapabilities (an object)"
-                       : "params._meta needs io.modelcontextprotocol/protocolVersion",
-                   {},
-                   {}};
+    return invalid_params(message.has(Field::meta_protocol_version)
+                              ? "params._meta needs io.modelcontextprotocol/clientCapabilities (an object)"
+                              : "params._meta needs io.modelcontextprotocol/protocolVersion");
   }
   if (row != nullptr && !row->modern) {
-    return Refusal{404,
-                   mcp::kMethodNotFound,
-                   fmt::format("Method not found: {} is not part of {}", message.method(), version),
-                   {},
-                   {}};
+    return rpc_error(404, mcp::kMethodNotFound,
+                     fmt::format("Method not found: {} is not part of {}", message.method(), version));
   }
   // Without its filter nobody, translator or server, knows what it is about.
   if (row != nullptr && row->method == mcp::Method::subscriptions_listen &&
       !message.is_object(Field::params_notifications)) {
-    return Refusal{
-        200, mcp::kInvalidParams, "subscriptions/listen needs params.notifications (an object)", {}, {}};
+    return rpc_error(200, mcp::kInvalidParams, "subscriptions/listen needs params.notifications (an object)");
   }
   return std::nullopt;
 }
@@ -250,11 +267,7 @@ std::optional<Refusal> check_modern_request(const mcp::Message& message, const h
 std::optional<Refusal> check_modern_body(const mcp::Message& message,
                                          const std::vector<std::string>& supported) {
   if (!message.is_string(Field::meta_protocol_version)) {
-    return Refusal{400,
-                   mcp::kInvalidParams,
-                   "params._meta: io.modelcontextprotocol/protocolVersion is a string",
-                   {},
-                   {}};
+    return invalid_params("params._meta: io.modelcontextprotocol/protocolVersion is a string");
   }
   std::string version = message.text(Field::meta_protocol_version);
   if (auto refusal = check_revision(message, version, supported)) return refusal;
@@ -268,12 +281,9 @@ std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std
     return std::nullopt;
   const mcp::Revision* revision = mcp::find_revision(headers.get("MCP-Protocol-Version"));
   if (count > 1 || revision == nullptr || !revision->streamable_http) {
-    return Refusal{400,
-                   mcp::kInvalidRequest,
-                   "Unsupported protocol version in MCP-Protocol-Version (supported: 2025-11-25, 2025-06-18, "
-                   "2025-03-26)",
-                   {},
-                   {}};
+    return invalid_request(
+        "Unsupported protocol version in MCP-Protocol-Version (supported: 2025-11-25, 2025-06-18, "
+        "2025-03-26)");
   }
   return std::nullopt;
 }

@@ -9,26 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "client/refusal.h"
 #include "config/config.h"
-#include "core/headers.h"
 #include "http/header_list.h"
-#include "mcp/end_reason.h"
 #include "mcp/message.h"
 #include "mcp/revision.h"
 
 namespace lineward::client {
-
-// A refusal: what to answer. `code` is that of the JSON-RPC error in the body.
-struct Refusal {
-  int status = 400;
-  int code = -32600;
-  std::string text;
-  std::string body;   // the whole body where it is not made from code and text
-  std::string allow;  // for 405
-  mcp::EndReason reason = mcp::EndReason::invalid_request;
-  core::HeaderFields headers;
-  bool told = false;  // policies know of it: they refused it
-};
 
 // Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to it.
 std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
@@ -43,6 +30,15 @@ std::optional<Refusal> check_post_headers(const http::HeaderList& headers);
 
 // Is it said to belong to a legacy session?
 bool names_session(const http::HeaderList& headers);
+
+// The value of `sessionId` in the query of an HTTP+SSE client's POST; empty: there is none.
+inline constexpr std::string_view kSessionParameter = "sessionId=";
+std::string_view session_in_query(std::string_view target);
+
+// The legacy revision that a request names by its version header; empty: none.
+std::string_view legacy_revision_named(const http::HeaderList& headers);
+// It names a version by that header, and no legacy one: it is no legacy client's.
+bool names_other_version(const http::HeaderList& headers);
 
 struct Accepts {
   bool json = true;

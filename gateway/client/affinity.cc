@@ -44,9 +44,7 @@ std::vector<std::string_view> cookies(const http::HeaderList& headers) {
 }  // namespace
 
 Result<std::string, Refusal> affinity_of(const http::HeaderList& headers) {
-  auto refuse = [](std::string text) {
-    return Unexpected<Refusal>{{400, mcp::kInvalidRequest, std::move(text), {}, {}}};
-  };
+  auto refuse = [](std::string text) { return Unexpected<Refusal>{invalid_request(std::move(text))}; };
   std::vector<std::string_view> names;
   if (headers.count(kAffinityHeader) > 0) {
     if (headers.count(kAffinityHeader) > 1)

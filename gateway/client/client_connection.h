@@ -61,6 +61,7 @@ class ClientConnection final : private net::StreamOwner {
   const std::string& peer() const { return peer_; }
   // Who makes the request being answered; null: nobody asked.
   const core::CallerPtr& caller() const { return caller_; }
+  std::string principal() const { return caller_ ? caller_->principal : std::string(core::kAnonymous); }
   void use_caller(core::CallerPtr caller);
   // Whose share what it makes us hold is of.
   const AccountPtr& account() const { return account_; }

@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "client/admission.h"
+
 namespace lineward::client {
 namespace {
 
@@ -24,10 +26,10 @@ bool named_by_connection(const http::HeaderList& headers, std::string_view name)
 }  // namespace
 
 core::HeaderFields headers_to_forward(const http::HeaderList& headers, const config::ForwardRules& rules,
-                                      bool mirrored) {
+                                      Mirrored mirrored) {
   core::HeaderFields out;
   for (const auto& header : headers.all()) {
-    bool repeats = mirrored && repeats_body(header.name);
+    const bool repeats = mirrored == Mirrored::yes && repeats_body(header.name);
     if (!repeats && (!rules.passes(header.name) || named_by_connection(headers, header.name))) continue;
     // Two credentials: the server could take the one that somebody in between did not check.
     if (!repeats && http::equals_ignoring_case(header.name, "Authorization") &&
@@ -37,6 +39,14 @@ core::HeaderFields headers_to_forward(const http::HeaderList& headers, const con
     out.emplace_back(header.name, header.value);
   }
   return out;
+}
+
+core::SharedFields with_revision(const http::HeaderList& headers, core::SharedFields fields) {
+  const std::string_view revision = legacy_revision_named(headers);
+  if (revision.empty()) return fields;
+  core::HeaderFields more = fields;
+  more.emplace_back("MCP-Protocol-Version", revision);
+  return more;
 }
 
 size_t credentials_of(const core::HeaderFields& forwarded) {

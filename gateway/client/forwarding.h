@@ -7,10 +7,17 @@
 
 namespace lineward::client {
 
-// What the rules pass and `Connection` does not name; with `mirrored`, the headers by which a modern client
-// repeats its message too (Mcp-Name, Mcp-Param-*), whatever `Connection` says.
+// Do the headers go on by which a modern client repeats its message (Mcp-Name, Mcp-Param-*)?
+enum class Mirrored : bool { no, yes };
+
+// What the rules pass and `Connection` does not name; those that mirror the message whatever `Connection`
+// says.
 core::HeaderFields headers_to_forward(const http::HeaderList& headers, const config::ForwardRules& rules,
-                                      bool mirrored);
+                                      Mirrored mirrored);
+
+// The same with the legacy revision that the head names, if it names one: where no session has a revision the
+// client's own goes on with each request.
+core::SharedFields with_revision(const http::HeaderList& headers, core::SharedFields fields);
 
 // A digest of these, but for what differs with each request (trace context). For comparing alone.
 size_t credentials_of(const core::HeaderFields& forwarded);

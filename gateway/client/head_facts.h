@@ -10,6 +10,7 @@
 #include <string>
 
 #include "client/admission.h"
+#include "client/forwarding.h"
 #include "core/headers.h"
 #include "http/request_parser.h"
 
@@ -28,12 +29,12 @@ struct HeadFacts {
   Accepts takes;
   std::optional<std::chrono::milliseconds> wait;
 
-  // These are HttpFront's.
+  // These are PathRouter's.
   uint64_t paths = 0;                   // of which paths they are; 0: of none yet
   const std::string* server = nullptr;  // the one that its path leads to; null: something else is asked for
   size_t home = 0;                      // PathTable::home
   struct Forwarded {
-    bool mirrored = false;
+    Mirrored mirrored = Mirrored::no;
     core::SharedFields fields;
   };
   std::optional<Forwarded> forwarded;  // what of the head goes on to `server`, as it was asked for last

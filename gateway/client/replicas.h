@@ -16,6 +16,10 @@
 #include "base/seal_keys.h"
 #include "core/portable_scopes.h"
 
+namespace lineward::core {
+class PeerDoor;
+}
+
 namespace lineward::client {
 
 inline constexpr std::string_view kPassedHeader = "Lineward-Passed";
@@ -69,6 +73,12 @@ class Replicas {
   const std::shared_ptr<const SealKeys> keys_;
   const std::string name_;
   const std::chrono::seconds lifetime_;
+};
+
+// What makes this process one of several; a reload replaces it.
+struct ReplicaLinks {
+  std::shared_ptr<const Replicas> replicas;  // null: this process is alone
+  std::shared_ptr<core::PeerDoor> peers;     // null: the others cannot be asked
 };
 
 }  // namespace lineward::client

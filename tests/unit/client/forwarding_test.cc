@@ -36,7 +36,7 @@ TEST_CASE("what Connection names stays here") {
                        {"X-Open", "2"},
                        {"connection", "x-third"},
                        {"X-Third", "3"}});
-  CHECK(names(headers_to_forward(headers, rules({"X-*"}), true)) == "X-Open=2");
+  CHECK(names(headers_to_forward(headers, rules({"X-*"}), Mirrored::yes)) == "X-Open=2");
 }
 
 TEST_CASE("Connection has no say over Mcp headers") {
@@ -45,14 +45,14 @@ TEST_CASE("Connection has no say over Mcp headers") {
                        {"Mcp-Name", "n"},
                        {"Mcp-Method", "tools/call"},
                        {"Mcp-Session-Id", "s"}});
-  CHECK(names(headers_to_forward(headers, rules({}), true)) == "mcp-param-region=eu Mcp-Name=n");
-  CHECK(names(headers_to_forward(headers, rules({}), false)).empty());
+  CHECK(names(headers_to_forward(headers, rules({}), Mirrored::yes)) == "mcp-param-region=eu Mcp-Name=n");
+  CHECK(names(headers_to_forward(headers, rules({}), Mirrored::no)).empty());
 }
 
 TEST_CASE("two credentials are none") {
-  CHECK(names(headers_to_forward(list({{"Authorization", "a"}}), rules({}, true), true)) ==
+  CHECK(names(headers_to_forward(list({{"Authorization", "a"}}), rules({}, true), Mirrored::yes)) ==
         "Authorization=a");
-  CHECK(
-      names(headers_to_forward(list({{"Authorization", "a"}, {"authorization", "b"}}), rules({}, true), true))
-          .empty());
+  CHECK(names(headers_to_forward(list({{"Authorization", "a"}, {"authorization", "b"}}), rules({}, true),
+                                 Mirrored::yes))
+            .empty());
 }
