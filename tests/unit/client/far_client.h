@@ -1,0 +1,84 @@
+// A client at the other end of a socket pair, for tests of what stands between its bytes and its requests.
+#pragma once
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "net/byte_stream.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class FarClient {
+ public:
+  // `buffer`: what the kernel keeps of answers that are not read; 0: as usual.
+  explicit FarClient(net::Loop& loop, int buffer = 0) {
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+    if (buffer > 0) REQUIRE(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer) == 0);
+    far_ = ends[1];
+    auto stream = net::ByteStream::from_socket(loop, ends[0]);
+    REQUIRE(stream);
+    near_ = std::move(*stream);
+  }
+  ~FarClient() { leave(); }
+  FarClient(const FarClient&) = delete;
+  FarClient& operator=(const FarClient&) = delete;
+
+  // Lineward's end, once.
+  std::unique_ptr<net::ByteStream> take_stream() { return std::move(near_); }
+  void send(const std::string& bytes) {
+    REQUIRE(write(far_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
+  void leave() {
+    if (far_ >= 0) ::close(std::exchange(far_, -1));
+  }
+  // All that it was sent so far.
+  const std::string& received() {
+    char buffer[4096];
+    ssize_t got = 0;
+    while ((got = read(far_, buffer, sizeof buffer)) > 0)
+      received_.append(buffer, static_cast<size_t>(got));
+    if (got == 0 || errno == ECONNRESET) closed_ = true;
+    return received_;
+  }
+  // Lineward has closed the connection.
+  bool closed() {
+    received();
+    return closed_;
+  }
+
+ private:
+  int far_ = -1;
+  std::unique_ptr<net::ByteStream> near_;
+  std::string received_;
+  bool closed_ = false;
+};
+
+// Runs the loop until that is so.
+inline void run_until(net::Loop& loop, const std::function<bool()>& met) {
+  net::Timer look(loop), limit(loop);
+  std::function<void()> again = [&] {
+    if (met()) return loop.stop();
+    look.start(std::chrono::milliseconds(5), again);
+  };
+  limit.start(std::chrono::milliseconds(20000), [&] { FAIL("it never came to be"); });
+  look.start(std::chrono::milliseconds(0), again);
+  loop.run();
+}
+
+// Frees what was retired.
+inline void turn(net::Loop& loop) {
+  loop.defer([&] { loop.stop(); });
+  loop.run();
+}
+
+}  // namespace lineward::client
