@@ -299,7 +299,7 @@ void ClientConnection::close_when_idle() {
 }
 
 void ClientConnection::cut(mcp::EndReason why) {
-  HttpReply* reply = std::exchange(reply_, nullptr);
+  ConnectionReply* reply = std::exchange(reply_, nullptr);
   close();
   if (reply != nullptr) reply->connection_lost(why);
 }

@@ -1,7 +1,8 @@
 // One client's socket: bytes in, one HTTP request at a time out to the front, answers back in order.
 //
-// Owned by the HttpFront, which retires it at the end of a loop turn. Times every phase in which a client
-// could be slow on purpose: the head from its first byte, the body as a whole, the pause between requests.
+// Owned by the ConnectionTable, which retires it at the end of a loop turn. Times every phase in which a
+// client could be slow on purpose: the head from its first byte, the body as a whole, the pause between
+// requests.
 #pragma once
 
 #include <memory>
@@ -10,8 +11,8 @@
 
 #include "base/held_bytes.h"
 #include "client/caller_account.h"
+#include "client/connection_reply.h"
 #include "client/head_facts.h"
-#include "client/http_reply.h"
 #include "client/moved_connection.h"
 #include "config/config.h"
 #include "core/gate.h"
@@ -82,8 +83,8 @@ class ClientConnection final : private net::StreamOwner {
   // Ends the connection at once, and tells its reply. Never from within a method of that.
   void cut(mcp::EndReason why);
 
-  // For HttpReply only.
-  void attach(HttpReply* reply) { reply_ = reply; }
+  // For ConnectionReply only.
+  void attach(ConnectionReply* reply) { reply_ = reply; }
   void write(std::string bytes);
   // What every answer to the current request says besides (client/cors.h).
   void add_headers(std::vector<http::OutHeader>& to) const;
@@ -122,7 +123,7 @@ class ClientConnection final : private net::StreamOwner {
   HeadFacts facts_;  // of the head that was asked about last
   net::Timer timer_;
   http::RequestParser::Phase timed_ = http::RequestParser::Phase::complete;  // the phase the timer runs for
-  HttpReply* reply_ = nullptr;
+  ConnectionReply* reply_ = nullptr;
   std::chrono::milliseconds request_at_{0};  // when the request being answered was complete
   bool busy_ = false;                        // a request is being answered
   bool unread_ = false;                      // of the request being answered, the body

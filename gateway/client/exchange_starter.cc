@@ -18,14 +18,6 @@ ReplyOptions reply_options(ClientConnection& connection, const config::Listen& c
   return options;
 }
 
-ReplyOptions passing_options(ClientConnection& connection, const config::Listen& config,
-                             const PathTable& paths) {
-  ReplyOptions options = reply_options(connection, config, paths);
-  options.takes_json = true;
-  options.takes_events = false;
-  return options;
-}
-
 ExchangeStarter::ExchangeStarter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
                                  core::ExchangeDoor& door, SessionDirectory& sessions,
                                  const std::shared_ptr<core::Gate>& gate)

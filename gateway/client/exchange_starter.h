@@ -21,11 +21,6 @@ namespace lineward::client {
 // How the answer to the connection's request may look.
 ReplyOptions reply_options(ClientConnection& connection, const config::Listen& config,
                            const PathTable& paths);
-// The same where somebody else's response goes through as it comes: with no comments of our own in its
-// stream.
-ReplyOptions passing_options(ClientConnection& connection, const config::Listen& config,
-                             const PathTable& paths);
-
 class ExchangeStarter {
  public:
   // `gate`: the one of today, or null.

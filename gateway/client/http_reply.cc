@@ -12,39 +12,26 @@ namespace {
 constexpr uint64_t kBurst = 16;
 constexpr size_t kForget = 256;  // so many boundaries behind us before they are moved out
 constexpr std::chrono::milliseconds kStall{1000};
-// Of the cap, the part at which that begins.
-constexpr uint64_t kClogged = 4;
 
 }  // namespace
 
 HttpReply::HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone)
-    : loop_(loop),
+    : ConnectionReply(loop, connection, std::move(options), std::move(gone)),
       timer_(loop),
-      connection_(&connection),
-      options_(std::move(options)),
-      gone_(std::move(gone)),
-      stall_(loop),
       cut_later_(
           loop,
           [](void* it) {
             auto* self = static_cast<HttpReply*>(it);
-            if (self->connection_ != nullptr) self->connection_->cut(*self->lost_);
+            if (self->connected()) self->connection_->cut(*self->lost_);
           },
           this) {
-  connection.attach(this);
   if (options_.takes_events) timer_.start(options_.comment_every, [this] { tick(); });
 }
 
-HttpReply::~HttpReply() {
-  if (connection_ != nullptr) {
-    ClientConnection* connection = connection_;
-    connection_ = nullptr;
-    connection->reply_dropped();
-  }
-}
+HttpReply::~HttpReply() = default;
 
 void HttpReply::open_stream() {
-  if (connection_ == nullptr || head_sent_) return;
+  if (!may_answer()) return;
   start_events();
   if (options_.prime_id.empty()) return;
   primed_ = true;
@@ -52,20 +39,15 @@ void HttpReply::open_stream() {
 }
 
 void HttpReply::announce(std::string_view event, std::string_view data) {
-  if (connection_ == nullptr || head_sent_) return;
+  if (!may_answer()) return;
   start_events();
   piece("event: " + std::string(event) + "\ndata: " + std::string(data) + "\n\n");
 }
 
 void HttpReply::start_events() {
-  head_sent_ = true;
   streamed_ = true;
-  keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
-  http::ResponseHead head;
-  head.status = 200;
-  head.keep_alive = keep_alive_;
-  head.minor_version = options_.minor_version;
-  head.content_type = "text/event-stream";
+  sent_at_ = loop_.now();
+  http::ResponseHead head = begin_head(200, "text/event-stream");
   head.headers = std::move(options_.headers);
   for (auto& [name, value] : extra_)
     head.headers.push_back({name, std::move(value)});
@@ -73,7 +55,7 @@ void HttpReply::start_events() {
   head.headers.push_back({"Cache-Control", "no-cache, no-transform"});
   head.headers.push_back({"X-Accel-Buffering", "no"});
   add_session(head.headers);
-  write(http::streaming_head(head));
+  write_part(http::streaming_head(head));
 }
 
 void HttpReply::add_session(std::vector<http::OutHeader>& headers) {
@@ -81,17 +63,13 @@ void HttpReply::add_session(std::vector<http::OutHeader>& headers) {
   if (!options_.session_header.empty()) headers.push_back({"Mcp-Session-Id", options_.session_header});
 }
 
-// After the last bytes nobody asks how far the client has read.
-void HttpReply::write(std::string bytes, bool last) {
-  bytes_out_ += bytes.size();
-  if (written_ == 0) sent_at_ = loop_.now();
-  written_ += bytes.size();
-  if (!last) boundaries_.push_back(written_);
-  connection_->write(std::move(bytes));
+void HttpReply::write_part(std::string bytes) {
+  write(std::move(bytes));
+  boundaries_.push_back(bytes_out_);
 }
 
 void HttpReply::piece(const std::string& event) {
-  write(http::body_piece(event, options_.minor_version));
+  write_part(http::body_piece(event, options_.minor_version));
 }
 
 // What waits behind the message being written is capped; the message being written is not, so one of any
@@ -99,7 +77,7 @@ void HttpReply::piece(const std::string& event) {
 // taken nothing for a while, or when a multiple of the cap has gathered.
 bool HttpReply::too_slow() {
   auto behind = [&] {
-    uint64_t sent = written_ - std::min<uint64_t>(written_, connection_->backlog());
+    uint64_t sent = bytes_out_ - std::min<uint64_t>(bytes_out_, connection_->backlog());
     if (sent != sent_) {
       sent_ = sent;
       sent_at_ = loop_.now();
@@ -113,39 +91,13 @@ bool HttpReply::too_slow() {
       boundaries_.erase(boundaries_.begin(), boundaries_.begin() + static_cast<std::ptrdiff_t>(passed_));
       passed_ = 0;
     }
-    return boundaries_.size() - passed_ < 2 ? 0 : written_ - boundaries_[passed_];
+    return boundaries_.size() - passed_ < 2 ? 0 : bytes_out_ - boundaries_[passed_];
   };
   if (behind() <= options_.max_backlog_bytes) return false;
   connection_->flush_now();
   uint64_t waiting = behind();
   if (waiting <= options_.max_backlog_bytes) return false;
   return waiting > kBurst * options_.max_backlog_bytes || loop_.now() - sent_at_ > kStall;
-}
-
-bool HttpReply::clogged() {
-  uint64_t mark = options_.max_backlog_bytes / kClogged;
-  if (connection_ == nullptr || finished_ || lost_ || connection_->backlog() <= mark) return false;
-  connection_->flush_now();
-  return connection_->backlog() > mark;
-}
-
-void HttpReply::when_relieved(std::function<void()> relieved) {
-  relieved_ = std::move(relieved);
-  watch_stall();
-}
-
-void HttpReply::watch_stall() {
-  if (connection_ == nullptr) return;
-  stall_.start(options_.write_timeout, [this, before = connection_->backlog()] {
-    if (connection_ == nullptr || !relieved_) return;
-    if (connection_->backlog() >= before) return connection_->cut(mcp::EndReason::client_too_slow);
-    watch_stall();
-  });
-}
-
-void HttpReply::drained() {
-  stall_.stop();
-  if (auto relieved = std::exchange(relieved_, nullptr)) relieved();
 }
 
 void HttpReply::send(std::string message) {
@@ -172,66 +124,43 @@ void HttpReply::give_up(mcp::EndReason why) {
 }
 
 void HttpReply::finish_event(std::string message, int status, std::string_view event_id) {
-  if (connection_ == nullptr || finished_) return;
+  if (!connected() || finished_) return;
   if (lost_) return cut();  // a stream in which something is missing must not look whole
   // A status says more than an event that nobody may read any more.
   if (!head_sent_ && (options_.takes_json || status != 200)) {
-    head_sent_ = true;
-    keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
-    http::ResponseHead head;
-    head.status = status_ = status;
-    head.keep_alive = keep_alive_;
-    head.minor_version = options_.minor_version;
-    head.content_type = "application/json";
+    http::ResponseHead head = begin_head(status, "application/json");
     head.headers = std::move(options_.headers);
     for (auto& [name, value] : extra_)
       head.headers.push_back({name, std::move(value)});
     connection_->add_headers(head.headers);
     if (status == 200) add_session(head.headers);
-    write(http::full_response(head, message), true);
+    write(http::full_response(head, message));
     SpareTexts::give(std::move(message));
     return done();
   }
   if (!head_sent_) start_events();
   piece(http::sse_event(message, event_id));
-  write(http::body_end(options_.minor_version), true);
+  write(http::body_end(options_.minor_version));
   done();
 }
 
 void HttpReply::add_headers(const core::HeaderFields& fields) {
-  if (connection_ == nullptr || head_sent_) return;
+  if (!may_answer()) return;
   for (auto& header : told_headers(fields, options_.resource.get(), connection_->head()))
     extra_.emplace_back(std::move(header.name), std::move(header.value));
 }
 
 void HttpReply::finish_empty() {
-  if (connection_ == nullptr || finished_) return;
+  if (!connected() || finished_) return;
   if (lost_) return cut();
   if (!head_sent_) start_events();
-  write(http::body_end(options_.minor_version), true);
+  write(http::body_end(options_.minor_version));
   done();
-}
-
-void HttpReply::cut() {
-  if (connection_ == nullptr) return;
-  finished_ = true;
-  timer_.stop();
-  ClientConnection* connection = connection_;
-  connection_ = nullptr;
-  connection->reply_dropped();
-}
-
-void HttpReply::done() {
-  finished_ = true;
-  timer_.stop();
-  ClientConnection* connection = connection_;
-  connection_ = nullptr;
-  connection->reply_finished(keep_alive_, status_);
 }
 
 void HttpReply::tick() {
   timer_.start(options_.comment_every, [this] { tick(); });
-  if (connection_ == nullptr || finished_) return;
+  if (!connected() || finished_) return;
   if (!head_sent_) return open_with_tick();
   if (quiet_ && !too_slow()) piece(http::sse_comment());
   quiet_ = true;
@@ -241,12 +170,6 @@ void HttpReply::tick() {
 void HttpReply::open_with_tick() {
   open_stream();
   if (!primed_) piece(http::sse_comment());
-}
-
-void HttpReply::connection_lost(mcp::EndReason why) {
-  connection_ = nullptr;
-  timer_.stop();
-  if (auto gone = std::move(gone_)) gone(why);
 }
 
 }  // namespace lineward::client

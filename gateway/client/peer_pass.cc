@@ -49,7 +49,7 @@ std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers) {
 }
 
 PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPassPlan plan,
-                   std::unique_ptr<HttpReply> reply, Over over)
+                   std::unique_ptr<PassedReply> reply, Over over)
     : loop_(loop),
       door_(std::move(door)),
       plan_(std::move(plan)),
@@ -66,7 +66,7 @@ PeerPass::~PeerPass() = default;
 
 void PeerPass::drain() {
   if (!plan_.is_stream) return;
-  status_ != 0 ? reply_->pass_end() : reply_->cut();
+  status_ != 0 ? reply_->end() : reply_->cut();
   finish();
 }
 
@@ -88,7 +88,7 @@ void PeerPass::on_peer_head(const http::ResponseInfo& info) {
     headers_.push_back({std::string(header.name), std::string(header.value)});
   }
   whole_ = status_ == 204 || status_ == 304 || length_of(info.headers) <= kShort;
-  if (!whole_) reply_->pass_head(status_, std::move(headers_), type_);
+  if (!whole_) reply_->head(status_, std::move(headers_), type_);
   if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
 }
 
@@ -108,7 +108,7 @@ void PeerPass::on_peer_body(std::string_view bytes) {
     body_ += bytes;
     return;
   }
-  reply_->pass_piece(bytes);
+  reply_->piece(bytes);
   hold_back();
 }
 
@@ -116,19 +116,19 @@ void PeerPass::hold_back() {
   if (paused_ || !call_ || !reply_->clogged()) return;
   paused_ = true;
   silence_.stop();
-  call_->pause(true);
+  call_->pause();
   reply_->when_relieved([this] {
     paused_ = false;
-    if (call_) call_->pause(false);
+    if (call_) call_->resume();
     if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
   });
 }
 
 void PeerPass::on_peer_complete() {
   if (whole_) {
-    reply_->pass_whole(status_, std::move(headers_), type_, body_);
+    reply_->whole(status_, std::move(headers_), type_, body_);
   } else {
-    reply_->pass_end();
+    reply_->end();
   }
   finish();
 }
@@ -149,20 +149,20 @@ void PeerPass::on_peer_failed(bool nothing_sent, const std::string& why) {
     return serve_here();
   }
   if (nothing_sent && !plan_.lost.empty()) {
-    reply_->finish(plan_.lost, 200);
+    reply_->answer(plan_.lost, 200);
     return finish();
   }
   std::string text = fmt::format("replica '{}', which holds this session, ", plan_.peer);
   if (nothing_sent || plan_.raw_id.empty()) {
     text += nothing_sent ? "cannot be reached: initialize anew" : "went away: try again, or initialize anew";
     int status = nothing_sent ? 404 : 502;
-    reply_->finish(mcp::error_message(plan_.raw_id, status, "Session not found: " + text), status);
+    reply_->answer(mcp::error_message(plan_.raw_id, status, "Session not found: " + text), status);
   } else {
     mcp::GatewayError error{mcp::EndReason::upstream_unreachable,
                             text + "went away before it answered: it may have done what was asked",
                             plan_.server,
                             {}};
-    reply_->finish(mcp::gateway_error(plan_.raw_id, error), 200);
+    reply_->answer(mcp::gateway_error(plan_.raw_id, error), 200);
   }
   finish();
 }

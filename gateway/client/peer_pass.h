@@ -1,7 +1,7 @@
 // One client request that another replica answers: it goes there whole, and what comes back goes to the
 // client as it comes, event streams too. A client that leaves closes it there.
 //
-// Owned by the HttpFront, which retires it at the end of the turn in which it is over.
+// Owned by the PeerRouter, which retires it at the end of the turn in which it is over.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/held_bytes.h"
-#include "client/http_reply.h"
+#include "client/passed_reply.h"
 #include "core/peer_door.h"
 #include "net/loop.h"
 
@@ -34,7 +34,7 @@ class PeerPass final : private core::PeerListener {
   using Over = std::function<void(PeerPass& pass)>;
   // `door` must know the peer. `over` is called once, never from inside the constructor.
   PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPassPlan plan,
-           std::unique_ptr<HttpReply> reply, Over over);
+           std::unique_ptr<PassedReply> reply, Over over);
   ~PeerPass();
   PeerPass(const PeerPass&) = delete;
   PeerPass& operator=(const PeerPass&) = delete;
@@ -54,7 +54,7 @@ class PeerPass final : private core::PeerListener {
   net::Loop& loop_;
   std::shared_ptr<core::PeerDoor> door_;
   PeerPassPlan plan_;
-  std::unique_ptr<HttpReply> reply_;
+  std::unique_ptr<PassedReply> reply_;
   std::unique_ptr<core::PeerCall> call_;
   Over over_;
   net::Timer silence_;

@@ -157,8 +157,8 @@ void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std
   }
   plan.request = request_for_peer(connection, std::move(body));
   log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.peer()}});
-  auto reply = std::make_unique<HttpReply>(loop_, connection,
-                                           passing_options(connection, config_, router_.table()), nullptr);
+  auto reply =
+      std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
   passes_.push_back(std::make_unique<PeerPass>(loop_, links_.peers, std::move(plan), std::move(reply),
                                                [this](PeerPass& pass) { over(pass); }));
 }

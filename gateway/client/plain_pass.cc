@@ -13,7 +13,7 @@ bool is_events(std::string_view type) {
 
 }  // namespace
 
-PlainPass::PlainPass(net::Loop& loop, std::unique_ptr<HttpReply> reply, Over over)
+PlainPass::PlainPass(net::Loop& loop, std::unique_ptr<PassedReply> reply, Over over)
     : loop_(loop), reply_(std::move(reply)), over_(std::move(over)) {
   reply_->on_gone([this](mcp::EndReason) { finish(); });
 }
@@ -32,10 +32,10 @@ void PlainPass::give_up() {
 
 void PlainPass::drain() {
   if (streams_) {
-    reply_->pass_end();
+    reply_->end();
     return finish();
   }
-  reply_->finish(mcp::error_message({}, 503, "the gateway is stopping"), 503);
+  reply_->answer(mcp::error_message({}, 503, "the gateway is stopping"), 503);
   finish();
 }
 
@@ -47,14 +47,13 @@ void PlainPass::finish() {
 void PlainPass::on_hop_head(int status, std::string type, core::HeaderFields headers) {
   status_ = status;
   type_ = std::move(type);
-  reply_->add_headers(headers);
-  headers_ = reply_->own_headers();
+  headers_ = reply_->own_headers(headers);
   body_.clear();
   streams_ = status == 200 && is_events(type_);
   if (!streams_) return;
   headers_.push_back({"Cache-Control", "no-cache, no-transform"});
   headers_.push_back({"X-Accel-Buffering", "no"});
-  reply_->pass_head(status_, std::move(headers_), type_);
+  reply_->head(status_, std::move(headers_), type_);
 }
 
 void PlainPass::on_hop_body(std::string_view bytes) {
@@ -62,25 +61,25 @@ void PlainPass::on_hop_body(std::string_view bytes) {
     body_ += bytes;
     return;
   }
-  reply_->pass_piece(bytes);
+  reply_->piece(bytes);
   hold_back();
 }
 
 void PlainPass::hold_back() {
   if (paused_ || !hop_ || !reply_->clogged()) return;
   paused_ = true;
-  hop_->pause(true);
+  hop_->pause();
   reply_->when_relieved([this] {
     paused_ = false;
-    if (hop_) hop_->pause(false);
+    if (hop_) hop_->resume();
   });
 }
 
 void PlainPass::on_hop_end(const std::string& why) {
   if (!streams_) {
-    reply_->pass_whole(status_, std::move(headers_), type_, body_);
+    reply_->whole(status_, std::move(headers_), type_, body_);
   } else if (why.empty()) {
-    reply_->pass_end();
+    reply_->end();
   } else {
     reply_->cut();
   }

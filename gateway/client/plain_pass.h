@@ -1,7 +1,7 @@
 // A GET or DELETE that is answered as its server answers it, which keeps no sessions (core/plain_hop.h): a
 // stream of events as it comes, anything else in one piece. A client that leaves closes it there.
 //
-// Owned by the HttpFront, which retires it at the end of the turn in which it is over.
+// Owned by the SessionEndpoint, which retires it at the end of the turn in which it is over.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "client/http_reply.h"
+#include "client/passed_reply.h"
 #include "core/exchange_door.h"
 #include "core/plain_hop.h"
 
@@ -19,7 +19,7 @@ class PlainPass final : public core::HopListener {
  public:
   using Over = std::function<void(PlainPass& pass)>;
   // `over` is called once, never from inside the constructor or begin().
-  PlainPass(net::Loop& loop, std::unique_ptr<HttpReply> reply, Over over);
+  PlainPass(net::Loop& loop, std::unique_ptr<PassedReply> reply, Over over);
   ~PlainPass();
   PlainPass(const PlainPass&) = delete;
   PlainPass& operator=(const PlainPass&) = delete;
@@ -39,7 +39,7 @@ class PlainPass final : public core::HopListener {
   void finish();
 
   net::Loop& loop_;
-  std::unique_ptr<HttpReply> reply_;
+  std::unique_ptr<PassedReply> reply_;
   std::unique_ptr<core::Hop> hop_;
   Over over_;
   int status_ = 0;

@@ -210,11 +210,19 @@ bool SessionTable::make_room(const Account* caller) {
   return true;
 }
 
-void SessionTable::count(Session& session, bool in) {
+void SessionTable::count_in(Session& session) {
   const Account* caller = session.caller();
   OfCaller& its = of_caller_[caller];
   by_count_.erase({its.sessions.size(), caller});
-  in ? void(its.sessions.emplace(session.id, &session)) : void(its.sessions.erase(session.id));
+  its.sessions.emplace(session.id, &session);
+  by_count_.emplace(its.sessions.size(), caller);
+}
+
+void SessionTable::count_out(Session& session) {
+  const Account* caller = session.caller();
+  OfCaller& its = of_caller_[caller];
+  by_count_.erase({its.sessions.size(), caller});
+  its.sessions.erase(session.id);
   if (its.sessions.empty()) {
     of_caller_.erase(caller);
   } else {
@@ -229,7 +237,7 @@ Session* SessionTable::create(std::string id, const std::string& principal, cons
   auto& slot = sessions_[id];
   slot = std::make_unique<Session>(loop_, limits_, id, principal, upstream);
   slot->charge(caller);
-  count(*slot, true);
+  count_in(*slot);
   touch(*slot);
   slot->opened = slot->last_used;
   return slot.get();
@@ -290,7 +298,7 @@ void SessionTable::remove(const std::string& id) {
   // Its streams may be on the stack right now: end them here, free them at the end of the turn.
   std::unique_ptr<Session> ended = std::move(found->second);
   sessions_.erase(found);
-  count(*ended, false);
+  count_out(*ended);
   ended->end_streams();
   loop_.retire(std::move(ended));
 }

@@ -167,7 +167,9 @@ class SessionTable {
     std::pair<std::chrono::milliseconds, uint64_t> none_idle{-1, 0};  // when it was so, how many touches ago
   };
   Session* dispensable(OfCaller& caller);
-  void count(Session& session, bool in);
+  // Keeps `of_caller_` and `by_count_` true to each other.
+  void count_in(Session& session);
+  void count_out(Session& session);
   void sweep();
   std::chrono::milliseconds sweep_every() const;
   // Ends an idle session to make room for one of this caller; false where none is that may go.

@@ -94,8 +94,8 @@ bool SessionEndpoint::answered_by_server(ClientConnection& connection) {
   request.headers = with_revision(head.headers, router_.forwarded(connection, *server, Mirrored::no));
   if (head.headers.count("Last-Event-ID") == 1)
     request.headers.emplace_back("Last-Event-ID", head.headers.get("Last-Event-ID"));
-  auto reply = std::make_unique<HttpReply>(loop_, connection,
-                                           passing_options(connection, config_, router_.table()), nullptr);
+  auto reply =
+      std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
   auto pass =
       std::make_unique<PlainPass>(loop_, std::move(reply), [this](PlainPass& passed) { over(passed); });
   if (!pass->begin(door_, *server, std::move(request))) {

@@ -46,8 +46,8 @@ StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::strin
       out_(out),
       sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
       streams_(std::make_unique<net::StdStreams>(loop, static_cast<net::StreamOwner&>(*this))),
-      lines_(config.max_body_bytes),
-      stall_(loop) {}
+      writer_(loop, config, *streams_, [this] { leave_soon(EndReason::client_too_slow); }),
+      lines_(config.max_body_bytes) {}
 
 StdioFront::~StdioFront() = default;
 
@@ -74,7 +74,12 @@ void StdioFront::on_data(std::string_view bytes) {
   lines_.feed(
       bytes, [this](std::string text) { take_line(std::move(text)); },
       [this](std::string_view beginning) { too_long(beginning); });
-  if (backlog() > kBurst * config_.max_stream_backlog_bytes) streams_->pause_reading();
+  if (writer_.far_behind()) streams_->pause_reading();
+}
+
+void StdioFront::on_drained() {
+  writer_.drained();
+  if (!gone_ && !input_ended_) streams_->start_reading();
 }
 
 // A file has no client that could be gone: what was asked in it is answered first.
@@ -182,10 +187,10 @@ void StdioFront::request(mcp::Message message) {
   Running& running = running_[serial];
   running.canonical_id = mcp::canonical_id(raw_id);
   by_id_[running.canonical_id] = serial;
-  bool listen = arrival->method == Method::subscriptions_listen && arrival->era == Era::modern;
+  const bool listens = arrival->method == Method::subscriptions_listen && arrival->era == Era::modern;
   arrival->message = std::move(message);
-  auto reply =
-      std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id), listen);
+  auto reply = std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id),
+                                            listens ? StdioReply::Of::listen : StdioReply::Of::call);
   core::ExchangeId id = door_.start(std::move(*arrival), std::move(reply));
   if (auto started = running_.find(serial); started != running_.end()) started->second.exchange = id;
 }
@@ -200,7 +205,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
       if (refusal->body.empty()) {
         refuse(raw_id, refusal->code, refusal->text);
       } else {
-        line(std::move(refusal->body), true);
+        line(std::move(refusal->body), Kind::awaited);
       }
       return std::nullopt;
     }
@@ -216,7 +221,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
       refuse(raw_id, mcp::kInvalidParams, "initialize needs params.protocolVersion");
     } else {
       open = sessions_.create(std::string(kPrincipal), server_, nullptr);
-      open->use_pipe([this](const std::string& text) { line(text, false); });
+      open->use_pipe([this](const std::string& text) { line(text, Kind::unasked_for); });
       session_id_ = open->id;
       return arrival_of(message, Era::legacy);
     }
@@ -228,7 +233,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
     return arrival;
   }
   if (message.method() == "ping") {  // legacy clients may, before anything else
-    line(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id), true);
+    line(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id), Kind::awaited);
   } else {
     refuse(raw_id, mcp::kInvalidRequest,
            "this request names no protocol version in params._meta, and there was no initialize; start with "
@@ -277,7 +282,7 @@ void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text
     refused.on_stdio = true;
     gate_->on_refused(refused);
   }
-  line(mcp::error_message(raw_id, code, text), true);
+  line(mcp::error_message(raw_id, code, text), Kind::awaited);
 }
 
 void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::string_view text) {
@@ -285,7 +290,7 @@ void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::str
   error.reason = reason;
   error.text = std::string(text);
   error.upstream = server_;
-  line(mcp::gateway_error(raw_id, error), true);
+  line(mcp::gateway_error(raw_id, error), Kind::awaited);
 }
 
 void StdioFront::dropped(std::string_view kind) {
@@ -297,7 +302,7 @@ void StdioFront::dropped(std::string_view kind) {
 void StdioFront::reply_over(uint64_t serial) {
   auto found = running_.find(serial);
   if (found == running_.end()) return;
-  relieved_.erase(serial);
+  writer_.forget(serial);
   auto named = by_id_.find(found->second.canonical_id);
   if (named != by_id_.end() && named->second == serial) by_id_.erase(named);
   running_.erase(found);
@@ -318,7 +323,7 @@ void StdioFront::leave(EndReason why) {
   if (gone_ || (input_ended_ && why == EndReason::cancelled_client && !running_.empty())) return;
   gone_ = true;
   streams_->pause_reading();
-  stall_.stop();
+  writer_.stop();
   held_.clear();
   log::write(
       why == EndReason::client_too_slow ? log::Level::error : log::Level::info, "client.gone",

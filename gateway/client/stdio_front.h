@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "client/front.h"
 #include "client/line_reader.h"
 #include "client/stdio_reply.h"
+#include "client/stdio_writer.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "net/lifetime.h"
@@ -45,17 +45,9 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void close_all() override;
 
  private:
-  // Beyond this many times the cap the client is too slow at once; and a client whose requests make more than
-  // that waits for us to read on.
-  static constexpr uint64_t kBurst = 16;
   struct Running {
     std::string canonical_id;
     core::ExchangeId exchange;
-  };
-  // What waits behind the message being written.
-  struct Piece {
-    uint64_t end;          // counted as written_
-    uint64_t unasked_for;  // its size, where no request awaited it
   };
 
   // net::StreamOwner
@@ -63,11 +55,13 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void on_end(int error) override;
   void on_drained() override;
   // StdioLines
-  void line(std::string message, bool awaited) override;
+  void line(std::string message, Kind kind) override { writer_.write(std::move(message), kind); }
   bool gone() const override { return gone_; }
   void reply_over(uint64_t serial) override;
-  bool clogged() override;
-  void when_relieved(uint64_t serial, std::function<void()> relieved) override;
+  bool clogged() override { return writer_.clogged(); }
+  void when_relieved(uint64_t serial, std::function<void()> relieved) override {
+    writer_.when_relieved(serial, std::move(relieved));
+  }
 
   void take_line(std::string text);
   void too_long(std::string_view beginning);
@@ -86,8 +80,6 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }
   core::Arrival arrival_of(const mcp::Message& message, mcp::Era era);
-  void settle();
-  void watch_reader();
   void leave_soon(mcp::EndReason why);
   void leave(mcp::EndReason why);
 
@@ -100,6 +92,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   const int in_, out_;
   SessionTable sessions_;
   std::unique_ptr<net::StdStreams> streams_;
+  StdioWriter writer_;
   LineReader lines_;
   std::string session_id_;         // of the legacy session, once there was an `initialize`
   uint64_t opening_ = 0;           // the serial of an `initialize` under way; 0: none
@@ -107,13 +100,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   HeldCount held_bytes_;
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
-  std::unordered_map<std::string, uint64_t> by_id_;     // the newest request with this id
-  std::map<uint64_t, std::function<void()>> relieved_;  // by serial: who holds back until nothing waits
-  net::Timer stall_;
-  std::deque<Piece> pieces_;
-  uint64_t written_ = 0;
-  uint64_t sent_ = 0;  // of that, what the kernel had when we last looked
-  uint64_t unasked_for_ = 0;
+  std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id
   bool draining_ = false;
   bool input_ended_ = false;
   bool gone_ = false;

@@ -10,7 +10,7 @@ namespace lineward::client {
 void StdioReply::send(std::string message) {
   if (!can_send()) return;
   bytes_out_ += message.size() + 1;
-  lines_.line(std::move(message), false);
+  lines_.line(std::move(message), StdioLines::Kind::unasked_for);
 }
 
 // A subscription that is over in order: first its result, then the cancel that 2026-07-28 wants from a server
@@ -19,12 +19,12 @@ void StdioReply::finish(std::string message, int) {
   if (!can_send()) return over();
   bytes_out_ += message.size() + 1;
   std::string torn_down;
-  if (listen_) {
+  if (of_ == Of::listen) {
     auto parsed = mcp::Message::parse(message);
     if (parsed && parsed->kind() == mcp::MessageKind::result) torn_down = mcp::listen_cancelled(raw_id_);
   }
-  lines_.line(std::move(message), true);
-  if (!torn_down.empty()) lines_.line(std::move(torn_down), true);
+  lines_.line(std::move(message), StdioLines::Kind::awaited);
+  if (!torn_down.empty()) lines_.line(std::move(torn_down), StdioLines::Kind::awaited);
   over();
 }
 

@@ -13,8 +13,10 @@ namespace lineward::client {
 // Where the lines go; outlives every reply.
 class StdioLines {
  public:
-  // `awaited`: an answer, as many of which may wait as there were requests. Else it may come without end.
-  virtual void line(std::string message, bool awaited) = 0;
+  // Answers are awaited, and as many may wait as there were requests. What nobody asked for may come without
+  // end.
+  enum class Kind : bool { unasked_for, awaited };
+  virtual void line(std::string message, Kind kind) = 0;
   virtual bool gone() const = 0;
   // So much waits that who can should hold back; and once nothing waits, `relieved` is called for that
   // request.
@@ -29,9 +31,11 @@ class StdioLines {
 
 class StdioReply final : public core::ReplyStream {
  public:
-  // `raw_id`: of the request. `listen`: it is a subscriptions/listen.
-  StdioReply(StdioLines& lines, uint64_t serial, std::string raw_id, bool listen)
-      : lines_(lines), serial_(serial), raw_id_(std::move(raw_id)), listen_(listen) {}
+  // A subscriptions/listen of 2026-07-28 is torn down by a message of its own.
+  enum class Of : bool { call, listen };
+  // `raw_id`: of the request.
+  StdioReply(StdioLines& lines, uint64_t serial, std::string raw_id, Of of)
+      : lines_(lines), serial_(serial), raw_id_(std::move(raw_id)), of_(of) {}
   ~StdioReply() override { over(); }
   StdioReply(const StdioReply&) = delete;
   StdioReply& operator=(const StdioReply&) = delete;
@@ -53,7 +57,7 @@ class StdioReply final : public core::ReplyStream {
   StdioLines& lines_;
   const uint64_t serial_;
   const std::string raw_id_;
-  const bool listen_;
+  const Of of_;
   bool over_ = false;
   uint64_t bytes_out_ = 0;
 };

@@ -33,7 +33,7 @@ void UnnamedSessions::opened(Connection connection, Session& session, size_t cre
     replaced.push_back(session.id);  // nothing will lead to it but its name
   }
   for (const std::string& id : replaced)
-    let_go(id, false);
+    let_go(id, Ends::when_idle);
 }
 
 void UnnamedSessions::named(Session& session) {
@@ -75,7 +75,7 @@ void UnnamedSessions::connection_gone(Connection connection) {
     Session* session = sessions_.find(one.id);
     if (session == nullptr) continue;
     session->on_connection = false;
-    if (!is_of_principal(*session)) let_go(one.id, true);
+    if (!is_of_principal(*session)) let_go(one.id, Ends::at_once);
   }
 }
 
@@ -85,13 +85,12 @@ bool UnnamedSessions::is_of_principal(const Session& session) const {
   return newest != by_principal_.end() && newest->second == session.id;
 }
 
-// Nothing leads to it any more but its name. `at_once`: also not what its calls write.
-void UnnamedSessions::let_go(const std::string& id, bool at_once) {
+void UnnamedSessions::let_go(const std::string& id, Ends ends) {
   Session* session = sessions_.find(id);
   if (session == nullptr || session->named) return;
   if (!session->served_unnamed) return await_claim(*session);
   session->ends_when_idle = true;
-  if (at_once || session->exchanges == 0) end_later(id);
+  if (ends == Ends::at_once || session->exchanges == 0) end_later(id);
 }
 
 void UnnamedSessions::await_claim(Session& session) {

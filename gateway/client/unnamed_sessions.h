@@ -8,7 +8,7 @@
 // client, on whatever connection: most are at once, when their `initialize` was answered. What was not named
 // a moment after that is kept for a while, and its process is to be had for others.
 //
-// Owned by the HttpFront. Sessions are known by their ids here; they may end at any time.
+// Owned by the SessionDirectory. Sessions are known by their ids here; they may end at any time.
 #pragma once
 
 #include <chrono>
@@ -64,7 +64,9 @@ class UnnamedSessions {
     return principal + '\n' + server;
   }
   bool is_of_principal(const Session& session) const;
-  void let_go(const std::string& id, bool at_once);
+  // Nothing leads to it any more but its name: it ends when its calls have, or with what they write.
+  enum class Ends : bool { when_idle, at_once };
+  void let_go(const std::string& id, Ends ends);
   void await_claim(Session& session);
   void look_for_claims();
   void end_later(std::string id);

@@ -36,7 +36,9 @@ class PeerListener {
 class PeerCall {
  public:
   virtual ~PeerCall() = default;
-  virtual void pause(bool stop) = 0;
+  // The client reads slowly: no more of the answer for now.
+  virtual void pause() = 0;
+  virtual void resume() = 0;
 };
 
 class PeerDoor {

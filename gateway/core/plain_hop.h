@@ -32,7 +32,9 @@ class HopListener {
 class Hop {
  public:
   virtual ~Hop() = default;
-  virtual void pause(bool stop) = 0;
+  // The client reads slowly: no more of the answer for now.
+  virtual void pause() = 0;
+  virtual void resume() = 0;
 };
 
 }  // namespace lineward::core

@@ -22,8 +22,11 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
                const config::Server& server, bool personal);
   ~HttpPlainHop() override;
-  void pause(bool stop) override {
-    if (transfer_) transfer_->pause(stop);
+  void pause() override {
+    if (transfer_) transfer_->pause(true);
+  }
+  void resume() override {
+    if (transfer_) transfer_->pause(false);
   }
   // In order, and told later. `status`: of the answer, as long as there is none.
   void end(int status, std::string why);

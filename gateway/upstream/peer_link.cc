@@ -22,7 +22,8 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
     transfer_->close();
     loop_.retire(std::move(transfer_));
   }
-  void pause(bool stop) override { transfer_->pause(stop); }
+  void pause() override { transfer_->pause(true); }
+  void resume() override { transfer_->pause(false); }
 
  private:
   void on_transfer_sent() override { sent_ = true; }
