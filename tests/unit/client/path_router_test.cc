@@ -11,39 +11,6 @@ using namespace lineward::client;
 
 namespace {
 
-// Hands each request of one connection to a function, and answers it.
-struct Requests final : RequestHandler {
-  explicit Requests(std::function<void(ClientConnection&)> its_look) : look(std::move(its_look)) {}
-  ~Requests() {
-    connection.reset();
-    turn(loop);
-  }
-  void ask(const std::string& path, const std::string& headers = {}) {
-    const int before = seen;
-    client.send("POST " + path + " HTTP/1.1\r\nHost: a\r\n" + headers + "Content-Length: 0\r\n\r\n");
-    run_until(loop, [&] { return seen > before; });
-  }
-  void on_request(ClientConnection& from, std::string) override {
-    look(from);
-    ++seen;
-    from.respond(204, {}, {});
-  }
-  void on_closed(ClientConnection&) override {}
-  bool on_head(ClientConnection&) override { return false; }
-  bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead&) const override { return true; }
-  bool draining() const override { return false; }
-  void on_full() override {}
-
-  std::function<void(ClientConnection&)> look;
-  int seen = 0;
-  net::Loop loop;
-  config::Listen limits;
-  FarClient client{loop};
-  std::unique_ptr<ClientConnection> connection =
-      std::make_unique<ClientConnection>(loop, limits, *this, client.take_stream(), "10.0.0.1:1");
-};
-
 PathTable table(const std::string& server) {
   PathTable made;
   made.servers["/mcp"] = server;
