@@ -158,10 +158,11 @@ void PeerPass::on_peer_failed(bool nothing_sent, const std::string& why) {
     int status = nothing_sent ? 404 : 502;
     reply_->answer(mcp::error_message(plan_.raw_id, status, "Session not found: " + text), status);
   } else {
-    mcp::GatewayError error{mcp::EndReason::upstream_unreachable,
-                            text + "went away before it answered: it may have done what was asked",
-                            plan_.server,
-                            {}};
+    mcp::GatewayError error{
+        .reason = mcp::EndReason::upstream_unreachable,
+        .text = text + "went away before it answered: it may have done what was asked",
+        .upstream = plan_.server,
+    };
     reply_->answer(mcp::gateway_error(plan_.raw_id, error), 200);
   }
   finish();

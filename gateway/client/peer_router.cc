@@ -132,10 +132,11 @@ bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& me
   if (made_by.empty() || made_by == replica_tag(links_.replicas->name())) return false;
   std::string peer = links_.peers->tagged(made_by);
   if (peer.empty() || was_passed(connection, message.bytes())) return false;
-  mcp::GatewayError error{mcp::EndReason::invalid_request,
-                          "the call that this requestState belongs to is gone with replica '" + peer + "'",
-                          std::string(router_.server_of(connection.head())),
-                          {}};
+  mcp::GatewayError error{
+      .reason = mcp::EndReason::invalid_request,
+      .text = "the call that this requestState belongs to is gone with replica '" + peer + "'",
+      .upstream = std::string(router_.server_of(connection.head())),
+  };
   std::string data = R"({"reason":"lost",)" + mcp::gateway_data(error).substr(1);
   PeerPassPlan plan;
   plan.lost = mcp::error_message(message.raw(Field::id), mcp::kInvalidParams, error.text, data);

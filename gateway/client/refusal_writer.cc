@@ -37,16 +37,26 @@ void RefusalWriter::note(const ClientConnection& connection, int status, mcp::En
                          std::string_view why) const {
   if (!gate_) return;
   const http::RequestHead& head = connection.head();
-  core::RefusedRequest refused{
-      connection.peer(), head.method, head.path, router_.server_of(head), status, reason, why};
-  refused.caller = connection.caller().get();
-  gate_->on_refused(refused);
+  gate_->on_refused({
+      .peer = connection.peer(),
+      .method = head.method,
+      .path = head.path,
+      .server = router_.server_of(head),
+      .status = status,
+      .reason = reason,
+      .why = why,
+      .caller = connection.caller().get(),
+  });
 }
 
 void RefusalWriter::note_fault(const ClientConnection& connection, const http::RequestFault& fault) const {
-  if (gate_)
-    gate_->on_refused(
-        {connection.peer(), {}, {}, {}, fault.status, mcp::EndReason::invalid_request, fault.text});
+  if (!gate_) return;
+  gate_->on_refused({
+      .peer = connection.peer(),
+      .status = fault.status,
+      .reason = mcp::EndReason::invalid_request,
+      .why = fault.text,
+  });
 }
 
 }  // namespace lineward::client

@@ -94,7 +94,10 @@ Session* SessionDirectory::open(ClientConnection& connection, const std::string&
     return session;
   }
   mcp::GatewayError full{
-      mcp::EndReason::queue_full, "too many sessions (lineward listen.maxSessions)", server, {}};
+      .reason = mcp::EndReason::queue_full,
+      .text = "too many sessions (lineward listen.maxSessions)",
+      .upstream = server,
+  };
   connection.respond(200, "application/json", mcp::gateway_error(raw_id, full));
   return nullptr;
 }

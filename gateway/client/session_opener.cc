@@ -134,7 +134,10 @@ void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, co
                               told_headers(headers, router_.table().resource.get(), connection.head()));
   }
   mcp::GatewayError error{
-      mcp::EndReason::upstream_unreachable, "no session could be opened for this request", waited.server, {}};
+      .reason = mcp::EndReason::upstream_unreachable,
+      .text = "no session could be opened for this request",
+      .upstream = waited.server,
+  };
   connection.respond(200, kJson, mcp::gateway_error(raw_id, error));
 }
 

@@ -278,9 +278,13 @@ void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text
               {"why", std::string(text)},
               {"remote", "stdio"}});
   if (gate_) {
-    core::RefusedRequest refused{"stdio", {}, {}, server_, 0, EndReason::invalid_request, text};
-    refused.on_stdio = true;
-    gate_->on_refused(refused);
+    gate_->on_refused({
+        .peer = "stdio",
+        .server = server_,
+        .reason = EndReason::invalid_request,
+        .why = text,
+        .on_stdio = true,
+    });
   }
   line(mcp::error_message(raw_id, code, text), Kind::awaited);
 }
