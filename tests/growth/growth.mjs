@@ -135,7 +135,7 @@ for (const row of wanted) {
   console.log(line(result));
 }
 await down();
-const sizes = words.includes('--largest') || words.includes('--docs') ? await largest() : [];
+const sizes = words.includes('--largest') || words.includes('--docs') ? await largest(words.includes('--docs') ? undefined : only[0]) : [];
 for (const { what, ms, wait, why } of sizes)
   console.log(`${what.padEnd(65)} ${why ?? `${ms.toFixed(1).padStart(8)} ms of processor time, others wait ${wait.toFixed(1)} ms`}`);
 const seconds = (performance.now() - began) / 1000;

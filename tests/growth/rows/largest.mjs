@@ -13,6 +13,7 @@ const toolsOf = (bytes) => listed('tools', joined(Math.floor(bytes / 512), (i) =
 
 const REQUEST = 8 * MIB - 4096;
 const ANSWER = 32 * MIB - 4096;
+const LIST = 4 * MIB - 4096; // limits.maxListBytes
 // By default, not with the limits that other rows move out of the way.
 const single = { servers: { up: { protocolEra: 'modern' } } };
 const stdio = { servers: { up: { road: 'stdio', protocolEra: 'modern' } } };
@@ -63,10 +64,11 @@ const kinds = [
   ['answer of 8 MiB (redact.maxBytes): one text, redact on the wire', redacted, answer(() => content('x'.repeat(REQUEST)))],
   ['answer of 32 MiB: one text, at the aggregate', pair, ofAll(() => content('x'.repeat(ANSWER)))],
   ['answer of 32 MiB: keys, at the aggregate', pair, ofAll(() => `{"content":[],"structuredContent":{${keys(ANSWER)}},"resultType":"complete"}`)],
-  ['tools/list of 32 MiB', single, answer(() => toolsOf(ANSWER), 'tools/list', '')],
-  ['tools/list of 32 MiB, toolFilter', filtered, answer(() => toolsOf(ANSWER), 'tools/list', '')],
-  ['tools/list of 32 MiB, legacy client', single, legacyList(() => toolsOf(ANSWER))],
-  ['tools/list of 32 MiB, at the aggregate', pair, oneFrom('tools/list', () => toolsOf(ANSWER))],
+  ['answer with 4 MiB of small blocks, at the aggregate', pair, ofAll(() => `{"content":[${joined(Math.floor(LIST / 26), () => '{"type":"text","text":""}')}],"resultType":"complete"}`)],
+  ['tools/list of 4 MiB', single, answer(() => toolsOf(LIST), 'tools/list', '')],
+  ['tools/list of 4 MiB, toolFilter', filtered, answer(() => toolsOf(LIST), 'tools/list', '')],
+  ['tools/list of 4 MiB, legacy client', single, legacyList(() => toolsOf(LIST))],
+  ['tools/list of 4 MiB, at the aggregate', pair, oneFrom('tools/list', () => toolsOf(LIST))],
 ];
 
 /** [{what, ms, wait}]: processor time, the least of three after one that was not counted; and the longest that another client waited, the middle one of five. */
