@@ -1,6 +1,6 @@
 // What is checked of a request before it may become an exchange: addresses, content types, the era it belongs
-// to and whether its headers say what its body says (BEHAVIOUR 1 and 2; 2026-07-28 streamable HTTP, "Server
-// Validation"). Pure: no sockets, no state.
+// to and whether its headers say what its body says (behaviour.md 1 and 2; 2026-07-28 streamable HTTP,
+// "Server Validation"). Pure: no sockets, no state.
 #pragma once
 
 #include <chrono>

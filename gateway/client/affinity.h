@@ -1,5 +1,5 @@
-// State for clients without sessions (BEHAVIOUR 5, `isolation: session`): a modern client is known again by
-// the `Lineward-Session` header or cookie that it was given, or chose. Pure.
+// State for clients without sessions (behaviour.md 5, `isolation: session`): a modern client is known again
+// by the `Lineward-Session` header or cookie that it was given, or chose. Pure.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What of a client's request head goes on with its message (BEHAVIOUR 11). Pure.
+// What of a client's request head goes on with its message (behaviour.md 11). Pure.
 #pragma once
 
 #include "config/forward_rules.h"

@@ -1,5 +1,5 @@
 // Lineward as the stdio server of one client: JSON-RPC messages as lines on stdin and stdout, both eras on
-// one pipe (BEHAVIOUR 1 by the body alone; 2026-07-28 and 2024-11-05 … 2025-11-25 stdio transports).
+// one pipe (behaviour.md 1 by the body alone; 2026-07-28 and 2024-11-05 … 2025-11-25 stdio transports).
 //
 // A legacy client is one session, from its `initialize` to its end. Requests of many ids run at once; answers
 // go out as they come. The end of stdin, or an stdout that nobody reads, ends everything that the client has

@@ -1,4 +1,4 @@
-// The rules by which the names of many servers become one list (BEHAVIOUR 7). Pure.
+// The rules by which the names of many servers become one list (behaviour.md 7). Pure.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,8 @@ namespace lineward::config {
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-// BEHAVIOUR: queue → connect → startup → request (restarts at each progress) ≤ maxDuration (never restarts).
+// behaviour.md 4: queue → connect → startup → request (restarts at each progress) ≤ maxDuration (never
+// restarts).
 struct Timeouts {
   milliseconds connect = 5s;  // HTTP: look-up, connection, proxy and TLS handshake together
   milliseconds startup = 60s;

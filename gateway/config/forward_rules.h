@@ -1,4 +1,4 @@
-// Which of a client's HTTP headers may go on to an HTTP server (BEHAVIOUR 11; docs/headers.md). Pure.
+// Which of a client's HTTP headers may go on to an HTTP server (behaviour.md 11; docs/headers.md). Pure.
 #pragma once
 
 #include <string>

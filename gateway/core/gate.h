@@ -20,8 +20,8 @@ namespace lineward::core {
 
 inline constexpr std::string_view kAnonymous = "anonymous";
 
-// Who calls. Binds sessions, parked calls, instances, caches, limits and cancels (BEHAVIOUR 5): two requests
-// belong to the same caller when their principals are equal.
+// Who calls. Binds sessions, parked calls, instances, caches, limits and cancels (behaviour.md 5): two
+// requests belong to the same caller when their principals are equal.
 struct Caller {
   std::string principal;                 // unique over all ways to authenticate: "jwt:issuer#subject"
   std::string name;                      // for people and logs; bounded, printable, no secret

@@ -120,7 +120,7 @@ struct Origin {
   uint64_t bytes_in = 0;
 };
 
-// Keeps one group of callers apart from all others on an upstream (BEHAVIOUR 5).
+// Keeps one group of callers apart from all others on an upstream (behaviour.md 5).
 struct Scope {
   std::string session;  // a legacy session's id; empty for modern clients
   std::string principal;

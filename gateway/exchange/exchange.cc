@@ -41,7 +41,7 @@ std::optional<milliseconds> wish_in_meta(const mcp::Message& message) {
 
 }  // namespace
 
-// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (BEHAVIOUR 2).
+// Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (behaviour.md 2).
 int refusal_status(EndReason reason) {
   switch (reason) {
     case EndReason::unauthorized:

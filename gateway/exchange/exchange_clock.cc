@@ -1,4 +1,4 @@
-// How long an exchange may take: another part of exchange/exchange.h (BEHAVIOUR 4).
+// How long an exchange may take: another part of exchange/exchange.h (behaviour.md 4).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void Exchange::use_routed(const core::RoutedPtr& to) {
   stats_ = &core::routed_stats(server_->name);
 }
 
-// One clock, set anew whenever something it depends on has changed (BEHAVIOUR 4).
+// One clock, set anew whenever something it depends on has changed (behaviour.md 4).
 void Exchange::set_clock() {
   if (ended() || server_ == nullptr) return;
   const config::Timeouts& t = limits_;

@@ -1,5 +1,5 @@
 // The part of an exchange in which a legacy server asks a modern client: questions become the input requests
-// of a result, the call is parked, and the client's retry goes on with it (BEHAVIOUR 9).
+// of a result, the call is parked, and the client's retry goes on with it (behaviour.md 9).
 #include <fmt/format.h>
 
 #include "base/json_member.h"

@@ -1,5 +1,5 @@
 // Calls of modern clients whose legacy server waits for an answer that the client brings with its retry
-// (BEHAVIOUR 9). A parked call belongs to this table; it ends here when its client does not come back in
+// (behaviour.md 9). A parked call belongs to this table; it ends here when its client does not come back in
 // time.
 //
 // One per worker, owned by the exchange table. Bounded in calls and bytes per server.

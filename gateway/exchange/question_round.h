@@ -1,5 +1,5 @@
 // The questions that a legacy server has put to the modern client of one call and that are not answered yet
-// (BEHAVIOUR 9). They go to the client together, as the input requests of one result.
+// (behaviour.md 9). They go to the client together, as the input requests of one result.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The closed list of ways in which an exchange ends (BEHAVIOUR 2), used word for word in errors, logs and
+// The closed list of ways in which an exchange ends (behaviour.md 2), used word for word in errors, logs and
 // metrics.
 #pragma once
 

@@ -1,6 +1,6 @@
 // JSON-RPC errors that Lineward itself makes. Its own reasons use positive HTTP-shaped codes (the
 // specification keeps −32768…−32000 for itself) with the details in data["io.lineward/gateway"]; see
-// BEHAVIOUR 2 and docs/errors.md.
+// behaviour.md 2 and docs/errors.md.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ std::string gateway_error(std::string_view raw_id, const GatewayError& error);
 std::string unsupported_version(std::string_view raw_id, std::string_view requested,
                                 const std::vector<std::string>& supported);
 
-// The HTTP status for a server's final message, where no head was sent yet (BEHAVIOUR 2).
+// The HTTP status for a server's final message, where no head was sent yet (behaviour.md 2).
 int response_status(Era client_era, const Message& response);
 
 // The integer of `error.code`, 0 when it is none.

@@ -1,5 +1,5 @@
 // A modern client in front of a legacy server: the client's requests as the old revisions want them, the
-// server's answers as 2026-07-28 wants them (BEHAVIOUR 9). Pure functions over what `initialize` told.
+// server's answers as 2026-07-28 wants them (behaviour.md 9). Pure functions over what `initialize` told.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // What a listen is about: the filter of a `subscriptions/listen`, or of its acknowledgement (2026-07-28
-// subscriptions). Decides what may come on it (BEHAVIOUR 6 and 13: what was asked for and acknowledged, and
-// only exactly these URIs). Pure data.
+// subscriptions). Decides what may come on it (behaviour.md 6 and 13: what was asked for and acknowledged,
+// and only exactly these URIs). Pure data.
 #pragma once
 
 #include <optional>

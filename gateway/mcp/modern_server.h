@@ -1,5 +1,6 @@
 // A legacy client in front of a modern server: the client's requests as 2026-07-28 wants them, the server's
-// answers as the old revisions know them (BEHAVIOUR 10). The mirror of mcp/legacy_server.h; pure functions.
+// answers as the old revisions know them (behaviour.md 10). The mirror of mcp/legacy_server.h; pure
+// functions.
 #pragma once
 
 #include <optional>

@@ -41,7 +41,7 @@ struct Refusal {
   std::string text;             // one plain sentence for the client; no secrets
   core::HeaderFields headers;   // on the HTTP response, where no head was sent yet
   int64_t retry_after_ms = -1;  // in error.data, and as Retry-After when it is not among the headers
-  int code = 0;                 // 0: the one of the reason (BEHAVIOUR 2)
+  int code = 0;                 // 0: the one of the reason (behaviour.md 2)
 };
 
 // What is known of an exchange from its first byte. The views live as long as the exchange.

@@ -1,4 +1,4 @@
-// Many servers as one (BEHAVIOUR 7): an upstream around the upstreams of its members. It speaks 2026-07-28
+// Many servers as one (behaviour.md 7): an upstream around the upstreams of its members. It speaks 2026-07-28
 // alone, to them too; a ModernBridge in front of it serves legacy clients, and each member's own one serves
 // the aggregate where the member is legacy.
 //

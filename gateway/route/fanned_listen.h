@@ -1,5 +1,5 @@
-// One client's subscriptions/listen on many servers (BEHAVIOUR 6): a listen on each that is concerned. It is
-// acknowledged when all of these have answered, or a moment later without the rest: what was asked for, of
+// One client's subscriptions/listen on many servers (behaviour.md 6): a listen on each that is concerned. It
+// is acknowledged when all of these have answered, or a moment later without the rest: what was asked for, of
 // the lists all, since the aggregate's change as servers come and go, and of the URIs those that a server
 // granted. A server's loss does not end it: that one is listened to again, with backoff, and what may have
 // been missed is told as a change. Owned by its caller.

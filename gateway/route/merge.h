@@ -1,4 +1,4 @@
-// What many servers say of themselves and list, as one answer (BEHAVIOUR 7). Pure; the answers are whole
+// What many servers say of themselves and list, as one answer (behaviour.md 7). Pure; the answers are whole
 // messages under id 0, which the exchange replaces by the client's.
 #pragma once
 

@@ -1,6 +1,6 @@
 // A list, or server/discover, of many servers: asked of all that are concerned at once, each with its own
-// limit, and answered in the order of the configuration (BEHAVIOUR 7). A part that does not come is missing
-// and said to be; when none comes the call fails. Owned by its caller.
+// limit, and answered in the order of the configuration (behaviour.md 7). A part that does not come is
+// missing and said to be; when none comes the call fails. Owned by its caller.
 #pragma once
 
 #include <memory>

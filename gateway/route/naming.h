@@ -1,4 +1,4 @@
-// What the tools and prompts of a server are called where many servers are one (BEHAVIOUR 7), and whose a
+// What the tools and prompts of a server are called where many servers are one (behaviour.md 7), and whose a
 // name is. Pure; nothing here knows a server but by its configured name.
 #pragma once
 

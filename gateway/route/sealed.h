@@ -1,5 +1,5 @@
 // What a client carries back to one of many servers: cursors, task ids and requestState, each with the name
-// of the server it came from (BEHAVIOUR 7). They are no secrets and no proof: what a server gives out it
+// of the server it came from (behaviour.md 7). They are no secrets and no proof: what a server gives out it
 // checks itself. They outlive a restart. Pure.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Names and URIs of many servers in the messages that carry them, there and back. Bytes are spliced; what is
-// not one of these fields stays as it came (BEHAVIOUR 7).
+// not one of these fields stays as it came (behaviour.md 7).
 #pragma once
 
 #include <optional>

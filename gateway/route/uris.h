@@ -1,4 +1,4 @@
-// URIs of many servers as one (BEHAVIOUR 7). A URI says whose it is: `fs+file:///x` is server fs's
+// URIs of many servers as one (behaviour.md 7). A URI says whose it is: `fs+file:///x` is server fs's
 // `file:///x`, and the way back needs no table. Schemes that clients rely on (ui:, https:, http:, data:) stay
 // as they are unless two servers have the same URI; then the later one's is `ui://fs+…` or `fs+https://…`.
 // Templates are URIs here.

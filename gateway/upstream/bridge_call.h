@@ -1,5 +1,5 @@
 // One request of a legacy client on its way to a modern server: translated, and made again with the client's
-// answers as often as the server asks for input (BEHAVIOUR 10). Owned by its caller (an exchange); it owns
+// answers as often as the server asks for input (behaviour.md 10). Owned by its caller (an exchange); it owns
 // the modern calls it makes, one at a time.
 #pragma once
 

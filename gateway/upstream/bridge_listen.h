@@ -1,8 +1,8 @@
 // The one `subscriptions/listen` of a legacy session on a modern server: made from its resources/subscribe
-// and from the list changes that the server announces (BEHAVIOUR 6 and 10). A change of wishes makes the new
-// listen before it breaks the old; one that is lost is made again with growing pauses and a budget. When that
-// is used up, a try is made for each request of the session until one stands: its client has no listen whose
-// end it could be told.
+// and from the list changes that the server announces (behaviour.md 6 and 10). A change of wishes makes the
+// new listen before it breaks the old; one that is lost is made again with growing pauses and a budget. When
+// that is used up, a try is made for each request of the session until one stands: its client has no listen
+// whose end it could be told.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // A legacy client's session in front of a modern server, which has none: what lives in Lineward instead
-// (BEHAVIOUR 10). Handshake, level, subscriptions, and which call each open question belongs to.
+// (behaviour.md 10). Handshake, level, subscriptions, and which call each open question belongs to.
 //
 // Owned by the ModernBridge from open_scope to close_scope, retired at the end of the loop turn.
 #pragma once

@@ -1,6 +1,6 @@
 // Lineward's own listen on a modern server whose lists its cache holds, made as one kind of caller would make
-// it: so a change is heard of while no client listens (BEHAVIOUR 12). What comes on it reaches the cache by
-// the hub, as what comes on any other listen does; here only matters whether it stands.
+// it: so a change is heard of while no client listens (behaviour.md 12). What comes on it reaches the cache
+// by the hub, as what comes on any other listen does; here only matters whether it stands.
 //
 // It keeps no process alive and shares nothing with clients' listens. It ends a moment after the last list is
 // forgotten; when its server ends it, the lists are forgotten. Owned by the cache.

@@ -1,7 +1,7 @@
-// Finds out which era a stdio server speaks by asking a disposable sibling process (BEHAVIOUR 8; 2026-07-28
-// stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence `initialize` too. The
-// first good answer decides; an exit or any other error means legacy. Never a client's request: a legacy
-// server might run it.
+// Finds out which era a stdio server speaks by asking a disposable sibling process (behaviour.md 8;
+// 2026-07-28 stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence
+// `initialize` too. The first good answer decides; an exit or any other error means legacy. Never a client's
+// request: a legacy server might run it.
 #pragma once
 
 #include <functional>

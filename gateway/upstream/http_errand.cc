@@ -12,7 +12,7 @@ constexpr size_t kMostErrands = 4096;
 // is small and goes on.
 constexpr size_t kMostBytes = 16u << 20;
 constexpr size_t kSmall = 16u << 10;
-// A response whose server is told of the cancel is closed so much later (BEHAVIOUR 3).
+// A response whose server is told of the cancel is closed so much later (behaviour.md 3).
 constexpr std::chrono::milliseconds kFarewell{100};
 
 }  // namespace

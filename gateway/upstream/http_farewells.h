@@ -1,5 +1,5 @@
 // Calls of an HTTP server that were cancelled, until the server was told and their streams are closed
-// (BEHAVIOUR 3). Telling waits for the end of the loop turn: a call whose answer is among what the turn
+// (behaviour.md 3). Telling waits for the end of the loop turn: a call whose answer is among what the turn
 // brings is over, and nothing is cancelled that is over.
 //
 // Owned by an HttpUpstream, which is its home.

@@ -1,4 +1,4 @@
-// The headers of requests to HTTP servers (BEHAVIOUR 11; 2026-07-28 streamable HTTP, "Request Metadata";
+// The headers of requests to HTTP servers (behaviour.md 11; 2026-07-28 streamable HTTP, "Request Metadata";
 // 2025-11-25 transports, "Session Management"). Pure functions.
 #pragma once
 

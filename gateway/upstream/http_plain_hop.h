@@ -17,8 +17,8 @@ class HttpPlainHops;
 
 class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
  public:
-  // `personal`: 401, 403 and 429 are the client's business (BEHAVIOUR 11). The head of the response has the
-  // server's `request` limit, and all of it where it is no stream of events.
+  // `personal`: 401, 403 and 429 are the client's business (behaviour.md 11). The head of the response has
+  // the server's `request` limit, and all of it where it is no stream of events.
   HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
                const config::Server& server, bool personal);
   ~HttpPlainHop() override;

@@ -114,7 +114,7 @@ void HttpUpstream::probe() {
   errands_->run(std::move(plan));
 }
 
-// BEHAVIOUR 8: a result or a −32022 that names a version we speak is modern; any other answer of a server
+// behaviour.md 8: a result or a −32022 that names a version we speak is modern; any other answer of a server
 // that works and lets us in is legacy; what says nothing about MCP decides nothing.
 void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end) {
   Verdict verdict;

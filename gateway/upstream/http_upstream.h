@@ -1,9 +1,10 @@
 // A server over Streamable HTTP as an upstream: its era, its groups of callers with the session of each, and
 // the queue before the limit of calls at once.
 //
-// Groups follow BEHAVIOUR 5 (isolation): a legacy client's session has a session of its own with the server,
-// initialised by that client's own `initialize`; modern clients share one on a legacy server by what they
-// declare, and need none on a modern one. A modern call is one POST; closing it is its cancel (BEHAVIOUR 3).
+// Groups follow behaviour.md 5 (isolation): a legacy client's session has a session of its own with the
+// server, initialised by that client's own `initialize`; modern clients share one on a legacy server by what
+// they declare, and need none on a modern one. A modern call is one POST; closing it is its cancel
+// (behaviour.md 3).
 #pragma once
 
 #include <deque>

@@ -169,7 +169,7 @@ void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
   call.fail(failure);
 }
 
-// A server may have more to say about a call than its answer, and say it afterwards (BEHAVIOUR 13).
+// A server may have more to say about a call than its answer, and say it afterwards (behaviour.md 13).
 void HttpUpstream::note_over(Group& group, const HttpCall& call) {
   if (call.is_listen() || call.request.of_gateway) return;
   group.doubt_until = loop_.now() + server_.timeouts.cancel_grace;
@@ -237,7 +237,7 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
 }
 
 // The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
-// be made, the call is made again in it (BEHAVIOUR 11).
+// be made, the call is made again in it (behaviour.md 11).
 void HttpUpstream::session_refused(HttpCall& call, Group& group) {
   const bool again = group.replays() && !std::exchange(call.repeated, true);
   const bool its_own = group.session && group.opened == call.in_session;  // not one that was opened since
@@ -279,7 +279,7 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   });
 }
 
-// BEHAVIOUR 6: a listen that the server lost is opened again while somebody listens, with a budget.
+// behaviour.md 6: a listen that the server lost is opened again while somebody listens, with a budget.
 // Lack of room is no failure of its server, and has no budget.
 void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
   bool no_room = mcp::is_lack_of_room(failure.reason);

@@ -1,5 +1,5 @@
 // The part of HttpUpstream that deals with servers that refuse: whose credentials a refusal means, and what
-// of it the client is told (BEHAVIOUR 11, authorization for the plain sidecar).
+// of it the client is told (behaviour.md 11, authorization for the plain sidecar).
 #include <fmt/format.h>
 
 #include "upstream/http_upstream.h"
@@ -24,7 +24,7 @@ core::Failure HttpUpstream::failure_of(const MessagesEnd& end) {
   return failure;
 }
 
-// For a legacy client its session ends with the server's (BEHAVIOUR 11). A session of Lineward's own is no
+// For a legacy client its session ends with the server's (behaviour.md 11). A session of Lineward's own is no
 // client's business.
 core::Failure HttpUpstream::session_over(const Group& group) const {
   if (group.replays()) {

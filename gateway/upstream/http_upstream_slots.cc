@@ -1,5 +1,5 @@
 // The part of HttpUpstream that decides whose calls share a session, and that gives every call during which
-// its server may ask a session of its own for that long (BEHAVIOUR 5).
+// its server may ask a session of its own for that long (behaviour.md 5).
 #include <fmt/format.h>
 
 #include <algorithm>

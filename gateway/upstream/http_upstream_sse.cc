@@ -36,7 +36,7 @@ std::string with_revision(const mcp::Message& message, Field field, std::string_
 
 }  // namespace
 
-// BEHAVIOUR 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
+// behaviour.md 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
 bool HttpUpstream::may_speak_sse(const HttpCall& call, const Group* group, int status) const {
   bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
   return !modern && (status == 400 || status == 404 || status == 405) &&

@@ -1,5 +1,5 @@
 // Callers of a stdio server that may share processes, and those processes: the queue before them, starts with
-// backoff, what a new process must be told that an old one knew (BEHAVIOUR 5).
+// backoff, what a new process must be told that an old one knew (behaviour.md 5).
 //
 // Owned by a StdioUpstream, retired at the end of a loop turn.
 #pragma once

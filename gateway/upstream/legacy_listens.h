@@ -1,5 +1,5 @@
 // Listens of modern clients on a legacy server, which knows none: made from resources/subscribe, counted per
-// URI, and from its list_changed notifications (BEHAVIOUR 6 and 9). Knows no transport: what it needs of
+// URI, and from its list_changed notifications (behaviour.md 6 and 9). Knows no transport: what it needs of
 // calls and of the server stands in two small interfaces.
 //
 // One for each group of modern clients on a legacy server, whatever number of processes, or sessions, works

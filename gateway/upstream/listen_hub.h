@@ -1,7 +1,7 @@
 // An upstream in front of an upstream that owns its listens: clients with the same wishes and credentials
-// share one `subscriptions/listen` of the server (BEHAVIOUR 6). Each client's call is a lease on it; the last
-// one leaving cancels it. When the server ends a listen in order, it is opened again while somebody listens.
-// Everything that is no listen passes straight through.
+// share one `subscriptions/listen` of the server (behaviour.md 6). Each client's call is a lease on it; the
+// last one leaving cancels it. When the server ends a listen in order, it is opened again while somebody
+// listens. Everything that is no listen passes straight through.
 //
 // What was lost with a connection or a process is opened again further below, which knows how; here it shows
 // as a second acknowledgement, and exchanges make the changes of it that may have been missed.

@@ -1,5 +1,5 @@
 // An upstream in front of an upstream: where the server speaks 2026-07-28 only, legacy clients are served by
-// translation (BEHAVIOUR 10). Everything else passes straight through.
+// translation (behaviour.md 10). Everything else passes straight through.
 //
 // A server that speaks both eras does not say so in `server/discover` (SDK servers list modern versions
 // only), so a session's own `initialize` is put to it first; a modern server that refuses it is remembered as

@@ -1,5 +1,5 @@
-// How long a request that Lineward itself sends to a server may take (BEHAVIOUR 13): as long as a client's,
-// and no longer than those who wait for it can.
+// How long a request that Lineward itself sends to a server may take (behaviour.md 13): as long as a
+// client's, and no longer than those who wait for it can.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // An upstream in front of an upstream that answers from memory what its server allows to be kept (`ttlMs`,
 // `cacheScope`; 2026-07-28 server/utilities/caching), and lets identical requests under way share one call
-// (BEHAVIOUR 12; docs/cache.md). Off unless `cache.enabled`. Only discover, lists and resources/read; never
-// with a progress token, a log level, or what answers a server's questions.
+// (behaviour.md 12; docs/cache.md). Off unless `cache.enabled`. Only discover, lists and resources/read;
+// never with a progress token, a log level, or what answers a server's questions.
 //
 // A result is kept for one principal, the same credentials in the server's eyes, revision and capabilities;
 // one that the server calls public for everybody, where `cache.trustPublic` says that it is to be believed.

@@ -1,5 +1,5 @@
 // One process of a stdio server that speaks one era for life: the handshake, the table of ids, and which call
-// each of its messages belongs to (BEHAVIOUR 5). Ids and progress tokens are its own integers, never the
+// each of its messages belongs to (behaviour.md 5). Ids and progress tokens are its own integers, never the
 // clients'.
 //
 // Owned by a StdioUpstream group; retired when its process is gone.

@@ -102,8 +102,8 @@ StdioCall* StdioInstance::only_call() const {
   return only;
 }
 
-// The call that a message without a name belongs to: only one that no other can be meant beside (BEHAVIOUR
-// 13).
+// The call that a message without a name belongs to: only one that no other can be meant beside
+// (behaviour.md 13).
 StdioCall* StdioInstance::owner_of_unnamed() const {
   return loop_.now() < answered_until_ ? nullptr : only_call();
 }

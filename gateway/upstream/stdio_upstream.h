@@ -1,6 +1,6 @@
 // A stdio server as an upstream: its era, and its callers in groups that may share processes.
 //
-// Groups follow BEHAVIOUR 5 (isolation): a legacy session has a process of its own, initialised with that
+// Groups follow behaviour.md 5 (isolation): a legacy session has a process of its own, initialised with that
 // client's own parameters; modern clients share one on a modern server; on a legacy server they are grouped
 // by principal and by the capabilities they declare. `principal`, `shared` and `call` cut coarser or finer.
 #pragma once

@@ -193,7 +193,7 @@ void ToolCall::on_call_failed(const core::Failure& failure) {
   if (!repeats(failure)) fail(failure);
 }
 
-// BEHAVIOUR 11: again only when not one byte was sent, or the tool says that it does not matter and the
+// behaviour.md 11: again only when not one byte was sent, or the tool says that it does not matter and the
 // configuration opts in.
 bool ToolCall::repeats(const core::Failure& failure) {
   const config::Retry& retry = home_.server().retry;

@@ -1,5 +1,5 @@
 // One request on its way through a ToolUpstream: held until what must be known of its tool is known, then
-// made on the upstream behind, once, or again where that is allowed (BEHAVIOUR 11). Owned by its caller.
+// made on the upstream behind, once, or again where that is allowed (behaviour.md 11). Owned by its caller.
 #pragma once
 
 #include <memory>

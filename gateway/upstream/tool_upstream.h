@@ -1,6 +1,6 @@
 // An upstream in front of an upstream that knows its tools: it makes the Mcp-Param-* headers for clients that
 // make none, checks those of clients whose server does not, leaves out tools that cannot be called so, and
-// repeats what may be repeated (BEHAVIOUR 11; docs/headers.md). Where none of this is wanted, calls pass
+// repeats what may be repeated (behaviour.md 11; docs/headers.md). Where none of this is wanted, calls pass
 // straight through.
 #pragma once
 

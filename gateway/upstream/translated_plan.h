@@ -1,5 +1,5 @@
 // Which modern callers of a legacy server may share a process or a session, and what it is initialised with
-// (BEHAVIOUR 5).
+// (behaviour.md 5).
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@ bad=0
 tests/lint/rooms.sh || bad=1
 tests/lint/twins.sh || bad=1
 tests/lint/crosses.sh || bad=1
+tests/lint/cited.sh || bad=1
 tests/lint/security.sh || bad=1
 tests/lint/kept.sh || bad=1
 tests/lint/lifetimes.sh || bad=1

@@ -1,5 +1,5 @@
 // What a row stands on: a folder, a gateway with a second server for the control traffic, and what must hold after every
-// fault (RELIABILITY: no failure beside the fault, no wrong answer, alive, fds and processes back to where they were).
+// fault (no failure beside the fault, no wrong answer, alive, fds and processes back to where they were).
 import { mkdtempSync, rmSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

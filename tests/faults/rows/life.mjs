@@ -203,7 +203,7 @@ async function supervised(ground) {
 
 export const life = [
   { n: 29, fault: 'SIGTERM under load, 50 times', bar: 'every accepted request answered; listens end with their result; readyz 503 first; exit 0 within the grace', run: drains },
-  { n: 30, fault: 'second SIGTERM, SIGINT during drain, SIGKILL', bar: 'exit 143, 130 at once (UX 2); processes gone ≤ 1 s', run: stopsAtOnce },
+  { n: 30, fault: 'second SIGTERM, SIGINT during drain, SIGKILL', bar: 'exit 143, 130 at once; processes gone ≤ 1 s', run: stopsAtOnce },
   { n: 31, fault: 'SIGHUP × 50 under load', bar: '0 hard, 0 stale in 100,000; unchanged servers keep processes and streams', run: reloads },
   { n: 32, fault: 'SIGHUP: broken file, removed and changed server', bar: 'old one stays, told once; removed ones drain; changed ones restart after their calls', run: reloadsBadly },
   { n: 33, fault: 'binary upgrade', bar: '0 hard lost; stale ≤ 1 per 1,000', notRun: 'no listener is handed over yet (neither fd passing nor SO_REUSEPORT): a later feature' },

@@ -1,4 +1,4 @@
-// What a legacy client and a modern server see of each other (BEHAVIOUR 10).
+// What a legacy client and a modern server see of each other (behaviour.md 10).
 #include <catch2/catch.hpp>
 
 #include "../base/json_gen.h"
