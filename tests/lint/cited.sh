@@ -2,6 +2,7 @@
 # What a comment, a test or a page cites is in the repository, so that whoever reads it can look it up:
 #   a page NAME.md is there, in the folder of the citing file, in docs or at the top;
 #   "behaviour.md N", "behaviour.md N, M" and "behaviour.md N and M" name sections of docs/behaviour.md;
+#   a script whose title cites sections stands under a rule of one of them: what it shows is promised there;
 #   a page that is not named by its file (a word in capitals and the number of a section) is not cited at all.
 #   cited.sh            the whole repository
 #   cited.sh selftest   a citation with each fault is refused
@@ -19,31 +20,54 @@ search() {  # FOLDER grep's arguments: file:line:what matches
     --exclude=cited.sh | sed "s@^$folder/@@" || true
 }
 
+shown_in() {  # PAGE: a line for each section: its number and the scripts that its rules name
+  awk '
+    /^## [0-9]+\. / { if (number != "") print number names; number = $2 + 0; names = ""; next }
+    { gsub(/,/, " "); for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+_[a-z0-9_]+\//) names = names " " $i }
+    END { if (number != "") print number names }
+  ' "$1"
+}
+
 faults_of() {  # FOLDER
-  local folder=$1 place line text path number
+  local folder=$1 place line text path number place_folder shown sections
+  shown=$(shown_in "$folder/docs/behaviour.md")
+  sections=" $(cut -d ' ' -f 1 <<<"$shown" | tr '\n' ' ')"
   search "$folder" -E "$unknown" | while IFS=: read -r place line text; do
     echo "$place:$line: cites a page that is not here: ${text:0:120}"
   done
   search "$folder" -oE '[A-Za-z0-9_./-]*[A-Za-z0-9_]\.md\b' | while IFS=: read -r place line text; do
-    path=$(sed -E 's@^([./-]*/|-)+@@' <<<"$text")
+    path=$text
+    while [[ $path =~ ^([.-]*/|-) ]]; do path=${path#"${BASH_REMATCH[0]}"}; done
     case $place in */*) place_folder=$folder/${place%/*} ;; *) place_folder=$folder ;; esac
     [ -e "$place_folder/$text" ] || [ -e "$place_folder/$path" ] || [ -e "$folder/$path" ] || [ -e "$folder/docs/$path" ] ||
       echo "$place:$line: there is no $text"
   done
   search "$folder" -oE 'behaviour\.md [0-9]+((,| and) [0-9]+)*' | while IFS=: read -r place line text; do
-    for number in $(grep -oE '[0-9]+' <<<"$text"); do
-      grep -q "^## $number\. " "$folder/docs/behaviour.md" || echo "$place:$line: docs/behaviour.md has no section $number"
+    text=${text#behaviour.md }
+    text=${text//,/}
+    for number in ${text// and / }; do
+      [[ $sections == *" $number "* ]] || echo "$place:$line: docs/behaviour.md has no section $number"
     done
+  done
+  search "$folder" -E '^wiretest .*behaviour\.md [0-9]' | while IFS=: read -r place line text; do
+    path=${place#tests/wire/}
+    path=${path%.wire}
+    [[ $text =~ behaviour\.md\ ([0-9]+((,|\ and)\ [0-9]+)*) ]] || continue
+    text=${BASH_REMATCH[1]//,/}
+    for number in ${text// and / }; do
+      [[ $'\n'$shown =~ $'\n'$number\ ([^$'\n']*\ )?$path([ $'\n']|$) ]] && continue 2
+    done
+    echo "$place:$line: no rule of the sections that its title cites is shown by $path"
   done
 }
 
 selftest() {
-  local folder failed=0
+  local folder text failed=0
   folder=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$folder'" EXIT
-  mkdir -p "$folder/docs" "$folder/gateway"
-  printf '# A page\n\n## 1. One\n\n## 2. Two\n' >"$folder/docs/behaviour.md"
+  mkdir -p "$folder/docs" "$folder/gateway" "$folder/tests/wire/10_a"
+  printf '# A page\n\n## 1. One\n- A. <!-- shown by: 10_a/b -->\n\n## 2. Two\n' >"$folder/docs/behaviour.md"
   try() {  # WORDS OF THE FAULT, or nothing; comment
     local got
     printf '// %s\n' "$2" >"$folder/gateway/a.h"
@@ -59,6 +83,17 @@ selftest() {
   try "there is no docs/nowhere.md" "As docs/nowhere.md has it."
   try "not here" "What is promised (BEHAVIOUR 1)."
   try "not here" "As it was designed (DESIGN 3)."
+  : >"$folder/gateway/a.h"
+  for text in "1, 2" "2"; do
+    printf 'wiretest "b (behaviour.md %s)"\n' "$text" >"$folder/tests/wire/10_a/b.wire"
+    if [ "$text" = 2 ]; then
+      grep -q "no rule" <<<"$(faults_of "$folder")"
+    else
+      [ -z "$(faults_of "$folder")" ]
+    fi && continue
+    echo "selftest: a script whose title cites $text"
+    failed=1
+  done
   [ $failed = 0 ] && echo "citations of nothing are found"
   return $failed
 }
