@@ -12,6 +12,7 @@ tests/lint/security.sh || bad=1
 tests/lint/kept.sh || bad=1
 tests/lint/lifetimes.sh || bad=1
 tests/lint/classes.sh || bad=1
+tests/lint/pages.sh || bad=1
 for tool in clang-format clang-tidy; do
   command -v $tool >/dev/null || { echo "$tool is missing: apt-get install $tool" >&2; exit 2; }
 done

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# docs/dev/*.md, ARCHITECTURE.md and CONTRIBUTING.md name files and commits: each has to be there.
+#   A path is what stands in backticks, or behind ]( , and begins with a folder of the top level, or of gateway/ in ARCHITECTURE.md;
+#   one that has a word in capitals in it (NAME, FOLDER) is a pattern. A commit is seven hexadecimal digits in backticks.
+#   pages.sh [PAGE…]
+#   pages.sh selftest   pages with a fault in them are refused
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export LC_ALL=C
+
+exists() {  # PATH: as it is, as a pattern, or without what a pair of files ends with
+  local path=${1%%#*} each
+  path=${path%/}
+  for each in "" gateway/; do
+    compgen -G "$each$path" >/dev/null && return
+    compgen -G "$each$path.*" >/dev/null && return
+  done
+  return 1
+}
+
+faults_of() {  # PAGE
+  local page=$1 word
+  while read -r word; do
+    [[ ! $word =~ (^|[/_.])[A-Z]{2,}([/_.]|$) || -e $word ]] || continue
+    exists "$word" || echo "$page: there is no $word"
+  done < <({
+    grep -oE '`[a-z_]+/[A-Za-z0-9_.*/-]*[A-Za-z0-9_*/]`' "$page" | tr -d '`'
+    grep -oE '(^|[ (])(gateway|plugins|conf|tests|docs|benchmarks)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]' "$page" | sed 's/^[ (]//'
+  } | grep -E '^(gateway|plugins|conf|tests|docs|benchmarks|base|config|net|http|mcp|core|route|plugin|client|upstream|exchange|cli|admin)/' | sort -u)
+  # A clone without history knows no commits.
+  [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ] || return 0
+  while read -r word; do
+    git cat-file -e "$word^{commit}" 2>/dev/null || echo "$page: there is no commit $word"
+  done < <(grep -oE '`[0-9a-f]{7}`' "$page" | tr -d '`' | sort -u)
+}
+
+selftest() {
+  local page failed=0 got
+  page=$(mktemp)
+  # shellcheck disable=SC2064
+  trap "rm -f '$page'" EXIT
+  try() {  # EXPECTED, page
+    printf '%b' "$2" >"$page"
+    got=fine
+    [ -z "$(faults_of "$page")" ] || got=faulty
+    [ "$got" = "$1" ] || { echo "selftest: $got, expected $1: $2"; failed=1; }
+  }
+  try fine 'See `tests/lint/pages.sh`, `gateway/mcp/`, `mcp/message.h`, `mcp/message`, `gateway/mcp/message.*`.'
+  try fine 'A pattern: `tests/wire/FOLDER/NAME.wire`, `plugins/NAME.cc`; no path: `tools/call`, `initialize`.'
+  try faulty 'See `tests/lint/nothing.sh`.'
+  try faulty 'See `mcp/nothing.h`.'
+  try faulty 'See `gateway/nothing/`.'
+  try faulty 'See docs/nothing.md.'
+  try faulty '    tests/lint/nothing.sh here'
+  [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" != false ] || try faulty 'As in `0000000`.'
+  [ $failed = 0 ] && echo "faults are found"
+  return $failed
+}
+
+case ${1:-} in
+  selftest) selftest ;;
+  *)
+    [ $# -gt 0 ] || set -- ARCHITECTURE.md CONTRIBUTING.md docs/dev/*.md
+    faults=$(for page; do faults_of "$page"; done)
+    [ -z "$faults" ] || { printf '%s\n' "$faults"; exit 1; }
+    echo "what $* name is there"
+    ;;
+esac
