@@ -127,6 +127,7 @@ bool is_adjustable(std::string_view path) {
                                      std::string_view("limits.maxParked"),
                                      std::string_view("limits.maxParkedBytes"),
                                      std::string_view("limits.maxMessageBytes"),
+                                     std::string_view("limits.maxListBytes"),
                                      std::string_view("limits.maxRequestBytes"),
                                      std::string_view("limits.maxConnections"),
                                      std::string_view("limits.idleConnections"),

@@ -50,7 +50,7 @@ selftest() {
   try faulty 'See `tests/lint/nothing.sh`.'
   try faulty 'See `mcp/nothing.h`.'
   try faulty 'See `gateway/nothing/`.'
-  try faulty 'See docs/nothing.md.'
+  try faulty 'See docs/nothing.'
   try faulty '    tests/lint/nothing.sh here'
   [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" != false ] || try faulty 'As in `0000000`.'
   [ $failed = 0 ] && echo "faults are found"
