@@ -26,7 +26,7 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
   auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together);
   together_.members = members.get();
   together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
-  exchanges_.add_upstream(*together_.upstream, config_.together);
+  exchanges_.servers().add(*together_.upstream, config_.together);
 }
 
 UpstreamSet::~UpstreamSet() = default;
@@ -63,9 +63,9 @@ void UpstreamSet::add(const config::Server& server) {
   auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
   hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
   one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
-  exchanges_.add_upstream(*one.upstream, one.server);
+  exchanges_.servers().add(*one.upstream, one.server);
   running_.push_back(std::move(made));
-  auto leases = exchanges_.leases(*one.upstream);
+  auto leases = exchanges_.servers().leases(*one.upstream);
   if (!place_.first) {
     one.door = std::make_shared<upstream::RemoteDoor>(loop_, *one.upstream, leases());
     return;
@@ -94,7 +94,7 @@ std::vector<RemoteServer> UpstreamSet::show_new() {
 
 void UpstreamSet::join_remote(RemoteServer shown) {
   RemoteMembers::Member& one = remote_.add(std::move(shown), place_.mailbox);
-  exchanges_.hear_cancels(one.server.name);
+  exchanges_.servers().hear_cancels(one.server.name);
   join(one.server, *one.guarded, RemoteMembers::leases(one));
 }
 

@@ -16,16 +16,14 @@ using mcp::Method;
 
 ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
     : loop_(loop),
+      servers_(loop, log_),
       load_limits_(config.listen),
       park_(loop, [this](const ParkedCall& call, core::CancelInitiator initiator) {
         log_.cancelling_parked(call.tag, *call.stats, initiator);
       }) {}
 
 ExchangeTable::~ExchangeTable() {
-  for (auto& served : retiring_)
-    served->left = nullptr;
-  for (const std::string& name : watched_)
-    core::upstream_stats(name).cancel_watcher = nullptr;
+  servers_.close();
 }
 
 Lease ExchangeTable::served(const core::Arrival& arrival) {
@@ -33,25 +31,7 @@ Lease ExchangeTable::served(const core::Arrival& arrival) {
     auto link = links_.find(arrival.session);
     if (link != links_.end()) return link->second->lease();
   }
-  auto found = servers_.find(arrival.upstream);
-  return found == servers_.end() ? Lease() : Lease(found->second);
-}
-
-std::optional<std::vector<std::string>> ExchangeTable::versions(const std::string& name) const {
-  auto found = servers_.find(name);
-  return found == servers_.end() ? std::nullopt : found->second->upstream.versions();
-}
-
-std::optional<bool> ExchangeTable::keeps_sessions(const std::string& name) const {
-  auto found = servers_.find(name);
-  return found == servers_.end() ? std::optional(true) : found->second->upstream.keeps_sessions();
-}
-
-std::unique_ptr<core::Hop> ExchangeTable::hop(const std::string& name, core::HopRequest request,
-                                              core::HopListener& listener) {
-  auto found = servers_.find(name);
-  if (found == servers_.end()) return nullptr;
-  return found->second->upstream.hop(std::move(request), listener);
+  return servers_.lease(arrival.upstream);
 }
 
 client::Session* ExchangeTable::session(const std::string& id) {
@@ -145,6 +125,41 @@ Exchange* ExchangeTable::newest_to_ask(const std::string& session_id) {
     return out != nullptr;
   });
   return out;
+}
+
+// ---- servers that leave ----
+
+ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
+  Work work;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+    if (exchange.lease() && &exchange.lease().upstream() == &upstream && !exchange.is_listen()) ++work.calls;
+  });
+  work.calls += park_.count_of(upstream);
+  for (const auto& [id, link] : links_)
+    work.sessions += &link->upstream() == &upstream ? 1 : 0;
+  return work;
+}
+
+void ExchangeTable::retire_upstream(core::Upstream& upstream, bool replaced, std::function<void()> left) {
+  const Lease retired = servers_.retire(upstream, std::move(left));  // not before all is told
+  if (!retired) return;
+  const std::string name = upstream.name();
+  const std::string why = replaced ? name + " was changed by a reload" : name + " was removed by a reload";
+  std::vector<Exchange*> listens;
+  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+    if (exchange.is_listen() && exchange.lease().get() == retired.get()) listens.push_back(&exchange);
+  });
+  for (Exchange* exchange : listens)
+    exchange->tell(EndReason::cancelled_drain, why);
+  if (!replaced) park_.end_of(*retired.get(), why);
+  if (sessions_ == nullptr) return;
+  for (const std::string& id : sessions_->ids()) {
+    client::Session* one = session(id);
+    auto link = links_.find(id);
+    bool its = link != links_.end() ? link->second->lease().get() == retired.get()
+                                    : !replaced && one->upstream == name;  // not initialised yet
+    if (its && one->exchanges == 0) session_lost(id);
+  }
 }
 
 // ---- notifications and answers of clients ----

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,11 +12,11 @@
 #include "client/session.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
-#include "core/upstream.h"
 #include "exchange/call_log.h"
 #include "exchange/exchange.h"
 #include "exchange/load_limits.h"
 #include "exchange/park_table.h"
+#include "exchange/server_directory.h"
 #include "exchange/session_calls.h"
 #include "exchange/session_link.h"
 #include "plugin/plugin_set.h"
@@ -29,12 +28,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
 
-  // New calls of this name go to it from here on. It must outlive this, or leave by retire_upstream().
-  void add_upstream(core::Upstream& upstream, const config::Server& server);
-  // What becomes of cancels of calls of this name, which lives elsewhere, is for this table's log.
-  void hear_cancels(const std::string& upstream);
-  // Makes leases on it for callers that reach it by another upstream.
-  std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream);
+  // Where servers come to. They leave by retire_upstream(), which tells those that are with them.
+  ServerDirectory& servers() { return servers_; }
   // It takes no new calls. Those that it has go on; its listens end in order, its sessions when their last
   // call does; `replaced`: another form of it is about to be added, so parked calls wait on for their
   // clients. `left` is called, not from here, when nothing refers to it any more.
@@ -103,10 +98,16 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   bool adopt_session(const std::string& session, const core::ScopeState& state) override;
   void session_stream(const std::string& session, bool open, const core::HeaderFields& headers) override;
   void when_settled(const std::string& session, std::function<void()> done) override;
-  std::optional<std::vector<std::string>> versions(const std::string& upstream) const override;
-  std::optional<bool> keeps_sessions(const std::string& upstream) const override;
+  std::optional<std::vector<std::string>> versions(const std::string& upstream) const override {
+    return servers_.versions(upstream);
+  }
+  std::optional<bool> keeps_sessions(const std::string& upstream) const override {
+    return servers_.keeps_sessions(upstream);
+  }
   std::unique_ptr<core::Hop> hop(const std::string& upstream, core::HopRequest request,
-                                 core::HopListener& listener) override;
+                                 core::HopListener& listener) override {
+    return servers_.hop(upstream, std::move(request), listener);
+  }
 
   // ExchangeHome
   Lease served(const core::Arrival& arrival) override;
@@ -141,9 +142,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void close_scope(const client::Session& ending, SessionLink& link);
 
   net::Loop& loop_;
-  std::unordered_map<std::string, std::shared_ptr<Served>> servers_;  // that take calls, by name
-  std::vector<std::shared_ptr<Served>> retiring_;
-  std::set<std::string> watched_;  // servers whose cancels are told to log_
+  CallLog log_;
+  ServerDirectory servers_;  // outlives every lease that is held below
   client::SessionTable* sessions_ = nullptr;
   std::shared_ptr<plugin::PluginSet> plugins_;
   LoadLimits load_limits_;
@@ -156,7 +156,6 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
   bool shares_sessions_ = false;
-  CallLog log_;
   uint64_t calls_ = 0;  // the number of the last one
   uint64_t call_step_ = 1;
 };

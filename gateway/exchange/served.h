@@ -2,7 +2,7 @@
 // new form of it in the place of the old one; whoever has a call, a parked call or a session with a form
 // holds a lease on it, and the form is not freed before the last lease is gone.
 //
-// Made by the ExchangeTable; shared by the leases.
+// Made by the ServerDirectory; shared by the leases.
 #pragma once
 
 #include <functional>

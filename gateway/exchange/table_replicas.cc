@@ -15,12 +15,12 @@ void ExchangeTable::share(client::Session& opened) {
 
 bool ExchangeTable::adopt_session(const std::string& id, const core::ScopeState& state) {
   client::Session* adopted = session(id);
-  auto served = adopted != nullptr ? servers_.find(adopted->upstream) : servers_.end();
-  if (served == servers_.end() || links_.count(id) > 0) return false;
+  Lease lease = adopted != nullptr ? servers_.lease(adopted->upstream) : Lease();
+  if (!lease || links_.count(id) > 0) return false;
   core::Scope scope{id, adopted->principal, {}};
-  core::PortableScopes* scopes = served->second->upstream.portable(scope);
+  core::PortableScopes* scopes = lease.upstream().portable(scope);
   if (scopes == nullptr) return false;
-  auto link = std::make_unique<SessionLink>(*this, Lease(served->second), scope);
+  auto link = std::make_unique<SessionLink>(*this, std::move(lease), scope);
   if (!scopes->adopt_scope(scope, *link, state)) return false;
   links_[id] = std::move(link);
   adopted->revision = state.revision;

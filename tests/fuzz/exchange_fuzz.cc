@@ -50,7 +50,7 @@ class World {
     }
     server_.timeouts.progress_resets = script_.byte() & 1;
     table_.use_sessions(sessions_);
-    table_.add_upstream(upstream_, server_);
+    table_.servers().add(upstream_, server_);
   }
 
   void run() {

@@ -138,7 +138,7 @@ struct World {
     config.listen.max_in_flight_per_principal = 1;
     table.use_sessions(sessions);
     table.share_in_flight(in_flight);
-    table.add_upstream(upstream, server);
+    table.servers().add(upstream, server);
   }
   ~World() { turn(); }
 
