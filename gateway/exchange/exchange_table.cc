@@ -279,6 +279,12 @@ void ExchangeTable::session_lost(const std::string& id) {
   loop_.defer([this, id] { session_ended(id); });
 }
 
+std::optional<std::string> ExchangeTable::judge(const core::Scope& scope, mcp::Message& message) {
+  const client::Session* to = session(scope.session);
+  const std::string upstream = to == nullptr ? std::string() : to->upstream;
+  return judge_of_server(plugins_, upstream, scope, message);
+}
+
 // ---- for people and metrics ----
 
 void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {

@@ -13,8 +13,8 @@
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "exchange/call_log.h"
-#include "exchange/exchange.h"
 #include "exchange/load_limits.h"
+#include "exchange/loose_policies.h"
 #include "exchange/park_table.h"
 #include "exchange/server_directory.h"
 #include "exchange/session_calls.h"
@@ -91,7 +91,9 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   core::ExchangeId start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
   void client_gone(core::ExchangeId id, mcp::EndReason why) override;
   void cancelled(core::ExchangeId id, std::string_view why) override;
-  std::optional<core::Denial> judge(core::Arrival& arrival) override;
+  std::optional<core::Denial> judge(core::Arrival& arrival) override {
+    return judge_of_client(plugins_, arrival);
+  }
   void notified(core::Arrival&& arrival) override;
   void answered(const std::string& session, mcp::Message answer) override;
   void session_ended(const std::string& session) override;

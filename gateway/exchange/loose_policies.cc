@@ -1,8 +1,11 @@
-// The part of ExchangeTable that shows policies what belongs to no exchange: clients' notifications and
-// answers, and what servers say to legacy sessions.
+#include "exchange/loose_policies.h"
+
+#include <string_view>
+#include <utility>
+
 #include "base/log.h"
 #include "config/aggregate.h"
-#include "exchange/exchange_table.h"
+#include "exchange/exchange.h"
 
 namespace lineward::exchange {
 namespace {
@@ -27,9 +30,8 @@ int status_of(mcp::EndReason reason) {
 
 }  // namespace
 
-std::optional<core::Denial> ExchangeTable::judge(core::Arrival& arrival) {
-  if (!plugins_ || plugins_->empty()) return std::nullopt;
-  const auto plugins = plugins_;
+std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival) {
+  if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // the message may become another
   plugin::Facts facts = facts_of(arrival.upstream, arrival.message, method);
   facts.era = arrival.era;
@@ -53,12 +55,10 @@ std::optional<core::Denial> ExchangeTable::judge(core::Arrival& arrival) {
   return denial;
 }
 
-std::optional<std::string> ExchangeTable::judge(const core::Scope& scope, mcp::Message& message) {
-  if (!plugins_ || plugins_->empty()) return std::nullopt;
-  const auto plugins = plugins_;
+std::optional<std::string> judge_of_server(Plugins plugins, const std::string& upstream,
+                                           const core::Scope& scope, mcp::Message& message) {
+  if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = message.method();
-  const client::Session* to = session(scope.session);
-  const std::string upstream = to == nullptr ? std::string() : to->upstream;
   plugin::Facts facts = facts_of(upstream, message, method);
   facts.era = mcp::Era::legacy;
   facts.session = scope.session;
