@@ -86,7 +86,7 @@ Status<> Worker::prepare() {
   if (events_.lost) events.lost = [this] { events_.lost(); };
   exchanges_.use_states(place_.states);
   exchanges_.share_in_flight(place_.in_flight);
-  exchanges_.number_calls(place_.index, place_.crew->size());
+  exchanges_.live().number_calls(place_.index, place_.crew->size());
   if (place_.cancel_settled) exchanges_.log().use_home(place_.cancel_settled);
   UpstreamSet::Place at{place_.index == 0, mailbox_};
   upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));

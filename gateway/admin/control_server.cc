@@ -94,7 +94,7 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
   cancel(id, request, std::move(answer));
 }
 
-// Which worker gave a call this name (exchange::ExchangeTable::number_calls).
+// Which worker gave a call this name (exchange::LiveExchanges::number_calls).
 size_t ControlServer::worker_of(const std::string& id) const {
   uint64_t number = 0;
   if (id.size() > 1) std::from_chars(id.data() + 1, id.data() + id.size(), number, 16);

@@ -1,7 +1,6 @@
 #include "exchange/exchange_table.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -35,34 +34,26 @@ Lease ExchangeTable::served(const core::Arrival& arrival) {
 }
 
 client::Session* ExchangeTable::session(const std::string& id) {
-  return sessions_ != nullptr ? sessions_->find(id) : nullptr;
+  return sessions_ != nullptr && !id.empty() ? sessions_->find(id) : nullptr;
 }
 
 core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) {
-  core::ExchangeId id = exchanges_.reserve();
-  char name[20] = "c";
-  const uint64_t number = calls_ += call_step_;
-  char* name_end = std::to_chars(name + 1, name + sizeof name, number, 16).ptr;
-  auto exchange = std::make_unique<Exchange>(loop_, *this, id, std::string(name + 0, name_end),
+  LiveExchanges::Name name = live_.next_name();
+  auto exchange = std::make_unique<Exchange>(loop_, *this, name.id, std::move(name.call_id),
                                              std::move(arrival), std::move(reply));
-  Exchange& started = exchanges_.put(id, std::move(exchange));
-  if (const std::string& session_id = started.arrival().session; !session_id.empty()) {
-    started.number = number;
-    by_session_[session_id].add(number, id);
-    if (client::Session* owner = session(session_id)) ++owner->exchanges;
-  }
+  Exchange& started = live_.put(name, std::move(exchange));
+  if (client::Session* owner = session(started.arrival().session)) ++owner->exchanges;
   started.counts_for_principal = load_limits_.came(started.arrival().principal);
   if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
   started.begin();
   if (listens_ended_ && started.is_listen())
     started.tell(EndReason::cancelled_drain, "the gateway is stopping");
-  return id;
+  return name.id;
 }
 
 // Every counter that start() has raised goes down here, and nowhere else.
 void ExchangeTable::retire(Exchange& exchange) {
-  core::ExchangeId id = exchange.id();
-  std::unique_ptr<Exchange> over = exchanges_.take(id);
+  std::unique_ptr<Exchange> over = live_.take(exchange);
   LW_DEBUG_CHECK(over != nullptr);
   if (!over) return;
   if (exchange.counts_for_principal) load_limits_.went(exchange.arrival().principal);
@@ -70,14 +61,10 @@ void ExchangeTable::retire(Exchange& exchange) {
   const std::string& session_id = exchange.arrival().session;
   if (!session_id.empty()) {
     auto link = links_.find(session_id);
-    auto ids = by_session_.find(session_id);
     client::Session* owner = session(session_id);
-    if (ids != by_session_.end()) {
-      ids->second.remove(exchange.number);
-      // While its session lives the next call is likely to need the entry again.
-      if (ids->second.empty() && owner == nullptr) by_session_.erase(ids);
-    }
-    if (owner != nullptr) {
+    if (owner == nullptr) {
+      live_.session_over(session_id);
+    } else {
       --owner->exchanges;
       sessions_->touch(*owner);
       // A session of a server that a reload took away goes with its last call, and one that nobody can name.
@@ -86,52 +73,29 @@ void ExchangeTable::retire(Exchange& exchange) {
     }
   }
   loop_.retire(std::move(over));
-  if (exchanges_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
+  if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
 void ExchangeTable::when_empty(std::function<void()> empty) {
   empty_ = std::move(empty);
-  if (exchanges_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
+  if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
 
 void ExchangeTable::client_gone(core::ExchangeId id, EndReason why) {
-  if (Exchange* exchange = exchanges_.find(id)) exchange->client_gone(why);
+  if (Exchange* exchange = live_.find(id)) exchange->client_gone(why);
 }
 
 void ExchangeTable::cancelled(core::ExchangeId id, std::string_view why) {
-  Exchange* exchange = exchanges_.find(id);
+  Exchange* exchange = live_.find(id);
   if (exchange == nullptr) return;
   exchange->tell(EndReason::cancelled_client, why.empty() ? "cancelled by the client" : why);
-}
-
-std::vector<Exchange*> ExchangeTable::of_session(const std::string& session_id) {
-  std::vector<Exchange*> out;
-  auto ids = by_session_.find(session_id);
-  if (ids == by_session_.end()) return out;
-  out.reserve(ids->second.size());
-  ids->second.for_each([&](core::ExchangeId id) {
-    if (Exchange* exchange = exchanges_.find(id)) out.push_back(exchange);
-  });
-  return out;
-}
-
-Exchange* ExchangeTable::newest_to_ask(const std::string& session_id) {
-  Exchange* out = nullptr;
-  auto ids = by_session_.find(session_id);
-  if (ids == by_session_.end()) return out;
-  ids->second.from_newest([&](core::ExchangeId id) {
-    Exchange* exchange = exchanges_.find(id);
-    if (exchange != nullptr && exchange->may_be_asked()) out = exchange;
-    return out != nullptr;
-  });
-  return out;
 }
 
 // ---- servers that leave ----
 
 ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
   Work work;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+  live_.for_each([&](const Exchange& exchange) {
     if (exchange.lease() && &exchange.lease().upstream() == &upstream && !exchange.is_listen()) ++work.calls;
   });
   work.calls += park_.count_of(upstream);
@@ -145,12 +109,9 @@ void ExchangeTable::retire_upstream(core::Upstream& upstream, bool replaced, std
   if (!retired) return;
   const std::string name = upstream.name();
   const std::string why = replaced ? name + " was changed by a reload" : name + " was removed by a reload";
-  std::vector<Exchange*> listens;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
-    if (exchange.is_listen() && exchange.lease().get() == retired.get()) listens.push_back(&exchange);
-  });
-  for (Exchange* exchange : listens)
-    exchange->tell(EndReason::cancelled_drain, why);
+  for (Exchange* listen : live_.listens()) {
+    if (listen->lease().get() == retired.get()) listen->tell(EndReason::cancelled_drain, why);
+  }
   if (!replaced) park_.end_of(*retired.get(), why);
   if (sessions_ == nullptr) return;
   for (const std::string& id : sessions_->ids()) {
@@ -193,15 +154,8 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
   if (arrival.era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
     std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));
-    auto calls = by_session_.find(arrival.session);
-    core::ExchangeId meant;
-    if (calls != by_session_.end()) {
-      meant = calls->second.newest(wanted, [&](core::ExchangeId id) {
-        const Exchange* exchange = exchanges_.find(id);
-        return exchange != nullptr ? mcp::canonical_id(exchange->raw_id()) : std::string();
-      });
-    }
-    if (meant) return cancelled(meant, reason);
+    if (core::ExchangeId meant = live_.newest_of_client(arrival.session, wanted))
+      return cancelled(meant, reason);
   }
   log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});
 }
@@ -259,7 +213,7 @@ void ExchangeTable::session_ended(const std::string& id) {
   }
   log::write(log::Level::info, "session.close",
              {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
-  for (Exchange* exchange : of_session(session_id)) {
+  for (Exchange* exchange : live_.of_session(session_id)) {
     exchange->tell(EndReason::cancelled_client, "the session ended");
     exchange->client_gone(EndReason::cancelled_client);  // an `initialize`, which takes no cancel
   }
@@ -270,8 +224,7 @@ void ExchangeTable::session_ended(const std::string& id) {
     links_.erase(link);
   }
   sessions_->remove(session_id);
-  auto ids = by_session_.find(session_id);
-  if (ids != by_session_.end() && ids->second.empty()) by_session_.erase(ids);
+  live_.session_over(session_id);
 }
 
 // Not from here: the call that learnt of it may be on the stack, and is to be told first.
@@ -312,7 +265,7 @@ std::string ExchangeTable::client_of(const CallView& view) {
 
 std::vector<CallView> ExchangeTable::views() {
   std::vector<CallView> out;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { out.push_back(exchange.view()); });
+  live_.for_each([&](const Exchange& exchange) { out.push_back(exchange.view()); });
   for (CallView& parked : park_.views())
     out.push_back(std::move(parked));
   std::sort(out.begin(), out.end(), [](const CallView& a, const CallView& b) {
@@ -328,7 +281,7 @@ std::vector<CallView> ExchangeTable::views() {
 
 ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name, bool routed) const {
   Load load;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
+  live_.for_each([&](const Exchange& exchange) {
     if (exchange.server_name() != upstream_name || exchange.route().empty() == routed) return;
     if (exchange.is_listen()) {
       ++load.listening;
@@ -341,13 +294,8 @@ ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name, bool r
 }
 
 bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
-  Exchange* wanted = nullptr;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
-    if (exchange.call_id() == call_id) wanted = &exchange;
-  });
-  if (wanted == nullptr) {
-    return park_.cancel(call_id, why);
-  }
+  Exchange* wanted = live_.called(call_id);
+  if (wanted == nullptr) return park_.cancel(call_id, why);
   if (wanted->ended()) return false;
   wanted->tell(EndReason::cancelled_operator, why);
   return true;
@@ -358,19 +306,13 @@ bool ExchangeTable::cancel(const std::string& call_id, std::string_view why) {
 void ExchangeTable::end_listens() {
   listens_ended_ = true;
   park_.close("the gateway is stopping");
-  std::vector<Exchange*> listens;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) {
-    if (exchange.is_listen()) listens.push_back(&exchange);
-  });
-  for (Exchange* exchange : listens)
-    exchange->tell(EndReason::cancelled_drain, "the gateway is stopping");
+  for (Exchange* listen : live_.listens())
+    listen->tell(EndReason::cancelled_drain, "the gateway is stopping");
 }
 
 void ExchangeTable::end_all(EndReason reason, std::string_view why) {
   park_.close(why);
-  std::vector<Exchange*> all;
-  exchanges_.for_each([&](core::ExchangeId, Exchange& exchange) { all.push_back(&exchange); });
-  for (Exchange* exchange : all)
+  for (Exchange* exchange : live_.all())
     exchange->tell(reason, why);
 }
 

@@ -8,16 +8,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/slot_map.h"
 #include "client/session.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "exchange/call_log.h"
+#include "exchange/live_exchanges.h"
 #include "exchange/load_limits.h"
 #include "exchange/loose_policies.h"
 #include "exchange/park_table.h"
 #include "exchange/server_directory.h"
-#include "exchange/session_calls.h"
 #include "exchange/session_link.h"
 #include "plugin/plugin_set.h"
 
@@ -54,13 +53,9 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // For exchanges that begin from here on; null: none.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
 
-  // The `worker`th of so many tables: no two give a call the same name.
-  void number_calls(size_t worker, size_t workers) {
-    calls_ = worker;
-    call_step_ = workers;
-  }
-
-  size_t size() const { return exchanges_.size(); }
+  // The exchanges that have not ended.
+  LiveExchanges& live() { return live_; }
+  size_t size() const { return live_.size(); }
   // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
   void end_listens();
   // Ends what is left.
@@ -130,9 +125,9 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   void retire(Exchange& exchange) override;
 
   // ExchangeFinder
-  Exchange* find(core::ExchangeId id) override { return exchanges_.find(id); }
-  std::vector<Exchange*> of_session(const std::string& session) override;
-  Exchange* newest_to_ask(const std::string& session) override;
+  Exchange* find(core::ExchangeId id) override { return live_.find(id); }
+  std::vector<Exchange*> of_session(const std::string& session) override { return live_.of_session(session); }
+  Exchange* newest_to_ask(const std::string& session) override { return live_.newest_to_ask(session); }
   client::Session* session(const std::string& id) override;
   void session_lost(const std::string& id) override;
   std::optional<std::string> judge(const core::Scope& scope, mcp::Message& message) override;
@@ -152,14 +147,11 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
   // Without listens: each of these has a connection of its own, by which it is bounded.
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>(0);
   ParkTable park_;
-  SlotMap<Exchange, core::ExchangeTag> exchanges_;
-  std::unordered_map<std::string, SessionCalls> by_session_;
+  LiveExchanges live_;
   std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
   bool shares_sessions_ = false;
-  uint64_t calls_ = 0;  // the number of the last one
-  uint64_t call_step_ = 1;
 };
 
 }  // namespace lineward::exchange

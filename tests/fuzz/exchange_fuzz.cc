@@ -339,7 +339,7 @@ class World {
   void check() {
     LW_CHECK(table_.size() == open_tracks());
     for (auto& track : tracks_) {
-      LW_CHECK((table_.find(track->id) != nullptr) == track->open());
+      LW_CHECK((table_.live().find(track->id) != nullptr) == track->open());
       if (!track->open()) LW_CHECK(track->call == nullptr || !track->call->live());
     }
     for (const std::string& id : session_ids_) {

@@ -308,9 +308,9 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         world.trap.act = [&] { misdeed.act(world, id); };
         const bool listens = way.method == std::string_view("subscriptions/listen");
         if (!listens) world.from_server(kProgress);
-        if (world.table.find(id) != nullptr) way.end(world, id);
+        if (world.table.live().find(id) != nullptr) way.end(world, id);
         CHECK(world.table.size() == 0);
-        CHECK(world.table.find(id) == nullptr);
+        CHECK(world.table.live().find(id) == nullptr);
         CHECK(*world.in_flight == 0);
         CHECK(world.table.log().all().size() == 1);
         CHECK(world.seen.ends <= 1);
@@ -321,7 +321,7 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         world.trap.inside = Inside::nowhere;
         world.seen.lost = false;
         core::ExchangeId next = world.start("tools/call", mcp::Era::modern, {});
-        CHECK(world.table.find(next) != nullptr);
+        CHECK(world.table.live().find(next) != nullptr);
         CHECK(*world.in_flight == 1);
         world.last_from_server(R"({"jsonrpc":"2.0","id":17,"result":{}})");
         CHECK(*world.in_flight == 0);
