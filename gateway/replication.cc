@@ -25,9 +25,9 @@ Result<Replication> make_replication(net::Loop& loop, const config::Replicas& co
 }
 
 void use_replication(Replication replication, client::HttpFront* http, exchange::ExchangeTable& exchanges) {
-  exchanges.share_sessions(replication.replicas != nullptr);
+  exchanges.sessions().share_sessions(replication.replicas != nullptr);
   if (replication.replicas)
-    exchanges.share_states(replication.replicas->keys(), replication.replicas->name());
+    exchanges.park_table().share_states(replication.replicas->keys(), replication.replicas->name());
   if (http != nullptr) http->use_replicas(std::move(replication));
 }
 

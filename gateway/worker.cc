@@ -84,7 +84,7 @@ Status<> Worker::prepare() {
   };
   events.left = [this] { events_.left(); };
   if (events_.lost) events.lost = [this] { events_.lost(); };
-  exchanges_.use_states(place_.states);
+  exchanges_.park_table().use_states(place_.states);
   exchanges_.share_in_flight(place_.in_flight);
   exchanges_.live().number_calls(place_.index, place_.crew->size());
   if (place_.cancel_settled) exchanges_.log().use_home(place_.cancel_settled);
@@ -92,7 +92,7 @@ Status<> Worker::prepare() {
   upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));
   upstreams_->use(*spawner_);
   make_front();
-  exchanges_.use_sessions(front_->sessions());
+  exchanges_.sessions().use_sessions(front_->sessions());
   plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
   if (wants_plugins(place_.homes)) {
     auto plugins = make_plugins(config_);

@@ -17,9 +17,11 @@ ExchangeTable::ExchangeTable(net::Loop& loop, const config::Config& config)
     : loop_(loop),
       servers_(loop, log_),
       load_limits_(config.listen),
-      park_(loop, [this](const ParkedCall& call, core::CancelInitiator initiator) {
-        log_.cancelling_parked(call.tag, *call.stats, initiator);
-      }) {}
+      park_(loop,
+            [this](const ParkedCall& call, core::CancelInitiator initiator) {
+              log_.cancelling_parked(call.tag, *call.stats, initiator);
+            }),
+      sessions_(loop, live_, servers_, plugins_) {}
 
 ExchangeTable::~ExchangeTable() {
   servers_.close();
@@ -27,14 +29,9 @@ ExchangeTable::~ExchangeTable() {
 
 Lease ExchangeTable::served(const core::Arrival& arrival) {
   if (!arrival.session.empty()) {
-    auto link = links_.find(arrival.session);
-    if (link != links_.end()) return link->second->lease();
+    if (Lease with = sessions_.lease(arrival.session)) return with;
   }
   return servers_.lease(arrival.upstream);
-}
-
-client::Session* ExchangeTable::session(const std::string& id) {
-  return sessions_ != nullptr && !id.empty() ? sessions_->find(id) : nullptr;
 }
 
 core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) {
@@ -42,7 +39,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
   auto exchange = std::make_unique<Exchange>(loop_, *this, name.id, std::move(name.call_id),
                                              std::move(arrival), std::move(reply));
   Exchange& started = live_.put(name, std::move(exchange));
-  if (client::Session* owner = session(started.arrival().session)) ++owner->exchanges;
+  sessions_.exchange_began(started);
   started.counts_for_principal = load_limits_.came(started.arrival().principal);
   if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
   started.begin();
@@ -58,20 +55,7 @@ void ExchangeTable::retire(Exchange& exchange) {
   if (!over) return;
   if (exchange.counts_for_principal) load_limits_.went(exchange.arrival().principal);
   if (!exchange.is_listen()) in_flight_->fetch_sub(1, std::memory_order_relaxed);
-  const std::string& session_id = exchange.arrival().session;
-  if (!session_id.empty()) {
-    auto link = links_.find(session_id);
-    client::Session* owner = session(session_id);
-    if (owner == nullptr) {
-      live_.session_over(session_id);
-    } else {
-      --owner->exchanges;
-      sessions_->touch(*owner);
-      // A session of a server that a reload took away goes with its last call, and one that nobody can name.
-      const bool retiring = link != links_.end() && link->second->lease()->retiring;
-      if (owner->exchanges == 0 && (retiring || owner->ends_when_idle)) session_lost(session_id);
-    }
-  }
+  sessions_.exchange_over(exchange);
   loop_.retire(std::move(over));
   if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
 }
@@ -99,28 +83,20 @@ ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
     if (exchange.lease() && &exchange.lease().upstream() == &upstream && !exchange.is_listen()) ++work.calls;
   });
   work.calls += park_.count_of(upstream);
-  for (const auto& [id, link] : links_)
-    work.sessions += &link->upstream() == &upstream ? 1 : 0;
+  work.sessions = sessions_.count_of(upstream);
   return work;
 }
 
 void ExchangeTable::retire_upstream(core::Upstream& upstream, bool replaced, std::function<void()> left) {
   const Lease retired = servers_.retire(upstream, std::move(left));  // not before all is told
   if (!retired) return;
-  const std::string name = upstream.name();
-  const std::string why = replaced ? name + " was changed by a reload" : name + " was removed by a reload";
+  const std::string why =
+      upstream.name() + (replaced ? " was changed by a reload" : " was removed by a reload");
   for (Exchange* listen : live_.listens()) {
     if (listen->lease().get() == retired.get()) listen->tell(EndReason::cancelled_drain, why);
   }
   if (!replaced) park_.end_of(*retired.get(), why);
-  if (sessions_ == nullptr) return;
-  for (const std::string& id : sessions_->ids()) {
-    client::Session* one = session(id);
-    auto link = links_.find(id);
-    bool its = link != links_.end() ? link->second->lease().get() == retired.get()
-                                    : !replaced && one->upstream == name;  // not initialised yet
-    if (its && one->exchanges == 0) session_lost(id);
-  }
+  sessions_.end_idle_of(retired, replaced);
 }
 
 // ---- notifications and answers of clients ----
@@ -160,107 +136,16 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
   log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});
 }
 
-void ExchangeTable::answered(const std::string& session_id, mcp::Message answer) {
-  auto link = links_.find(session_id);
-  if (link != links_.end()) link->second->answer(answer);
-}
-
-// ---- sessions ----
-
-bool ExchangeTable::session_opening(Exchange& exchange) {
-  const core::Arrival& arrival = exchange.arrival();
-  if (!exchange.lease() || arrival.session.empty()) return true;
-  // Its server holds a reference to the link that there is.
-  if (links_.count(arrival.session) > 0) return false;
-  if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
-  core::Scope scope{arrival.session, arrival.principal, {}};
-  auto& link = links_[arrival.session];
-  link = std::make_unique<SessionLink>(*this, exchange.lease(), scope);
-  link->upstream().open_scope(scope, *link);
-  return true;
-}
-
-void ExchangeTable::session_opened(Exchange& exchange, const mcp::Message* result) {
-  const std::string id = exchange.arrival().session;
-  client::Session* opened = session(id);
-  if (opened == nullptr) return;
-  if (result != nullptr) {
-    opened->revision = result->text(Field::result_protocol_version).substr(0, 64);
-    if (shares_sessions_) share(*opened);
-    log::write(
-        log::Level::info, "session.open",
-        {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
-    return;
-  }
-  // It never came to be. Not from here: the failed exchange is on the stack.
-  loop_.defer([this, id] { session_ended(id); });
-}
-
-void ExchangeTable::task_started(Exchange& exchange, std::string_view token,
-                                 const std::string& client_token) {
-  auto link = links_.find(exchange.arrival().session);
-  if (link != links_.end()) link->second->task_started(token, client_token);
-}
-
-void ExchangeTable::session_ended(const std::string& id) {
-  client::Session* ending = session(id);
-  if (ending == nullptr) return;
-  // `id` may live in what goes now.
-  const std::string session_id = id;  // NOLINT(performance-unnecessary-copy-initialization)
-  if (!ending->revision.empty()) {
-    core::stats().server_sessions[core::revision_slot(ending->revision)].observe(loop_.now() -
-                                                                                 ending->opened);
-  }
-  log::write(log::Level::info, "session.close",
-             {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
-  for (Exchange* exchange : live_.of_session(session_id)) {
-    exchange->tell(EndReason::cancelled_client, "the session ended");
-    exchange->client_gone(EndReason::cancelled_client);  // an `initialize`, which takes no cancel
-  }
-  auto link = links_.find(session_id);
-  if (link != links_.end()) {
-    close_scope(*ending, *link->second);
-    loop_.retire(std::move(link->second));
-    links_.erase(link);
-  }
-  sessions_->remove(session_id);
-  live_.session_over(session_id);
-}
-
-// Not from here: the call that learnt of it may be on the stack, and is to be told first.
-void ExchangeTable::session_lost(const std::string& id) {
-  loop_.defer([this, id] { session_ended(id); });
-}
-
-std::optional<std::string> ExchangeTable::judge(const core::Scope& scope, mcp::Message& message) {
-  const client::Session* to = session(scope.session);
-  const std::string upstream = to == nullptr ? std::string() : to->upstream;
-  return judge_of_server(plugins_, upstream, scope, message);
-}
-
 // ---- for people and metrics ----
 
 void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {
   log_.cancelling(exchange.tag(), exchange.stats(), initiator);
 }
 
-void ExchangeTable::ending(Exchange& exchange) {
-  if (exchange.arrival().session.empty()) return;
-  auto link = links_.find(exchange.arrival().session);
-  if (link != links_.end()) link->second->exchange_ended(exchange.id(), exchange.answered_by_server());
-}
-
 void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {
   EndedCall& ended = log_.next(exchange.tag());
   exchange.tell_story(ended, reason, code);
-  if (!ended.call.session.empty()) ended.call.client_info = client_of(ended.call);
-}
-
-// A legacy client says who it is when it opens its session.
-std::string ExchangeTable::client_of(const CallView& view) {
-  if (!view.client_info.empty() || view.session.empty()) return view.client_info;
-  client::Session* owner = session(view.session);
-  return owner != nullptr ? owner->client_info : std::string();
+  if (ended.call.client_info.empty()) ended.call.client_info = sessions_.client_info(ended.call.session);
 }
 
 std::vector<CallView> ExchangeTable::views() {
@@ -273,7 +158,7 @@ std::vector<CallView> ExchangeTable::views() {
   });
   std::unordered_map<std::string, size_t> queued;
   for (CallView& view : out) {
-    view.client_info = client_of(view);
+    if (view.client_info.empty()) view.client_info = sessions_.client_info(view.session);
     if (view.state == CallState::queued) view.ahead = queued[view.upstream]++;
   }
   return out;

@@ -5,24 +5,21 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "client/session.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
 #include "exchange/call_log.h"
 #include "exchange/live_exchanges.h"
 #include "exchange/load_limits.h"
-#include "exchange/loose_policies.h"
 #include "exchange/park_table.h"
 #include "exchange/server_directory.h"
-#include "exchange/session_link.h"
+#include "exchange/session_links.h"
 #include "plugin/plugin_set.h"
 
 namespace lineward::exchange {
 
-class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, public ExchangeFinder {
+class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome {
  public:
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
@@ -38,18 +35,11 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
     size_t calls = 0, sessions = 0;
   };
   Work work_of(const core::Upstream& upstream);
-  void use_sessions(client::SessionTable& sessions) { sessions_ = &sessions; }
-  // Sessions that can be served by other replicas are shared with them, from here on.
-  void share_sessions(bool share) { shares_sessions_ = share; }
+  // Legacy sessions with their servers.
+  SessionLinks& sessions() { return sessions_; }
   // How many requests all workers have together, for listen.maxInFlight.
   using InFlight = std::atomic<size_t>;
   void share_in_flight(std::shared_ptr<InFlight> all) { in_flight_ = std::move(all); }
-  // All workers of a process make states alike, so that each can tell whose one is.
-  void use_states(const RequestStates& states) { park_.use_states(states); }
-  // Parked calls have states that other replicas can tell whose they are. Null: only this process's.
-  void share_states(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
-    park_.share_states(keys, replica);
-  }
   // For exchanges that begin from here on; null: none.
   void use_plugins(std::shared_ptr<plugin::PluginSet> plugins) { plugins_ = std::move(plugins); }
 
@@ -90,11 +80,19 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
     return judge_of_client(plugins_, arrival);
   }
   void notified(core::Arrival&& arrival) override;
-  void answered(const std::string& session, mcp::Message answer) override;
-  void session_ended(const std::string& session) override;
-  bool adopt_session(const std::string& session, const core::ScopeState& state) override;
-  void session_stream(const std::string& session, bool open, const core::HeaderFields& headers) override;
-  void when_settled(const std::string& session, std::function<void()> done) override;
+  void answered(const std::string& session, mcp::Message answer) override {
+    sessions_.answered(session, answer);
+  }
+  void session_ended(const std::string& session) override { sessions_.end(session); }
+  bool adopt_session(const std::string& session, const core::ScopeState& state) override {
+    return sessions_.adopt(session, state);
+  }
+  void session_stream(const std::string& session, bool open, const core::HeaderFields& headers) override {
+    sessions_.stream(session, open, headers);
+  }
+  void when_settled(const std::string& session, std::function<void()> done) override {
+    sessions_.when_settled(session, std::move(done));
+  }
   std::optional<std::vector<std::string>> versions(const std::string& upstream) const override {
     return servers_.versions(upstream);
   }
@@ -116,42 +114,33 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome, publ
                                 exchange.is_listen() || exchange.arrival().method == mcp::Method::initialize,
                                 exchange.arrival().bytes_in, exchange.arrival().account.get());
   }
-  bool session_opening(Exchange& exchange) override;
-  void session_opened(Exchange& exchange, const mcp::Message* result) override;
-  void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override;
+  bool session_opening(Exchange& exchange) override { return sessions_.open(exchange); }
+  void session_opened(Exchange& exchange, const mcp::Message* result) override {
+    sessions_.opened(exchange, result);
+  }
+  void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override {
+    sessions_.task_started(exchange, token, client_token);
+  }
   void cancelling(const Exchange& exchange, core::CancelInitiator initiator) override;
-  void ending(Exchange& exchange) override;
+  void ending(Exchange& exchange) override { sessions_.exchange_ending(exchange); }
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;
 
-  // ExchangeFinder
-  Exchange* find(core::ExchangeId id) override { return live_.find(id); }
-  std::vector<Exchange*> of_session(const std::string& session) override { return live_.of_session(session); }
-  Exchange* newest_to_ask(const std::string& session) override { return live_.newest_to_ask(session); }
-  client::Session* session(const std::string& id) override;
-  void session_lost(const std::string& id) override;
-  std::optional<std::string> judge(const core::Scope& scope, mcp::Message& message) override;
-
  private:
-  std::string client_of(const CallView& view);
   void cancelled_by_message(const core::Arrival& arrival);
-  void share(client::Session& opened);
-  void close_scope(const client::Session& ending, SessionLink& link);
 
   net::Loop& loop_;
   CallLog log_;
   ServerDirectory servers_;  // outlives every lease that is held below
-  client::SessionTable* sessions_ = nullptr;
   std::shared_ptr<plugin::PluginSet> plugins_;
   LoadLimits load_limits_;
   // Without listens: each of these has a connection of its own, by which it is bounded.
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>(0);
   ParkTable park_;
   LiveExchanges live_;
-  std::unordered_map<std::string, std::unique_ptr<SessionLink>> links_;
+  SessionLinks sessions_;
   std::function<void()> empty_;
   bool listens_ended_ = false;  // the gateway is stopping
-  bool shares_sessions_ = false;
 };
 
 }  // namespace lineward::exchange

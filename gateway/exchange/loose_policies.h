@@ -1,8 +1,8 @@
 // What policies make of messages that belong to no exchange: clients' notifications and answers, and what
 // servers say to legacy sessions. A plugin may change the message on its way.
 //
-// Nothing is kept: the caller hands in the plugins of the moment, and they stay until the function returns, even where
-// one of them has them replaced. Without any plugins every message passes.
+// Nothing is kept: the caller hands in the plugins of the moment, and they stay until the function returns,
+// even where one of them has them replaced. Without any plugins every message passes.
 //
 // Errors: a refusal is returned and written to the log; who sent the message is answered, or not, by the
 // caller.

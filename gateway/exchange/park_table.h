@@ -73,7 +73,9 @@ class ParkTable {
   // Was this state made here, whatever it is good for?
   bool made(std::string_view state, std::string_view principal, const std::string& upstream,
             const mcp::Message& retry) const;
+  // All workers of a process make states alike, so that each can tell whose one is.
   void use_states(const RequestStates& states) { states_ = states; }
+  // States that other replicas can tell whose they are. Null: only this process's.
   void share_states(const std::shared_ptr<const SealKeys>& keys, std::string_view replica) {
     states_.share(keys, replica);
   }

@@ -49,7 +49,7 @@ class World {
       *limit = milliseconds(script_.pick(kLimits));
     }
     server_.timeouts.progress_resets = script_.byte() & 1;
-    table_.use_sessions(sessions_);
+    table_.sessions().use_sessions(sessions_);
     table_.servers().add(upstream_, server_);
   }
 

@@ -136,7 +136,7 @@ class BadUpstream final : public core::Upstream {
 struct World {
   World() : sessions(loop, config.listen, [this](const std::string& id) { table.session_ended(id); }) {
     config.listen.max_in_flight_per_principal = 1;
-    table.use_sessions(sessions);
+    table.sessions().use_sessions(sessions);
     table.share_in_flight(in_flight);
     table.servers().add(upstream, server);
   }

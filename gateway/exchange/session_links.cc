@@ -1,0 +1,195 @@
+#include "exchange/session_links.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace lineward::exchange {
+
+using mcp::EndReason;
+using mcp::Field;
+
+SessionLink* SessionLinks::link(const std::string& session) const {
+  auto found = links_.find(session);
+  return found == links_.end() ? nullptr : found->second.get();
+}
+
+Lease SessionLinks::lease(const std::string& session) const {
+  const SessionLink* with = link(session);
+  return with == nullptr ? Lease() : with->lease();
+}
+
+size_t SessionLinks::count_of(const core::Upstream& upstream) const {
+  size_t count = 0;
+  for (const auto& [id, link] : links_)
+    count += &link->upstream() == &upstream ? 1 : 0;
+  return count;
+}
+
+client::Session* SessionLinks::session(const std::string& id) {
+  return sessions_ != nullptr && !id.empty() ? sessions_->find(id) : nullptr;
+}
+
+std::string SessionLinks::client_info(const std::string& id) {
+  const client::Session* owner = session(id);
+  return owner != nullptr ? owner->client_info : std::string();
+}
+
+// ---- calls ----
+
+void SessionLinks::exchange_began(const Exchange& exchange) {
+  if (client::Session* owner = session(exchange.arrival().session)) ++owner->exchanges;
+}
+
+void SessionLinks::exchange_over(const Exchange& exchange) {
+  const std::string& id = exchange.arrival().session;
+  if (id.empty()) return;
+  client::Session* owner = session(id);
+  if (owner == nullptr) return exchanges_.session_over(id);
+  --owner->exchanges;
+  sessions_->touch(*owner);
+  // A session of a server that a reload took away goes with its last call, and one that nobody can name.
+  const SessionLink* with = link(id);
+  const bool retiring = with != nullptr && with->lease()->retiring;
+  if (owner->exchanges == 0 && (retiring || owner->ends_when_idle)) session_lost(id);
+}
+
+void SessionLinks::exchange_ending(const Exchange& exchange) {
+  if (exchange.arrival().session.empty()) return;
+  if (SessionLink* with = link(exchange.arrival().session))
+    with->exchange_ended(exchange.id(), exchange.answered_by_server());
+}
+
+void SessionLinks::task_started(const Exchange& exchange, std::string_view token,
+                                const std::string& client_token) {
+  if (SessionLink* with = link(exchange.arrival().session)) with->task_started(token, client_token);
+}
+
+void SessionLinks::answered(const std::string& id, const mcp::Message& answer) {
+  if (SessionLink* with = link(id)) with->answer(answer);
+}
+
+std::optional<std::string> SessionLinks::judge(const core::Scope& scope, mcp::Message& message) {
+  const client::Session* to = session(scope.session);
+  const std::string upstream = to == nullptr ? std::string() : to->upstream;
+  return judge_of_server(plugins_, upstream, scope, message);
+}
+
+// ---- how they open and end ----
+
+bool SessionLinks::open(const Exchange& exchange) {
+  const core::Arrival& arrival = exchange.arrival();
+  if (!exchange.lease() || arrival.session.empty()) return true;
+  // Its server holds a reference to the link that there is.
+  if (links_.count(arrival.session) > 0) return false;
+  if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
+  core::Scope scope{arrival.session, arrival.principal, {}};
+  auto& link = links_[arrival.session];
+  link = std::make_unique<SessionLink>(*this, exchange.lease(), scope);
+  link->upstream().open_scope(scope, *link);
+  return true;
+}
+
+void SessionLinks::opened(const Exchange& exchange, const mcp::Message* result) {
+  const std::string& id = exchange.arrival().session;
+  client::Session* opened = session(id);
+  if (opened == nullptr) return;
+  if (result == nullptr) return session_lost(id);  // it never came to be
+  opened->revision = result->text(Field::result_protocol_version).substr(0, 64);
+  if (shares_sessions_) share(*opened);
+  log::write(log::Level::info, "session.open",
+             {{"session", id.substr(0, 8)}, {"upstream", opened->upstream}, {"revision", opened->revision}});
+}
+
+void SessionLinks::end(const std::string& id) {
+  client::Session* ending = session(id);
+  if (ending == nullptr) return;
+  // `id` may live in what goes now.
+  const std::string session_id = id;  // NOLINT(performance-unnecessary-copy-initialization)
+  if (!ending->revision.empty()) {
+    core::stats().server_sessions[core::revision_slot(ending->revision)].observe(loop_.now() -
+                                                                                 ending->opened);
+  }
+  log::write(log::Level::info, "session.close",
+             {{"session", session_id.substr(0, 8)}, {"upstream", ending->upstream}});
+  for (Exchange* exchange : exchanges_.of_session(session_id)) {
+    exchange->tell(EndReason::cancelled_client, "the session ended");
+    exchange->client_gone(EndReason::cancelled_client);  // an `initialize`, which takes no cancel
+  }
+  auto link = links_.find(session_id);
+  if (link != links_.end()) {
+    close_scope(*ending, *link->second);
+    loop_.retire(std::move(link->second));
+    links_.erase(link);
+  }
+  sessions_->remove(session_id);
+  exchanges_.session_over(session_id);
+}
+
+// Not from here: the call that learnt of it may be on the stack, and is to be told first.
+void SessionLinks::session_lost(const std::string& id) {
+  loop_.defer(lifetime_, [this, id] { end(id); });
+}
+
+void SessionLinks::end_idle_of(const Lease& retired, bool replaced) {
+  if (sessions_ == nullptr) return;
+  for (const std::string& id : sessions_->ids()) {
+    const client::Session* one = session(id);
+    const SessionLink* with = link(id);
+    bool its = with != nullptr
+                   ? with->lease().get() == retired.get()
+                   : !replaced && one->upstream == retired.upstream().name();  // not initialised yet
+    if (its && one->exchanges == 0) session_lost(id);
+  }
+}
+
+// ---- those that other replicas may serve too ----
+
+// Before its client is told the id: from here on nothing of the session may be known to this process alone.
+void SessionLinks::share(client::Session& opened) {
+  SessionLink* with = link(opened.id);
+  if (with == nullptr || opened.tied) return;
+  const core::Scope& scope = with->scope();
+  core::PortableScopes* scopes = with->upstream().portable(scope);
+  auto state = scopes != nullptr ? scopes->share_scope(scope) : std::nullopt;
+  if (state) opened.share(std::move(*state));
+}
+
+bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
+  client::Session* adopted = session(id);
+  Lease lease = adopted != nullptr ? servers_.lease(adopted->upstream) : Lease();
+  if (!lease || links_.count(id) > 0) return false;
+  core::Scope scope{id, adopted->principal, {}};
+  core::PortableScopes* scopes = lease.upstream().portable(scope);
+  if (scopes == nullptr) return false;
+  auto link = std::make_unique<SessionLink>(*this, std::move(lease), scope);
+  if (!scopes->adopt_scope(scope, *link, state)) return false;
+  links_[id] = std::move(link);
+  adopted->revision = state.revision;
+  adopted->share(state);
+  return true;
+}
+
+void SessionLinks::stream(const std::string& id, bool open, const core::HeaderFields& headers) {
+  SessionLink* with = link(id);
+  if (with == nullptr) return;
+  const core::Scope& scope = with->scope();
+  if (auto* scopes = with->upstream().portable(scope)) scopes->want_stream(scope, open, headers);
+}
+
+void SessionLinks::when_settled(const std::string& id, std::function<void()> done) {
+  SessionLink* with = link(id);
+  if (with == nullptr) return;
+  const core::Scope& scope = with->scope();
+  if (auto* scopes = with->upstream().portable(scope)) scopes->when_settled(scope, std::move(done));
+}
+
+// One that others may serve ends when its client says so, and else is only forgotten here.
+void SessionLinks::close_scope(const client::Session& ending, SessionLink& link) {
+  core::Upstream& upstream = link.upstream();
+  core::PortableScopes* scopes =
+      ending.shared() != nullptr && !ending.deleted ? upstream.portable(link.scope()) : nullptr;
+  scopes != nullptr ? scopes->leave_scope(link.scope()) : upstream.close_scope(link.scope());
+}
+
+}  // namespace lineward::exchange
