@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/spare_texts.h"
+#include "config/aggregate.h"
 #include "exchange/asking.h"
 #include "exchange/exchange_plugins.h"
 #include "mcp/errors.h"
@@ -22,7 +23,14 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostErrorText = 500;  // of ours, in the log and in what people are shown
+// Of texts of clients, in what people are shown.
+constexpr size_t kShownTarget = 200;
+
+void shorten(std::string& text) {
+  if (text.size() <= kShownTarget) return;
+  text.resize(kShownTarget);
+  text.shrink_to_fit();
+}
 
 std::string target_of(const mcp::Message& message) {
   if (message.is_string(Field::params_name)) return message.text(Field::params_name);
@@ -67,8 +75,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       started_(loop.now()),
       phase_since_(loop.now()),
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
-      read_at_(loop.read_at()) {
-  note_people();
+      record_(arrival_, loop.read_at()) {
   request_bytes_.charge(arrival_.account);
   request_bytes_.set(arrival_.bytes_in);
   if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
@@ -85,7 +92,7 @@ void Exchange::advance() {
         lease_ = home_.served(arrival_);
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) set_limits();
-        if (server_ != nullptr) stats_ = &core::upstream_stats(server_->name);
+        if (server_ != nullptr) record_.count_for(core::upstream_stats(server_->name));
         plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
         if (std::string large = mcp::size_fault(arrival_.method, arrival_.message); !large.empty())
@@ -143,6 +150,21 @@ void Exchange::advance() {
   }
 }
 
+// For the policies of the servers behind the aggregate.
+std::shared_ptr<const core::Origin> Exchange::origin() const {
+  if (!config::is_aggregate(arrival_.upstream) || !home_.plugins()) return nullptr;
+  auto out = std::make_shared<core::Origin>();
+  out->endpoint = arrival_.upstream;
+  out->call_id = call_id_;
+  out->raw_id = raw_id_;
+  out->peer = arrival_.peer;
+  out->caller = arrival_.caller;
+  out->seen = arrival_.seen;
+  out->session = arrival_.session;
+  out->bytes_in = arrival_.bytes_in;
+  return out;
+}
+
 // ---- from upstream ----
 
 void Exchange::on_call_phase(CallPhase phase) {
@@ -158,7 +180,7 @@ void Exchange::on_call_phase(CallPhase phase) {
   phase_since_ = loop_.now();
   if (phase == CallPhase::written) {
     written_at_ = last_progress_ = loop_.now();
-    count_written();
+    record_.written(queued_for_, loop_.now() == started_);
   }
   set_clock();
 }
@@ -184,7 +206,7 @@ void Exchange::received(mcp::Message&& message) {
 
 void Exchange::forward_message(mcp::Message&& message) {
   if (mcp::method_of(message.method()) == Method::progress) {
-    note_progress(message);
+    record_.progressed(message);
     if (limits_.progress_resets) {
       last_progress_ = loop_.now();
       set_clock();
@@ -225,7 +247,7 @@ void Exchange::listen_message(mcp::Message&& message) {
     return end(EndReason::ok, 0, "the server ended it", Answer{mcp::listen_result(raw_id_)});
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
-  count_listen_event(method);
+  record_.listen_told(method);
   reply_->send(mcp::subscription_for_client(message, raw_id_));
   hold_back();
 }
@@ -253,7 +275,8 @@ void Exchange::final_message(mcp::Message&& message) {
   } else if (message.text(Field::result_type) == "input_required") {
     reason = EndReason::input_required;
   }
-  if (arrival_.method == Method::tools_list || arrival_.method == Method::prompts_list) learn_names(message);
+  if (arrival_.method == Method::tools_list || arrival_.method == Method::prompts_list)
+    record_.learn_names(arrival_.method, message);
   if (arrival_.era == mcp::Era::legacy && message.has(Field::result_task) && !raw_token_.empty())
     home_.task_started(*this, message.raw(Field::id), raw_token_);
   if (arrival_.method == Method::initialize) {
@@ -369,7 +392,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   error.limit_ms = limit_ms;
   error.elapsed_ms = elapsed().count();
   error.retry_after_ms = retry_after_ms_;
-  error_text_ = error.text.substr(0, kMostErrorText);
+  record_.failed(error.text);
   if (reason == EndReason::invalid_request) {
     return end(
         reason, mcp::kInvalidParams, error.text,
@@ -381,7 +404,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
 // With the code that a policy names, instead of the reason's.
 void Exchange::refuse(EndReason reason, int code, const std::string& text, int status) {
   mcp::GatewayError error = error_of(reason);
-  error_text_ = text.substr(0, kMostErrorText);
+  record_.failed(text);
   end(reason, code, text, Answer{mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), status});
 }
 
@@ -416,6 +439,25 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   home_.retire(*this);
 }
 
+void Exchange::cancel_call(EndReason reason, std::string_view why) {
+  if (!call_ || !call_->live()) return;
+  home_.cancelling(*this, core::initiator_of(reason));
+  call_->cancel(why);
+}
+
+void Exchange::count_end(EndReason reason, int code) {
+  CallRecord::End end{arrival_.method,
+                      reason,
+                      code,
+                      arrival_.revision,
+                      routed_ ? routed_->target : target_,
+                      elapsed(),
+                      std::nullopt,
+                      answered_by_server_ ? loop_.read_at() : 0};
+  if (phase_ == CallPhase::written) end.at_server = loop_.now() - written_at_;
+  record_.ended(end);
+}
+
 void Exchange::write_end(EndReason reason, int code) const {
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;
@@ -430,7 +472,7 @@ void Exchange::write_end(EndReason reason, int code) const {
               {"target", target_.substr(0, 200)},
               {"reason", mcp::name(reason)},
               {"code", code == 0 ? std::string() : std::to_string(code)},
-              {"why", error_text_},
+              {"why", record_.error_text()},
               {"dur_ms", elapsed().count()},
               {"queue_ms", queued_for_.count()},
               {"bytes_in", arrival_.bytes_in},
@@ -440,6 +482,77 @@ void Exchange::write_end(EndReason reason, int code) const {
               {"remote", arrival_.peer},
               {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
               {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});
+}
+
+// ---- for people ----
+
+CallView Exchange::view() const {
+  CallView view;
+  view.id = call_id_;
+  view.upstream = server_name();
+  view.route = route();
+  view.method = method_.substr(0, kShownTarget);
+  view.target = target_.substr(0, kShownTarget);
+  view.peer = arrival_.peer;
+  view.session = arrival_.session;
+  if (arrival_.caller) view.caller = arrival_.caller->name;
+  view.era = arrival_.era;
+  view.revision = arrival_.revision;
+  view.age = elapsed();
+  if (due_at_.count() > 0) {
+    view.left = std::max(due_at_ - loop_.now(), milliseconds(0));
+    view.limit = due_.option;
+  }
+  view.queued_for = queued_for_;
+  switch (phase_) {
+    case CallPhase::queued:
+    case CallPhase::no_room:
+      view.state = CallState::queued;
+      view.queued_for += loop_.now() - phase_since_;
+      break;
+    case CallPhase::starting: view.state = CallState::starting; break;
+    case CallPhase::written: view.state = CallState::running; break;
+  }
+  if (phase_ == CallPhase::written) view.sent_after = written_at_ - started_;
+  if (acknowledged_) view.state = CallState::listening;
+  if (open_questions_ > 0) view.state = CallState::input;
+  if (record_.has_progress()) view.progress_ago = loop_.now() - last_progress_;
+  record_.show(view);
+  view.questions = open_questions_;
+  view.bytes_in = arrival_.bytes_in;
+  return view;
+}
+
+// Sets every member that is ever shown: the place holds another call's.
+void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
+  CallView& call = ended.call;
+  call.id = call_id_;
+  call.upstream = server_name();
+  call.route = route();
+  shorten(method_);
+  shorten(target_);
+  call.method = std::move(method_);
+  call.target = std::move(target_);
+  call.peer = std::move(arrival_.peer);
+  call.session = arrival_.session;
+  call.caller = arrival_.caller ? arrival_.caller->name : std::string();
+  call.era = arrival_.era;
+  call.revision = std::move(arrival_.revision);
+  call.state = CallState::ended;
+  call.age = elapsed();
+  call.queued_for = queued_for_;
+  call.left.reset();
+  call.sent_after.reset();
+  call.progress_ago.reset();
+  if (phase_ == CallPhase::written) call.sent_after = written_at_ - started_;
+  record_.give_to(ended);
+  call.questions = 0;
+  call.ahead = 0;
+  call.bytes_in = arrival_.bytes_in;
+  ended.reason = reason;
+  ended.code = code;
+  ended.bytes_out = reply_->bytes_out();
+  ended.ended_at = loop_.now();
 }
 
 }  // namespace lineward::exchange

@@ -18,6 +18,7 @@
 #include "core/stats.h"
 #include "core/upstream.h"
 #include "exchange/call_log.h"
+#include "exchange/call_record.h"
 #include "exchange/served.h"
 #include "mcp/errors.h"
 #include "net/loop.h"
@@ -110,23 +111,21 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
     return routed_ || !lost_with_.empty() ? std::string_view(arrival_.upstream) : std::string_view();
   }
   core::UpstreamStats& stats() const {
-    return stats_ != nullptr ? *stats_ : core::upstream_stats(arrival_.upstream);
+    return record_.stats() != nullptr ? *record_.stats() : core::upstream_stats(arrival_.upstream);
   }
   bool answered_by_server() const { return answered_by_server_; }
   // Its home's: it counts for the limit of its principal; its place among the calls of its session.
   bool counts_for_principal = false;
   uint64_t number = 0;
 
-  // For people and metrics (exchange/exchange_view.cc).
+  // For people and metrics.
   const std::string& call_id() const { return call_id_; }
   uint64_t tag() const { return tag_; }
-  const std::string& client_info() const { return client_info_; }
+  const CallRecord& record() const { return record_; }
   bool waits() const { return phase_ != core::CallPhase::written; }
   CallView view() const;
   // Once, at its end: moves what nobody needs any more. This is on the path of every call.
   void tell_story(EndedCall& ended, mcp::EndReason reason, int code);
-  // Adds 1 where this listen listens.
-  void count_listens(std::array<uint64_t, core::size_of<core::ListenType>>& sums) const;
 
  private:
   friend class ExchangePlugins;
@@ -142,12 +141,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
 
   void advance();
   void cancel_call(mcp::EndReason reason, std::string_view why);
-  void note_people();
-  void note_progress(const mcp::Message& message);
-  void learn_names(const mcp::Message& result);
-  void count_written();
   void count_end(mcp::EndReason reason, int code);
-  void count_listen_event(mcp::Method method);
   // A server's message that every plugin has let pass.
   void received(mcp::Message&& message);
   void failed(const core::Failure& failure);
@@ -220,16 +214,10 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::chrono::milliseconds held_since_{0};
   bool held_ = false;  // the server is not read from, until the client has taken what waits
   uint64_t tag_;  // by which the upstream knows the call; of a parked call that was taken up: the first one's
-  core::UpstreamStats* stats_ = nullptr;
-  uint64_t read_at_;         // when its request was read, in nanoseconds; mostly 0 (Loop::read_at)
-  std::string client_info_;  // JSON text of clientInfo, cut to a bound
-  std::string progress_;     // params of the last progress notification, likewise
-  std::string listens_;      // of a listen: its filter, likewise
-  std::string error_text_;   // of our own error
+  CallRecord record_;
   int64_t retry_after_ms_ = -1;
   int status_ = 200;  // that the answer had, if it was the first thing to be sent
   HeldBytes request_bytes_;
-  uint64_t events_ = 0;                    // that went to the client before the answer
   std::chrono::milliseconds due_at_{0};    // when the clock ends it; 0: never
   std::chrono::milliseconds rings_at_{0};  // when it looks, at the latest then
   bool acknowledged_ = false;              // a listen

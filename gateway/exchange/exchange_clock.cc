@@ -49,7 +49,7 @@ void Exchange::on_call_routed(const core::RoutedPtr& to) {
 void Exchange::use_routed(const core::RoutedPtr& to) {
   routed_ = to;
   server_ = to->server;
-  stats_ = &core::routed_stats(server_->name);
+  record_.count_for(core::routed_stats(server_->name));
 }
 
 // One clock, set anew whenever something it depends on has changed (behaviour.md 4).

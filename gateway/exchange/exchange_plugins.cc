@@ -27,7 +27,7 @@ ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::Plu
     : exchange_(exchange),
       chain_(std::move(set), [this] { moved(); }),
       passage_(chain_, *this, *this),
-      begun_at_(exchange.read_at_ != 0 ? exchange.read_at_ : net::Loop::nanoseconds()) {
+      begun_at_(exchange.record().read_at() != 0 ? exchange.record().read_at() : net::Loop::nanoseconds()) {
   const core::Arrival& arrival = exchange.arrival_;
   bool mirrored =
       arrival.mirrors_itself && std::any_of(arrival.headers.begin(), arrival.headers.end(), is_mirror);
@@ -134,14 +134,14 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   plugin::Ending ending;
   ending.reason = reason;
   ending.code = code;
-  ending.status = exchange_.events_ > 0 ? 200 : exchange_.status_;
-  ending.text = exchange_.error_text_;
+  ending.status = exchange_.record().events() > 0 ? 200 : exchange_.status_;
+  ending.text = exchange_.record().error_text();
   ending.took = std::chrono::microseconds((net::Loop::nanoseconds() - begun_at_) / 1000);
   ending.queued = exchange_.queued_for_;
   if (exchange_.phase_ == core::CallPhase::written)
     ending.upstream = exchange_.loop_.now() - exchange_.written_at_;
   ending.bytes_out = exchange_.reply_->bytes_out();
-  ending.events = exchange_.events_;
+  ending.events = exchange_.record().events();
   chain_.end(*this, ending);
 }
 

@@ -110,7 +110,7 @@ void Exchange::resume() {
     const std::string& server = taken.error().server;
     if (!server.empty() && server != arrival_.upstream) {
       lost_with_ = server;
-      stats_ = &core::upstream_stats(server);
+      record_.count_for(core::upstream_stats(server));
     }
     return refuse_retry(name(taken.error().fault), taken.error().text);
   }

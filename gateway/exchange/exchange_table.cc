@@ -170,7 +170,7 @@ ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name, bool r
     if (exchange.server_name() != upstream_name || exchange.route().empty() == routed) return;
     if (exchange.is_listen()) {
       ++load.listening;
-      exchange.count_listens(load.listens);
+      exchange.record().count_listens(load.listens);
     } else {
       ++(exchange.waits() ? load.waiting : load.in_flight);
     }

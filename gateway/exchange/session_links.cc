@@ -82,7 +82,8 @@ bool SessionLinks::open(const Exchange& exchange) {
   if (!exchange.lease() || arrival.session.empty()) return true;
   // Its server holds a reference to the link that there is.
   if (links_.count(arrival.session) > 0) return false;
-  if (client::Session* opening = session(arrival.session)) opening->client_info = exchange.client_info();
+  if (client::Session* opening = session(arrival.session))
+    opening->client_info = exchange.record().client_info();
   core::Scope scope{arrival.session, arrival.principal, {}};
   auto& link = links_[arrival.session];
   link = std::make_unique<SessionLink>(*this, exchange.lease(), scope);
