@@ -41,14 +41,14 @@ class CallRecord {
   // it.
   void written(std::chrono::milliseconds queued_for, bool at_once);
   struct End {
-    mcp::Method method;
-    mcp::EndReason reason;
-    int code;
+    mcp::Method method{};
+    mcp::EndReason reason{};
+    int code = 0;
     std::string_view revision;
     std::string_view target;
-    std::chrono::milliseconds took;
+    std::chrono::milliseconds took{0};
     std::optional<std::chrono::milliseconds> at_server;  // nothing: it was never sent
-    uint64_t answer_read_at;                             // 0: it is not the server's, or nobody knows
+    uint64_t answer_read_at = 0;                         // 0: it is not the server's, or nobody knows
   };
   void ended(const End& end);
 

@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "base/spare_texts.h"
 #include "config/aggregate.h"
+#include "config/call_timeouts.h"
 #include "exchange/asking.h"
 #include "exchange/exchange_plugins.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
+#include "route/lists.h"
 
 namespace lineward::exchange {
 namespace {
@@ -25,6 +28,8 @@ using std::chrono::milliseconds;
 
 // Of texts of clients, in what people are shown.
 constexpr size_t kShownTarget = 200;
+// A part of a merged answer cannot take longer (aggregate.partTimeout).
+constexpr milliseconds kLongestPart{3600 * 1000};
 
 void shorten(std::string& text) {
   if (text.size() <= kShownTarget) return;
@@ -71,9 +76,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
       method_(arrival_.message.method()),
       target_(target_of(arrival_.message)),
       reply_(std::move(reply)),
-      clock_(loop),
-      started_(loop.now()),
-      phase_since_(loop.now()),
+      clock_(loop, arrival_.method, [this](const CallClock::Due& due) { deadline(due); }),
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
       record_(arrival_, loop.read_at()) {
   request_bytes_.charge(arrival_.account);
@@ -91,7 +94,7 @@ void Exchange::advance() {
       case Step::admitted:
         lease_ = home_.served(arrival_);
         server_ = lease_ ? &lease_->config : nullptr;
-        if (server_ != nullptr) set_limits();
+        if (server_ != nullptr) use_limits();
         if (server_ != nullptr) record_.count_for(core::upstream_stats(server_->name));
         plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
@@ -141,7 +144,7 @@ void Exchange::advance() {
         auto call = upstream->start(std::move(request), *this);
         if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
-        return set_clock();  // whatever the upstream does or forgets to tell, a limit runs
+        return clock_.set();  // whatever the upstream does or forgets to tell, a limit runs
       }
       case Step::await_upstream:
       case Step::ending:
@@ -168,21 +171,9 @@ std::shared_ptr<const core::Origin> Exchange::origin() const {
 // ---- from upstream ----
 
 void Exchange::on_call_phase(CallPhase phase) {
-  if (ended() || acknowledged_ || phase == phase_) return;  // a listen that is opened again is open all along
-  const bool in_line = core::waits_in_line(phase_);
-  if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
-    phase_ = phase;
-    return set_clock();
-  }
-  if (in_line) queued_for_ += loop_.now() - phase_since_;
-  if (phase_ == CallPhase::starting) starting_for_ += loop_.now() - phase_since_;
-  phase_ = phase;
-  phase_since_ = loop_.now();
-  if (phase == CallPhase::written) {
-    written_at_ = last_progress_ = loop_.now();
-    record_.written(queued_for_, loop_.now() == started_);
-  }
-  set_clock();
+  if (ended() || acknowledged_ || !clock_.enter(phase))
+    return;  // a listen that is opened again is open all along
+  if (phase == CallPhase::written) record_.written(clock_.queued_for(), clock_.in_first_turn());
 }
 
 void Exchange::on_call_message(mcp::Message message) {
@@ -207,10 +198,7 @@ void Exchange::received(mcp::Message&& message) {
 void Exchange::forward_message(mcp::Message&& message) {
   if (mcp::method_of(message.method()) == Method::progress) {
     record_.progressed(message);
-    if (limits_.progress_resets) {
-      last_progress_ = loop_.now();
-      set_clock();
-    }
+    clock_.progressed();
     if (!raw_token_.empty() && message.has(Field::params_progress_token))
       reply_->send(mcp::progress_for_client(message, raw_token_));
   } else {
@@ -222,16 +210,13 @@ void Exchange::forward_message(mcp::Message&& message) {
 // Back-pressure: a client that reads slowly slows its own server stream down, where that is possible, instead
 // of filling our memory. The request clock stands still meanwhile: it is not the server that is slow.
 void Exchange::hold_back() {
-  if (ended() || held_ || !call_ || !call_->live() || !reply_->clogged() || !call_->pause(true)) return;
-  held_ = true;
-  held_since_ = loop_.now();
+  if (ended() || clock_.is_held() || !call_ || !call_->live() || !reply_->clogged() || !call_->pause(true))
+    return;
+  clock_.hold();
   reply_->when_relieved([this] {
-    if (ended() || !std::exchange(held_, false)) return;
-    last_progress_ += loop_.now() - held_since_;
+    if (ended() || !clock_.release()) return;
     if (call_) call_->pause(false);
-    set_clock();
   });
-  set_clock();
 }
 
 void Exchange::listen_message(mcp::Message&& message) {
@@ -239,7 +224,7 @@ void Exchange::listen_message(mcp::Message&& message) {
   if (method == Method::subscriptions_acknowledged) {
     if (acknowledged_) return listen_again(message);
     acknowledged_ = true;
-    set_clock();
+    clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
   }
   if (method == Method::cancelled) {
     // The server tore the stream down without its result. Over HTTP the stream's end says that it is over;
@@ -255,7 +240,6 @@ void Exchange::listen_message(mcp::Message&& message) {
 // The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement;
 // what may have changed in between is told as a change.
 void Exchange::listen_again(const mcp::Message& acknowledgement) {
-  set_clock();
   for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_)) {
     if (!ended()) reply_->send(notification);
   }
@@ -318,7 +302,7 @@ void Exchange::failed(const core::Failure& given) {
     return refuse(failure.reason, failure.code, failure.text,
                   failure.http_status != 0 ? failure.http_status : 200);
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
-  fail(failure.reason, failure.text, of_start ? limits_.startup.count() : failure.limit_ms,
+  fail(failure.reason, failure.text, of_start ? clock_.limits().startup.count() : failure.limit_ms,
        failure.session_over ? 404 : refusal_status(failure.reason));
 }
 
@@ -358,18 +342,79 @@ bool Exchange::ask(std::string message) {
 }
 
 void Exchange::asked() {
-  if (ended()) return;
-  if (open_questions_++ == 0) question_since_ = loop_.now();
-  set_clock();
+  if (!ended()) clock_.asked();
 }
 
 void Exchange::answered() {
-  if (ended() || open_questions_ == 0) return;
-  if (--open_questions_ == 0) {
-    waited_ += loop_.now() - question_since_;
-    last_progress_ = loop_.now();
+  if (!ended()) clock_.answered();
+}
+
+// ---- how long it may take ----
+
+void Exchange::use_limits() {
+  const std::string& target = routed_ ? routed_->target : target_;
+  bool of_tool = arrival_.method == Method::tools_call;
+  config::Timeouts limits =
+      config::timeouts_for(*server_, method_, of_tool ? std::string_view(target) : std::string_view());
+  bool merged = config::is_aggregate(server_->name) &&
+                (arrival_.method == Method::server_discover || arrival_.method == Method::initialize ||
+                 route::list_of(arrival_.method) != nullptr);
+  if (merged) {
+    // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
+    limits.request = limits.max_duration = std::max(limits.max_duration, kLongestPart);
+  } else if (arrival_.wait) {
+    // The client's own wish for this request, never above the hard limit.
+    limits.request = std::min(*arrival_.wait, limits.max_duration);
   }
-  set_clock();
+  clock_.use(limits, *server_);
+}
+
+// At the aggregate: from here on its server's limits count, and it is that server's call by name.
+void Exchange::on_call_routed(const core::RoutedPtr& to) {
+  if (ended() || (routed_ && routed_->server == to->server)) return;
+  use_routed(to);
+  use_limits();
+  clock_.set();
+}
+
+void Exchange::use_routed(const core::RoutedPtr& to) {
+  routed_ = to;
+  server_ = to->server;
+  record_.count_for(core::routed_stats(server_->name));
+}
+
+void Exchange::deadline(const CallClock::Due& due) {
+  if (ended()) return;
+  std::string method = method_.substr(0, 100);
+  std::string text;
+  switch (due.reason) {
+    case EndReason::timeout_queue:
+      if (step_ == Step::plugins) {
+        text = fmt::format("plugin {} did not decide on {} within {} ms (lineward {})", plugins_->waits_for(),
+                           method, due.limit.count(), due.option);
+        break;
+      }
+      text = fmt::format("no free place for {} {} within {} ms (lineward {})", server_name(), method,
+                         due.limit.count(), due.option);
+      break;
+    case EndReason::queue_full:
+      text = fmt::format(
+          "{} runs as many processes as it may (instances: {}), and none of them was free within {} ms "
+          "(lineward {})",
+          server_->name, server_->instances, due.limit.count(), due.option);
+      retry_after_ms_ = std::max<int64_t>(due.limit.count(), 1000);
+      reply_->add_headers({{"Retry-After", std::to_string((retry_after_ms_ + 999) / 1000)}});
+      break;
+    case EndReason::timeout_startup:
+      text = fmt::format("{} was not ready within {} ms (lineward {})", server_name(), due.limit.count(),
+                         due.option);
+      break;
+    default:
+      text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", server_name(), method,
+                         target_.empty() ? "" : " ", target_, due.limit.count(), due.option);
+      break;
+  }
+  fail(due.reason, text, due.limit.count());
 }
 
 // ---- the end ----
@@ -390,7 +435,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   mcp::GatewayError error = error_of(reason);
   error.text = std::move(text);
   error.limit_ms = limit_ms;
-  error.elapsed_ms = elapsed().count();
+  error.elapsed_ms = clock_.elapsed().count();
   error.retry_after_ms = retry_after_ms_;
   record_.failed(error.text);
   if (reason == EndReason::invalid_request) {
@@ -446,15 +491,15 @@ void Exchange::cancel_call(EndReason reason, std::string_view why) {
 }
 
 void Exchange::count_end(EndReason reason, int code) {
-  CallRecord::End end{arrival_.method,
-                      reason,
-                      code,
-                      arrival_.revision,
-                      routed_ ? routed_->target : target_,
-                      elapsed(),
-                      std::nullopt,
-                      answered_by_server_ ? loop_.read_at() : 0};
-  if (phase_ == CallPhase::written) end.at_server = loop_.now() - written_at_;
+  CallRecord::End end;
+  end.method = arrival_.method;
+  end.reason = reason;
+  end.code = code;
+  end.revision = arrival_.revision;
+  end.target = routed_ ? routed_->target : target_;
+  end.took = clock_.elapsed();
+  end.at_server = clock_.at_server();
+  end.answer_read_at = answered_by_server_ ? loop_.read_at() : 0;
   record_.ended(end);
 }
 
@@ -473,8 +518,8 @@ void Exchange::write_end(EndReason reason, int code) const {
               {"reason", mcp::name(reason)},
               {"code", code == 0 ? std::string() : std::to_string(code)},
               {"why", record_.error_text()},
-              {"dur_ms", elapsed().count()},
-              {"queue_ms", queued_for_.count()},
+              {"dur_ms", clock_.elapsed().count()},
+              {"queue_ms", clock_.queued_for().count()},
               {"bytes_in", arrival_.bytes_in},
               {"bytes_out", reply_->bytes_out()},
               {"era", mcp::name(arrival_.era)},
@@ -498,27 +543,10 @@ CallView Exchange::view() const {
   if (arrival_.caller) view.caller = arrival_.caller->name;
   view.era = arrival_.era;
   view.revision = arrival_.revision;
-  view.age = elapsed();
-  if (due_at_.count() > 0) {
-    view.left = std::max(due_at_ - loop_.now(), milliseconds(0));
-    view.limit = due_.option;
-  }
-  view.queued_for = queued_for_;
-  switch (phase_) {
-    case CallPhase::queued:
-    case CallPhase::no_room:
-      view.state = CallState::queued;
-      view.queued_for += loop_.now() - phase_since_;
-      break;
-    case CallPhase::starting: view.state = CallState::starting; break;
-    case CallPhase::written: view.state = CallState::running; break;
-  }
-  if (phase_ == CallPhase::written) view.sent_after = written_at_ - started_;
-  if (acknowledged_) view.state = CallState::listening;
-  if (open_questions_ > 0) view.state = CallState::input;
-  if (record_.has_progress()) view.progress_ago = loop_.now() - last_progress_;
+  clock_.show(view);
+  if (acknowledged_ && view.questions == 0) view.state = CallState::listening;
+  if (record_.has_progress()) view.progress_ago = clock_.progress_ago();
   record_.show(view);
-  view.questions = open_questions_;
   view.bytes_in = arrival_.bytes_in;
   return view;
 }
@@ -539,12 +567,11 @@ void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
   call.era = arrival_.era;
   call.revision = std::move(arrival_.revision);
   call.state = CallState::ended;
-  call.age = elapsed();
-  call.queued_for = queued_for_;
+  call.age = clock_.elapsed();
+  call.queued_for = clock_.queued_for();
   call.left.reset();
-  call.sent_after.reset();
   call.progress_ago.reset();
-  if (phase_ == CallPhase::written) call.sent_after = written_at_ - started_;
+  call.sent_after = clock_.sent_after();
   record_.give_to(ended);
   call.questions = 0;
   call.ahead = 0;

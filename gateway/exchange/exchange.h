@@ -17,6 +17,7 @@
 #include "core/exchange_door.h"
 #include "core/stats.h"
 #include "core/upstream.h"
+#include "exchange/call_clock.h"
 #include "exchange/call_log.h"
 #include "exchange/call_record.h"
 #include "exchange/served.h"
@@ -122,7 +123,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   const std::string& call_id() const { return call_id_; }
   uint64_t tag() const { return tag_; }
   const CallRecord& record() const { return record_; }
-  bool waits() const { return phase_ != core::CallPhase::written; }
+  bool waits() const { return !clock_.is_written(); }
   CallView view() const;
   // Once, at its end: moves what nobody needs any more. This is on the path of every call.
   void tell_story(EndedCall& ended, mcp::EndReason reason, int code);
@@ -162,18 +163,15 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void listen_message(mcp::Message&& message);
   void listen_again(const mcp::Message& acknowledgement);
   void hold_back();
-  void set_limits();
+  void use_limits();
   void use_routed(const core::RoutedPtr& to);
   mcp::GatewayError error_of(mcp::EndReason reason) const;
-  void set_clock();
-  void ring();
-  void deadline(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
+  void deadline(const CallClock::Due& due);
   void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
   void refuse(mcp::EndReason reason, int code, const std::string& text, int status = 200);
   // The one end. `why` is for the server, where its call is still to be cancelled.
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
   void write_end(mcp::EndReason reason, int code) const;
-  std::chrono::milliseconds elapsed() const { return loop_.now() - started_; }
 
   net::Loop& loop_;
   ExchangeHome& home_;
@@ -193,35 +191,15 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   std::unique_ptr<ExchangePlugins> plugins_;  // where some plugin wants to see this exchange
   std::unique_ptr<Asking> asking_;            // once a question came
   const config::Server* server_ = nullptr;
-  config::Timeouts limits_;  // of this call: the server's, then its method's, then its tool's
   Step step_ = Step::admitted;
-  core::CallPhase phase_ = core::CallPhase::queued;
-  net::Timer clock_;
-  struct {
-    mcp::EndReason reason{};
-    std::chrono::milliseconds limit{0};
-    std::string_view option;  // the name of the limit
-  } due_;                     // what it means when the clock runs out
-  std::chrono::milliseconds started_;
-  std::chrono::milliseconds phase_since_{0};
-  std::chrono::milliseconds last_progress_{0};  // when the request clock was started last
-  std::chrono::milliseconds written_at_{0};
-  std::chrono::milliseconds waited_{0};  // total time with open questions since written
-  std::chrono::milliseconds question_since_{0};
-  std::chrono::milliseconds queued_for_{0};    // in all, before this phase
-  std::chrono::milliseconds starting_for_{0};  // likewise
-  uint32_t open_questions_ = 0;
-  std::chrono::milliseconds held_since_{0};
-  bool held_ = false;  // the server is not read from, until the client has taken what waits
+  CallClock clock_;
   uint64_t tag_;  // by which the upstream knows the call; of a parked call that was taken up: the first one's
   CallRecord record_;
   int64_t retry_after_ms_ = -1;
   int status_ = 200;  // that the answer had, if it was the first thing to be sent
   HeldBytes request_bytes_;
-  std::chrono::milliseconds due_at_{0};    // when the clock ends it; 0: never
-  std::chrono::milliseconds rings_at_{0};  // when it looks, at the latest then
-  bool acknowledged_ = false;              // a listen
-  bool session_told_ = false;              // an `initialize`: the home knows what became of its session
+  bool acknowledged_ = false;  // a listen
+  bool session_told_ = false;  // an `initialize`: the home knows what became of its session
   bool answered_by_server_ = false;
 };
 

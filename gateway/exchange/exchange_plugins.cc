@@ -49,7 +49,7 @@ std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
 bool ExchangePlugins::pass_request() {
   mcp::Message& message = exchange_.arrival_.message;
   switch (chain_.client_message(*this, message)) {
-    case Verdict::wait: exchange_.set_clock(); return false;
+    case Verdict::wait: exchange_.clock_.plugins_decide(); return false;
     case Verdict::answered:
       if (!decided()) broke("took the request and gave no answer");
       return false;
@@ -62,7 +62,7 @@ bool ExchangePlugins::pass_request() {
     return false;
   }
   drop_stale_mirrors();
-  exchange_.phase_since_ = exchange_.loop_.now();
+  exchange_.clock_.plugins_decided();
   return true;
 }
 
@@ -118,7 +118,7 @@ bool ExchangePlugins::decided() {
 // ---- the server's messages ----
 
 void ExchangePlugins::hold_back(bool stop) {
-  bool held_for_client = !stop && exchange_.held_;
+  bool held_for_client = !stop && exchange_.clock_.is_held();
   if (exchange_.call_ && !held_for_client) exchange_.call_->pause(stop);
 }
 
@@ -137,9 +137,8 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   ending.status = exchange_.record().events() > 0 ? 200 : exchange_.status_;
   ending.text = exchange_.record().error_text();
   ending.took = std::chrono::microseconds((net::Loop::nanoseconds() - begun_at_) / 1000);
-  ending.queued = exchange_.queued_for_;
-  if (exchange_.phase_ == core::CallPhase::written)
-    ending.upstream = exchange_.loop_.now() - exchange_.written_at_;
+  ending.queued = exchange_.clock_.queued_for();
+  if (auto took = exchange_.clock_.at_server()) ending.upstream = *took;
   ending.bytes_out = exchange_.reply_->bytes_out();
   ending.events = exchange_.record().events();
   chain_.end(*this, ending);

@@ -49,7 +49,7 @@ void Exchange::question(const mcp::Message& message) {
 
 // Independent questions come together: they are waited for a moment, and go to the client as one result.
 void Exchange::settle() {
-  if (!asking_->settle.running()) asking_->settle.start(limits_.settle, [this] { park(); });
+  if (!asking_->settle.running()) asking_->settle.start(clock_.limits().settle, [this] { park(); });
 }
 
 void Exchange::park() {
@@ -63,7 +63,7 @@ void Exchange::park() {
   parked.call = std::move(call_);
   parked.questions = std::move(asking_->round);
   parked.rounds = asking_->rounds + 1;
-  parked.spent = loop_.now() - written_at_ - waited_;
+  parked.spent = clock_.spent();
   parked.principal = arrival_.principal;
   parked.account = arrival_.account;
   parked.capabilities = capabilities_;
@@ -82,7 +82,7 @@ void Exchange::park() {
   }
   auto requests = parked.questions.requests();
   std::string info = parked.call->server_info();
-  std::string state = table.park(std::move(parked), *server_, limits_.park);
+  std::string state = table.park(std::move(parked), *server_, clock_.limits().park);
   end(EndReason::input_required, 0, {}, Answer{mcp::input_required_answer(raw_id_, requests, state, info)});
 }
 
@@ -117,7 +117,7 @@ void Exchange::resume() {
   step_ = Step::await_upstream;
   if (taken->routed) {
     use_routed(taken->routed);
-    set_limits();
+    use_limits();
   }
   if (taken->answer) return on_call_message(std::move(*taken->answer));
   lease_ =
@@ -126,9 +126,8 @@ void Exchange::resume() {
   call_ = std::move(taken->call);
   tag_ = taken->tag;
   call_->hand_over(*this, false);
-  phase_ = core::CallPhase::written;
-  phase_since_ = last_progress_ = loop_.now();
-  written_at_ = loop_.now() - taken->spent;
+  clock_.use(clock_.limits(), *server_);
+  clock_.go_on(taken->spent);
   asking_ = std::make_unique<Asking>(loop_);
   asking_->rounds = taken->rounds;
   asking_->round = std::move(taken->questions);
@@ -137,7 +136,7 @@ void Exchange::resume() {
   call_->retried(std::move(retry));
   // What is still open, and what was asked meanwhile, goes into the next round.
   if (!asking_->round.empty()) settle();
-  set_clock();
+  clock_.set();
 }
 
 // At a server's own path the front has looked at that. Its call waits on for a smaller one.

@@ -51,7 +51,7 @@ void Errand::on_call_phase(CallPhase phase) {
   set_clock();
 }
 
-// As an exchange's, in small (exchange/exchange_clock.cc): the first limit that runs out counts.
+// As an exchange's, in small (exchange/call_clock.h): the first limit that runs out counts.
 void Errand::set_clock() {
   if (!call_ || !call_->live()) return;
   struct Limit {

@@ -1,0 +1,195 @@
+#include "exchange/call_clock.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lineward::exchange {
+
+using core::CallPhase;
+using mcp::EndReason;
+using std::chrono::milliseconds;
+
+CallClock::CallClock(net::Loop& loop, mcp::Method method, Rings rings)
+    : loop_(loop),
+      is_listen_(method == mcp::Method::subscriptions_listen),
+      rings_(std::move(rings)),
+      timer_(loop),
+      started_(loop.now()),
+      phase_since_(loop.now()) {}
+
+void CallClock::use(const config::Timeouts& limits, const config::Server& server) {
+  limits_ = limits;
+  server_ = &server;
+}
+
+void CallClock::stop() {
+  stopped_ = true;
+  due_at_ = milliseconds(0);
+  timer_.stop();
+}
+
+// ---- what happens to the call ----
+
+void CallClock::plugins_decide() {
+  plugins_decide_ = true;
+  set();
+}
+
+void CallClock::plugins_decided() {
+  plugins_decide_ = false;
+  phase_since_ = loop_.now();
+}
+
+bool CallClock::enter(CallPhase phase) {
+  if (phase == phase_) return false;
+  const bool in_line = core::waits_in_line(phase_);
+  if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
+    phase_ = phase;
+    set();
+    return true;
+  }
+  if (in_line) queued_for_ += loop_.now() - phase_since_;
+  if (phase_ == CallPhase::starting) starting_for_ += loop_.now() - phase_since_;
+  phase_ = phase;
+  phase_since_ = loop_.now();
+  if (phase == CallPhase::written) written_at_ = last_progress_ = loop_.now();
+  set();
+  return true;
+}
+
+void CallClock::go_on(milliseconds spent) {
+  phase_ = CallPhase::written;
+  phase_since_ = last_progress_ = loop_.now();
+  written_at_ = loop_.now() - spent;
+}
+
+void CallClock::progressed() {
+  if (!limits_.progress_resets) return;
+  last_progress_ = loop_.now();
+  set();
+}
+
+void CallClock::asked() {
+  if (open_questions_++ == 0) question_since_ = loop_.now();
+  set();
+}
+
+void CallClock::answered() {
+  if (open_questions_ == 0) return;
+  if (--open_questions_ == 0) {
+    waited_ += loop_.now() - question_since_;
+    last_progress_ = loop_.now();
+  }
+  set();
+}
+
+void CallClock::hold() {
+  held_ = true;
+  held_since_ = loop_.now();
+  set();
+}
+
+bool CallClock::release() {
+  if (!std::exchange(held_, false)) return false;
+  last_progress_ += loop_.now() - held_since_;
+  set();
+  return true;
+}
+
+// ---- the timer ----
+
+void CallClock::arm(milliseconds in, const Due& due) {
+  in = std::max(in, milliseconds(0));
+  due_at_ = loop_.now() + in;
+  due_ = due;
+  // Most limits only move away from one phase to the next: a clock that runs out before looks again then.
+  if (timer_.running() && rings_at_ <= due_at_) return;
+  rings_at_ = due_at_;
+  timer_.start(in, [this] { ring(); });
+}
+
+void CallClock::ring() {
+  if (loop_.now() >= due_at_) return rings_(Due(due_));
+  rings_at_ = due_at_;
+  timer_.start(due_at_ - loop_.now(), [this] { ring(); });
+}
+
+void CallClock::set() {
+  if (stopped_ || server_ == nullptr) return;
+  const milliseconds queue_timeout = server_->limits.queue_timeout;
+  due_at_ = milliseconds(0);
+  // Of those that count in all, however often a call goes from one phase to the other: what it has cost
+  // before.
+  auto left = [&](milliseconds before, milliseconds limit) {
+    return phase_since_ - before + limit - loop_.now();
+  };
+  if (plugins_decide_) {
+    return arm(left(milliseconds(0), queue_timeout),
+               {EndReason::timeout_queue, queue_timeout, "limits.queueTimeout"});
+  }
+  switch (phase_) {
+    case CallPhase::queued:
+      return arm(left(queued_for_, queue_timeout),
+                 {EndReason::timeout_queue, queue_timeout, "limits.queueTimeout"});
+    case CallPhase::no_room:
+      return arm(left(queued_for_, queue_timeout),
+                 {EndReason::queue_full, queue_timeout, "limits.queueTimeout"});
+    case CallPhase::starting:
+      return arm(left(starting_for_, limits_.startup),
+                 {EndReason::timeout_startup, limits_.startup, "timeouts.startup"});
+    case CallPhase::written: return arm_written();
+  }
+}
+
+void CallClock::arm_written() {
+  const config::Timeouts& t = limits_;
+  auto since = [&](milliseconds start, milliseconds limit) { return start + limit - loop_.now(); };
+  if (is_listen_) {
+    return arm(since(written_at_, t.acknowledge),
+               {EndReason::timeout_request, t.acknowledge, "timeouts.acknowledge"});
+  }
+  if (open_questions_ > 0)
+    return arm(since(question_since_, t.park), {EndReason::timeout_park, t.park, "timeouts.park"});
+  const milliseconds request = std::min(t.request, t.max_duration);
+  const milliseconds left = since(last_progress_, request);
+  const milliseconds left_total = since(written_at_ + waited_, t.max_duration);
+  const bool total_first =
+      left_total < left || (left_total == left && t.max_duration <= request && last_progress_ != written_at_);
+  if (held_ || total_first) {
+    return arm(left_total, {EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration"});
+  }
+  arm(left, {EndReason::timeout_request, request, "timeouts.request"});
+}
+
+// ---- what it knows ----
+
+std::optional<milliseconds> CallClock::at_server() const {
+  return is_written() ? std::optional(loop_.now() - written_at_) : std::nullopt;
+}
+
+std::optional<milliseconds> CallClock::sent_after() const {
+  return is_written() ? std::optional(written_at_ - started_) : std::nullopt;
+}
+
+void CallClock::show(CallView& view) const {
+  view.age = elapsed();
+  if (due_at_.count() > 0) {
+    view.left = std::max(due_at_ - loop_.now(), milliseconds(0));
+    view.limit = due_.option;
+  }
+  view.queued_for = queued_for_;
+  switch (phase_) {
+    case CallPhase::queued:
+    case CallPhase::no_room:
+      view.state = CallState::queued;
+      view.queued_for += loop_.now() - phase_since_;
+      break;
+    case CallPhase::starting: view.state = CallState::starting; break;
+    case CallPhase::written: view.state = CallState::running; break;
+  }
+  view.sent_after = sent_after();
+  if (open_questions_ > 0) view.state = CallState::input;
+  view.questions = open_questions_;
+}
+
+}  // namespace lineward::exchange
