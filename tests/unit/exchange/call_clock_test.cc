@@ -1,0 +1,141 @@
+// Which limit a call is under, phase by phase; what rings is the limit that ran out first.
+#include "exchange/call_clock.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward;
+using namespace std::chrono_literals;
+using core::CallPhase;
+using exchange::CallClock;
+using exchange::CallState;
+using exchange::CallView;
+
+namespace {
+
+struct World {
+  explicit World(mcp::Method method = mcp::Method::tools_call)
+      : clock(loop, method, [this](const CallClock::Due& due) {
+          rang = due;
+          loop.stop();
+        }) {
+    server.limits.queue_timeout = 3s;
+    limits.startup = 4s;
+    limits.request = 5s;
+    limits.max_duration = 60s;
+    limits.park = 70s;
+    limits.acknowledge = 6s;
+  }
+  void use() {
+    clock.use(limits, server);
+    clock.set();
+  }
+  // The option that the call is under, and what is left of it; nothing when it is under none.
+  std::string due() const {
+    CallView view;
+    clock.show(view);
+    return view.left ? view.limit + " " + std::to_string(view.left->count()) : std::string();
+  }
+  CallState state() const {
+    CallView view;
+    clock.show(view);
+    return view.state;
+  }
+
+  net::Loop loop;
+  config::Server server;
+  config::Timeouts limits;
+  std::optional<CallClock::Due> rang;
+  CallClock clock;
+};
+
+}  // namespace
+
+TEST_CASE("each phase of a call has its limit") {
+  World world;
+  CallClock& clock = world.clock;
+  clock.set();
+  CHECK(world.due().empty());  // no limits are known yet
+  world.use();
+  CHECK(world.due() == "limits.queueTimeout 3000");
+  CHECK(world.state() == CallState::queued);
+  CHECK_FALSE(clock.enter(CallPhase::queued));
+  CHECK(clock.enter(CallPhase::no_room));
+  CHECK(world.due() == "limits.queueTimeout 3000");
+  CHECK(clock.enter(CallPhase::starting));
+  CHECK(world.due() == "timeouts.startup 4000");
+  CHECK(world.state() == CallState::starting);
+  CHECK_FALSE(clock.at_server());
+  CHECK(clock.enter(CallPhase::written));
+  CHECK(world.due() == "timeouts.request 5000");
+  CHECK(world.state() == CallState::running);
+  CHECK(clock.at_server());
+  clock.stop();
+  clock.progressed();
+  CHECK(world.due().empty());
+}
+
+TEST_CASE("a plugin that takes its time has the time that a place in the queue has") {
+  World world;
+  world.use();
+  world.clock.enter(CallPhase::written);
+  world.clock.plugins_decide();
+  CHECK(world.due() == "limits.queueTimeout 3000");
+  world.server.limits.queue_timeout = 2s;  // by a reload
+  world.clock.set();
+  CHECK(world.due() == "limits.queueTimeout 2000");
+  world.clock.plugins_decided();
+  world.clock.set();
+  CHECK(world.due() == "timeouts.request 5000");
+}
+
+TEST_CASE("a question, and a client that reads slowly, are not charged to the server's time") {
+  World world;
+  world.use();
+  world.clock.enter(CallPhase::written);
+  world.clock.asked();
+  world.clock.asked();
+  CHECK(world.due() == "timeouts.park 70000");
+  CHECK(world.state() == CallState::input);
+  world.clock.answered();
+  CHECK(world.due() == "timeouts.park 70000");
+  world.clock.answered();
+  CHECK(world.due() == "timeouts.request 5000");
+  world.clock.answered();  // nobody asked
+  CHECK(world.due() == "timeouts.request 5000");
+
+  world.clock.hold();
+  CHECK(world.clock.is_held());
+  CHECK(world.due() == "timeouts.maxDuration 60000");
+  CHECK(world.clock.release());
+  CHECK_FALSE(world.clock.release());
+  CHECK(world.due() == "timeouts.request 5000");
+}
+
+TEST_CASE("a call that was parked goes on with the time that it has left") {
+  World world;
+  world.use();
+  world.clock.go_on(58s);
+  world.clock.set();
+  CHECK(world.clock.spent() == 58s);
+  CHECK(world.due() == "timeouts.maxDuration 2000");
+}
+
+TEST_CASE("a listen has to be acknowledged in time") {
+  World world(mcp::Method::subscriptions_listen);
+  world.use();
+  world.clock.enter(CallPhase::written);
+  CHECK(world.due() == "timeouts.acknowledge 6000");
+}
+
+TEST_CASE("the limit that ran out is told from the loop") {
+  World world;
+  world.limits.request = 1ms;
+  world.use();
+  world.clock.enter(CallPhase::written);
+  CHECK_FALSE(world.rang);
+  world.loop.run();
+  REQUIRE(world.rang);
+  CHECK(world.rang->reason == mcp::EndReason::timeout_request);
+  CHECK(world.rang->limit == 1ms);
+  CHECK(world.rang->option == "timeouts.request");
+}
