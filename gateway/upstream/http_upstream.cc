@@ -222,19 +222,19 @@ void HttpUpstream::pump() {
   fill_slots();
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
-  for (const Group* group : wanting_)
+  for (const SessionGroup* group : wanting_)
     waiting.push_back(group->key);
   for (const auto& key : waiting) {
-    Group* group = find_group(key);
-    if (group != nullptr && wants_pump(*group)) pump(*group);
+    SessionGroup* group = find_group(key);
+    if (group != nullptr && group->wants_pump()) pump(*group);
   }
-  wanting_.keep_if(wants_pump);
+  wanting_.keep_if([](const SessionGroup& group) { return group.wants_pump(); });
 }
 
-void HttpUpstream::pump(Group& group) {
+void HttpUpstream::pump(SessionGroup& group) {
   bool full = false;
   if (group.queue.empty() && !group.session && !stopping_) {
-    if (!must_wait(group)) open_session(group);
+    if (!group.must_wait([this] { schedule_pump(); })) open_session(group);
     return;
   }
   while (!group.queue.empty()) {
@@ -257,7 +257,7 @@ void HttpUpstream::pump(Group& group) {
 }
 
 // Whether the session is there and may be given the first call that waits; sees to it that it will be.
-bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
+bool HttpUpstream::session_takes(SessionGroup& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session) {
     if (sessions_ >= server_.limits.max_sessions) {
@@ -265,38 +265,38 @@ bool HttpUpstream::session_takes(Group& group, HttpCall& call) {
                                                             server_.name, server_.limits.max_sessions)});
       return false;
     }
-    if (!first && !group.own_handshake && group.replay_params.empty()) {
+    if (!first && !group.can_initialize()) {
       fail_queue(group, {EndReason::upstream_protocol,
                          fmt::format("this session was never initialised by {}", server_.name)});
       return false;
     }
-    if (must_wait(group)) return false;
+    if (group.must_wait([this] { schedule_pump(); })) return false;
     open_session(group);
   }
   HttpSession& session = *group.session;
   if (session.state() == HttpSession::State::lost) {
-    fail_queue(group, session_over(group));
+    fail_queue(group, group.session_over());
     return false;
   }
   if (first && session.state() == HttpSession::State::fresh) {
     session.opening();
     return true;
   }
-  if (session.state() == HttpSession::State::ready && session.stream_stands() && translates(call, group))
+  if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
     session.want_level(call.request.message);
   if (group.exclusive && mcp::may_ask(call.request.method) && !may_follow(group)) return false;
   return session.takes(call);
 }
 
 // What a session need not be asked: who its server is, and the listens it does not know.
-bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
+bool HttpUpstream::handled_here(SessionGroup& group, HttpCall& call) {
   if (!group.own_handshake) return false;
   bool modern = call.request.client_era == mcp::Era::modern;
   std::string text;
   if (modern && call.is_listen()) {
     if (!group.session->stream_stands()) return false;
     group.queue.pop_front();
-    group.listens->open(call, *group.session);
+    group.listens.open(call, *group.session);
     return true;
   }
   if (modern) {
@@ -316,13 +316,13 @@ bool HttpUpstream::handled_here(Group& group, HttpCall& call) {
   return true;
 }
 
-void HttpUpstream::send(Group& group, HttpCall& call) {
+void HttpUpstream::send(SessionGroup& group, HttpCall& call) {
   call.id = next_id();
   calls_.emplace_hint(calls_.end(), call.id, &call);
   group.calls.add(call);
   if (call.counts()) ++in_flight_;
-  group.last_used = loop_.now();
-  group.listens->asked();
+  group.used();
+  group.listens.asked();
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
   HttpRequest request;
@@ -340,10 +340,10 @@ void HttpUpstream::send(Group& group, HttpCall& call) {
     request.body = mcp::request_for_upstream(call.request.message, call.id);
   } else {
     HttpSession& session = *group.session;
-    call.in_session = session.has_id() ? group.opened : 0;
+    call.in_session = session.has_id() ? group.session_number() : 0;
     session.remember(lasting_headers(forwarded));
-    if (session.over_sse() || !group.sees_status) remember(group, call);
-    if (translates(call, group)) {
+    if (session.over_sse() || !group.sees_status) group.remember(call);
+    if (group.translates(call)) {
       request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
     } else {
       request = session.request(legacy_request(session, call));
@@ -373,7 +373,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   for (auto& entry : groups_)
     keys.push_back(entry.first);
   for (const auto& key : keys) {
-    if (Group* group = find_group(key)) close_group(*group, "the gateway is stopping");
+    if (SessionGroup* group = find_group(key)) close_group(*group, "the gateway is stopping");
   }
   // Goodbyes and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });

@@ -16,8 +16,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/intrusive_list.h"
-#include "base/kept_text.h"
 #include "base/node_slabs.h"
 #include "core/document_source.h"
 #include "core/stats.h"
@@ -25,14 +23,13 @@
 #include "net/lifetime.h"
 #include "upstream/circuit_breaker.h"
 #include "upstream/era_probe.h"
-#include "upstream/http_call.h"
 #include "upstream/http_documents.h"
 #include "upstream/http_errand.h"
 #include "upstream/http_farewells.h"
 #include "upstream/http_headers.h"
 #include "upstream/http_plain_hop.h"
-#include "upstream/http_session.h"
 #include "upstream/oauth_client.h"
+#include "upstream/session_group.h"
 #include "upstream/wait_line.h"
 
 namespace lineward::upstream {
@@ -101,47 +98,6 @@ class HttpUpstream final : public core::Upstream,
   void trial_withdrawn() { breaker_.withdrawn(); }
 
  private:
-  struct Group {
-    std::string key;
-    mcp::Era era = mcp::Era::modern;
-    bool own_handshake = false;  // Lineward initialises it, with these parameters
-    KeptText initialize_params;
-    bool per_call = false;  // ends with its one call
-    // The server keeps no sessions: its session has neither id nor handshake, and each call is its own.
-    bool plain = false;
-    // Its callers can be asked: one call that may ask at a time, so that every question has an owner; none
-    // for a while after a cancelled one.
-    bool exclusive = false;
-    std::chrono::milliseconds apart_until{0};
-    // A call is over: so long the server may still speak of it; and ask, where it was one that may ask.
-    std::chrono::milliseconds doubt_until{0};
-    std::chrono::milliseconds asked_until{0};
-    bool unsettled = false;             // one that may ask is over, and no ping was answered since
-    core::ScopeOwner* scope = nullptr;  // of a legacy session
-    std::unique_ptr<HttpSession> session;
-    std::string family;                // by name: those of the same callers, which take turns
-    LegacyListens* listens = nullptr;  // of modern clients on a legacy server: the family's
-    bool home = true;                  // of the family's listens: it has a session while somebody listens
-    Headers lasting;                   // its callers' own headers that go on everything
-    std::deque<HttpCall*> queue;
-    IntrusiveList<HttpCall> calls;  // sent and not over
-    std::chrono::milliseconds last_used{0};
-    bool sees_status = true;  // its client; else it cannot be told by 404 to initialise anew
-    // What a session needs that takes the place of one that was lost, and when it may be opened.
-    uint64_t opened = 0;       // sessions so far
-    bool revive = false;       // its client may be told something while it calls nothing
-    KeptText replay_params;    // of the client's own `initialize`
-    std::string level_params;  // of logging/setLevel: the level alone
-    KeptTexts subscriptions;   // URIs
-    HeldBytes key_bytes;
-    std::chrono::milliseconds opened_at{0};
-    std::chrono::milliseconds not_before{0};
-    uint32_t losses = 0;  // in a row
-    std::unique_ptr<net::Timer> wake;
-    bool in_line = false;  // wait_line.h
-    // Does Lineward make a new session of its own accord when the server has lost this one?
-    bool replays() const { return own_handshake || !sees_status; }
-  };
   // SessionOwner
   int64_t next_id() override { return next_id_++; }
   core::Failure failure_of(const MessagesEnd& end) override;
@@ -165,93 +121,67 @@ class HttpUpstream final : public core::Upstream,
     LegacyListens listens;
     size_t groups = 0;
   };
-  struct GroupPlan {
-    std::string key;
-    std::string family;  // where several groups take turns; empty: it is alone
-    bool home = true;    // the first of them
-    mcp::Era era = mcp::Era::modern;
-    std::string initialize_params;  // legacy; empty: the client's own
-    bool per_call = false;
-    bool plain = false;
-    uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
-  };
   void note_session(const HttpSession& session);
-  const GroupPlan modern_plan_{.key = "modern", .family = {}, .initialize_params = {}};
+  const SessionPlan modern_plan_{.key = "modern", .family = {}, .initialize_params = {}};
   // No state anywhere: all such calls share one queue.
   bool stateless(const core::CallRequest& request) const {
     return request.client_era == mcp::Era::modern && verdict_.era == mcp::Era::modern;
   }
-  GroupPlan plan_for(const core::Scope& scope);  // of a legacy client
+  SessionPlan plan_for(const core::Scope& scope);  // of a legacy client
   void share_ids();
-  Result<GroupPlan, core::Failure> plan_for(const core::CallRequest& request);
-  bool room_for_group(const GroupPlan& plan);
-  static bool busy(const Group& group);
-  static bool is_listened(const Group& group) { return group.home && !group.listens->empty(); }
-  // Somebody calls, or a session is needed even while nobody does.
-  static bool wants_pump(const Group& group) {
-    return !group.queue.empty() || (!group.session && (is_listened(group) || group.revive));
-  }
+  Result<SessionPlan, core::Failure> plan_for(const core::CallRequest& request);
+  bool room_for_group(const SessionPlan& plan);
   // Of a group; they count it.
-  void set_session(Group& group, std::unique_ptr<HttpSession> session);
-  std::unique_ptr<HttpSession> take_session(Group& group);
-  void lose_session(Group& group) { loop_.retire(take_session(group)); }
-  Group& group_for(const GroupPlan& plan);
-  Group* find_group(const std::string& key);
+  void set_session(SessionGroup& group, std::unique_ptr<HttpSession> session);
+  std::unique_ptr<HttpSession> take_session(SessionGroup& group);
+  void lose_session(SessionGroup& group) { loop_.retire(take_session(group)); }
+  SessionGroup& group_for(const SessionPlan& plan);
+  SessionGroup* find_group(const std::string& key);
   void let_go_family(const std::string& name);
-  HttpCall* only_call(const Group& group) const;
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
-  void join(Group& group, HttpCall& call);
+  void join(SessionGroup& group, HttpCall& call);
   // Calls that may ask (http_upstream_slots.cc).
-  Group* free_slot(GroupPlan plan, bool asks);
-  bool takes_question(const Group& group) const;
-  void keep_apart(Group& group);
-  bool may_follow(Group& group);
+  SessionGroup* free_slot(SessionPlan plan, bool asks);
+  void keep_apart(SessionGroup& group);
+  bool may_follow(SessionGroup& group);
   void fill_slots();
-  void refuse_open(HttpCall& call, Group* group);
   void schedule_pump() { pump_later_.schedule(); }
-  void schedule_pump(Group& group) {
+  void schedule_pump(SessionGroup& group) {
     wanting_.add(group);
     schedule_pump();
   }
   void pump();
-  void pump(Group& group);
-  bool session_takes(Group& group, HttpCall& call);
-  void open_session(Group& group);
+  void pump(SessionGroup& group);
+  bool session_takes(SessionGroup& group, HttpCall& call);
+  void open_session(SessionGroup& group);
   // HTTP+SSE (http_upstream_sse.cc).
-  bool may_speak_sse(const HttpCall& call, const Group* group, int status) const;
+  bool may_speak_sse(const HttpCall& call, const SessionGroup* group, int status) const;
   // A legacy client's request as this server is to get it, and its answer as the client is to.
   static std::string legacy_request(const HttpSession& session, const HttpCall& call);
   static mcp::Message legacy_answer(const HttpSession& session, const HttpCall& call, mcp::Message answer);
-  void try_sse(HttpCall& call, Group& group, const MessagesEnd& end);
-  void sse_refused(Group& group, const core::Failure& failure);
-  void sse_lost(HttpSession& session, Group& group);
-  bool opens_again(Group& group, bool at_once);
-  bool must_wait(Group& group);
-  void remember(Group& group, const HttpCall& call);
+  void try_sse(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
+  void sse_refused(SessionGroup& group, const core::Failure& failure);
+  void sse_lost(HttpSession& session, SessionGroup& group);
   static std::string handshake_of(const HttpSession& session, const HttpCall& call);
-  void replay(Group& group, HttpSession& session);
-  bool handled_here(Group& group, HttpCall& call);
-  void send(Group& group, HttpCall& call);
+  bool handled_here(SessionGroup& group, HttpCall& call);
+  void send(SessionGroup& group, HttpCall& call);
   void finish(HttpCall& call, mcp::Message&& answer);
   void fail(HttpCall& call, const core::Failure& failure);
   void left(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void resume(HttpCall& call, const MessagesEnd& end);
-  core::Failure session_over(const Group& group) const;
   void listen_again(HttpCall& call, const core::Failure& failure);
   bool post(const std::string& group, std::string message, std::function<void()> sent) override;
   void cancel_task(const std::string& group, std::string_view params) override;
-  void note_over(Group& group, const HttpCall& call);
-  void session_refused(HttpCall& call, Group& group);
-  void call_notification(HttpCall& call, Group* group, mcp::Message&& message);
-  void question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call);
-  HttpCall* asking_call(const Group& group) const;
-  void close_group(Group& group, std::string_view why);
-  void fail_queue(Group& group, const core::Failure& failure);
+  void note_over(SessionGroup& group, const HttpCall& call);
+  void session_refused(HttpCall& call, SessionGroup& group);
+  void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
+  void question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
+  void close_group(SessionGroup& group, std::string_view why);
+  void fail_queue(SessionGroup& group, const core::Failure& failure);
   void reap();
   void drop(std::string_view kind);
-  bool translates(const HttpCall& call, const Group& group) const;
   size_t total_queued() const;
   void check_stopped();
 
@@ -278,13 +208,13 @@ class HttpUpstream final : public core::Upstream,
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
-  std::unordered_map<std::string, std::unique_ptr<Group>> groups_;
+  std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
   std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
-  WaitLine<Group> wanting_;          // of them: each that wants_pump, and some that no longer do
-  size_t sessions_ = 0;              // so many of them have a session
-  Group* found_last_ = nullptr;      // of them: mostly it is the one that is wanted again
-  std::deque<HttpCall*> undecided_;  // modern calls that wait for the verdict
-  std::deque<HttpCall*> slotless_;   // calls that may ask, for whom no session is free
+  WaitLine<SessionGroup> wanting_;      // of them: each that wants_pump, and some that no longer do
+  size_t sessions_ = 0;                 // so many of them have a session
+  SessionGroup* found_last_ = nullptr;  // of them: mostly it is the one that is wanted again
+  std::deque<HttpCall*> undecided_;     // modern calls that wait for the verdict
+  std::deque<HttpCall*> slotless_;      // calls that may ask, for whom no session is free
   net::Timer apart_timer_;
   NodeSlabs call_nodes_;
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;

@@ -52,7 +52,7 @@ void HttpUpstream::drop(std::string_view kind) {
 
 void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   bool own = group != nullptr && group->session && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session->opened(info);
@@ -60,7 +60,7 @@ void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::R
 }
 
 void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
@@ -89,11 +89,11 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
 }
 
 void HttpUpstream::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   if (group != nullptr && group->session) group->session->refuse_malformed(fault);
 }
 
-void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&& message) {
+void HttpUpstream::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
@@ -131,16 +131,16 @@ void HttpUpstream::call_notification(HttpCall& call, Group* group, mcp::Message&
 
 // The last message of a call, as its server wrote it.
 void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   left(call);
   if (group != nullptr) note_over(*group, call);
-  refuse_open(call, group);
+  if (group != nullptr) group->refuse_open(call);
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
         if (group->session->over_sse() || !group->sees_status)
-          group->replay_params.keep(handshake_of(*group->session, call), call.request.account);
+          group->remember_handshake(handshake_of(*group->session, call), call.request.account);
         group->session->initialized(answer);
         note_session(*group->session);
         answer = legacy_answer(*group->session, call, std::move(answer));
@@ -148,7 +148,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
         lose_session(*group);  // the client may try again
       }
     }
-    if (translates(call, *group)) {
+    if (group->translates(call)) {
       auto modern = mcp::Message::parse(
           mcp::legacy_answer_for_modern(answer, call.request.method, group->session->legacy_server()));
       if (modern) answer = std::move(*modern);
@@ -158,7 +158,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
 }
 
 void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   left(call);
   if (group != nullptr && call.sent) note_over(*group, call);
   if (group != nullptr && group->session && call.request.method == Method::initialize &&
@@ -170,14 +170,8 @@ void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
 }
 
 // A server may have more to say about a call than its answer, and say it afterwards (behaviour.md 13).
-void HttpUpstream::note_over(Group& group, const HttpCall& call) {
-  if (call.is_listen() || call.request.of_gateway) return;
-  group.doubt_until = loop_.now() + server_.timeouts.cancel_grace;
-  if (!mcp::may_ask(call.request.method)) return;
-  group.asked_until = group.doubt_until;
-  if (!group.exclusive) return;
-  group.unsettled = true;
-  if (asks_late_) keep_apart(group);
+void HttpUpstream::note_over(SessionGroup& group, const HttpCall& call) {
+  if (group.note_over(call) && asks_late_) keep_apart(group);
 }
 
 // Takes a call out of the tables; its place is free.
@@ -187,13 +181,12 @@ void HttpUpstream::left(HttpCall& call) {
   calls_.erase(entry);
   IntrusiveList<HttpCall>::leave(call);
   if (call.counts()) --in_flight_;
-  if (Group* group = find_group(call.group)) {
-    group->last_used = loop_.now();
-    if (group->per_call && group->calls.empty() && group->queue.empty()) {
+  if (SessionGroup* group = find_group(call.group)) {
+    group->used();
+    if (group->per_call && !group->has_calls()) {
       loop_.defer(lifetime_, [this, key = group->key] {
-        Group* done = find_group(key);
-        if (done != nullptr && done->calls.empty() && done->queue.empty())
-          close_group(*done, "served its one call");
+        SessionGroup* done = find_group(key);
+        if (done != nullptr && !done->has_calls()) close_group(*done, "served its one call");
       });
     }
   }
@@ -203,7 +196,7 @@ void HttpUpstream::left(HttpCall& call) {
 // ---- responses that end without the answer ----
 
 void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy;
   bool over_sse = legacy && group->session && group->session->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
@@ -221,7 +214,7 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
 }
 
 void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
   if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
   // A server that does not even know how a request looks may have become another one: ask it again next time.
@@ -238,10 +231,11 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
 
 // The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
 // be made, the call is made again in it (behaviour.md 11).
-void HttpUpstream::session_refused(HttpCall& call, Group& group) {
+void HttpUpstream::session_refused(HttpCall& call, SessionGroup& group) {
   const bool again = group.replays() && !std::exchange(call.repeated, true);
-  const bool its_own = group.session && group.opened == call.in_session;  // not one that was opened since
-  core::Failure over = session_over(group);
+  const bool its_own =
+      group.session && group.session_number() == call.in_session;  // not one that was opened since
+  core::Failure over = group.session_over();
   left(call);
   if (again) {
     ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
@@ -258,8 +252,8 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
   if (refusal || lost_again) {
     if (end.status == 404) {
-      if (Group* group = find_group(call.group);
-          group != nullptr && group->session && group->opened == call.in_session) {
+      if (SessionGroup* group = find_group(call.group);
+          group != nullptr && group->session && group->session_number() == call.in_session) {
         group->session->lost();
       }
     }
@@ -270,7 +264,7 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
   ++call.failures;
   call.timer.start(wait, [this, &call] {
-    Group* group = find_group(call.group);
+    SessionGroup* group = find_group(call.group);
     if (group == nullptr || !group->session) return;
     HttpRequest request{"GET", group->session->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
@@ -293,25 +287,19 @@ void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
   });
 }
 
-void HttpUpstream::refuse_open(HttpCall& call, Group* group) {
-  for (std::string& refusal : call.open_questions.refuse()) {
-    if (group != nullptr && group->session) group->session->post(std::move(refusal));
-  }
-}
-
 void HttpUpstream::retried(HttpCall& call) {
-  Group* group = find_group(call.group);
-  if (group != nullptr && group->session && translates(call, *group))
+  SessionGroup* group = find_group(call.group);
+  if (group != nullptr && group->session && group->translates(call))
     group->session->want_level(call.request.message);
 }
 
 std::string HttpUpstream::server_info(const HttpCall& call) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   return group != nullptr && group->session ? group->session->legacy_server().info : std::string();
 }
 
 bool HttpUpstream::has_session(const HttpCall& call) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   return group == nullptr || !group->session || group->session->has_id();
 }
 
@@ -320,7 +308,7 @@ bool HttpUpstream::has_session(const HttpCall& call) {
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   std::erase(undecided_, &call);
   std::erase(slotless_, &call);
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   if (group != nullptr) {
     std::erase(group->queue, &call);
   }
@@ -363,7 +351,7 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
 }
 
 bool HttpUpstream::post(const std::string& key, std::string message, std::function<void()> sent) {
-  Group* group = find_group(key);
+  SessionGroup* group = find_group(key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready)
     return false;
   group->session->post(std::move(message), std::move(sent));
@@ -371,7 +359,7 @@ bool HttpUpstream::post(const std::string& key, std::string message, std::functi
 }
 
 void HttpUpstream::cancel_task(const std::string& key, std::string_view params) {
-  Group* group = find_group(key);
+  SessionGroup* group = find_group(key);
   if (group != nullptr && group->session) group->session->send_own("tasks/cancel", params, nullptr);
 }
 
@@ -382,7 +370,7 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
   auto found = id ? calls_.find(*id) : calls_.end();
   if (found == calls_.end() || found->second->group != session.group()) {
-    Group* group = find_group(session.group());
+    SessionGroup* group = find_group(session.group());
     if (!progress && id && farewells_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
     if (progress && id && group != nullptr && group->scope != nullptr)

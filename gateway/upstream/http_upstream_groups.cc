@@ -21,53 +21,41 @@ constexpr std::chrono::milliseconds kReapEvery{5000};
 
 }  // namespace
 
-HttpUpstream::Group& HttpUpstream::group_for(const GroupPlan& plan) {
-  if (Group* group = find_group(plan.key)) return *group;
-  auto slot = std::make_unique<Group>();
-  slot->key = plan.key;
-  slot->era = plan.era;
-  slot->per_call = plan.per_call;
-  slot->exclusive = plan.slots > 0;
-  slot->own_handshake = !plan.initialize_params.empty();
-  slot->initialize_params.keep(plan.initialize_params);
-  slot->key_bytes.set(3 * plan.key.size());  // its name is in two tables too
-  slot->last_used = loop_.now();
-  slot->family = plan.family.empty() ? plan.key : plan.family;
-  slot->home = plan.home;
-  auto& family = families_[slot->family];
+SessionGroup& HttpUpstream::group_for(const SessionPlan& plan) {
+  if (SessionGroup* group = find_group(plan.key)) return *group;
+  auto& family = families_[plan.family.empty() ? plan.key : plan.family];
   if (!family) family = std::make_unique<Family>();
   ++family->groups;
-  slot->listens = &family->listens;
-  slot->plain = plan.plain;
+  auto slot = std::make_unique<SessionGroup>(loop_, server_, plan, family->listens);
   if (plan.plain) {
     set_session(*slot, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, plan.key, false));
     slot->session->adopt({}, {});
   }
-  Group& group = *(groups_[plan.key] = std::move(slot));
-  if (wants_pump(group)) schedule_pump(group);  // its family's listens were there before it
+  SessionGroup& group = *(groups_[plan.key] = std::move(slot));
+  if (group.wants_pump()) schedule_pump(group);  // its family's listens were there before it
   return group;
 }
 
-HttpUpstream::Group* HttpUpstream::find_group(const std::string& key) {
+SessionGroup* HttpUpstream::find_group(const std::string& key) {
   if (found_last_ != nullptr && found_last_->key == key) return found_last_;
   auto found = groups_.find(key);
   return found == groups_.end() ? nullptr : found_last_ = found->second.get();
 }
 
-void HttpUpstream::close_group(Group& group, std::string_view why) {
+void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   farewells_.tell_now();  // while the session stands
   group.scope = nullptr;
   core::Failure failure{EndReason::cancelled_drain, std::string(why)};
   std::string key = group.key;
   auto found = groups_.find(key);
   if (found == groups_.end()) return;
-  std::unique_ptr<Group> kept = std::move(found->second);
+  std::unique_ptr<SessionGroup> kept = std::move(found->second);
   groups_.erase(found);
   found_last_ = nullptr;
   wanting_.remove(*kept);
   fail_queue(*kept, failure);
-  kept->listens->lost(kept->session.get());  // what is subscribed ends with the session
-  if (kept->home) kept->listens->fail_all(failure);
+  kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
+  if (kept->home) kept->listens.fail_all(failure);
   for (HttpCall* call : kept->calls.all()) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
@@ -84,7 +72,7 @@ void HttpUpstream::close_group(Group& group, std::string_view why) {
 }
 
 // Listens that their clients know to be open wait for room.
-void HttpUpstream::fail_queue(Group& group, const core::Failure& failure) {
+void HttpUpstream::fail_queue(SessionGroup& group, const core::Failure& failure) {
   std::deque<HttpCall*> queue;
   queue.swap(group.queue);
   for (HttpCall* call : queue) {
@@ -105,11 +93,11 @@ void HttpUpstream::reap() {
   reaper_.start(kReapEvery, [this] { reap(); });
   std::vector<std::string> idle;
   for (auto& [key, group] : groups_) {
-    LW_DEBUG_CHECK(group->in_line || !wants_pump(*group));
-    if (!busy(*group) && loop_.now() - group->last_used > server_.instance_idle) idle.push_back(key);
+    LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
+    if (!group->is_busy() && loop_.now() - group->last_used() > server_.instance_idle) idle.push_back(key);
   }
   for (const auto& key : idle) {
-    if (Group* group = find_group(key)) close_group(*group, "was idle");
+    if (SessionGroup* group = find_group(key)) close_group(*group, "was idle");
   }
 }
 
@@ -117,31 +105,28 @@ void HttpUpstream::reap() {
 
 // A session for the first call that waits, or for those who listen: initialised by us, or by the client's own
 // request.
-void HttpUpstream::open_session(Group& group) {
+void HttpUpstream::open_session(SessionGroup& group) {
   set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_));
-  ++group.opened;
-  group.revive = false;
-  group.opened_at = loop_.now();
+  group.opened();
   if (group.exclusive) group.session->settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
   group.session->remember(group.lasting);
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
     bool automatic = server_.type == config::ServerType::automatic;
-    group.session->initialize((group.own_handshake ? group.initialize_params : group.replay_params).text(),
-                              automatic);
+    group.session->initialize(group.initialize_params(), automatic);
   } else if (sse_) {
     group.session->connect();
   }
 }
 
 void HttpUpstream::on_session_ready(HttpSession& session) {
-  Group* group = find_group(session.group());
+  SessionGroup* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   note_session(session);
   log::write(log::Level::info, "upstream.ready",
              {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
-  if (!group->own_handshake) replay(*group, session);
+  if (!group->own_handshake) group->replay();
   schedule_pump();
 }
 
@@ -154,7 +139,7 @@ void HttpUpstream::note_session(const HttpSession& session) {
 }
 
 void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {
-  Group* group = find_group(session.group());
+  SessionGroup* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   lose_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
@@ -164,14 +149,14 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   }
   sse_refused(*group, failure);
   fail_queue(*group, failure);
-  if (!is_listened(*group)) return;
-  group->listens->lost(&session);
-  if (!opens_again(*group, false)) return group->listens->fail_all(failure);
+  if (!group->is_listened()) return;
+  group->listens.lost(&session);
+  if (!group->opens_again(false)) return group->listens.fail_all(failure);
   schedule_pump();
 }
 
 void HttpUpstream::on_session_lost(HttpSession& session) {
-  Group* group = find_group(session.group());
+  SessionGroup* group = find_group(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   if (group->scope != nullptr) group->scope->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
@@ -180,46 +165,35 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
     schedule_pump();
     return;  // its client must initialise anew
   }
-  if (!group->own_handshake) group->revive = !group->replay_params.empty();
-  group->listens->lost(&session);
+  if (!group->own_handshake) group->revive();
+  group->listens.lost(&session);
   lose_session(*group);
-  if (!opens_again(*group, true) && group->home) {
-    group->listens->fail_all({EndReason::upstream_protocol,
-                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
+  if (!group->opens_again(true) && group->home) {
+    group->listens.fail_all({EndReason::upstream_protocol,
+                             fmt::format("{} forgets each session soon after it was opened", server_.name)});
   }
   schedule_pump();
 }
 
 // With its stream, where it has one: what its server tells before that is lost.
 void HttpUpstream::on_session_free(HttpSession& session) {
-  Group* group = find_group(session.group());
+  SessionGroup* group = find_group(session.group());
   bool its = group != nullptr && group->session.get() == &session && group->own_handshake;
-  if (its && session.is_ready() && session.stream_stands()) group->listens->join(session);
+  if (its && session.is_ready() && session.stream_stands()) group->listens.join(session);
   schedule_pump();
-}
-
-// The one call of a group during which its server may ask; null when there are several.
-HttpCall* HttpUpstream::asking_call(const Group& group) const {
-  return group.calls.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
-}
-
-// The one call that an unscoped message can belong to; a cancelled one may still be at work.
-HttpCall* HttpUpstream::only_call(const Group& group) const {
-  if (loop_.now() < group.doubt_until) return nullptr;
-  return group.calls.only([](const HttpCall& call) { return !call.is_listen(); });
 }
 
 // A server's question where no client's session stands behind ours: it belongs to the call on whose stream it
 // came; one on the GET stream to the only call that can have caused it.
-void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message message, HttpCall* call) {
+void HttpUpstream::question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call) {
   Method method = mcp::method_of(message.method());
   bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
                method == Method::roots_list;
   HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
-  const bool answered_lately = loop_.now() < group.asked_until;
-  if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : asking_call(group);
+  const bool answered_lately = group.answered_lately();
+  if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : group.asking_call();
   const bool late_one = call == nullptr && owner == nullptr && group.exclusive && answered_lately &&
-                        loop_.now() >= group.apart_until && known && method != Method::roots_list;
+                        !group.is_apart() && known && method != Method::roots_list;
   if (late_one && !std::exchange(asks_late_, true)) {
     log::write(log::Level::info, "upstream.asks_late",
                {{"upstream", server_.name}, {"group", group.key.substr(0, 64)}});
@@ -229,7 +203,7 @@ void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message mes
   bool of_nobody = method == Method::roots_list && !group.exclusive;
   if (known && modern && !of_nobody) return owner->message(std::move(message));
   // While a cancelled call may still be at work, its late questions find nobody.
-  bool late = group.exclusive && loop_.now() < group.apart_until;
+  bool late = group.exclusive && group.is_apart();
   if (method != Method::roots_list || late) {
     return session.post(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
                                            "no single client stands behind this session"));
@@ -243,7 +217,7 @@ void HttpUpstream::question(HttpSession& session, Group& group, mcp::Message mes
 }
 
 void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
-  Group* group = find_group(session.group());
+  SessionGroup* group = find_group(session.group());
   if (group == nullptr) return;
   if (group->scope != nullptr) {
     return group->scope->on_scope_message(std::move(message),
@@ -252,12 +226,12 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
   if (message.kind() == mcp::MessageKind::request) return question(session, *group, std::move(message), call);
   if (mcp::method_of(message.method()) == Method::cancelled) {
     // A server takes a question back.
-    HttpCall* owner = call != nullptr ? call : asking_call(*group);
+    HttpCall* owner = call != nullptr ? call : group->asking_call();
     if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
     return;
   }
-  if (group->listens->notify(session, message, loop_.now())) return;
-  if (call == nullptr) call = only_call(*group);
+  if (group->listens.notify(session, message, loop_.now())) return;
+  if (call == nullptr) call = group->only_call();
   if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
     // A modern call gets the log lines it asked for, at its level.
     auto wanted = mcp::log_level(call->request.message.text(Field::meta_log_level));
@@ -270,12 +244,12 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
 }
 
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  GroupPlan plan = plan_for(scope);
+  SessionPlan plan = plan_for(scope);
   if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
-  Group* group = find_group("session:" + scope.session);
+  SessionGroup* group = find_group("session:" + scope.session);
   if (group == nullptr) return;
   if (group->session) group->session->be_shared(false);  // it ends everywhere
   close_group(*group, "its session ended");
@@ -298,7 +272,7 @@ void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
 void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (client_era == mcp::Era::modern) return notify(scope, message, {});
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  Group* group = find_group(plan_for(scope).key);
+  SessionGroup* group = find_group(plan_for(scope).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
   if (group->own_handshake && group->scope == nullptr) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)
@@ -308,21 +282,21 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
 
 size_t HttpUpstream::total_queued() const {
   size_t sum = undecided_.size() + slotless_.size();
-  for (const Group* group : wanting_)
+  for (const SessionGroup* group : wanting_)
     sum += group->queue.size();
   return sum;
 }
 
-void HttpUpstream::set_session(Group& group, std::unique_ptr<HttpSession> session) {
+void HttpUpstream::set_session(SessionGroup& group, std::unique_ptr<HttpSession> session) {
   if (!group.session) ++sessions_;
   group.session = std::move(session);
 }
 
 // Who listens, or must be told something, wants another one.
-std::unique_ptr<HttpSession> HttpUpstream::take_session(Group& group) {
+std::unique_ptr<HttpSession> HttpUpstream::take_session(SessionGroup& group) {
   if (group.session) --sessions_;
   std::unique_ptr<HttpSession> session = std::move(group.session);
-  if (wants_pump(group)) schedule_pump(group);
+  if (group.wants_pump()) schedule_pump(group);
   return session;
 }
 

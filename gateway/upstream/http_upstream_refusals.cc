@@ -24,20 +24,6 @@ core::Failure HttpUpstream::failure_of(const MessagesEnd& end) {
   return failure;
 }
 
-// For a legacy client its session ends with the server's (behaviour.md 11). A session of Lineward's own is no
-// client's business.
-core::Failure HttpUpstream::session_over(const Group& group) const {
-  if (group.replays()) {
-    return {
-        EndReason::upstream_protocol,
-        fmt::format("{} answered 404 in a session that it had only just given to Lineward", server_.name)};
-  }
-  core::Failure failure{EndReason::upstream_protocol,
-                        fmt::format("{} has ended this session; initialize again", server_.name)};
-  failure.session_over = true;
-  return failure;
-}
-
 // The probe goes out as the first client that waits for it: a server may let nobody else in.
 Headers HttpUpstream::probe_headers() {
   Headers headers = base_headers(server_, HttpVerb::post);

@@ -13,12 +13,8 @@ namespace lineward::upstream {
 
 using config::Isolation;
 
-bool HttpUpstream::translates(const HttpCall& call, const Group& group) const {
-  return call.request.client_era == mcp::Era::modern && group.era == mcp::Era::legacy;
-}
-
-HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
-  GroupPlan plan;
+SessionPlan HttpUpstream::plan_for(const core::Scope& scope) {
+  SessionPlan plan;
   plan.era = mcp::Era::legacy;
   if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
     plan.key = "session:" + scope.session;
@@ -33,15 +29,15 @@ HttpUpstream::GroupPlan HttpUpstream::plan_for(const core::Scope& scope) {
 }
 
 // The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
-Result<HttpUpstream::GroupPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
+Result<SessionPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
   if (stateless(request)) return modern_plan_;
-  GroupPlan plan;
+  SessionPlan plan;
   plan.era = verdict_.era;
   // A session belongs to those who came with the same credentials.
   std::string identity = identity_of(forwarded_headers(server_, request.headers));
   if (!identity.empty()) identity = ":as:" + identity;
   if (request.client_era == mcp::Era::legacy) {
-    GroupPlan legacy = plan_for(request.scope);
+    SessionPlan legacy = plan_for(request.scope);
     legacy.plain = request.scope.session.empty() && legacy.initialize_params.empty();
     if (legacy.plain) legacy.key = "plain";
     if (legacy.plain || !legacy.initialize_params.empty()) legacy.key += identity;
@@ -72,7 +68,7 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   }
   bool asks = mcp::may_ask(call.request.method);
   bool behind_others = plan->slots > 0 && asks && !slotless_.empty();
-  Group* group = behind_others ? nullptr : free_slot(std::move(*plan), asks);
+  SessionGroup* group = behind_others ? nullptr : free_slot(std::move(*plan), asks);
   if (group != nullptr) {
     join(*group, call);
   } else {
@@ -85,15 +81,16 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
 // Sessions of Lineward's own are bounded, and so is what stands for them where a server keeps none, which
 // there is for each credentials of clients; the idle one that was used longest ago makes room. Those of
 // clients are bounded by `listen.maxSessions`.
-bool HttpUpstream::room_for_group(const GroupPlan& plan) {
+bool HttpUpstream::room_for_group(const SessionPlan& plan) {
   if (plan.initialize_params.empty() && !plan.plain) return true;
   if (find_group(plan.slots == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
   size_t sessions = 0;
-  Group* oldest = nullptr;
+  SessionGroup* oldest = nullptr;
   for (auto& [key, group] : groups_) {
     if (!group->own_handshake && !group->plain) continue;
     ++sessions;
-    if (!busy(*group) && (oldest == nullptr || group->last_used < oldest->last_used)) oldest = group.get();
+    if (!group->is_busy() && (oldest == nullptr || group->last_used() < oldest->last_used()))
+      oldest = group.get();
   }
   if (sessions < server_.limits.max_own_sessions) return true;
   if (oldest == nullptr) return false;
@@ -104,11 +101,7 @@ bool HttpUpstream::room_for_group(const GroupPlan& plan) {
   return true;
 }
 
-bool HttpUpstream::busy(const Group& group) {
-  return !group.calls.empty() || !group.queue.empty() || is_listened(group) || group.scope != nullptr;
-}
-
-void HttpUpstream::join(Group& group, HttpCall& call) {
+void HttpUpstream::join(SessionGroup& group, HttpCall& call) {
   call.group = group.key;
   group.sees_status = call.request.sees_status;
   if (call.is_listen()) call.family = group.family;
@@ -118,46 +111,36 @@ void HttpUpstream::join(Group& group, HttpCall& call) {
   schedule_pump(group);
 }
 
-// No call is there, nor may one be at work, whose questions another could be taken for.
-bool HttpUpstream::takes_question(const Group& group) const {
-  if (loop_.now() < group.apart_until) return false;
-  auto asks = [](const HttpCall& call) { return mcp::may_ask(call.request.method); };
-  auto waits = [&](const HttpCall* call) { return asks(*call); };
-  return std::none_of(group.queue.begin(), group.queue.end(), waits) && !group.calls.any(asks);
-}
-
 // The group for a call; where calls take turns the first free one, or none. Other methods share the first.
-HttpUpstream::Group* HttpUpstream::free_slot(GroupPlan plan, bool asks) {
+SessionGroup* HttpUpstream::free_slot(SessionPlan plan, bool asks) {
   if (plan.slots == 0) return &group_for(plan);
   std::string name = plan.key;
   plan.family = name;
   for (uint32_t slot = 1; slot <= plan.slots; ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
     plan.home = slot == 1;
-    Group* group = find_group(plan.key);
-    if (group == nullptr || !asks || takes_question(*group)) return &group_for(plan);
+    SessionGroup* group = find_group(plan.key);
+    if (group == nullptr || !asks || group->takes_question()) return &group_for(plan);
   }
   return nullptr;
 }
 
 // A cancelled call may be at work for a while, and ask.
-void HttpUpstream::keep_apart(Group& group) {
+void HttpUpstream::keep_apart(SessionGroup& group) {
   if (!group.exclusive) return;
-  group.apart_until = loop_.now() + server_.timeouts.cancel_grace;
+  group.keep_apart();
   if (!apart_timer_.running()) apart_timer_.start(server_.timeouts.cancel_grace, [this] { schedule_pump(); });
 }
 
 // A call that may ask, behind another. On its one stream an HTTP+SSE server answers a ping after what it said
 // before.
-bool HttpUpstream::may_follow(Group& group) {
-  if (loop_.now() < group.apart_until) {
+bool HttpUpstream::may_follow(SessionGroup& group) {
+  if (group.is_apart()) {
     if (!apart_timer_.running())
-      apart_timer_.start(group.apart_until - loop_.now(), [this] { schedule_pump(); });
+      apart_timer_.start(group.apart_until() - loop_.now(), [this] { schedule_pump(); });
     return false;
   }
-  const bool lately = loop_.now() < group.asked_until;
-  if (std::exchange(group.unsettled, false) && lately && group.session->over_sse())
-    group.session->settle_turn();
+  group.settle_turn();
   return true;
 }
 
@@ -166,7 +149,7 @@ void HttpUpstream::fill_slots() {
   if (slotless_.empty()) return;
   std::erase_if(slotless_, [this](HttpCall* call) {
     auto plan = plan_for(call->request);
-    Group* group = plan ? free_slot(std::move(*plan), true) : nullptr;
+    SessionGroup* group = plan ? free_slot(std::move(*plan), true) : nullptr;
     if (group == nullptr) return false;
     join(*group, *call);
     return true;
@@ -178,7 +161,7 @@ void HttpUpstream::fill_slots() {
   }
   auto next = std::chrono::milliseconds::max();
   for (const auto& [key, group] : groups_) {
-    if (group->apart_until > loop_.now()) next = std::min(next, group->apart_until);
+    if (group->is_apart()) next = std::min(next, group->apart_until());
   }
   if (!slotless_.empty() && next != std::chrono::milliseconds::max())
     apart_timer_.start(next - loop_.now(), [this] { schedule_pump(); });
@@ -195,7 +178,7 @@ void HttpUpstream::set_parked(HttpCall& call, bool parked) {
 }
 
 void HttpUpstream::reply(HttpCall& call, std::string message) {
-  Group* group = find_group(call.group);
+  SessionGroup* group = find_group(call.group);
   if (group != nullptr && group->session) group->session->post(std::move(message));
 }
 

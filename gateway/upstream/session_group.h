@@ -1,0 +1,143 @@
+// A group of callers of an HTTP server that share one session with it: which calls wait and which are under
+// way, what a session needs that takes the place of a lost one, and which of the calls a message belongs to
+// that names none (behaviour.md 5 and 13).
+//
+// An HttpUpstream owns its groups, opens and closes their sessions, and retires a group that ends, because
+// functions of it may be on the stack. A group never calls anybody but its session and the owner of its
+// scope. Calls are plain pointers: each leaves its group before it is freed.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/intrusive_list.h"
+#include "base/kept_text.h"
+#include "upstream/http_call.h"
+#include "upstream/http_session.h"
+
+namespace lineward::upstream {
+
+// Which group a call belongs to, and how it is made when it is the first one there.
+struct SessionPlan {
+  std::string key;
+  std::string family;  // where several groups take turns; empty: it is alone
+  bool home = true;    // the first of them
+  mcp::Era era = mcp::Era::modern;
+  std::string initialize_params;  // of a legacy server; empty: its client initialises it
+  bool per_call = false;
+  bool plain = false;
+  uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
+};
+
+class SessionGroup {
+ public:
+  // `listens`: those of its family, which outlive it.
+  SessionGroup(net::Loop& loop, const config::Server& server, const SessionPlan& plan,
+               LegacyListens& its_listens);
+  SessionGroup(const SessionGroup&) = delete;
+  SessionGroup& operator=(const SessionGroup&) = delete;
+
+  const std::string key;
+  const std::string family;  // the name of those of the same callers, which take turns
+  const mcp::Era era;
+  const bool home;           // of the family's listens: it has a session while somebody listens
+  const bool own_handshake;  // Lineward initialises it
+  const bool per_call;       // ends with its one call
+  // The server keeps no sessions: its session has neither id nor handshake, and each call is its own.
+  const bool plain;
+  // Its callers can be asked: one call that may ask at a time, so that every question has an owner; none
+  // for a while after a cancelled one.
+  const bool exclusive;
+  LegacyListens& listens;  // of modern clients on a legacy server
+
+  // For its owner, who opens the sessions and sends the calls.
+  std::unique_ptr<HttpSession> session;
+  core::ScopeOwner* scope = nullptr;  // of a legacy client's session
+  Headers lasting;                    // its callers' own headers that go on everything
+  std::deque<HttpCall*> queue;
+  IntrusiveList<HttpCall> calls;  // sent and not over
+  bool sees_status = true;        // its client; else it cannot be told by 404 to initialise anew
+  bool in_line = false;           // wait_line.h
+
+  // Somebody calls, listens, or may come back.
+  bool is_busy() const { return !calls.empty() || !queue.empty() || is_listened() || scope != nullptr; }
+  bool is_listened() const { return home && !listens.empty(); }
+  // Somebody calls, or a session is needed even while nobody does.
+  bool wants_pump() const { return !queue.empty() || (!session && (is_listened() || revive_)); }
+  bool has_calls() const { return !calls.empty() || !queue.empty(); }
+  // Does Lineward make a new session of its own accord when the server has lost this one?
+  bool replays() const { return own_handshake || !sees_status; }
+  // A modern client's call on a legacy server.
+  bool translates(const HttpCall& call) const;
+  void used() { last_used_ = loop_.now(); }
+  std::chrono::milliseconds last_used() const { return last_used_; }
+
+  // A session takes its place in `session` now; its number is what a call remembers of it. One that replaced
+  // another goes on with the opening of that.
+  void opened();
+  void replaced() { ++opened_; }
+  uint64_t session_number() const { return opened_; }
+  // Whether there is something to initialise a session with, other than a client's own request.
+  bool can_initialize() const { return own_handshake || !replay_params_.empty(); }
+  std::string_view initialize_params() const;
+  // Its session was lost, or did not even stand: the next one may be opened after a pause that grows, but for
+  // the first where that may come `at_once`. False when those who listen are to be told that it is over.
+  bool opens_again(bool at_once);
+  // No session may be opened yet; `over` is called when it may.
+  bool must_wait(std::function<void()> over);
+  // A new session is opened although nobody calls: its client may be told something there.
+  void revive() { revive_ = !replay_params_.empty(); }
+  // What a client's own session was told, and the next one must be: the parameters of its `initialize`, its
+  // log level and what it is subscribed to.
+  void remember_handshake(std::string params, const AccountPtr& account);
+  void remember(const HttpCall& call);
+  void replay();
+  // Why a call that needs the session that was lost has failed.
+  core::Failure session_over() const;
+
+  // A call is over: for a while the server may still speak of it, and ask if it was one that may ask. True
+  // when it may ask, and there are callers here who can be asked.
+  bool note_over(const HttpCall& call);
+  bool answered_lately() const { return loop_.now() < asked_until_; }
+  // A cancelled call may be at work for a while, and ask.
+  void keep_apart();
+  // So long no call that may ask is sent.
+  std::chrono::milliseconds apart_until() const { return apart_until_; }
+  bool is_apart() const { return loop_.now() < apart_until_; }
+  // No call is there, nor may one be at work, whose questions another could be taken for.
+  bool takes_question() const;
+  // A call that may ask is to be sent behind another. On its one stream an HTTP+SSE server answers a ping
+  // after what it said before.
+  void settle_turn();
+  // The one call during which the server may ask; null when there are several.
+  HttpCall* asking_call() const;
+  // The one call that an unscoped message can belong to; a cancelled one may still be at work.
+  HttpCall* only_call() const;
+  // What the server asked during a call that is over is refused.
+  void refuse_open(HttpCall& call);
+
+ private:
+  net::Loop& loop_;
+  const config::Server& server_;
+  KeptText initialize_params_;
+  HeldBytes key_bytes_;
+  std::chrono::milliseconds last_used_{0};
+  std::chrono::milliseconds apart_until_{0};
+  std::chrono::milliseconds doubt_until_{0};
+  std::chrono::milliseconds asked_until_{0};
+  bool unsettled_ = false;    // one that may ask is over, and no ping was answered since
+  uint64_t opened_ = 0;       // sessions so far
+  bool revive_ = false;       // its client may be told something while it calls nothing
+  KeptText replay_params_;    // of the client's own `initialize`
+  std::string level_params_;  // of logging/setLevel: the level alone
+  KeptTexts subscriptions_;   // URIs
+  std::chrono::milliseconds opened_at_{0};
+  std::chrono::milliseconds not_before_{0};
+  uint32_t losses_ = 0;  // in a row
+  std::unique_ptr<net::Timer> wake_;
+};
+
+}  // namespace lineward::upstream
