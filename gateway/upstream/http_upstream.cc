@@ -9,6 +9,7 @@
 #include "base/spare_texts.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/first_revision.h"
 
 namespace lineward::upstream {
 namespace {

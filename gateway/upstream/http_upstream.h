@@ -157,13 +157,9 @@ class HttpUpstream final : public core::Upstream,
   void open_session(SessionGroup& group);
   // HTTP+SSE (http_upstream_sse.cc).
   bool may_speak_sse(const HttpCall& call, const SessionGroup* group, int status) const;
-  // A legacy client's request as this server is to get it, and its answer as the client is to.
-  static std::string legacy_request(const HttpSession& session, const HttpCall& call);
-  static mcp::Message legacy_answer(const HttpSession& session, const HttpCall& call, mcp::Message answer);
   void try_sse(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
   void sse_refused(SessionGroup& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, SessionGroup& group);
-  static std::string handshake_of(const HttpSession& session, const HttpCall& call);
   bool handled_here(SessionGroup& group, HttpCall& call);
   void send(SessionGroup& group, HttpCall& call);
   void finish(HttpCall& call, mcp::Message&& answer);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "upstream/first_revision.h"
 #include "upstream/http_upstream.h"
 #include "upstream/own_id.h"
 
