@@ -18,7 +18,7 @@ HttpCall::~HttpCall() {
 void HttpCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
-  if (trial) upstream_.trial_withdrawn();
+  if (health_probe) upstream_.health().probe_withdrawn();
   timer.stop();
   upstream_.withdraw(*this, why);
 }
@@ -71,7 +71,7 @@ void HttpCall::message(mcp::Message message) {
 
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
-  if (live()) upstream_.note_answer();
+  if (live()) upstream_.health().answered();
   core::CallOwner* owner = take_owner();
   if (owner == nullptr) return;
   if (auto failure = core::too_long(upstream_.server(), request.method, message))
@@ -81,7 +81,7 @@ void HttpCall::answer(mcp::Message&& message) {
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
-  if (live()) upstream_.note_failure(*this, failure);
+  if (live()) upstream_.health().failed(failure, health_probe);
   if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
 }
 

@@ -56,7 +56,7 @@ class HttpCall final : public core::OwnedCall,
   bool parked = false;  // takes no place in flight
   OpenQuestions open_questions;
   CallerShares::Place place;  // of its caller; a listen has none
-  bool trial = false;         // whether the server is back (circuit_breaker.h)
+  bool health_probe = false;  // shows whether the server is back (http_health.h)
   uint32_t failures = 0;      // in a row: of resuming, or of listening again
   std::string last_event_id;  // of a legacy stream
   std::chrono::milliseconds retry{1000};

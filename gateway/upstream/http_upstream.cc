@@ -153,7 +153,7 @@ void HttpUpstream::decide(Verdict verdict, const core::Failure& failure) {
               {"era", verdict_.known ? mcp::name(verdict_.era) : std::string_view("unknown")},
               {"server", verdict_.server},
               {"why", verdict_.failure.text}});
-  if (verdict_.known && !breaker_.closed()) circuit_closed();
+  if (verdict_.known) health_.is_back();
   // What is told from here on may come back: work on copies.
   Verdict told = verdict_;
   if (on_ready_) std::exchange(on_ready_, nullptr)(told);
@@ -194,10 +194,10 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
                                                        server_.limits.max_queue, server_.name)}};
   }
   if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
-  bool trial = !breaker_.closed();
-  if (trial && !breaker_.try_now(loop_.now())) return Refusal{breaker_.refusal(server_.name, loop_.now())};
+  auto is_probe = health_.admit();
+  if (!is_probe) return Refusal{is_probe.error()};
   auto call = std::make_unique<HttpCall>(*this, std::move(request), owner);
-  call->trial = trial;
+  call->health_probe = *is_probe;
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
     undecided_.push_back(call.get());
@@ -360,6 +360,7 @@ void HttpUpstream::send(SessionGroup& group, HttpCall& call) {
 
 void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
+  health_.stop();
   stopped_ = std::move(done);
   reaper_.stop();
   farewells_.close_kept();

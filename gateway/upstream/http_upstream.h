@@ -21,12 +21,12 @@
 #include "core/stats.h"
 #include "core/upstream.h"
 #include "net/lifetime.h"
-#include "upstream/circuit_breaker.h"
 #include "upstream/era_probe.h"
 #include "upstream/http_documents.h"
 #include "upstream/http_errand.h"
 #include "upstream/http_farewells.h"
 #include "upstream/http_headers.h"
+#include "upstream/http_health.h"
 #include "upstream/http_plain_hop.h"
 #include "upstream/oauth_client.h"
 #include "upstream/session_group.h"
@@ -92,10 +92,7 @@ class HttpUpstream final : public core::Upstream,
   void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message);
   void call_malformed(HttpCall& call, const mcp::MessageFault& fault);
   void call_ended(HttpCall& call, const MessagesEnd& end);
-  // Health: every call ends in one of these (http_upstream_health.cc).
-  void note_answer() { breaker_.closed() ? breaker_.succeeded() : circuit_closed(); }
-  void note_failure(const HttpCall& call, const core::Failure& failure);
-  void trial_withdrawn() { breaker_.withdrawn(); }
+  HttpHealth& health() { return health_; }
 
  private:
   // SessionOwner
@@ -110,7 +107,6 @@ class HttpUpstream final : public core::Upstream,
   void on_session_stray(HttpSession& session, mcp::Message message) override;
 
   void note_hop();
-  void circuit_closed();
   void probe();
   void on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void decide(Verdict verdict, const core::Failure& failure = {});
@@ -195,7 +191,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<HttpDocuments> documents_;
   bool plain_sidecar_ = false;
   std::string probed_as_;  // the identity of the probe under way
-  CircuitBreaker breaker_{server_.circuit_breaker};
+  HttpHealth health_{loop_, server_};
   Verdict verdict_;
   std::chrono::milliseconds verdict_until_{0};
   CallerShares shares_;

@@ -66,10 +66,10 @@ core::UpstreamStatus HttpUpstream::status() const {
   status.server = verdict_.server;
   if (stopping_) {
     status.state = State::draining;
-  } else if (!breaker_.closed()) {
+  } else if (!health_.circuit_closed()) {
     status.state = State::open;
-    status.limit = breaker_.wait(loop_.now());
-    status.why = breaker_.why();
+    status.limit = health_.open_for();
+    status.why = health_.why();
   } else if (verdict_.known) {
     status.state = State::ready;
   } else if (!probing_ && !verdict_.failure.text.empty()) {
@@ -84,7 +84,7 @@ core::UpstreamStatus HttpUpstream::status() const {
 }
 
 void HttpUpstream::wake() {
-  bool back = !breaker_.closed() && breaker_.wait(loop_.now()).count() == 0;
+  bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
   if (!verdict_.known || back) probe();
 }
 
