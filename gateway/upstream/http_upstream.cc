@@ -19,19 +19,11 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
 constexpr milliseconds kReapEvery{5000};
 constexpr milliseconds kStopLimit{3000};
 
 core::Failure stopping() {
   return {EndReason::cancelled_drain, "the gateway is stopping"};
-}
-
-// An Implementation object: name and version are what people want to see.
-std::string describe(std::string_view implementation) {
-  std::string name = json::string_value(json::member(implementation, "name"));
-  std::string version = json::string_value(json::member(implementation, "version"));
-  return version.empty() ? name : name + " " + version;
 }
 
 }  // namespace
@@ -63,12 +55,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.type == config::ServerType::sse;
-  if (server.protocol_era != config::Era::automatic || sse_) {
-    verdict_.known = true;
-    verdict_.era = server.protocol_era == config::Era::modern && !sse_ ? mcp::Era::modern : mcp::Era::legacy;
-    if (verdict_.era == mcp::Era::modern) verdict_.versions = {std::string(mcp::kNewestModern)};
-    verdict_until_ = milliseconds::max();
-  }
+  era_ = std::make_unique<HttpEra>(loop, server, *errands_, health_, broken_, *this);
   reaper_.start(kReapEvery, [this] { reap(); });
 }
 
@@ -80,103 +67,8 @@ HttpUpstream::~HttpUpstream() {
   errands_->drop_all();
 }
 
-// ---- the era ----
-
-void HttpUpstream::warm_up(std::function<void(const Verdict&)> ready) {
-  on_ready_ = std::move(ready);
-  if (!verdict_.known) return probe();
-  loop_.defer(lifetime_, [this] {
-    if (on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
-  });
-}
-
-void HttpUpstream::probe() {
-  if (probing_ || stopping_) return;
-  probing_ = true;
-  if (!broken_.empty()) {
-    loop_.defer(lifetime_, [this] {
-      Verdict verdict;
-      verdict.failure = {EndReason::upstream_unreachable, "cannot be reached: " + broken_, {}};
-      decide(std::move(verdict), {EndReason::upstream_unreachable, server_.name + " cannot be reached"});
-    });
-    return;
-  }
-  ErrandPlan plan;
-  plan.id = next_id();
-  plan.request.body = mcp::discover_request(plan.id);
-  plan.request.headers = probe_headers();
-  if (auto message = mcp::Message::parse(plan.request.body))
-    add_modern_headers(plan.request.headers, *message, {});
-  plan.limit = server_.timeouts.startup;
-  plan.option = "timeouts.startup";
-  plan.done = lifetime_.guard([this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    on_discover(std::move(answer), end);
-  });
-  errands_->run(std::move(plan));
-}
-
-// behaviour.md 8: a result or a −32022 that names a version we speak is modern; any other answer of a server
-// that works and lets us in is legacy; what says nothing about MCP decides nothing.
-void HttpUpstream::on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end) {
-  Verdict verdict;
-  bool no_evidence = end.status < 200 || end.status == 401 || end.status == 403 || end.status == 408 ||
-                     end.status == 429 || end.status >= 500 || (end.status >= 300 && end.status < 400);
-  bool cut_off = end.kind == MessagesEnd::Kind::failed && end.fault.reason != EndReason::upstream_protocol;
-  if (no_evidence || (cut_off && !answer)) {
-    verdict.failure = {end.fault.reason, end.fault.text, {}};
-    return decide(std::move(verdict), failure_of(end));
-  }
-  verdict.known = true;
-  if (answer) {
-    bool result = answer->kind() == mcp::MessageKind::result;
-    Field list = result ? Field::result_supported_versions : Field::error_data_supported;
-    if ((result || mcp::error_code(*answer) == mcp::kUnsupportedVersion) && answer->has(list)) {
-      verdict.versions = mcp::spoken_versions(answer->raw(list));
-    }
-    for (const auto& version : verdict.versions) {
-      if (mcp::find_revision(version)->era == mcp::Era::modern) verdict.era = mcp::Era::modern;
-    }
-    if (answer->has(Field::result_meta_server_info))
-      verdict.server = describe(answer->raw(Field::result_meta_server_info));
-  }
-  if (answer) verdict.tells = tells_of(*answer);
-  if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
-  decide(std::move(verdict));
-}
-
-void HttpUpstream::decide(Verdict verdict, const core::Failure& failure) {
-  probing_ = false;
-  verdict_ = std::move(verdict);
-  verdict_until_ = verdict_.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
-  log::write(verdict_.known ? log::Level::info : log::Level::warn, "upstream.era",
-             {{"upstream", server_.name},
-              {"era", verdict_.known ? mcp::name(verdict_.era) : std::string_view("unknown")},
-              {"server", verdict_.server},
-              {"why", verdict_.failure.text}});
-  if (verdict_.known) health_.is_back();
-  // What is told from here on may come back: work on copies.
-  Verdict told = verdict_;
-  if (on_ready_) std::exchange(on_ready_, nullptr)(told);
-  std::deque<HttpCall*> waiting;
-  waiting.swap(undecided_);
-  if (!told.known) return fail_undecided(std::move(waiting), failure);
-  for (HttpCall* call : waiting) {
-    if (auto refused = enqueue(*call)) call->fail(*refused);
-  }
-}
-
-std::optional<mcp::Era> HttpUpstream::era() const {
-  return verdict_.known ? std::optional(verdict_.era) : std::nullopt;
-}
-
-std::optional<std::vector<std::string>> HttpUpstream::versions() const {
-  if (!verdict_.known) return std::nullopt;
-  if (verdict_.era == mcp::Era::modern) return verdict_.versions;
-  // In front of a legacy server Lineward speaks the modern era itself, and passes the others.
-  std::vector<std::string> all;
-  for (const auto& revision : mcp::kRevisions)
-    all.emplace_back(revision.name);
-  return all;
+void HttpUpstream::on_era_known(HttpCall& call) {
+  if (auto refused = enqueue(call)) call.fail(*refused);
 }
 
 // ---- calls on their way in ----
@@ -199,16 +91,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   auto call = std::make_unique<HttpCall>(*this, std::move(request), owner);
   call->health_probe = *is_probe;
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
-  if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
-    undecided_.push_back(call.get());
-    loop_.defer(lifetime_, [this] {
-      std::deque<HttpCall*> waiting = undecided_;
-      for (HttpCall* one : waiting) {
-        if (std::find(undecided_.begin(), undecided_.end(), one) != undecided_.end())
-          one->phase(core::CallPhase::starting);
-      }
-      if (!undecided_.empty()) probe();
-    });
+  if (needs_verdict && !era_->is_current()) {
+    era_->wait(*call);
   } else {
     auto failure = enqueue(*call);
     if (failure) {
@@ -365,8 +249,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   reaper_.stop();
   farewells_.close_kept();
   plain_hops_.end_all(server_.name + " is leaving");
-  std::deque<HttpCall*> waiting;
-  waiting.swap(undecided_);
+  std::deque<HttpCall*> waiting = era_->stop();
   waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());
   slotless_.clear();
   for (HttpCall* call : waiting)

@@ -21,12 +21,9 @@
 #include "core/stats.h"
 #include "core/upstream.h"
 #include "net/lifetime.h"
-#include "upstream/era_probe.h"
 #include "upstream/http_documents.h"
-#include "upstream/http_errand.h"
+#include "upstream/http_era.h"
 #include "upstream/http_farewells.h"
-#include "upstream/http_headers.h"
-#include "upstream/http_health.h"
 #include "upstream/http_plain_hop.h"
 #include "upstream/oauth_client.h"
 #include "upstream/session_group.h"
@@ -38,6 +35,7 @@ class HttpUpstream final : public core::Upstream,
                            public core::PortableScopes,
                            public core::DocumentSource,
                            public SessionOwner,
+                           public HttpEraOwner,
                            public FarewellHome {
  public:
   // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
@@ -46,7 +44,7 @@ class HttpUpstream final : public core::Upstream,
   ~HttpUpstream() override;
 
   // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
-  void warm_up(std::function<void(const Verdict&)> ready);
+  void warm_up(std::function<void(const Verdict&)> ready) { era_->warm_up(std::move(ready)); }
 
   // Its clients' own credentials go up, and what it says of them comes down (config::plain_sidecar).
   void be_plain_sidecar(bool plain = true) { plain_sidecar_ = plain; }
@@ -68,9 +66,11 @@ class HttpUpstream final : public core::Upstream,
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, const mcp::Message& message,
               const core::HeaderFields& headers) override;
-  std::optional<std::vector<std::string>> versions() const override;
-  std::optional<mcp::Era> era() const override;
-  core::Tells tells() const override { return verdict_.tells; }
+  std::optional<std::vector<std::string>> versions() const override { return era_->versions(); }
+  std::optional<mcp::Era> era() const override {
+    return era_->is_known() ? std::optional(era_->era()) : std::nullopt;
+  }
+  core::Tells tells() const override { return era_->verdict().tells; }
   std::optional<bool> keeps_sessions() const override { return sse_ ? true : keeps_sessions_; }
   void pass_notification(const mcp::Message& message, const core::HeaderFields& headers) override;
   std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
@@ -107,11 +107,9 @@ class HttpUpstream final : public core::Upstream,
   void on_session_stray(HttpSession& session, mcp::Message message) override;
 
   void note_hop();
-  void probe();
-  void on_discover(std::optional<mcp::Message> answer, const MessagesEnd& end);
-  void decide(Verdict verdict, const core::Failure& failure = {});
-  Headers probe_headers();
-  void fail_undecided(std::deque<HttpCall*> waiting, const core::Failure& failure);
+  // HttpEraOwner
+  void on_era_known(HttpCall& call) override;
+
   // Groups of the same callers, each with a session of its own: what their clients listen to is told by all.
   struct Family {
     LegacyListens listens;
@@ -121,7 +119,7 @@ class HttpUpstream final : public core::Upstream,
   const SessionPlan modern_plan_{.key = "modern", .family = {}, .initialize_params = {}};
   // No state anywhere: all such calls share one queue.
   bool stateless(const core::CallRequest& request) const {
-    return request.client_era == mcp::Era::modern && verdict_.era == mcp::Era::modern;
+    return request.client_era == mcp::Era::modern && era_->era() == mcp::Era::modern;
   }
   SessionPlan plan_for(const core::Scope& scope);  // of a legacy client
   void share_ids();
@@ -190,22 +188,17 @@ class HttpUpstream final : public core::Upstream,
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;
   bool plain_sidecar_ = false;
-  std::string probed_as_;  // the identity of the probe under way
   HttpHealth health_{loop_, server_};
-  Verdict verdict_;
-  std::chrono::milliseconds verdict_until_{0};
+  std::unique_ptr<HttpEra> era_;
   CallerShares shares_;
-  bool probing_ = false;
   bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
-  std::function<void(const Verdict&)> on_ready_;
   std::function<void()> stopped_;
   std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
   std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
   WaitLine<SessionGroup> wanting_;      // of them: each that wants_pump, and some that no longer do
   size_t sessions_ = 0;                 // so many of them have a session
   SessionGroup* found_last_ = nullptr;  // of them: mostly it is the one that is wanted again
-  std::deque<HttpCall*> undecided_;     // modern calls that wait for the verdict
   std::deque<HttpCall*> slotless_;      // calls that may ask, for whom no session is free
   net::Timer apart_timer_;
   NodeSlabs call_nodes_;

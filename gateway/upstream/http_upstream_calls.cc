@@ -222,7 +222,7 @@ void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
       call.request.client_era == mcp::Era::modern) {
-    verdict_.known = false;
+    era_->forget();
   }
   if (changed && group != nullptr && group->plain) keeps_sessions_.reset();
   core::Failure failure = failure_of(end);
@@ -307,7 +307,7 @@ bool HttpUpstream::has_session(const HttpCall& call) {
 // ---- cancelling ----
 
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
-  std::erase(undecided_, &call);
+  era_->withdraw(call);
   std::erase(slotless_, &call);
   SessionGroup* group = find_group(call.group);
   if (group != nullptr) {

@@ -144,7 +144,7 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   lose_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic) {
-    verdict_.known = false;
+    era_->forget();
     sse_ = false;
   }
   sse_refused(*group, failure);
@@ -259,7 +259,7 @@ void HttpUpstream::close_scope(const core::Scope& scope) {
 void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
                           const core::HeaderFields& headers) {
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  if (!verdict_.known || verdict_.era != mcp::Era::modern) return;
+  if (!era_->is_modern()) return;
   ErrandPlan plan;
   plan.request.body = mcp::with_envelope(message);
   plan.request.headers = base_headers(server_, HttpVerb::post);
@@ -281,7 +281,7 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
 }
 
 size_t HttpUpstream::total_queued() const {
-  size_t sum = undecided_.size() + slotless_.size();
+  size_t sum = era_->waiting() + slotless_.size();
   for (const SessionGroup* group : wanting_)
     sum += group->queue.size();
   return sum;

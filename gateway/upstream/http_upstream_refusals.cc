@@ -24,33 +24,6 @@ core::Failure HttpUpstream::failure_of(const MessagesEnd& end) {
   return failure;
 }
 
-// The probe goes out as the first client that waits for it: a server may let nobody else in.
-Headers HttpUpstream::probe_headers() {
-  Headers headers = base_headers(server_, HttpVerb::post);
-  probed_as_.clear();
-  if (undecided_.empty()) return headers;
-  Headers lasting = lasting_headers(forwarded_headers(server_, undecided_.front()->request.headers));
-  probed_as_ = identity_of(lasting);
-  add_all(headers, lasting);
-  return headers;
-}
-
-// A refusal says something to those alone who came with the same credentials; for the others the server is
-// asked again.
-void HttpUpstream::fail_undecided(std::deque<HttpCall*> waiting, const core::Failure& failure) {
-  bool personal =
-      failure.server_status == 401 || failure.server_status == 403 || failure.server_status == 429;
-  std::deque<HttpCall*> meant;
-  for (HttpCall* call : waiting) {
-    bool same = identity_of(forwarded_headers(server_, call->request.headers)) == probed_as_;
-    (personal && !same ? undecided_ : meant).push_back(call);
-  }
-  bool again = !undecided_.empty();
-  for (HttpCall* call : meant)
-    call->fail(failure);
-  if (again && !undecided_.empty()) probe();
-}
-
 void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone done) {
   if (documents_ && !stopping_) return documents_->fetch(path, std::move(done));
   loop_.defer([done = std::move(done)] {

@@ -32,7 +32,7 @@ SessionPlan HttpUpstream::plan_for(const core::Scope& scope) {
 Result<SessionPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
   if (stateless(request)) return modern_plan_;
   SessionPlan plan;
-  plan.era = verdict_.era;
+  plan.era = era_->era();
   // A session belongs to those who came with the same credentials.
   std::string identity = identity_of(forwarded_headers(server_, request.headers));
   if (!identity.empty()) identity = ":as:" + identity;

@@ -12,8 +12,8 @@ using mcp::Method;
 
 // behaviour.md 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
 bool HttpUpstream::may_speak_sse(const HttpCall& call, const SessionGroup* group, int status) const {
-  bool modern = verdict_.known && verdict_.era == mcp::Era::modern;  // it has told what it is
-  return !modern && (status == 400 || status == 404 || status == 405) &&
+  // One that has told that it is modern is none.
+  return !era_->is_modern() && (status == 400 || status == 404 || status == 405) &&
          call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
          group != nullptr && !group->plain && !group->own_handshake && group->session &&
          !group->session->over_sse();

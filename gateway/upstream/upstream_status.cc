@@ -63,29 +63,29 @@ void StdioUpstream::wake() {
 
 core::UpstreamStatus HttpUpstream::status() const {
   core::UpstreamStatus status;
-  status.server = verdict_.server;
+  status.server = era_->verdict().server;
   if (stopping_) {
     status.state = State::draining;
   } else if (!health_.circuit_closed()) {
     status.state = State::open;
     status.limit = health_.open_for();
     status.why = health_.why();
-  } else if (verdict_.known) {
+  } else if (era_->is_known()) {
     status.state = State::ready;
-  } else if (!probing_ && !verdict_.failure.text.empty()) {
+  } else if (!era_->is_asking() && !era_->verdict().failure.text.empty()) {
     status.state = State::failed;
-    status.why = verdict_.failure.text;
+    status.why = era_->verdict().failure.text;
   } else {
     status.state = State::starting;
     status.limit = server_.timeouts.startup;
-    status.why = verdict_.failure.text;
+    status.why = era_->verdict().failure.text;
   }
   return status;
 }
 
 void HttpUpstream::wake() {
   bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
-  if (!verdict_.known || back) probe();
+  if (!era_->is_known() || back) era_->ask();
 }
 
 // Where it is, for labels; the path and what may be secret in it stay out.
