@@ -116,14 +116,7 @@ class HttpUpstream final : public core::Upstream,
     size_t groups = 0;
   };
   void note_session(const HttpSession& session);
-  const SessionPlan modern_plan_{.key = "modern", .family = {}, .initialize_params = {}};
-  // No state anywhere: all such calls share one queue.
-  bool stateless(const core::CallRequest& request) const {
-    return request.client_era == mcp::Era::modern && era_->era() == mcp::Era::modern;
-  }
-  SessionPlan plan_for(const core::Scope& scope);  // of a legacy client
   void share_ids();
-  Result<SessionPlan, core::Failure> plan_for(const core::CallRequest& request);
   bool room_for_group(const SessionPlan& plan);
   // Of a group; they count it.
   void set_session(SessionGroup& group, std::unique_ptr<HttpSession> session);
@@ -191,6 +184,7 @@ class HttpUpstream final : public core::Upstream,
   HttpHealth health_{loop_, server_};
   std::unique_ptr<HttpEra> era_;
   CallerShares shares_;
+  SessionPlanner planner_{server_};
   bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void()> stopped_;
@@ -209,7 +203,6 @@ class HttpUpstream final : public core::Upstream,
   net::Timer reaper_;
   net::Timer stop_limit_;
   int64_t next_id_ = 1;
-  uint64_t next_group_ = 1;
   size_t in_flight_ = 0;  // without listens
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   bool stopping_ = false;

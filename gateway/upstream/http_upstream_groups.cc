@@ -244,7 +244,7 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
 }
 
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  SessionPlan plan = plan_for(scope);
+  SessionPlan plan = planner_.plan(scope);
   if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
 }
 
@@ -272,7 +272,7 @@ void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
 void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (client_era == mcp::Era::modern) return notify(scope, message, {});
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  SessionGroup* group = find_group(plan_for(scope).key);
+  SessionGroup* group = find_group(planner_.plan(scope).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
   if (group->own_handshake && group->scope == nullptr) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)

@@ -37,7 +37,7 @@ std::optional<core::ScopeState> HttpUpstream::share_scope(const core::Scope& sco
 
 bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner,
                                const core::ScopeState& state) {
-  SessionPlan plan = plan_for(scope);
+  SessionPlan plan = planner_.plan(scope);
   if (!plan.initialize_params.empty() || find_group(plan.key) != nullptr) return false;
   if (sessions_ >= server_.limits.max_sessions) return false;
   share_ids();

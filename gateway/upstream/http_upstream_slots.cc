@@ -1,64 +1,21 @@
-// The part of HttpUpstream that decides whose calls share a session, and that gives every call during which
-// its server may ask a session of its own for that long (behaviour.md 5).
+// The part of HttpUpstream that puts calls into their groups, and that gives every call during which its
+// server may ask a session of its own for that long (behaviour.md 5).
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/log.h"
-#include "mcp/rewrite.h"
 #include "upstream/http_upstream.h"
-#include "upstream/translated_plan.h"
 
 namespace lineward::upstream {
 
-using config::Isolation;
-
-SessionPlan HttpUpstream::plan_for(const core::Scope& scope) {
-  SessionPlan plan;
-  plan.era = mcp::Era::legacy;
-  if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
-    plan.key = "session:" + scope.session;
-    return plan;  // initialised by its own client
-  }
-  plan.key = "legacy";
-  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
-  plan.per_call = server_.isolation == Isolation::call;
-  if (plan.per_call) plan.key = fmt::format("call:{}", next_group_++);
-  plan.initialize_params = mcp::bare_initialize_params();
-  return plan;
-}
-
-// The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
-Result<SessionPlan, core::Failure> HttpUpstream::plan_for(const core::CallRequest& request) {
-  if (stateless(request)) return modern_plan_;
-  SessionPlan plan;
-  plan.era = era_->era();
-  // A session belongs to those who came with the same credentials.
-  std::string identity = identity_of(forwarded_headers(server_, request.headers));
-  if (!identity.empty()) identity = ":as:" + identity;
-  if (request.client_era == mcp::Era::legacy) {
-    SessionPlan legacy = plan_for(request.scope);
-    legacy.plain = request.scope.session.empty() && legacy.initialize_params.empty();
-    if (legacy.plain) legacy.key = "plain";
-    if (legacy.plain || !legacy.initialize_params.empty()) legacy.key += identity;
-    return legacy;
-  }
-  plan.per_call = server_.isolation == Isolation::call;
-  auto translated = translated_plan(server_, request, plan.per_call ? next_group_++ : 0);
-  if (!translated) return Unexpected<core::Failure>{translated.error()};
-  plan.key = translated->key + identity;
-  plan.initialize_params = translated->initialize_params;
-  if (translated->exclusive) plan.slots = translated->most;
-  return plan;
-}
-
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
-  if (stateless(call.request)) {
-    join(group_for(modern_plan_), call);
+  if (SessionPlanner::is_stateless(call.request, era_->era())) {
+    join(group_for(planner_.stateless()), call);
     schedule_pump();
     return std::nullopt;
   }
-  auto plan = plan_for(call.request);
+  auto plan = planner_.plan(call.request, era_->era());
   if (!plan) return plan.error();
   if (!room_for_group(*plan)) {
     return core::Failure{mcp::EndReason::queue_full,
@@ -148,7 +105,7 @@ bool HttpUpstream::may_follow(SessionGroup& group) {
 void HttpUpstream::fill_slots() {
   if (slotless_.empty()) return;
   std::erase_if(slotless_, [this](HttpCall* call) {
-    auto plan = plan_for(call->request);
+    auto plan = planner_.plan(call->request, era_->era());
     SessionGroup* group = plan ? free_slot(std::move(*plan), true) : nullptr;
     if (group == nullptr) return false;
     join(*group, *call);

@@ -17,20 +17,9 @@
 #include "base/kept_text.h"
 #include "upstream/http_call.h"
 #include "upstream/http_session.h"
+#include "upstream/session_plan.h"
 
 namespace lineward::upstream {
-
-// Which group a call belongs to, and how it is made when it is the first one there.
-struct SessionPlan {
-  std::string key;
-  std::string family;  // where several groups take turns; empty: it is alone
-  bool home = true;    // the first of them
-  mcp::Era era = mcp::Era::modern;
-  std::string initialize_params;  // of a legacy server; empty: its client initialises it
-  bool per_call = false;
-  bool plain = false;
-  uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
-};
 
 class SessionGroup {
  public:
