@@ -19,7 +19,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReapEvery{5000};
 constexpr milliseconds kStopLimit{3000};
 
 core::Failure stopping() {
@@ -29,7 +28,7 @@ core::Failure stopping() {
 }  // namespace
 
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
-    : loop_(loop), server_(server), apart_timer_(loop), reaper_(loop), stop_limit_(loop) {
+    : loop_(loop), server_(server), apart_timer_(loop), stop_limit_(loop) {
   if (auto url = parse_http_url(server.url)) {
     url_ = *url;
     note_hop();
@@ -53,17 +52,16 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   if (oauth_) pool_->use(*oauth_);
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
+  groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, *this, pump_later_, *this);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.type == config::ServerType::sse;
   era_ = std::make_unique<HttpEra>(loop, server, *errands_, health_, broken_, *this);
-  reaper_.start(kReapEvery, [this] { reap(); });
 }
 
 HttpUpstream::~HttpUpstream() {
   lifetime_.end();
   plain_hops_.end_all(server_.name + " is leaving");
-  found_last_ = nullptr;
-  groups_.clear();
+  groups_->clear();
   errands_->drop_all();
 }
 
@@ -81,7 +79,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     return Refusal{
         {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
   }
-  if (total_queued() >= server_.limits.max_queue) {
+  if (era_->waiting() + slotless_.size() + groups_->queued() >= server_.limits.max_queue) {
     return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
@@ -107,13 +105,13 @@ void HttpUpstream::pump() {
   fill_slots();
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
-  for (const SessionGroup* group : wanting_)
+  for (const SessionGroup* group : groups_->wanting())
     waiting.push_back(group->key);
   for (const auto& key : waiting) {
-    SessionGroup* group = find_group(key);
+    SessionGroup* group = groups_->find(key);
     if (group != nullptr && group->wants_pump()) pump(*group);
   }
-  wanting_.keep_if([](const SessionGroup& group) { return group.wants_pump(); });
+  groups_->prune_line();
 }
 
 void HttpUpstream::pump(SessionGroup& group) {
@@ -145,7 +143,7 @@ void HttpUpstream::pump(SessionGroup& group) {
 bool HttpUpstream::session_takes(SessionGroup& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session) {
-    if (sessions_ >= server_.limits.max_sessions) {
+    if (groups_->is_full()) {
       fail_queue(group, {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)});
       return false;
@@ -246,7 +244,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   health_.stop();
   stopped_ = std::move(done);
-  reaper_.stop();
+  groups_->stop();
   farewells_.close_kept();
   plain_hops_.end_all(server_.name + " is leaving");
   std::deque<HttpCall*> waiting = era_->stop();
@@ -254,11 +252,8 @@ void HttpUpstream::stop(std::function<void()> done) {
   slotless_.clear();
   for (HttpCall* call : waiting)
     call->fail(stopping());
-  std::vector<std::string> keys;
-  for (auto& entry : groups_)
-    keys.push_back(entry.first);
-  for (const auto& key : keys) {
-    if (SessionGroup* group = find_group(key)) close_group(*group, "the gateway is stopping");
+  for (const auto& key : groups_->keys()) {
+    if (SessionGroup* group = groups_->find(key)) close_group(*group, "the gateway is stopping");
   }
   // Goodbyes and cancels get a moment to arrive.
   stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });

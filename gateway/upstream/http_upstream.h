@@ -26,8 +26,7 @@
 #include "upstream/http_farewells.h"
 #include "upstream/http_plain_hop.h"
 #include "upstream/oauth_client.h"
-#include "upstream/session_group.h"
-#include "upstream/wait_line.h"
+#include "upstream/session_groups.h"
 
 namespace lineward::upstream {
 
@@ -35,6 +34,7 @@ class HttpUpstream final : public core::Upstream,
                            public core::PortableScopes,
                            public core::DocumentSource,
                            public SessionOwner,
+                           public SessionGroupsOwner,
                            public HttpEraOwner,
                            public FarewellHome {
  public:
@@ -107,24 +107,13 @@ class HttpUpstream final : public core::Upstream,
   void on_session_stray(HttpSession& session, mcp::Message message) override;
 
   void note_hop();
+  // SessionGroupsOwner
+  void close_group(SessionGroup& group, std::string_view why) override;
   // HttpEraOwner
   void on_era_known(HttpCall& call) override;
 
-  // Groups of the same callers, each with a session of its own: what their clients listen to is told by all.
-  struct Family {
-    LegacyListens listens;
-    size_t groups = 0;
-  };
   void note_session(const HttpSession& session);
   void share_ids();
-  bool room_for_group(const SessionPlan& plan);
-  // Of a group; they count it.
-  void set_session(SessionGroup& group, std::unique_ptr<HttpSession> session);
-  std::unique_ptr<HttpSession> take_session(SessionGroup& group);
-  void lose_session(SessionGroup& group) { loop_.retire(take_session(group)); }
-  SessionGroup& group_for(const SessionPlan& plan);
-  SessionGroup* find_group(const std::string& key);
-  void let_go_family(const std::string& name);
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
   void join(SessionGroup& group, HttpCall& call);
@@ -134,10 +123,6 @@ class HttpUpstream final : public core::Upstream,
   bool may_follow(SessionGroup& group);
   void fill_slots();
   void schedule_pump() { pump_later_.schedule(); }
-  void schedule_pump(SessionGroup& group) {
-    wanting_.add(group);
-    schedule_pump();
-  }
   void pump();
   void pump(SessionGroup& group);
   bool session_takes(SessionGroup& group, HttpCall& call);
@@ -161,11 +146,8 @@ class HttpUpstream final : public core::Upstream,
   void session_refused(HttpCall& call, SessionGroup& group);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
   void question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
-  void close_group(SessionGroup& group, std::string_view why);
   void fail_queue(SessionGroup& group, const core::Failure& failure);
-  void reap();
   void drop(std::string_view kind);
-  size_t total_queued() const;
   void check_stopped();
 
   net::Loop& loop_;
@@ -178,6 +160,8 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
   std::unique_ptr<HttpPool> pool_;
   std::unique_ptr<HttpErrands> errands_;
+  net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
+  std::unique_ptr<SessionGroups> groups_;
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;
   bool plain_sidecar_ = false;
@@ -188,23 +172,16 @@ class HttpUpstream final : public core::Upstream,
   bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void()> stopped_;
-  std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
-  std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
-  WaitLine<SessionGroup> wanting_;      // of them: each that wants_pump, and some that no longer do
-  size_t sessions_ = 0;                 // so many of them have a session
-  SessionGroup* found_last_ = nullptr;  // of them: mostly it is the one that is wanted again
-  std::deque<HttpCall*> slotless_;      // calls that may ask, for whom no session is free
+  std::deque<HttpCall*> slotless_;  // calls that may ask, for whom no session is free
   net::Timer apart_timer_;
   NodeSlabs call_nodes_;
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
   // Sent, by the id the server knows.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpFarewells farewells_{loop_, server_, *this};
-  net::Timer reaper_;
   net::Timer stop_limit_;
   int64_t next_id_ = 1;
   size_t in_flight_ = 0;  // without listens
-  net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   bool stopping_ = false;
   bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
   bool ids_shared_ = false;

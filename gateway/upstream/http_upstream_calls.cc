@@ -53,7 +53,7 @@ void HttpUpstream::drop(std::string_view kind) {
 
 void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   bool own = group != nullptr && group->session && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session->opened(info);
@@ -61,7 +61,7 @@ void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::R
 }
 
 void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
@@ -90,7 +90,7 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
 }
 
 void HttpUpstream::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   if (group != nullptr && group->session) group->session->refuse_malformed(fault);
 }
 
@@ -132,7 +132,7 @@ void HttpUpstream::call_notification(HttpCall& call, SessionGroup* group, mcp::M
 
 // The last message of a call, as its server wrote it.
 void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   left(call);
   if (group != nullptr) note_over(*group, call);
   if (group != nullptr) group->refuse_open(call);
@@ -146,7 +146,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
         note_session(*group->session);
         answer = legacy_answer(*group->session, call, std::move(answer));
       } else {
-        lose_session(*group);  // the client may try again
+        groups_->close_session(*group);  // the client may try again
       }
     }
     if (group->translates(call)) {
@@ -159,12 +159,12 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
 }
 
 void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   left(call);
   if (group != nullptr && call.sent) note_over(*group, call);
   if (group != nullptr && group->session && call.request.method == Method::initialize &&
       !group->own_handshake && group->session->state() == HttpSession::State::opening) {
-    lose_session(*group);
+    groups_->close_session(*group);
   }
   loop_.retire(std::move(call.messages));
   call.fail(failure);
@@ -182,11 +182,11 @@ void HttpUpstream::left(HttpCall& call) {
   calls_.erase(entry);
   IntrusiveList<HttpCall>::leave(call);
   if (call.counts()) --in_flight_;
-  if (SessionGroup* group = find_group(call.group)) {
+  if (SessionGroup* group = groups_->find(call.group)) {
     group->used();
     if (group->per_call && !group->has_calls()) {
       loop_.defer(lifetime_, [this, key = group->key] {
-        SessionGroup* done = find_group(key);
+        SessionGroup* done = groups_->find(key);
         if (done != nullptr && !done->has_calls()) close_group(*done, "served its one call");
       });
     }
@@ -197,7 +197,7 @@ void HttpUpstream::left(HttpCall& call) {
 // ---- responses that end without the answer ----
 
 void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy;
   bool over_sse = legacy && group->session && group->session->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
@@ -215,7 +215,7 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
 }
 
 void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
   if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
   // A server that does not even know how a request looks may have become another one: ask it again next time.
@@ -241,7 +241,7 @@ void HttpUpstream::session_refused(HttpCall& call, SessionGroup& group) {
   if (again) {
     ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
     group.queue.push_front(&call);
-    schedule_pump(group);
+    groups_->want(group);
   }
   if (its_own) group.session->lost();
   if (!again) call.fail(over);
@@ -253,7 +253,7 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
   if (refusal || lost_again) {
     if (end.status == 404) {
-      if (SessionGroup* group = find_group(call.group);
+      if (SessionGroup* group = groups_->find(call.group);
           group != nullptr && group->session && group->session_number() == call.in_session) {
         group->session->lost();
       }
@@ -265,7 +265,7 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
   ++call.failures;
   call.timer.start(wait, [this, &call] {
-    SessionGroup* group = find_group(call.group);
+    SessionGroup* group = groups_->find(call.group);
     if (group == nullptr || !group->session) return;
     HttpRequest request{"GET", group->session->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
@@ -289,18 +289,18 @@ void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
 }
 
 void HttpUpstream::retried(HttpCall& call) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   if (group != nullptr && group->session && group->translates(call))
     group->session->want_level(call.request.message);
 }
 
 std::string HttpUpstream::server_info(const HttpCall& call) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   return group != nullptr && group->session ? group->session->legacy_server().info : std::string();
 }
 
 bool HttpUpstream::has_session(const HttpCall& call) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   return group == nullptr || !group->session || group->session->has_id();
 }
 
@@ -309,14 +309,11 @@ bool HttpUpstream::has_session(const HttpCall& call) {
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   era_->withdraw(call);
   std::erase(slotless_, &call);
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   if (group != nullptr) {
     std::erase(group->queue, &call);
   }
-  if (auto family = families_.find(call.family); call.is_listen() && family != families_.end()) {
-    family->second->listens.close(call);
-    let_go_family(call.family);
-  }
+  if (call.is_listen()) groups_->close_listen(call);
   bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
@@ -352,7 +349,7 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
 }
 
 bool HttpUpstream::post(const std::string& key, std::string message, std::function<void()> sent) {
-  SessionGroup* group = find_group(key);
+  SessionGroup* group = groups_->find(key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready)
     return false;
   group->session->post(std::move(message), std::move(sent));
@@ -360,7 +357,7 @@ bool HttpUpstream::post(const std::string& key, std::string message, std::functi
 }
 
 void HttpUpstream::cancel_task(const std::string& key, std::string_view params) {
-  SessionGroup* group = find_group(key);
+  SessionGroup* group = groups_->find(key);
   if (group != nullptr && group->session) group->session->send_own("tasks/cancel", params, nullptr);
 }
 
@@ -371,7 +368,7 @@ void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) 
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
   auto found = id ? calls_.find(*id) : calls_.end();
   if (found == calls_.end() || found->second->group != session.group()) {
-    SessionGroup* group = find_group(session.group());
+    SessionGroup* group = groups_->find(session.group());
     if (!progress && id && farewells_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
     if (progress && id && group != nullptr && group->scope != nullptr)

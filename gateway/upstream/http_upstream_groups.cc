@@ -10,49 +10,17 @@
 #include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
-namespace {
 
-using config::Isolation;
 using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
-
-constexpr std::chrono::milliseconds kReapEvery{5000};
-
-}  // namespace
-
-SessionGroup& HttpUpstream::group_for(const SessionPlan& plan) {
-  if (SessionGroup* group = find_group(plan.key)) return *group;
-  auto& family = families_[plan.family.empty() ? plan.key : plan.family];
-  if (!family) family = std::make_unique<Family>();
-  ++family->groups;
-  auto slot = std::make_unique<SessionGroup>(loop_, server_, plan, family->listens);
-  if (plan.plain) {
-    set_session(*slot, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, plan.key, false));
-    slot->session->adopt({}, {});
-  }
-  SessionGroup& group = *(groups_[plan.key] = std::move(slot));
-  if (group.wants_pump()) schedule_pump(group);  // its family's listens were there before it
-  return group;
-}
-
-SessionGroup* HttpUpstream::find_group(const std::string& key) {
-  if (found_last_ != nullptr && found_last_->key == key) return found_last_;
-  auto found = groups_.find(key);
-  return found == groups_.end() ? nullptr : found_last_ = found->second.get();
-}
 
 void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   farewells_.tell_now();  // while the session stands
   group.scope = nullptr;
   core::Failure failure{EndReason::cancelled_drain, std::string(why)};
-  std::string key = group.key;
-  auto found = groups_.find(key);
-  if (found == groups_.end()) return;
-  std::unique_ptr<SessionGroup> kept = std::move(found->second);
-  groups_.erase(found);
-  found_last_ = nullptr;
-  wanting_.remove(*kept);
+  std::unique_ptr<SessionGroup> kept = groups_->take(group);
+  if (!kept) return;
   fail_queue(*kept, failure);
   kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
   if (kept->home) kept->listens.fail_all(failure);
@@ -63,12 +31,9 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   // It ends, and is free when this turn is over.
   if (kept->session) {
     kept->session->end();
-    lose_session(*kept);
+    groups_->close_session(*kept);
   }
-  wanting_.remove(*kept);
-  --families_[kept->family]->groups;
-  let_go_family(kept->family);
-  loop_.retire(std::move(kept));
+  groups_->let_go(std::move(kept));
 }
 
 // Listens that their clients know to be open wait for room.
@@ -81,32 +46,12 @@ void HttpUpstream::fail_queue(SessionGroup& group, const core::Failure& failure)
   }
 }
 
-// Nobody calls and nobody listens there any more.
-void HttpUpstream::let_go_family(const std::string& name) {
-  auto found = families_.find(name);
-  if (found == families_.end() || found->second->groups > 0 || !found->second->listens.empty()) return;
-  loop_.retire(std::move(found->second));  // its listens may be on the stack
-  families_.erase(found);
-}
-
-void HttpUpstream::reap() {
-  reaper_.start(kReapEvery, [this] { reap(); });
-  std::vector<std::string> idle;
-  for (auto& [key, group] : groups_) {
-    LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
-    if (!group->is_busy() && loop_.now() - group->last_used() > server_.instance_idle) idle.push_back(key);
-  }
-  for (const auto& key : idle) {
-    if (SessionGroup* group = find_group(key)) close_group(*group, "was idle");
-  }
-}
-
 // ---- sessions ----
 
 // A session for the first call that waits, or for those who listen: initialised by us, or by the client's own
 // request.
 void HttpUpstream::open_session(SessionGroup& group) {
-  set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, sse_));
+  groups_->open_session(group, sse_);
   group.opened();
   if (group.exclusive) group.session->settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
@@ -121,7 +66,7 @@ void HttpUpstream::open_session(SessionGroup& group) {
 }
 
 void HttpUpstream::on_session_ready(HttpSession& session) {
-  SessionGroup* group = find_group(session.group());
+  SessionGroup* group = groups_->find(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   note_session(session);
   log::write(log::Level::info, "upstream.ready",
@@ -139,9 +84,9 @@ void HttpUpstream::note_session(const HttpSession& session) {
 }
 
 void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& failure) {
-  SessionGroup* group = find_group(session.group());
+  SessionGroup* group = groups_->find(session.group());
   if (group == nullptr || group->session.get() != &session) return;
-  lose_session(*group);
+  groups_->close_session(*group);
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic) {
     era_->forget();
@@ -156,7 +101,7 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
 }
 
 void HttpUpstream::on_session_lost(HttpSession& session) {
-  SessionGroup* group = find_group(session.group());
+  SessionGroup* group = groups_->find(session.group());
   if (group == nullptr || group->session.get() != &session) return;
   if (group->scope != nullptr) group->scope->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
@@ -167,7 +112,7 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
   }
   if (!group->own_handshake) group->revive();
   group->listens.lost(&session);
-  lose_session(*group);
+  groups_->close_session(*group);
   if (!group->opens_again(true) && group->home) {
     group->listens.fail_all({EndReason::upstream_protocol,
                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
@@ -177,7 +122,7 @@ void HttpUpstream::on_session_lost(HttpSession& session) {
 
 // With its stream, where it has one: what its server tells before that is lost.
 void HttpUpstream::on_session_free(HttpSession& session) {
-  SessionGroup* group = find_group(session.group());
+  SessionGroup* group = groups_->find(session.group());
   bool its = group != nullptr && group->session.get() == &session && group->own_handshake;
   if (its && session.is_ready() && session.stream_stands()) group->listens.join(session);
   schedule_pump();
@@ -217,7 +162,7 @@ void HttpUpstream::question(HttpSession& session, SessionGroup& group, mcp::Mess
 }
 
 void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
-  SessionGroup* group = find_group(session.group());
+  SessionGroup* group = groups_->find(session.group());
   if (group == nullptr) return;
   if (group->scope != nullptr) {
     return group->scope->on_scope_message(std::move(message),
@@ -245,11 +190,11 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
 
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
   SessionPlan plan = planner_.plan(scope);
-  if (plan.initialize_params.empty()) group_for(plan).scope = &owner;
+  if (plan.initialize_params.empty()) groups_->get(plan).scope = &owner;
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
-  SessionGroup* group = find_group("session:" + scope.session);
+  SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
   if (group->session) group->session->be_shared(false);  // it ends everywhere
   close_group(*group, "its session ended");
@@ -272,32 +217,12 @@ void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
 void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
   if (client_era == mcp::Era::modern) return notify(scope, message, {});
   if (server_.isolation == config::Isolation::call || stopping_) return;
-  SessionGroup* group = find_group(planner_.plan(scope).key);
+  SessionGroup* group = groups_->find(planner_.plan(scope).key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
   if (group->own_handshake && group->scope == nullptr) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)
     return group->session->send_initialized(message.bytes());
   group->session->post(message.bytes());
-}
-
-size_t HttpUpstream::total_queued() const {
-  size_t sum = era_->waiting() + slotless_.size();
-  for (const SessionGroup* group : wanting_)
-    sum += group->queue.size();
-  return sum;
-}
-
-void HttpUpstream::set_session(SessionGroup& group, std::unique_ptr<HttpSession> session) {
-  if (!group.session) ++sessions_;
-  group.session = std::move(session);
-}
-
-// Who listens, or must be told something, wants another one.
-std::unique_ptr<HttpSession> HttpUpstream::take_session(SessionGroup& group) {
-  if (group.session) --sessions_;
-  std::unique_ptr<HttpSession> session = std::move(group.session);
-  if (group.wants_pump()) schedule_pump(group);
-  return session;
 }
 
 void HttpUpstream::reconfigured() {

@@ -25,7 +25,7 @@ void HttpUpstream::share_ids() {
 }
 
 std::optional<core::ScopeState> HttpUpstream::share_scope(const core::Scope& scope) {
-  SessionGroup* group = find_group("session:" + scope.session);
+  SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready ||
       group->session->over_sse()) {
     return std::nullopt;
@@ -38,13 +38,13 @@ std::optional<core::ScopeState> HttpUpstream::share_scope(const core::Scope& sco
 bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner,
                                const core::ScopeState& state) {
   SessionPlan plan = planner_.plan(scope);
-  if (!plan.initialize_params.empty() || find_group(plan.key) != nullptr) return false;
-  if (sessions_ >= server_.limits.max_sessions) return false;
+  if (!plan.initialize_params.empty() || groups_->find(plan.key) != nullptr) return false;
+  if (groups_->is_full()) return false;
   share_ids();
-  SessionGroup& group = group_for(plan);
+  SessionGroup& group = groups_->get(plan);
   group.scope = &owner;
   group.opened();
-  set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, false));
+  groups_->open_session(group, false);
   group.session->adopt(state.server_session, state.revision);
   log::write(log::Level::info, "session.adopted",
              {{"upstream", server_.name}, {"session", scope.session.substr(0, 8)}});
@@ -52,20 +52,20 @@ bool HttpUpstream::adopt_scope(const core::Scope& scope, core::ScopeOwner& owner
 }
 
 void HttpUpstream::want_stream(const core::Scope& scope, bool wanted, const core::HeaderFields& headers) {
-  SessionGroup* group = find_group("session:" + scope.session);
+  SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr || !group->session) return;
   if (wanted) group->session->remember(lasting_headers(forwarded_headers(server_, headers)));
   group->session->want_stream(wanted);
 }
 
 void HttpUpstream::when_settled(const core::Scope& scope, std::function<void()> done) {
-  SessionGroup* group = find_group("session:" + scope.session);
+  SessionGroup* group = groups_->of_client(scope);
   if (group != nullptr && group->session) return group->session->when_settled(std::move(done));
   loop_.defer(std::move(done));
 }
 
 void HttpUpstream::leave_scope(const core::Scope& scope) {
-  SessionGroup* group = find_group("session:" + scope.session);
+  SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
   if (group->session) group->session->be_shared(true);
   close_group(*group, "its session is served elsewhere");

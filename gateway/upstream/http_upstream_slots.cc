@@ -11,13 +11,13 @@ namespace lineward::upstream {
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   if (SessionPlanner::is_stateless(call.request, era_->era())) {
-    join(group_for(planner_.stateless()), call);
+    join(groups_->get(planner_.stateless()), call);
     schedule_pump();
     return std::nullopt;
   }
   auto plan = planner_.plan(call.request, era_->era());
   if (!plan) return plan.error();
-  if (!room_for_group(*plan)) {
+  if (!groups_->has_room(*plan)) {
     return core::Failure{mcp::EndReason::queue_full,
                          fmt::format("all {} sessions that Lineward may have with {} are in use "
                                      "(limits.maxOwnSessions)",
@@ -35,29 +35,6 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   return std::nullopt;
 }
 
-// Sessions of Lineward's own are bounded, and so is what stands for them where a server keeps none, which
-// there is for each credentials of clients; the idle one that was used longest ago makes room. Those of
-// clients are bounded by `listen.maxSessions`.
-bool HttpUpstream::room_for_group(const SessionPlan& plan) {
-  if (plan.initialize_params.empty() && !plan.plain) return true;
-  if (find_group(plan.slots == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
-  size_t sessions = 0;
-  SessionGroup* oldest = nullptr;
-  for (auto& [key, group] : groups_) {
-    if (!group->own_handshake && !group->plain) continue;
-    ++sessions;
-    if (!group->is_busy() && (oldest == nullptr || group->last_used() < oldest->last_used()))
-      oldest = group.get();
-  }
-  if (sessions < server_.limits.max_own_sessions) return true;
-  if (oldest == nullptr) return false;
-  // Where there is no session nothing is lost.
-  log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
-             {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});
-  close_group(*oldest, "made room for another");
-  return true;
-}
-
 void HttpUpstream::join(SessionGroup& group, HttpCall& call) {
   call.group = group.key;
   group.sees_status = call.request.sees_status;
@@ -65,19 +42,19 @@ void HttpUpstream::join(SessionGroup& group, HttpCall& call) {
   if (group.era == mcp::Era::legacy)
     group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
   group.queue.push_back(&call);
-  schedule_pump(group);
+  groups_->want(group);
 }
 
 // The group for a call; where calls take turns the first free one, or none. Other methods share the first.
 SessionGroup* HttpUpstream::free_slot(SessionPlan plan, bool asks) {
-  if (plan.slots == 0) return &group_for(plan);
+  if (plan.slots == 0) return &groups_->get(plan);
   std::string name = plan.key;
   plan.family = name;
   for (uint32_t slot = 1; slot <= plan.slots; ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
     plan.home = slot == 1;
-    SessionGroup* group = find_group(plan.key);
-    if (group == nullptr || !asks || group->takes_question()) return &group_for(plan);
+    SessionGroup* group = groups_->find(plan.key);
+    if (group == nullptr || !asks || group->takes_question()) return &groups_->get(plan);
   }
   return nullptr;
 }
@@ -116,12 +93,8 @@ void HttpUpstream::fill_slots() {
     if (std::find(slotless_.begin(), slotless_.end(), call) != slotless_.end())
       call->phase(core::CallPhase::queued);
   }
-  auto next = std::chrono::milliseconds::max();
-  for (const auto& [key, group] : groups_) {
-    if (group->is_apart()) next = std::min(next, group->apart_until());
-  }
-  if (!slotless_.empty() && next != std::chrono::milliseconds::max())
-    apart_timer_.start(next - loop_.now(), [this] { schedule_pump(); });
+  if (auto next = groups_->next_apart(); next && !slotless_.empty())
+    apart_timer_.start(*next - loop_.now(), [this] { schedule_pump(); });
 }
 
 void HttpUpstream::set_parked(HttpCall& call, bool parked) {
@@ -135,7 +108,7 @@ void HttpUpstream::set_parked(HttpCall& call, bool parked) {
 }
 
 void HttpUpstream::reply(HttpCall& call, std::string message) {
-  SessionGroup* group = find_group(call.group);
+  SessionGroup* group = groups_->find(call.group);
   if (group != nullptr && group->session) group->session->post(std::move(message));
 }
 

@@ -23,11 +23,11 @@ void HttpUpstream::try_sse(HttpCall& call, SessionGroup& group, const MessagesEn
   left(call);
   call.refused = failure_of(end);
   group.queue.push_front(&call);
-  lose_session(group);
-  set_session(group, std::make_unique<HttpSession>(*pool_, *errands_, server_, *this, group.key, true));
+  groups_->close_session(group);
+  groups_->open_session(group, true);
   group.replaced();
   group.session->connect();
-  schedule_pump(group);
+  groups_->want(group);
 }
 
 // No HTTP+SSE either: the client gets what Streamable HTTP said, unless this says more.
@@ -51,14 +51,14 @@ void HttpUpstream::sse_lost(HttpSession& session, SessionGroup& group) {
   std::string key = group.key;
   bool listeners_too = !group.opens_again(false);
   group.listens.lost(&session);
-  lose_session(group);
+  groups_->close_session(group);
   core::Failure failure{EndReason::upstream_exited,
                         fmt::format("{} closed its event stream before it answered", server_.name)};
   for (HttpCall* call : group.calls.all()) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
-  if (SessionGroup* still = find_group(key); still != nullptr && still->home && listeners_too)
+  if (SessionGroup* still = groups_->find(key); still != nullptr && still->home && listeners_too)
     still->listens.fail_all(failure);
   schedule_pump();
 }
