@@ -53,6 +53,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
   groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, *this, pump_later_, *this);
+  portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.type == config::ServerType::sse;
   era_ = std::make_unique<HttpEra>(loop, server, *errands_, health_, broken_, *this);
@@ -200,7 +201,7 @@ bool HttpUpstream::handled_here(SessionGroup& group, HttpCall& call) {
 }
 
 void HttpUpstream::send(SessionGroup& group, HttpCall& call) {
-  call.id = next_id();
+  call.id = ids_.next();
   calls_.emplace_hint(calls_.end(), call.id, &call);
   group.calls.add(call);
   if (call.counts()) ++in_flight_;

@@ -26,12 +26,11 @@
 #include "upstream/http_farewells.h"
 #include "upstream/http_plain_hop.h"
 #include "upstream/oauth_client.h"
-#include "upstream/session_groups.h"
+#include "upstream/portable_sessions.h"
 
 namespace lineward::upstream {
 
 class HttpUpstream final : public core::Upstream,
-                           public core::PortableScopes,
                            public core::DocumentSource,
                            public SessionOwner,
                            public SessionGroupsOwner,
@@ -56,13 +55,7 @@ class HttpUpstream final : public core::Upstream,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
-  // Sessions that other replicas serve too (http_upstream_replicas.cc).
   core::PortableScopes* portable(const core::Scope& scope) override;
-  std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
-  bool adopt_scope(const core::Scope& scope, core::ScopeOwner& owner, const core::ScopeState& state) override;
-  void want_stream(const core::Scope& scope, bool wanted, const core::HeaderFields& headers) override;
-  void when_settled(const core::Scope& scope, std::function<void()> done) override;
-  void leave_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, const mcp::Message& message,
               const core::HeaderFields& headers) override;
@@ -96,7 +89,7 @@ class HttpUpstream final : public core::Upstream,
 
  private:
   // SessionOwner
-  int64_t next_id() override { return next_id_++; }
+  int64_t next_id() override { return ids_.next(); }
   core::Failure failure_of(const MessagesEnd& end) override;
   void on_session_ready(HttpSession& session) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
@@ -113,7 +106,6 @@ class HttpUpstream final : public core::Upstream,
   void on_era_known(HttpCall& call) override;
 
   void note_session(const HttpSession& session);
-  void share_ids();
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
   void join(SessionGroup& group, HttpCall& call);
@@ -162,6 +154,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<HttpErrands> errands_;
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   std::unique_ptr<SessionGroups> groups_;
+  std::unique_ptr<PortableSessions> portable_;
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;
   bool plain_sidecar_ = false;
@@ -169,6 +162,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<HttpEra> era_;
   CallerShares shares_;
   SessionPlanner planner_{server_};
+  RequestIds ids_;
   bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void()> stopped_;
@@ -180,11 +174,9 @@ class HttpUpstream final : public core::Upstream,
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
   HttpFarewells farewells_{loop_, server_, *this};
   net::Timer stop_limit_;
-  int64_t next_id_ = 1;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
   bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
-  bool ids_shared_ = false;
   net::Lifetime lifetime_;
 };
 

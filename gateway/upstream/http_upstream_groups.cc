@@ -193,6 +193,13 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
   if (plan.initialize_params.empty()) groups_->get(plan).scope = &owner;
 }
 
+// A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
+core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
+  bool own =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  return own && !sse_ && !stopping_ ? portable_.get() : nullptr;
+}
+
 void HttpUpstream::close_scope(const core::Scope& scope) {
   SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
