@@ -28,7 +28,7 @@ core::Failure stopping() {
 }  // namespace
 
 HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
-    : loop_(loop), server_(server), apart_timer_(loop), stop_limit_(loop) {
+    : loop_(loop), server_(server), stop_limit_(loop) {
   if (auto url = parse_http_url(server.url)) {
     url_ = *url;
     note_hop();
@@ -53,6 +53,7 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
   groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, *this, pump_later_, *this);
+  slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
   portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   sse_ = server.type == config::ServerType::sse;
@@ -80,7 +81,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     return Refusal{
         {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
   }
-  if (era_->waiting() + slotless_.size() + groups_->queued() >= server_.limits.max_queue) {
+  if (era_->waiting() + slots_->waiting() + groups_->queued() >= server_.limits.max_queue) {
     return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
@@ -102,8 +103,27 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
+std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
+  if (SessionPlanner::is_stateless(call.request, era_->era())) {
+    groups_->join(groups_->get(planner_.stateless()), call);
+    schedule_pump();
+    return std::nullopt;
+  }
+  auto plan = planner_.plan(call.request, era_->era());
+  if (!plan) return plan.error();
+  if (!groups_->has_room(*plan)) {
+    return core::Failure{mcp::EndReason::queue_full,
+                         fmt::format("all {} sessions that Lineward may have with {} are in use "
+                                     "(limits.maxOwnSessions)",
+                                     server_.limits.max_own_sessions, server_.name)};
+  }
+  slots_->place(call, std::move(*plan));
+  schedule_pump();
+  return std::nullopt;
+}
+
 void HttpUpstream::pump() {
-  fill_slots();
+  slots_->fill(era_->era());
   // A call that fails may start others and so add groups: walk a copy of the keys.
   std::vector<std::string> waiting;
   for (const SessionGroup* group : groups_->wanting())
@@ -168,7 +188,7 @@ bool HttpUpstream::session_takes(SessionGroup& group, HttpCall& call) {
   }
   if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
     session.want_level(call.request.message);
-  if (group.exclusive && mcp::may_ask(call.request.method) && !may_follow(group)) return false;
+  if (group.exclusive && mcp::may_ask(call.request.method) && !slots_->may_follow(group)) return false;
   return session.takes(call);
 }
 
@@ -249,8 +269,8 @@ void HttpUpstream::stop(std::function<void()> done) {
   farewells_.close_kept();
   plain_hops_.end_all(server_.name + " is leaving");
   std::deque<HttpCall*> waiting = era_->stop();
-  waiting.insert(waiting.end(), slotless_.begin(), slotless_.end());
-  slotless_.clear();
+  std::deque<HttpCall*> slotless = slots_->stop();
+  waiting.insert(waiting.end(), slotless.begin(), slotless.end());
   for (HttpCall* call : waiting)
     call->fail(stopping());
   for (const auto& key : groups_->keys()) {

@@ -27,6 +27,7 @@
 #include "upstream/http_plain_hop.h"
 #include "upstream/oauth_client.h"
 #include "upstream/portable_sessions.h"
+#include "upstream/question_slots.h"
 
 namespace lineward::upstream {
 
@@ -108,12 +109,6 @@ class HttpUpstream final : public core::Upstream,
   void note_session(const HttpSession& session);
   // Into its group's queue; or why it goes nowhere.
   std::optional<core::Failure> enqueue(HttpCall& call);
-  void join(SessionGroup& group, HttpCall& call);
-  // Calls that may ask (http_upstream_slots.cc).
-  SessionGroup* free_slot(SessionPlan plan, bool asks);
-  void keep_apart(SessionGroup& group);
-  bool may_follow(SessionGroup& group);
-  void fill_slots();
   void schedule_pump() { pump_later_.schedule(); }
   void pump();
   void pump(SessionGroup& group);
@@ -134,10 +129,8 @@ class HttpUpstream final : public core::Upstream,
   void listen_again(HttpCall& call, const core::Failure& failure);
   bool post(const std::string& group, std::string message, std::function<void()> sent) override;
   void cancel_task(const std::string& group, std::string_view params) override;
-  void note_over(SessionGroup& group, const HttpCall& call);
   void session_refused(HttpCall& call, SessionGroup& group);
   void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
-  void question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call);
   void fail_queue(SessionGroup& group, const core::Failure& failure);
   void drop(std::string_view kind);
   void check_stopped();
@@ -154,6 +147,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<HttpErrands> errands_;
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   std::unique_ptr<SessionGroups> groups_;
+  std::unique_ptr<QuestionSlots> slots_;
   std::unique_ptr<PortableSessions> portable_;
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;
@@ -166,8 +160,6 @@ class HttpUpstream final : public core::Upstream,
   bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void()> stopped_;
-  std::deque<HttpCall*> slotless_;  // calls that may ask, for whom no session is free
-  net::Timer apart_timer_;
   NodeSlabs call_nodes_;
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
   // Sent, by the id the server knows.
@@ -176,7 +168,6 @@ class HttpUpstream final : public core::Upstream,
   net::Timer stop_limit_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
-  bool asks_late_ = false;  // it asked something, on no call's stream, after it had answered the call
   net::Lifetime lifetime_;
 };
 

@@ -134,7 +134,7 @@ void HttpUpstream::call_notification(HttpCall& call, SessionGroup* group, mcp::M
 void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   SessionGroup* group = groups_->find(call.group);
   left(call);
-  if (group != nullptr) note_over(*group, call);
+  if (group != nullptr) slots_->note_over(*group, call);
   if (group != nullptr) group->refuse_open(call);
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session) {
@@ -161,18 +161,13 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
 void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
   SessionGroup* group = groups_->find(call.group);
   left(call);
-  if (group != nullptr && call.sent) note_over(*group, call);
+  if (group != nullptr && call.sent) slots_->note_over(*group, call);
   if (group != nullptr && group->session && call.request.method == Method::initialize &&
       !group->own_handshake && group->session->state() == HttpSession::State::opening) {
     groups_->close_session(*group);
   }
   loop_.retire(std::move(call.messages));
   call.fail(failure);
-}
-
-// A server may have more to say about a call than its answer, and say it afterwards (behaviour.md 13).
-void HttpUpstream::note_over(SessionGroup& group, const HttpCall& call) {
-  if (group.note_over(call) && asks_late_) keep_apart(group);
 }
 
 // Takes a call out of the tables; its place is free.
@@ -304,11 +299,26 @@ bool HttpUpstream::has_session(const HttpCall& call) {
   return group == nullptr || !group->session || group->session->has_id();
 }
 
+void HttpUpstream::set_parked(HttpCall& call, bool parked) {
+  auto entry = calls_.find(call.id);
+  bool counted = entry != calls_.end() && entry->second == &call;
+  if (call.parked == parked || call.is_listen()) return;
+  call.parked = parked;
+  if (!counted) return;
+  parked ? --in_flight_ : ++in_flight_;
+  schedule_pump();
+}
+
+void HttpUpstream::reply(HttpCall& call, std::string message) {
+  SessionGroup* group = groups_->find(call.group);
+  if (group != nullptr && group->session) group->session->post(std::move(message));
+}
+
 // ---- cancelling ----
 
 void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   era_->withdraw(call);
-  std::erase(slotless_, &call);
+  slots_->withdraw(call);
   SessionGroup* group = groups_->find(call.group);
   if (group != nullptr) {
     std::erase(group->queue, &call);
@@ -318,8 +328,8 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent) {
-    note_over(*group, call);
-    if (mcp::may_ask(call.request.method)) keep_apart(*group);
+    slots_->note_over(*group, call);
+    if (mcp::may_ask(call.request.method)) slots_->keep_apart(*group);
   }
   if (!call.sent || call.request.method == Method::initialize) {
     if (call.messages) call.messages->close();

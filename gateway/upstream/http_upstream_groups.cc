@@ -128,39 +128,6 @@ void HttpUpstream::on_session_free(HttpSession& session) {
   schedule_pump();
 }
 
-// A server's question where no client's session stands behind ours: it belongs to the call on whose stream it
-// came; one on the GET stream to the only call that can have caused it.
-void HttpUpstream::question(HttpSession& session, SessionGroup& group, mcp::Message message, HttpCall* call) {
-  Method method = mcp::method_of(message.method());
-  bool known = method == Method::elicitation_create || method == Method::sampling_create_message ||
-               method == Method::roots_list;
-  HttpCall* owner = call != nullptr && mcp::may_ask(call->request.method) ? call : nullptr;
-  const bool answered_lately = group.answered_lately();
-  if (call == nullptr) owner = !group.exclusive && answered_lately ? nullptr : group.asking_call();
-  const bool late_one = call == nullptr && owner == nullptr && group.exclusive && answered_lately &&
-                        !group.is_apart() && known && method != Method::roots_list;
-  if (late_one && !std::exchange(asks_late_, true)) {
-    log::write(log::Level::info, "upstream.asks_late",
-               {{"upstream", server_.name}, {"group", group.key.substr(0, 64)}});
-    keep_apart(group);
-  }
-  bool modern = owner != nullptr && owner->request.client_era == mcp::Era::modern;
-  bool of_nobody = method == Method::roots_list && !group.exclusive;
-  if (known && modern && !of_nobody) return owner->message(std::move(message));
-  // While a cancelled call may still be at work, its late questions find nobody.
-  bool late = group.exclusive && group.is_apart();
-  if (method != Method::roots_list || late) {
-    return session.post(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
-                                           "no single client stands behind this session"));
-  }
-  std::string roots;
-  for (const auto& root : server_.roots) {
-    roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
-  }
-  session.post(
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots));
-}
-
 void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
   SessionGroup* group = groups_->find(session.group());
   if (group == nullptr) return;
@@ -168,7 +135,8 @@ void HttpUpstream::on_session_message(HttpSession& session, mcp::Message message
     return group->scope->on_scope_message(std::move(message),
                                           call ? std::optional(call->request.tag) : std::nullopt);
   }
-  if (message.kind() == mcp::MessageKind::request) return question(session, *group, std::move(message), call);
+  if (message.kind() == mcp::MessageKind::request)
+    return slots_->question(session, *group, std::move(message), call);
   if (mcp::method_of(message.method()) == Method::cancelled) {
     // A server takes a question back.
     HttpCall* owner = call != nullptr ? call : group->asking_call();

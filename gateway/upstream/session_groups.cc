@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "upstream/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -152,6 +153,16 @@ void SessionGroups::close_session(SessionGroup& group) {
 }
 
 // ---- who wants something ----
+
+void SessionGroups::join(SessionGroup& group, HttpCall& call) {
+  call.group = group.key;
+  group.sees_status = call.request.sees_status;
+  if (call.is_listen()) call.family = group.family;
+  if (group.era == mcp::Era::legacy)
+    group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
+  group.queue.push_back(&call);
+  want(group);
+}
 
 void SessionGroups::want(SessionGroup& group) {
   wanting_.add(group);

@@ -64,6 +64,8 @@ class SessionGroups {
   // Every session that the server may have is there.
   bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
 
+  // Into the queue of the group.
+  void join(SessionGroup& group, HttpCall& call);
   // The group may want a session, or a place for a call.
   void want(SessionGroup& group);
   // Those that do, and some that no longer do; prune_line() leaves those out.
