@@ -56,8 +56,8 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
   portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
-  sse_ = server.type == config::ServerType::sse;
   era_ = std::make_unique<HttpEra>(loop, server, *errands_, health_, broken_, *this);
+  sse_ = std::make_unique<SseFallback>(server, *groups_, *era_);
 }
 
 HttpUpstream::~HttpUpstream() {

@@ -22,12 +22,12 @@
 #include "core/upstream.h"
 #include "net/lifetime.h"
 #include "upstream/http_documents.h"
-#include "upstream/http_era.h"
 #include "upstream/http_farewells.h"
 #include "upstream/http_plain_hop.h"
 #include "upstream/oauth_client.h"
 #include "upstream/portable_sessions.h"
 #include "upstream/question_slots.h"
+#include "upstream/sse_fallback.h"
 
 namespace lineward::upstream {
 
@@ -65,7 +65,7 @@ class HttpUpstream final : public core::Upstream,
     return era_->is_known() ? std::optional(era_->era()) : std::nullopt;
   }
   core::Tells tells() const override { return era_->verdict().tells; }
-  std::optional<bool> keeps_sessions() const override { return sse_ ? true : keeps_sessions_; }
+  std::optional<bool> keeps_sessions() const override { return sse_->speaks_sse() ? true : keeps_sessions_; }
   void pass_notification(const mcp::Message& message, const core::HeaderFields& headers) override;
   std::unique_ptr<core::Hop> hop(core::HopRequest request, core::HopListener& listener) override;
   core::UpstreamStatus status() const override;
@@ -95,7 +95,7 @@ class HttpUpstream final : public core::Upstream,
   void on_session_ready(HttpSession& session) override;
   void on_session_failed(HttpSession& session, const core::Failure& failure) override;
   void on_session_lost(HttpSession& session) override;
-  void on_session_speaks_sse() override;
+  void on_session_speaks_sse() override { sse_->found(); }
   void on_session_free(HttpSession& session) override;
   void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) override;
   void on_session_stray(HttpSession& session, mcp::Message message) override;
@@ -114,10 +114,6 @@ class HttpUpstream final : public core::Upstream,
   void pump(SessionGroup& group);
   bool session_takes(SessionGroup& group, HttpCall& call);
   void open_session(SessionGroup& group);
-  // HTTP+SSE (http_upstream_sse.cc).
-  bool may_speak_sse(const HttpCall& call, const SessionGroup* group, int status) const;
-  void try_sse(HttpCall& call, SessionGroup& group, const MessagesEnd& end);
-  void sse_refused(SessionGroup& group, const core::Failure& failure);
   void sse_lost(HttpSession& session, SessionGroup& group);
   bool handled_here(SessionGroup& group, HttpCall& call);
   void send(SessionGroup& group, HttpCall& call);
@@ -154,10 +150,10 @@ class HttpUpstream final : public core::Upstream,
   bool plain_sidecar_ = false;
   HttpHealth health_{loop_, server_};
   std::unique_ptr<HttpEra> era_;
+  std::unique_ptr<SseFallback> sse_;
   CallerShares shares_;
   SessionPlanner planner_{server_};
   RequestIds ids_;
-  bool sse_ = false;                    // it speaks HTTP+SSE
   std::optional<bool> keeps_sessions_;  // as its last answer to `initialize` showed
   std::function<void()> stopped_;
   NodeSlabs call_nodes_;

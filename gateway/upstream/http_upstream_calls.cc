@@ -72,7 +72,7 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   int status = from.status();
   // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0)) return;
-  if (may_speak_sse(call, group, status)) {
+  if (sse_->may_try(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
     return;
@@ -211,7 +211,10 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
 
 void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = groups_->find(call.group);
-  if (may_speak_sse(call, group, end.status)) return try_sse(call, *group, end);
+  if (sse_->may_try(call, group, end.status)) {
+    left(call);
+    return sse_->try_again(call, *group, failure_of(end));
+  }
   if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
   // A server that does not even know how a request looks may have become another one: ask it again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;

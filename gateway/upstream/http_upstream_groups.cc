@@ -51,7 +51,7 @@ void HttpUpstream::fail_queue(SessionGroup& group, const core::Failure& failure)
 // A session for the first call that waits, or for those who listen: initialised by us, or by the client's own
 // request.
 void HttpUpstream::open_session(SessionGroup& group) {
-  groups_->open_session(group, sse_);
+  groups_->open_session(group, sse_->speaks_sse());
   group.opened();
   if (group.exclusive) group.session->settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
@@ -60,7 +60,7 @@ void HttpUpstream::open_session(SessionGroup& group) {
   if (!clients_own) {
     bool automatic = server_.type == config::ServerType::automatic;
     group.session->initialize(group.initialize_params(), automatic);
-  } else if (sse_) {
+  } else if (sse_->speaks_sse()) {
     group.session->connect();
   }
 }
@@ -90,13 +90,31 @@ void HttpUpstream::on_session_failed(HttpSession& session, const core::Failure& 
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic) {
     era_->forget();
-    sse_ = false;
+    sse_->forget();
   }
-  sse_refused(*group, failure);
+  sse_->failed(*group, failure);
   fail_queue(*group, failure);
   if (!group->is_listened()) return;
   group->listens.lost(&session);
   if (!group->opens_again(false)) return group->listens.fail_all(failure);
+  schedule_pump();
+}
+
+// Every answer would have come on that stream: what is in flight fails now, what comes later gets a new
+// session.
+void HttpUpstream::sse_lost(HttpSession& session, SessionGroup& group) {
+  std::string key = group.key;
+  bool listeners_too = !group.opens_again(false);
+  group.listens.lost(&session);
+  groups_->close_session(group);
+  core::Failure failure{EndReason::upstream_exited,
+                        fmt::format("{} closed its event stream before it answered", server_.name)};
+  for (HttpCall* call : group.calls.all()) {
+    if (call->messages) call->messages->close();
+    fail(*call, failure);
+  }
+  if (SessionGroup* still = groups_->find(key); still != nullptr && still->home && listeners_too)
+    still->listens.fail_all(failure);
   schedule_pump();
 }
 
@@ -165,7 +183,7 @@ void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
 core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
   bool own =
       server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
-  return own && !sse_ && !stopping_ ? portable_.get() : nullptr;
+  return own && !sse_->speaks_sse() && !stopping_ ? portable_.get() : nullptr;
 }
 
 void HttpUpstream::close_scope(const core::Scope& scope) {
