@@ -1,11 +1,7 @@
 // The half of HttpUpstream that deals with groups of callers and their sessions.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/json_member.h"
 #include "base/log.h"
-#include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/http_upstream.h"
 
