@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json_scan.h"
@@ -80,20 +81,23 @@ class ArrivingOutline {
  public:
   static constexpr size_t kFrom = 256 * 1024;
 
+  explicit ArrivingOutline(int max_depth = kMaxDepth) : max_depth_(max_depth) {}
+
   // As Outline::more().
   void more(std::string_view text) {
     if (text.size() < kFrom) return;
-    if (!outline_) outline_ = std::make_shared<Outline>();
+    if (!outline_) outline_ = std::make_shared<Outline>(max_depth_);
     outline_->more(text);
   }
   // Of the text that is complete now; the next one may begin.
   OutlinePtr take() {
     if (!outline_) return nullptr;
     outline_->close();
-    return std::move(outline_);
+    return std::exchange(outline_, nullptr);
   }
 
  private:
+  int max_depth_;
   std::shared_ptr<Outline> outline_;
 };
 

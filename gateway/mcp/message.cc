@@ -327,6 +327,13 @@ Result<Message, MessageFault> Message::parse(json::Text given, int max_depth) {
 
   out->bytes_ = std::move(given.bytes);
   out->outline_ = std::move(given.outline);
+  // Whoever walks a long text goes around what is large in it, also where it did not arrive in pieces: on
+  // several lines of an event, from a plugin.
+  if (!out->outline_) {
+    json::ArrivingOutline whole(max_depth);
+    whole.more(out->bytes_);
+    out->outline_ = whole.take();
+  }
   MessageParser parser(*out);
   char first = 0;
   const json::Passed end = parser.read(first, std::min(max_depth, json::kDepthCeiling));

@@ -417,3 +417,13 @@ TEST_CASE("Message: an object that is looked at has a bounded number of members;
         "an object of the message has more than 16384 members");
   CHECK(verdict(answer(R"({"structuredContent":)" + members(mcp::kMaxMembers + 1) + "}")) == "ok");
 }
+
+TEST_CASE("Message: a long text that came in one piece is walked as one that arrived") {
+  const std::string large = "\"" + std::string(300000, 'x') + "\"";
+  const Message message =
+      parsed(R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":)" + large + "}]}}");
+  CHECK(message.raw(Field::result_content).size() > large.size());
+  CHECK(message.bytes_to_walk(Field::result_content) < 100);
+  CHECK(verdict(R"({"jsonrpc":"2.0","id":1,"result":[)" + large + "}}") == "not_json");
+  CHECK(verdict(R"({"jsonrpc":"2.0","id":1,"result":[)" + large + ",\"\xff\"]}") == "not_json");
+}
