@@ -106,12 +106,12 @@ void ExchangeStarter::transport_lost(const std::string& session, uint32_t stream
   if (owner == nullptr) return;
   sessions_.table().touch(*owner);
   if (SessionStream* lost = owner->find_stream(stream)) lost->transport_lost(why);
-  if (owner->shared() != nullptr && !owner->has_stream()) door_.session_stream(owner->id, false, {});
+  if (owner->shared() != nullptr && !owner->has_stream()) door_.stream_closed(owner->id);
 }
 
 void ExchangeStarter::watch_stream(ClientConnection& connection, Session& session) {
   if (session.shared() == nullptr || !session.has_stream()) return;
-  door_.session_stream(session.id, true, router_.forwarded(connection, session.upstream, Mirrored::no));
+  door_.stream_opened(session.id, router_.forwarded(connection, session.upstream, Mirrored::no));
 }
 
 }  // namespace lineward::client

@@ -91,7 +91,8 @@ std::vector<std::string> McpEndpoint::versions_to_tell(const std::string& server
   const mcp::Revision* revision = mcp::find_revision(asked_for);
   if (revision != nullptr && revision->era == mcp::Era::modern) return {};
   return mcp::served_versions(
-      door_.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)}), false);
+      door_.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)}),
+      mcp::Wire::http);
 }
 
 void McpEndpoint::modern_request(ClientConnection& connection, const std::string& server,

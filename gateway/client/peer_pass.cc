@@ -136,7 +136,8 @@ void PeerPass::on_peer_complete() {
 // A session whose replica is gone is lost with it. 404 says so in the one way that clients understand: they
 // initialise anew. A request that the replica may have begun is not answered that way: it is not known
 // whether it had an effect.
-void PeerPass::on_peer_failed(bool nothing_sent, const std::string& why) {
+void PeerPass::failed(Sent sent, const std::string& why) {
+  const bool nothing_sent = sent == Sent::nothing;
   log::write(log::Level::warn, "peer.failed", {{"peer", plan_.peer}, {"why", why}, {"sent", !nothing_sent}});
   core::stats().count(core::Passed::failed);
   if (status_ != 0 && !whole_) {

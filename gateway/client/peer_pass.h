@@ -46,7 +46,10 @@ class PeerPass final : private core::PeerListener {
   void on_peer_head(const http::ResponseInfo& info) override;
   void on_peer_body(std::string_view bytes) override;
   void on_peer_complete() override;
-  void on_peer_failed(bool nothing_sent, const std::string& why) override;
+  void on_peer_failed(const std::string& why) override { failed(Sent::perhaps, why); }
+  void on_peer_unreached(const std::string& why) override { failed(Sent::nothing, why); }
+  enum class Sent : bool { nothing, perhaps };
+  void failed(Sent sent, const std::string& why);
   void watch_silence();
   void hold_back();
   void finish();
@@ -78,7 +81,8 @@ class PeerNote final : private core::PeerListener {
   void on_peer_head(const http::ResponseInfo&) override {}
   void on_peer_body(std::string_view) override {}
   void on_peer_complete() override { finish(); }
-  void on_peer_failed(bool, const std::string&) override { failed(); }
+  void on_peer_failed(const std::string&) override { failed(); }
+  void on_peer_unreached(const std::string&) override { failed(); }
   void failed();
   void finish();
 

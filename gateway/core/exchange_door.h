@@ -67,8 +67,9 @@ class ExchangeDoor {
   // A session that another replica opened, and that the client side has just made; false when it cannot be
   // served here.
   virtual bool adopt_session(const std::string&, const ScopeState&) { return false; }
-  // The client has a stream of such a session here, or has no more (PortableScopes::want_stream).
-  virtual void session_stream(const std::string&, bool, const HeaderFields&) {}
+  // The client has a stream of such a session here; it has none any more (PortableScopes::open_stream).
+  virtual void stream_opened(const std::string&, const HeaderFields&) {}
+  virtual void stream_closed(const std::string&) {}
   // Of such a session; may come to nothing (PortableScopes::when_settled).
   virtual void when_settled(const std::string&, std::function<void()>) {}
   // The versions that a server behind speaks; nothing while unknown.

@@ -20,7 +20,7 @@ class OwnedCall : public Call {
 
   bool live() const final { return owner_ != nullptr; }
   void reply(std::string) override {}
-  void hand_over(CallOwner& owner, bool) override {
+  void hand_over(CallOwner& owner, Handover) override {
     if (live()) owner_ = &owner;
   }
   void retried(mcp::Message) override {}
@@ -46,11 +46,12 @@ class PassingCall : public OwnedCall, public CallOwner {
   void reply(std::string message) override {
     if (live() && inner_ && inner_->live()) inner_->reply(std::move(message));
   }
-  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
-  void hand_over(CallOwner& owner, bool parked) override {
+  bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
+  bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
+  void hand_over(CallOwner& owner, Handover how) override {
     if (!live()) return;
     owner_ = &owner;
-    if (inner_ && inner_->live()) inner_->hand_over(*this, parked);
+    if (inner_ && inner_->live()) inner_->hand_over(*this, how);
   }
   const mcp::Message& request_message() const override {
     return inner_ ? inner_->request_message() : request_.message;

@@ -23,10 +23,11 @@ class PeerListener {
  public:
   virtual void on_peer_head(const http::ResponseInfo& info) = 0;
   virtual void on_peer_body(std::string_view bytes) = 0;
-  // One of these two is the last. `nothing_sent`: the peer has seen nothing of the request. `why` goes on
-  // from its name.
+  // One of these is the last. `why` goes on from the peer's name.
   virtual void on_peer_complete() = 0;
-  virtual void on_peer_failed(bool nothing_sent, const std::string& why) = 0;
+  virtual void on_peer_failed(const std::string& why) = 0;
+  // The same, and the peer has seen nothing of the request.
+  virtual void on_peer_unreached(const std::string& why) = 0;
 
  protected:
   ~PeerListener() = default;

@@ -29,8 +29,9 @@ class PortableScopes {
   // Goes on with a session that another replica shared. The owner must live until it is closed or left. False
   // when that cannot be here.
   virtual bool adopt_scope(const Scope& scope, ScopeOwner& owner, const ScopeState& state) = 0;
-  // The client has a stream here, or has no more. `headers`: its own that may go on to the server.
-  virtual void want_stream(const Scope& scope, bool wanted, const HeaderFields& headers) = 0;
+  // The client has a stream here; it has none any more. `headers`: its own that may go on to the server.
+  virtual void open_stream(const Scope& scope, const HeaderFields& headers) = 0;
+  virtual void close_stream(const Scope& scope) = 0;
   // Called once, never from inside, when the server has taken `notifications/initialized`, or will not any
   // more: what another replica sends must not be there before it.
   virtual void when_settled(const Scope& scope, std::function<void()> done) = 0;

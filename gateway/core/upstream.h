@@ -78,6 +78,9 @@ class CallOwner {
   ~CallOwner() = default;
 };
 
+// What becomes of a call whose owner changes: one that is parked takes no place in flight.
+enum class Handover : bool { in_flight, parked };
+
 // One request on its way. Destroying a live one cancels it as `internal` and counts a bug.
 class Call {
  public:
@@ -89,11 +92,12 @@ class Call {
   // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's
   // id.
   virtual void reply(std::string message) = 0;
-  // Stops reading what the server sends for this call, or goes on; false where that would stop others too.
-  // What was read already still comes.
-  virtual bool pause(bool) { return false; }
-  // From here on another hears of it. A parked call takes no place in flight.
-  virtual void hand_over(CallOwner& owner, bool parked) = 0;
+  // Stops reading what the server sends for this call. What was read already still comes. Both say whether
+  // they can: false where it would stop others too.
+  virtual bool pause() { return false; }
+  virtual bool resume() { return false; }
+  // From here on another hears of it.
+  virtual void hand_over(CallOwner& owner, Handover how) = 0;
   // The request as it was given.
   virtual const mcp::Message& request_message() const = 0;
   // Its client came back with this retry of it: log level and whatever else the client wants count from here

@@ -210,12 +210,12 @@ void Exchange::forward_message(mcp::Message&& message) {
 // Back-pressure: a client that reads slowly slows its own server stream down, where that is possible, instead
 // of filling our memory. The request clock stands still meanwhile: it is not the server that is slow.
 void Exchange::hold_back() {
-  if (ended() || clock_.is_held() || !call_ || !call_->live() || !reply_->clogged() || !call_->pause(true))
+  if (ended() || clock_.is_held() || !call_ || !call_->live() || !reply_->clogged() || !call_->pause())
     return;
   clock_.hold();
   reply_->when_relieved([this] {
     if (ended() || !clock_.release()) return;
-    if (call_) call_->pause(false);
+    if (call_) call_->resume();
   });
 }
 
@@ -271,16 +271,18 @@ void Exchange::final_message(mcp::Message&& message) {
     auto cut = mcp::Message::parse(mcp::with_versions(
         message, Field::result_supported_versions,
         mcp::served_versions(mcp::spoken_versions(message.raw(Field::result_supported_versions)),
-                             arrival_.on_stdio)));
+                             arrival_.on_stdio ? mcp::Wire::stdio : mcp::Wire::http)));
     if (cut) message = std::move(*cut);
   } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
     auto cut = mcp::Message::parse(mcp::with_versions(
         message, Field::error_data_supported,
         mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)),
-                             arrival_.on_stdio)));
+                             arrival_.on_stdio ? mcp::Wire::stdio : mcp::Wire::http)));
     if (cut) message = std::move(*cut);
   }
-  Answer answer{mcp::response_for_client(message, raw_id_, is_listen()), status};
+  Answer answer{is_listen() ? mcp::listen_response_for_client(message, raw_id_)
+                            : mcp::response_for_client(message, raw_id_),
+                status};
   SpareTexts::give(std::move(message).take_bytes());
   end(reason, code, {}, std::move(answer));
 }

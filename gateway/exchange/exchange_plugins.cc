@@ -117,9 +117,13 @@ bool ExchangePlugins::decided() {
 
 // ---- the server's messages ----
 
-void ExchangePlugins::hold_back(bool stop) {
-  bool held_for_client = !stop && exchange_.clock_.is_held();
-  if (exchange_.call_ && !held_for_client) exchange_.call_->pause(stop);
+void ExchangePlugins::pause_server() {
+  if (exchange_.call_) exchange_.call_->pause();
+}
+
+void ExchangePlugins::resume_server() {
+  const bool held_for_client = exchange_.clock_.is_held();
+  if (exchange_.call_ && !held_for_client) exchange_.call_->resume();
 }
 
 void ExchangePlugins::passed(mcp::Message message) {

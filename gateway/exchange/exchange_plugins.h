@@ -55,7 +55,8 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
 
   // plugin::Passage::Owner
   bool over() const override { return exchange_.ended(); }
-  void hold_back(bool stop) override;
+  void pause_server() override;
+  void resume_server() override;
   void passed(mcp::Message message) override;
   void passed(const core::Failure& failure) override;
   bool decided() override;

@@ -125,7 +125,7 @@ void Exchange::resume() {
   if (!routed_) server_ = &lease_->config;
   call_ = std::move(taken->call);
   tag_ = taken->tag;
-  call_->hand_over(*this, false);
+  call_->hand_over(*this, core::Handover::in_flight);
   clock_.use(clock_.limits(), *server_);
   clock_.go_on(taken->spent);
   asking_ = std::make_unique<Asking>(loop_);

@@ -87,9 +87,10 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome {
   bool adopt_session(const std::string& session, const core::ScopeState& state) override {
     return sessions_.adopt(session, state);
   }
-  void session_stream(const std::string& session, bool open, const core::HeaderFields& headers) override {
-    sessions_.stream(session, open, headers);
+  void stream_opened(const std::string& session, const core::HeaderFields& headers) override {
+    sessions_.stream_opened(session, headers);
   }
+  void stream_closed(const std::string& session) override { sessions_.stream_closed(session); }
   void when_settled(const std::string& session, std::function<void()> done) override {
     sessions_.when_settled(session, std::move(done));
   }

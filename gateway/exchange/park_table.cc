@@ -135,7 +135,7 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
   auto state = states_.make({call.principal, call.upstream, call.method, params}, loop_.now() + limit);
   auto parked = std::make_unique<Parked>(*this, state.id, std::move(call), server);
   Parked& one = *parked;
-  one.call.call->hand_over(one, true);
+  one.call.call->hand_over(one, core::Handover::parked);
   one.timer.start(limit, [this, &one, limit] {
     ++one.call.stats->park_timeouts;
     cancel(one, core::CancelInitiator::timeout, "its client did not come back with an answer");

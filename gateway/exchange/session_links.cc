@@ -171,11 +171,18 @@ bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
   return true;
 }
 
-void SessionLinks::stream(const std::string& id, bool open, const core::HeaderFields& headers) {
+void SessionLinks::stream_opened(const std::string& id, const core::HeaderFields& headers) {
   SessionLink* with = link(id);
   if (with == nullptr) return;
   const core::Scope& scope = with->scope();
-  if (auto* scopes = with->upstream().portable(scope)) scopes->want_stream(scope, open, headers);
+  if (auto* scopes = with->upstream().portable(scope)) scopes->open_stream(scope, headers);
+}
+
+void SessionLinks::stream_closed(const std::string& id) {
+  SessionLink* with = link(id);
+  if (with == nullptr) return;
+  const core::Scope& scope = with->scope();
+  if (auto* scopes = with->upstream().portable(scope)) scopes->close_stream(scope);
 }
 
 void SessionLinks::when_settled(const std::string& id, std::function<void()> done) {

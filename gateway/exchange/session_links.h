@@ -69,7 +69,8 @@ class SessionLinks final : public ExchangeFinder {
 
   // core::ExchangeDoor: sessions that other replicas may serve too.
   bool adopt(const std::string& session, const core::ScopeState& state);
-  void stream(const std::string& session, bool open, const core::HeaderFields& headers);
+  void stream_opened(const std::string& session, const core::HeaderFields& headers);
+  void stream_closed(const std::string& session);
   void when_settled(const std::string& session, std::function<void()> done);
 
   // ExchangeFinder, for the links

@@ -61,9 +61,9 @@ std::string envelope(const LegacyClient& client, Method method) {
       kNewestModern, client.info, client.capabilities, level);
 }
 
-std::string negotiated(const std::string& wanted, bool on_stdio) {
+std::string negotiated(const std::string& wanted, Wire wire) {
   const Revision* revision = find_revision(wanted);
-  bool ours = revision != nullptr && revision->era == Era::legacy && is_served(*revision, on_stdio);
+  bool ours = revision != nullptr && revision->era == Era::legacy && is_served(*revision, wire);
   return ours ? wanted : std::string(kNewestLegacy);
 }
 
@@ -133,9 +133,9 @@ std::optional<ModernServer> read_discover_result(const Message& answer) {
   return server;
 }
 
-LegacyClient read_initialize_params(const Message& initialize, bool on_stdio) {
+LegacyClient read_initialize_params(const Message& initialize, Wire wire) {
   LegacyClient client;
-  client.revision = negotiated(initialize.text(Field::params_protocol_version), on_stdio);
+  client.revision = negotiated(initialize.text(Field::params_protocol_version), wire);
   client.info = initialize.is_object(Field::params_client_info)
                     ? std::string(initialize.raw(Field::params_client_info))
                     : R"({"name":"unknown","version":"0"})";

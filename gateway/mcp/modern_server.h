@@ -40,7 +40,7 @@ struct LegacyClient {
   std::string log_level = "info";
   bool set_level = false;  // by the client itself
 };
-LegacyClient read_initialize_params(const Message& initialize, bool on_stdio = false);
+LegacyClient read_initialize_params(const Message& initialize, Wire wire = Wire::http);
 inline size_t bytes_of(const LegacyClient& client) {
   return client.revision.size() + client.info.size() + client.capabilities.size();
 }

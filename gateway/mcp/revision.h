@@ -11,6 +11,8 @@
 namespace lineward::mcp {
 
 enum class Era : uint8_t { legacy, modern };
+// How a client is connected: over HTTP, or at the other end of a pipe.
+enum class Wire : bool { http, stdio };
 
 struct Revision {
   std::string_view name;
@@ -36,9 +38,9 @@ inline const Revision* find_revision(std::string_view name) {
   return nullptr;
 }
 
-// Does a client over HTTP, or at the other end of a pipe, get it from Lineward?
-inline constexpr bool is_served(const Revision& revision, bool on_stdio) {
-  return revision.streamable_http || on_stdio;
+// Does a client that is connected like that get it from Lineward?
+inline constexpr bool is_served(const Revision& revision, Wire wire) {
+  return revision.streamable_http || wire == Wire::stdio;
 }
 
 // Revision names are dates; whatever is dated 2026-07-28 or later belongs to the modern era, spoken by us or

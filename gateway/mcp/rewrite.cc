@@ -27,17 +27,20 @@ std::string request_for_upstream(const Message& request, int64_t id) {
   return splice.apply();
 }
 
-std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen) {
-  const bool subscription = listen && response.is_object(Field::result);
-  if (!subscription && response.has(Field::id))
-    return json::replaced(response.bytes(), response.at(Field::id), client_raw_id);
+std::string response_for_client(const Message& response, std::string_view client_raw_id) {
+  if (!response.has(Field::id)) return response.splice().apply();
+  return json::replaced(response.bytes(), response.at(Field::id), client_raw_id);
+}
+
+std::string listen_response_for_client(const Message& response, std::string_view client_raw_id) {
+  if (!response.is_object(Field::result)) return response_for_client(response, client_raw_id);
   json::Splice splice = response.splice();
   if (response.has(Field::id)) splice.replace(response.at(Field::id), std::string(client_raw_id));
-  if (subscription && response.has(Field::result_subscription_id)) {
+  if (response.has(Field::result_subscription_id)) {
     splice.replace(response.at(Field::result_subscription_id), std::string(client_raw_id));
-  } else if (subscription && response.is_object(Field::result_meta)) {
+  } else if (response.is_object(Field::result_meta)) {
     splice.add_member(response.at(Field::result_meta), kSubscriptionId, client_raw_id);
-  } else if (subscription && !response.has(Field::result_meta)) {
+  } else if (!response.has(Field::result_meta)) {
     splice.add_member(response.at(Field::result), "_meta", subscription_meta(client_raw_id));
   }
   return splice.apply();
@@ -206,10 +209,10 @@ std::vector<std::string> spoken_versions(std::string_view raw_array) {
   return out;
 }
 
-std::vector<std::string> served_versions(std::vector<std::string> spoken, bool on_stdio) {
-  std::erase_if(spoken, [on_stdio](const std::string& version) {
+std::vector<std::string> served_versions(std::vector<std::string> spoken, Wire wire) {
+  std::erase_if(spoken, [wire](const std::string& version) {
     const Revision* revision = find_revision(version);
-    return revision == nullptr || !is_served(*revision, on_stdio);
+    return revision == nullptr || !is_served(*revision, wire);
   });
   return spoken;
 }

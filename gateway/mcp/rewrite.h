@@ -17,9 +17,10 @@ namespace lineward::mcp {
 // id too.
 std::string request_for_upstream(const Message& request, int64_t id);
 
-// A server's answer under the client's own id. On the result of a `listen` the subscription id is the
-// client's as well, also where the server left it out.
-std::string response_for_client(const Message& response, std::string_view client_raw_id, bool listen);
+// A server's answer under the client's own id; and that of a `listen`: on its result the subscription id is
+// the client's as well, also where the server left it out.
+std::string response_for_client(const Message& response, std::string_view client_raw_id);
+std::string listen_response_for_client(const Message& response, std::string_view client_raw_id);
 
 // A server's progress under the client's own token.
 std::string progress_for_client(const Message& progress, std::string_view client_raw_token);
@@ -66,7 +67,7 @@ inline constexpr std::string_view kInitialized = R"({"jsonrpc":"2.0","method":"n
 std::vector<std::string> string_array(std::string_view raw);
 // Those of them that Lineward speaks, and of these the ones that such a client gets.
 std::vector<std::string> spoken_versions(std::string_view raw_array);
-std::vector<std::string> served_versions(std::vector<std::string> spoken, bool on_stdio);
+std::vector<std::string> served_versions(std::vector<std::string> spoken, Wire wire);
 // A DiscoverResult, or an error −32022, whose list of versions is cut to `versions`.
 std::string with_versions(const Message& message, Field list, const std::vector<std::string>& versions);
 

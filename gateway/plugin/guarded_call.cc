@@ -195,14 +195,30 @@ void GuardedCall::reply(std::string message) {
   }
 }
 
-bool GuardedCall::pause(bool stop) {
-  paused_ = stop;
-  return inner_ && inner_->live() && inner_->pause(paused_ || holding_);
+// Two may want it: who waits for the call, and its plugins.
+bool GuardedCall::hold() {
+  if (!inner_ || !inner_->live()) return false;
+  return paused_ || holding_ ? inner_->pause() : inner_->resume();
 }
 
-void GuardedCall::hold_back(bool stop) {
-  holding_ = stop;
-  if (inner_ && inner_->live()) inner_->pause(paused_ || holding_);
+bool GuardedCall::pause() {
+  paused_ = true;
+  return hold();
+}
+
+bool GuardedCall::resume() {
+  paused_ = false;
+  return hold();
+}
+
+void GuardedCall::pause_server() {
+  holding_ = true;
+  hold();
+}
+
+void GuardedCall::resume_server() {
+  holding_ = false;
+  hold();
 }
 
 void GuardedCall::retried(mcp::Message request) {

@@ -29,7 +29,8 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   // core::Call
   void cancel(std::string_view why) override;
   void reply(std::string message) override;
-  bool pause(bool stop) override;
+  bool pause() override;
+  bool resume() override;
   void retried(mcp::Message request) override;
 
  private:
@@ -51,12 +52,14 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
 
   // Passage::Owner
   bool over() const override { return !live(); }
-  void hold_back(bool stop) override;
+  void pause_server() override;
+  void resume_server() override;
   void passed(mcp::Message message) override;
   void passed(const core::Failure& failure) override;
   bool decided() override;
   void broke(std::string_view what) override;
 
+  bool hold();
   void ask();
   void moved();
   void send();

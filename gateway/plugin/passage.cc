@@ -29,7 +29,7 @@ void Passage::take(mcp::Message message) {
     return owner_.broke(fmt::format("lets more than {} messages or {} MiB of the server wait", kMostWaiting,
                                     kMostWaitingBytes >> 20));
   }
-  if (waiting_.size() >= kHoldBack && !std::exchange(holding_, true)) owner_.hold_back(true);
+  if (waiting_.size() >= kHoldBack && !std::exchange(holding_, true)) owner_.pause_server();
   if (waiting_.size() == 1) return pump();
   held_.set(waiting_bytes_ + first_bytes_);
 }
@@ -41,7 +41,7 @@ bool Passage::holds_back(const core::Failure& failure) {
 }
 
 void Passage::release() {
-  if (waiting_.size() < kHoldBack && std::exchange(holding_, false)) owner_.hold_back(false);
+  if (waiting_.size() < kHoldBack && std::exchange(holding_, false)) owner_.resume_server();
 }
 
 void Passage::pump() {

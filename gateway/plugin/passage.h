@@ -21,8 +21,9 @@ class Passage {
   class Owner {
    public:
     virtual bool over() const = 0;
-    // Much waits for a plugin: the server is not to be read from, where that is possible; or is again.
-    virtual void hold_back(bool stop) = 0;
+    // Much waits for a plugin: the server is not to be read from, where that is possible; then it is again.
+    virtual void pause_server() = 0;
+    virtual void resume_server() = 0;
     virtual void passed(mcp::Message message) = 0;
     virtual void passed(const core::Failure& failure) = 0;
     // A plugin took a message: ends the exchange with what it said. False: it said nothing.

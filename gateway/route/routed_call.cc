@@ -193,9 +193,9 @@ void RoutedCall::left(const std::string& server, const std::string& why) {
   leave()->on_call_failed({EndReason::cancelled_drain, why});
 }
 
-void RoutedCall::hand_over(core::CallOwner& owner, bool parked) {
-  if (live()) parked ? home_.parked(*this) : home_.unparked(*this);
-  PassingCall::hand_over(owner, parked);
+void RoutedCall::hand_over(core::CallOwner& owner, core::Handover how) {
+  if (live()) how == core::Handover::parked ? home_.parked(*this) : home_.unparked(*this);
+  PassingCall::hand_over(owner, how);
 }
 
 void RoutedCall::retried(mcp::Message request) {

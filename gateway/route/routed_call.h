@@ -24,7 +24,7 @@ class RoutedCall final : public core::PassingCall {
 
   // core::Call
   void cancel(std::string_view why) override;
-  void hand_over(core::CallOwner& owner, bool parked) override;
+  void hand_over(core::CallOwner& owner, core::Handover how) override;
   const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message request) override;
   bool of_legacy_server() const override { return member_ && member_->upstream.era() == mcp::Era::legacy; }

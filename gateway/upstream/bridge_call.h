@@ -26,7 +26,8 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   // send the client word of it. Nothing is replied to it, since what the client answers comes by the session,
   // and nothing retried, since legacy clients do not do that.
   void cancel(std::string_view why) override;
-  bool pause(bool stop) override { return inner_ && inner_->live() && inner_->pause(stop); }
+  bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
+  bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
   const mcp::Message& request_message() const override { return request_.message; }
 
   // Which of these comes first depends on the request; the session decides. None calls back at once.

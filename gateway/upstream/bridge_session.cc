@@ -60,7 +60,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
   listen_.use_request(call->request());
   std::optional<core::Failure> failure;
   if (handshake) {
-    client_ = mcp::read_initialize_params(call->request().message, call->request().client_on_stdio);
+    client_ = mcp::read_initialize_params(
+        call->request().message, call->request().client_on_stdio ? mcp::Wire::stdio : mcp::Wire::http);
     client_bytes_.charge(call->request().account);
     client_bytes_.set(mcp::bytes_of(client_));
     failure = trial_ ? call->start_trial() : call->start_discover();

@@ -29,17 +29,23 @@ void HttpCall::reply(std::string message) {
   upstream_.reply(*this, std::move(message));
 }
 
-bool HttpCall::pause(bool stop) {
+bool HttpCall::pause() {
   if (!messages || !messages->is_stream()) return false;
-  messages->pause(stop);
+  messages->pause();
   return true;
 }
 
-void HttpCall::hand_over(core::CallOwner& owner, bool to_park) {
+bool HttpCall::resume() {
+  if (!messages || !messages->is_stream()) return false;
+  messages->resume();
+  return true;
+}
+
+void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
-  if (messages) messages->pause(false);  // who takes over holds nothing back yet
+  if (messages) messages->resume();  // who takes over holds nothing back yet
   owner_ = &owner;
-  upstream_.set_parked(*this, to_park);
+  upstream_.set_parked(*this, how == core::Handover::parked);
 }
 
 void HttpCall::retried(mcp::Message message) {

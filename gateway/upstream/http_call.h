@@ -31,8 +31,9 @@ class HttpCall final : public core::OwnedCall,
 
   void cancel(std::string_view why) override;
   void reply(std::string message) override;
-  bool pause(bool stop) override;
-  void hand_over(core::CallOwner& owner, bool parked) override;
+  bool pause() override;
+  bool resume() override;
+  void hand_over(core::CallOwner& owner, core::Handover how) override;
   const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message message) override;
   std::string server_info() const override;

@@ -125,9 +125,12 @@ void HttpConnection::send(std::string head, std::string_view body) {
   }
 }
 
-void HttpConnection::pause(bool stop) {
-  if (!stream_ || closed_ || ended_) return;
-  stop ? stream_->pause_reading() : stream_->start_reading();
+void HttpConnection::pause() {
+  if (stream_ && !closed_ && !ended_) stream_->pause_reading();
+}
+
+void HttpConnection::resume() {
+  if (stream_ && !closed_ && !ended_) stream_->start_reading();
 }
 
 void HttpConnection::close() {
@@ -213,7 +216,7 @@ void HttpConnection::read_response() {
       case http::ResponseParser::Next::body: owner_->on_response_body(parser_.take_body()); break;
       case http::ResponseParser::Next::complete:
         busy_ = false;
-        pause(false);
+        resume();
         // An answer before all of the question was taken: the rest of it would be read as the next request.
         keep_alive_ = !ended_ && parser_.info().keep_alive && stream_->backlog() == 0;
         return owner_->on_response_complete();

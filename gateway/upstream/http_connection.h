@@ -66,7 +66,8 @@ class HttpConnection final : public net::StreamOwner {
   // The response's body is a stream: no limit as a whole.
   void unlimited_body() { parser_.unlimited_body(); }
   // Back-pressure: stops reading, or goes on. What was read already is still given out.
-  void pause(bool stop);
+  void pause();
+  void resume();
   // Ends it at once, whatever is on its way.
   void close();
 

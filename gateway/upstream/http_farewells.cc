@@ -118,7 +118,7 @@ void HttpFarewells::tell(Farewell& farewell) {
       return over(farewell);
     }
     refuse(call);
-    call.messages->pause(false);
+    call.messages->resume();
     // Clients that come and go must not fill the server.
     if (kept_ > server_.limits.max_in_flight) {
       for (auto& oldest : farewells_) {

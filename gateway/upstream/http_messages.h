@@ -66,8 +66,11 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   void distrust() {
     if (transfer_) transfer_->distrust();
   }
-  void pause(bool stop) {
-    if (transfer_) transfer_->pause(stop);
+  void pause() {
+    if (transfer_) transfer_->pause();
+  }
+  void resume() {
+    if (transfer_) transfer_->resume();
   }
   bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
   int status() const { return status_; }

@@ -23,10 +23,10 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
                const config::Server& server, bool personal);
   ~HttpPlainHop() override;
   void pause() override {
-    if (transfer_) transfer_->pause(true);
+    if (transfer_) transfer_->pause();
   }
   void resume() override {
-    if (transfer_) transfer_->pause(false);
+    if (transfer_) transfer_->resume();
   }
   // In order, and told later. `status`: of the answer, as long as there is none.
   void end(int status, std::string why);

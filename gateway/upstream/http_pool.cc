@@ -172,7 +172,7 @@ void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
     return pool.loop().retire(std::move(transfer));
   }
   transfer->quiet_ = true;
-  transfer->pause(false);
+  transfer->resume();
   transfer->owner_ = nullptr;
   transfer->patience_ = std::make_unique<net::Timer>(pool.loop());
   transfer->patience_->start(kQuietTime, [t = transfer.get()] { t->end_quietly(); });

@@ -89,9 +89,12 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
   void unlimited_body();
-  // Stops reading the response, or goes on.
-  void pause(bool stop) {
-    if (connection_) connection_->pause(stop);
+  // Stops reading the response, and goes on.
+  void pause() {
+    if (connection_) connection_->pause();
+  }
+  void resume() {
+    if (connection_) connection_->resume();
   }
   bool sent() const { return sent_; }
   // `text` without what this request carried and nobody else may see: what a server says to a refused key may

@@ -22,8 +22,8 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
     transfer_->close();
     loop_.retire(std::move(transfer_));
   }
-  void pause() override { transfer_->pause(true); }
-  void resume() override { transfer_->pause(false); }
+  void pause() override { transfer_->pause(); }
+  void resume() override { transfer_->resume(); }
 
  private:
   void on_transfer_sent() override { sent_ = true; }
@@ -35,7 +35,8 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
   void on_transfer_body(std::string&& bytes) override { listener_.on_peer_body(bytes); }
   void on_transfer_complete() override { listener_.on_peer_complete(); }
   void on_transfer_failed(const HttpFault& fault) override {
-    listener_.on_peer_failed(!sent_ || fault.nothing_sent, fault.text);
+    if (!sent_ || fault.nothing_sent) return listener_.on_peer_unreached(fault.text);
+    listener_.on_peer_failed(fault.text);
   }
 
   net::Loop& loop_;

@@ -34,11 +34,16 @@ bool PortableSessions::adopt_scope(const core::Scope& scope, core::ScopeOwner& o
   return true;
 }
 
-void PortableSessions::want_stream(const core::Scope& scope, bool wanted, const core::HeaderFields& headers) {
+void PortableSessions::open_stream(const core::Scope& scope, const core::HeaderFields& headers) {
   SessionGroup* group = groups_.of_client(scope);
   if (group == nullptr || !group->session) return;
-  if (wanted) group->session->remember(lasting_headers(forwarded_headers(server_, headers)));
-  group->session->want_stream(wanted);
+  group->session->remember(lasting_headers(forwarded_headers(server_, headers)));
+  group->session->want_stream(true);
+}
+
+void PortableSessions::close_stream(const core::Scope& scope) {
+  SessionGroup* group = groups_.of_client(scope);
+  if (group != nullptr && group->session) group->session->want_stream(false);
 }
 
 void PortableSessions::when_settled(const core::Scope& scope, std::function<void()> done) {

@@ -21,7 +21,8 @@ class PortableSessions final : public core::PortableScopes {
 
   std::optional<core::ScopeState> share_scope(const core::Scope& scope) override;
   bool adopt_scope(const core::Scope& scope, core::ScopeOwner& owner, const core::ScopeState& state) override;
-  void want_stream(const core::Scope& scope, bool wanted, const core::HeaderFields& headers) override;
+  void open_stream(const core::Scope& scope, const core::HeaderFields& headers) override;
+  void close_stream(const core::Scope& scope) override;
   void when_settled(const core::Scope& scope, std::function<void()> done) override;
   void leave_scope(const core::Scope& scope) override;
 

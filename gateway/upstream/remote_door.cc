@@ -79,18 +79,25 @@ void RemoteDoor::reply(uint64_t number, std::string message) {
   if (FarCall* one = find(number)) one->call->reply(std::move(message));
 }
 
-void RemoteDoor::pause(uint64_t number, bool stop) {
+void RemoteDoor::pause(uint64_t number) {
   FarCall* one = find(number);
   if (one == nullptr) return;
-  one->paused = stop;
+  one->paused = true;
   one->hold();
 }
 
-void RemoteDoor::hand_over(uint64_t number, bool parked) {
+void RemoteDoor::resume(uint64_t number) {
+  FarCall* one = find(number);
+  if (one == nullptr) return;
+  one->paused = false;
+  one->hold();
+}
+
+void RemoteDoor::hand_over(uint64_t number, core::Handover how) {
   FarCall* one = find(number);
   if (one == nullptr) return;
   one->paused = false;  // who takes over holds nothing back yet
-  one->call->hand_over(*one, parked);
+  one->call->hand_over(*one, how);
   one->hold();
 }
 

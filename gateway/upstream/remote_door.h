@@ -37,8 +37,9 @@ class RemoteDoor {
   void start(uint64_t number, core::CallRequest request);
   void cancel(uint64_t number, uint64_t tag, std::string_view why);
   void reply(uint64_t number, std::string message);
-  void pause(uint64_t number, bool stop);
-  void hand_over(uint64_t number, bool parked);
+  void pause(uint64_t number);
+  void resume(uint64_t number);
+  void hand_over(uint64_t number, core::Handover how);
   void retried(uint64_t number, mcp::Message request);
   // So many bytes of its messages are with its owner.
   void taken(uint64_t number, size_t bytes);
@@ -58,7 +59,7 @@ class RemoteDoor {
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override;
     void on_call_failed(const core::Failure& failure) override;
-    void hold() { can_pause = call && call->live() && call->pause(paused || held); }
+    void hold() { can_pause = call && call->live() && (paused || held ? call->pause() : call->resume()); }
 
     RemoteDoor& door;
     const uint64_t number;

@@ -69,15 +69,20 @@ class RemoteCall final : public core::OwnedCall {
       door.reply(number, std::move(text));
     });
   }
-  bool pause(bool stop) override {
+  bool pause() override {
     if (!live() || !can_pause_) return false;
-    tell([number = number_, stop](RemoteDoor& door) { door.pause(number, stop); });
+    tell([number = number_](RemoteDoor& door) { door.pause(number); });
     return true;
   }
-  void hand_over(core::CallOwner& owner, bool parked) override {
+  bool resume() override {
+    if (!live() || !can_pause_) return false;
+    tell([number = number_](RemoteDoor& door) { door.resume(number); });
+    return true;
+  }
+  void hand_over(core::CallOwner& owner, core::Handover how) override {
     if (!live()) return;
     owner_ = &owner;
-    tell([number = number_, parked](RemoteDoor& door) { door.hand_over(number, parked); });
+    tell([number = number_, how](RemoteDoor& door) { door.hand_over(number, how); });
   }
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message request) override {

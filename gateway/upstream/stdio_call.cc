@@ -36,8 +36,9 @@ void StdioCall::reply(std::string message) {
   instance->write(std::move(message));
 }
 
-void StdioCall::hand_over(core::CallOwner& owner, bool parked) {
+void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
+  const bool parked = how == core::Handover::parked;
   owner_ = &owner;
   if (instance != nullptr) instance->set_parked(*this, parked);
   if (std::exchange(parked_, parked) != parked) upstream_.count_call(parked ? -1 : 1);

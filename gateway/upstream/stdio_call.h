@@ -23,7 +23,7 @@ class StdioCall final : public core::OwnedCall, public ListenCall, public Pooled
 
   void cancel(std::string_view why) override;
   void reply(std::string message) override;
-  void hand_over(core::CallOwner& owner, bool parked) override;
+  void hand_over(core::CallOwner& owner, core::Handover how) override;
   const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message message) override;
   std::string server_info() const override;

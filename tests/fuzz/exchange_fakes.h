@@ -181,7 +181,7 @@ class FakeCall final : public core::Call {
   void reply(std::string) override { LW_CHECK(live()); }
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message message) override { request_ = std::move(message); }
-  void hand_over(core::CallOwner& owner, bool) override {
+  void hand_over(core::CallOwner& owner, core::Handover) override {
     LW_CHECK(live());
     owner_ = &owner;
   }

@@ -123,14 +123,14 @@ void check_request(const Message& request) {
 
 void check_answer(const Message& answer, const std::string& id) {
   const MessageKind kind = answer.kind();
-  const std::string same_era = mcp::response_for_client(answer, id, true);
+  const std::string same_era = mcp::listen_response_for_client(answer, id);
   if (answer.has(Field::result_subscription_id) || !answer.is_object(Field::result)) {
     LW_CHECK(same_era == with_fields(answer, {{Field::id, id}, {Field::result_subscription_id, id}}));
   } else if (!answer.has(Field::result_meta) || answer.is_object(Field::result_meta)) {
     LW_CHECK(parsed(same_era, kind).raw(Field::result_subscription_id) ==
              id);  // put in where it was left out
   }
-  LW_CHECK(mcp::response_for_client(answer, id, false) == with_fields(answer, {{Field::id, id}}));
+  LW_CHECK(mcp::response_for_client(answer, id) == with_fields(answer, {{Field::id, id}}));
   parsed(same_era, kind);
   for (Field list : {Field::result_supported_versions, Field::error_data_supported}) {
     const auto spoken = mcp::spoken_versions(answer.raw(list));

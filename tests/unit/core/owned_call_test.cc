@@ -42,13 +42,17 @@ class Plain final : public core::OwnedCall {
     if (core::CallOwner* owner = take_owner()) owner->on_call_message(ping());
   }
   void reply(std::string message) override { notes_.push_back("reply " + message); }
-  bool pause(bool stop) override {
-    notes_.emplace_back(stop ? "pause" : "go on");
+  bool pause() override {
+    notes_.emplace_back("pause");
     return true;
   }
-  void hand_over(core::CallOwner& owner, bool parked) override {
-    notes_.emplace_back(parked ? "park" : "take over");
-    OwnedCall::hand_over(owner, parked);
+  bool resume() override {
+    notes_.emplace_back("go on");
+    return true;
+  }
+  void hand_over(core::CallOwner& owner, core::Handover how) override {
+    notes_.emplace_back(how == core::Handover::parked ? "park" : "take over");
+    OwnedCall::hand_over(owner, how);
   }
   void retried(mcp::Message) override { notes_.emplace_back("retried"); }
   std::string server_info() const override { return "{}"; }
@@ -116,9 +120,9 @@ TEST_CASE("a call that was handed over tells its new owner; one that is over has
   Notes notes;
   Owner first, second, third;
   Plain call(notes, first);
-  call.hand_over(second, true);
+  call.hand_over(second, core::Handover::parked);
   call.answer();
-  call.hand_over(third, false);
+  call.hand_over(third, core::Handover::in_flight);
   CHECK_FALSE(call.live());
   CHECK(first.heard == 0);
   CHECK(second.heard == 1);
@@ -133,7 +137,7 @@ TEST_CASE("a passing call passes on what it is told while the call behind it goe
   CHECK(call.server_info().empty());
   CHECK_FALSE(call.of_legacy_server());
   CHECK(call.has_session());
-  CHECK_FALSE(call.pause(true));
+  CHECK_FALSE(call.pause());
   call.reply("nobody");
   call.retried(ping());
   CHECK(notes.empty());
@@ -143,19 +147,19 @@ TEST_CASE("a passing call passes on what it is told while the call behind it goe
   CHECK(call.of_legacy_server());
   CHECK_FALSE(call.has_session());
   CHECK(&call.request_message() == &inner.request_message());
-  CHECK(call.pause(true));
+  CHECK(call.pause());
   call.reply("yes");
   call.retried(ping());
-  call.hand_over(other, true);
+  call.hand_over(other, core::Handover::parked);
   CHECK(notes == Notes{"pause", "reply yes", "retried", "park"});
 
   inner.answer();
   CHECK(owner.heard == 0);
   CHECK(other.heard == 1);
   CHECK_FALSE(call.live());
-  CHECK_FALSE(call.pause(true));
+  CHECK_FALSE(call.pause());
   call.reply("too late");
-  call.hand_over(owner, false);
+  call.hand_over(owner, core::Handover::in_flight);
   CHECK(notes.size() == 4);
 }
 

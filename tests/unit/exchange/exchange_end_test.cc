@@ -93,7 +93,7 @@ class BadCall final : public core::Call {
   }
   bool live() const override { return owner != nullptr; }
   void reply(std::string) override { trap_.at(Inside::reply); }
-  void hand_over(core::CallOwner& next, bool) override { owner = &next; }
+  void hand_over(core::CallOwner& next, core::Handover) override { owner = &next; }
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message message) override { request_ = std::move(message); }
   core::CallOwner* owner;

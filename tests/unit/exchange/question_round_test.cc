@@ -30,7 +30,7 @@ struct FakeCall final : core::Call {
   void cancel(std::string_view) override {}
   bool live() const override { return true; }
   void reply(std::string text) override { replies.push_back(std::move(text)); }
-  void hand_over(core::CallOwner&, bool) override {}
+  void hand_over(core::CallOwner&, core::Handover) override {}
   const mcp::Message& request_message() const override { return message; }
   void retried(mcp::Message) override {}
 };

@@ -67,7 +67,7 @@ struct ServersCall final : core::Call {
   }
   bool live() const override { return alive; }
   void reply(std::string) override {}
-  void hand_over(core::CallOwner&, bool) override {}
+  void hand_over(core::CallOwner&, core::Handover) override {}
   const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message) override {}
   Server& server;

@@ -99,7 +99,7 @@ TEST_CASE("answers, retries and what parks a call reach it") {
   Asker park;
   auto call = world.near.start(world.asker);
   call->reply(R"({"jsonrpc":"2.0","id":5,"result":{}})");
-  call->hand_over(park, true);
+  call->hand_over(park, core::Handover::parked);
   call->retried(parse(R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}})"));
   CHECK(call->request_message().raw(mcp::Field::id) == "2");
   world.serve([](FakeServer& server) {
@@ -137,19 +137,19 @@ TEST_CASE("an owner may cancel, answer or destroy its call from within what it h
 TEST_CASE("pausing says whether the server could be held back when it was heard last") {
   World world;
   auto call = world.near.start(world.asker);
-  CHECK_FALSE(call->pause(true));  // nothing is known yet
+  CHECK_FALSE(call->pause());  // nothing is known yet
   world.serve([](FakeServer& server) { server.last->say(progress(1)); });
-  CHECK(call->pause(true));
+  CHECK(call->pause());
   world.serve([](FakeServer& server) {
     CHECK(server.heard[0]->pauses.back() == true);
     server.last->pausable = false;
   });
-  CHECK(call->pause(false));
+  CHECK(call->resume());
   world.serve([](FakeServer& server) {
     CHECK(server.heard[0]->pauses.back() == false);
     server.last->say(progress(2));
   });
-  CHECK_FALSE(call->pause(false));
+  CHECK_FALSE(call->resume());
   call->cancel("done");
 }
 

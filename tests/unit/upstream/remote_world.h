@@ -69,13 +69,15 @@ struct FakeCall final : core::Call {
   }
   bool live() const override { return owner != nullptr; }
   void reply(std::string message) override { heard->replies.push_back(std::move(message)); }
-  bool pause(bool stop) override {
+  bool pause() override { return hold(true); }
+  bool resume() override { return hold(false); }
+  bool hold(bool stop) {
     if (heard->pauses.empty() || heard->pauses.back() != stop) heard->pauses.push_back(stop);
     return pausable;
   }
-  void hand_over(core::CallOwner& to, bool parks) override {
+  void hand_over(core::CallOwner& to, core::Handover how) override {
     owner = &to;
-    heard->parked.push_back(parks);
+    heard->parked.push_back(how == core::Handover::parked);
   }
   const mcp::Message& request_message() const override { return asked.message; }
   void retried(mcp::Message message) override { heard->retried = message.bytes(); }

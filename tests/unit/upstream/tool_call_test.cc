@@ -22,11 +22,15 @@ struct ServersCall final : core::Call {
   void cancel(std::string_view) override { told.cancelled = true; }
   bool live() const override { return !told.cancelled; }
   void reply(std::string) override {}
-  bool pause(bool stop) override {
-    told.pauses.push_back(stop);
+  bool pause() override {
+    told.pauses.push_back(true);
     return true;
   }
-  void hand_over(core::CallOwner&, bool) override {}
+  bool resume() override {
+    told.pauses.push_back(false);
+    return true;
+  }
+  void hand_over(core::CallOwner&, core::Handover) override {}
   const mcp::Message& request_message() const override { return asked.message; }
   void retried(mcp::Message) override {}
   std::string server_info() const override { return R"({"name":"its server"})"; }
@@ -73,13 +77,13 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   auto call = upstream.start(std::move(request), client);
   REQUIRE(call);
   REQUIRE(dynamic_cast<ToolCall*>(call->get()) != nullptr);
-  CHECK((*call)->pause(true));
-  CHECK((*call)->pause(false));
+  CHECK((*call)->pause());
+  CHECK((*call)->resume());
   CHECK(told.pauses == std::vector{true, false});
   CHECK((*call)->server_info() == R"({"name":"its server"})");
   CHECK((*call)->of_legacy_server());
   CHECK_FALSE((*call)->has_session());
   (*call)->cancel("its client left");
   CHECK(told.cancelled);
-  CHECK_FALSE((*call)->pause(true));
+  CHECK_FALSE((*call)->pause());
 }
