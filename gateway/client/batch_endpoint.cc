@@ -19,7 +19,7 @@ constexpr std::string_view kRevision = "2025-03-26";
 constexpr size_t kMostInBatch = 100;
 
 // One message of a batch, as its own.
-core::Arrival arrival_of(const core::Arrival& pattern, mcp::Message&& message) {
+core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
   core::Arrival arrival = pattern;
   arrival.method = mcp::method_of(message.method());
   arrival.bytes_in = message.bytes().size();
@@ -66,9 +66,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
 
   core::Arrival pattern = starter_.arrival(connection, server, Mirrored::no);
   pattern.era = mcp::Era::legacy;
-  pattern.revision = session->revision;
-  pattern.session = session->id;
-  pattern.account = session->account();
+  place_in(*session, pattern);
 
   for (size_t i = 0; i < errors.size(); ++i)
     refusals_.note(connection, 200, mcp::EndReason::invalid_request, "an element of a batch is no message");
@@ -78,7 +76,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     start(connection, *session, pattern, std::move(requests), errors);
   }
   for (mcp::Message& message : rest) {
-    core::Arrival arrival = arrival_of(pattern, std::move(message));
+    core::Arrival arrival = one_of(pattern, std::move(message));
     if (door_.judge(arrival)) continue;  // there is no answer to tell it by
     if (arrival.message.kind() == mcp::MessageKind::notification) {
       door_.notified(std::move(arrival));
@@ -107,7 +105,7 @@ void BatchEndpoint::start(ClientConnection& connection, Session& session, const 
     replies.pop_back();
   }
   for (size_t i = 0; i < requests.size(); ++i)
-    ids->push_back(door_.start(arrival_of(pattern, std::move(requests[i])), std::move(replies[i])));
+    ids->push_back(door_.start(one_of(pattern, std::move(requests[i])), std::move(replies[i])));
 }
 
 }  // namespace lineward::client

@@ -34,14 +34,35 @@ core::HeaderFields ExchangeStarter::seen_by_plugins(const ClientConnection& conn
   return out;
 }
 
-core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::string& server,
-                                       Mirrored mirrored) const {
+core::Arrival arrival_of(const Session& session) {
+  core::Arrival arrival;
+  arrival.era = mcp::Era::legacy;
+  arrival.upstream = session.upstream;
+  arrival.principal = session.principal;
+  place_in(session, arrival);
+  return arrival;
+}
+
+void place_in(const Session& session, core::Arrival& arrival) {
+  arrival.session = session.id;
+  arrival.revision = session.revision;
+  arrival.account = session.account();
+}
+
+core::Arrival ExchangeStarter::of_client(const ClientConnection& connection,
+                                         const std::string& server) const {
   core::Arrival arrival;
   arrival.upstream = server;
   arrival.principal = connection.principal();
   arrival.peer = connection.peer();
-  arrival.wait = connection.facts().wait;
   arrival.caller = connection.caller();
+  return arrival;
+}
+
+core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::string& server,
+                                       Mirrored mirrored) const {
+  core::Arrival arrival = of_client(connection, server);
+  arrival.wait = connection.facts().wait;
   arrival.account = connection.account();
   arrival.seen = seen_by_plugins(connection);
   arrival.mirrors_itself = mirrored == Mirrored::yes;
@@ -77,9 +98,7 @@ void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arriva
 
 void ExchangeStarter::start_in_session(ClientConnection& connection, Session& session,
                                        core::Arrival&& arrival) {
-  arrival.session = session.id;
-  arrival.revision = session.revision;
-  arrival.account = session.account();
+  place_in(session, arrival);
   sessions_.table().touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);
   stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });

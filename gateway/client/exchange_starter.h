@@ -21,6 +21,10 @@ namespace lineward::client {
 // How the answer to the connection's request may look.
 ReplyOptions reply_options(ClientConnection& connection, const config::Listen& config,
                            const PathTable& paths);
+// A message of a legacy session; and one of a connection that belongs to it.
+core::Arrival arrival_of(const Session& session);
+void place_in(const Session& session, core::Arrival& arrival);
+
 class ExchangeStarter {
  public:
   // `gate`: the one of today, or null.
@@ -30,6 +34,8 @@ class ExchangeStarter {
   ExchangeStarter(const ExchangeStarter&) = delete;
   ExchangeStarter& operator=(const ExchangeStarter&) = delete;
 
+  // Who sends a message of this connection, and to whom. The rest is found out where it counts.
+  core::Arrival of_client(const ClientConnection& connection, const std::string& server) const;
   // What is known of the connection's request whatever its message says.
   core::Arrival arrival(ClientConnection& connection, const std::string& server, Mirrored mirrored) const;
   // The same of a legacy request.

@@ -93,9 +93,7 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
   sessions_.table().touch(*session);
   core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(*parsed), bytes);
   arrival.sees_status = false;
-  arrival.revision = session->revision;
-  arrival.session = session->id;
-  arrival.account = session->account();
+  place_in(*session, arrival);
   if (kind != mcp::MessageKind::request) {
     if (auto denial = door_.judge(arrival))
       return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));

@@ -139,8 +139,7 @@ void McpEndpoint::initialize(ClientConnection& connection, const std::string& se
   Session* session = sessions_.open(connection, server, raw_id);
   if (session == nullptr) return;
   core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(message), bytes);
-  arrival.session = session->id;
-  arrival.account = session->account();
+  place_in(*session, arrival);
   starter_.start(connection, std::move(arrival));
 }
 
@@ -203,12 +202,8 @@ void McpEndpoint::refuse_homeless(ClientConnection& connection, std::string_view
 void McpEndpoint::notification(ClientConnection& connection, const std::string& server,
                                mcp::Message message) {
   const http::HeaderList& headers = connection.head().headers;
-  core::Arrival arrival;
+  core::Arrival arrival = starter_.of_client(connection, server);
   arrival.method = mcp::method_of(message.method());
-  arrival.upstream = server;
-  arrival.principal = connection.principal();
-  arrival.peer = connection.peer();
-  arrival.caller = connection.caller();
   arrival.bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
@@ -269,12 +264,7 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   }
   if (session == nullptr) return refusals_.refuse(connection, session_not_found());
   sessions_.table().touch(*session);
-  core::Arrival arrival;
-  arrival.era = mcp::Era::legacy;
-  arrival.revision = session->revision;
-  arrival.upstream = session->upstream;
-  arrival.session = session->id;
-  arrival.principal = session->principal;
+  core::Arrival arrival = arrival_of(*session);
   arrival.peer = connection.peer();
   arrival.caller = connection.caller();
   arrival.bytes_in = message.bytes().size();

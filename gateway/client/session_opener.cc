@@ -76,9 +76,8 @@ void SessionOpener::initialize(ClientConnection& connection, const std::string& 
   auto initialize =
       mcp::Message::parse(mcp::initialize_request(1, mcp::initialize_params("{}", revision))).value();
   core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(initialize), 0);
-  arrival.session = session.id;
+  place_in(session, arrival);
   arrival.sees_status = false;
-  arrival.account = session.account();
   auto told = lifetime_.guard(
       [this, id = session.id](std::string answer, int status, const core::HeaderFields& headers) {
         answered(id, std::move(answer), status, headers);
@@ -116,12 +115,8 @@ void SessionOpener::settle(Session& session, bool wanted) {
   session.opening = false;
   const std::string id = session.id;
   if (!wanted || door_.keeps_sessions(session.upstream) == false) return door_.session_ended(id);
-  core::Arrival arrival;
-  arrival.era = mcp::Era::legacy;
+  core::Arrival arrival = arrival_of(session);
   arrival.method = mcp::Method::initialized;
-  arrival.upstream = session.upstream;
-  arrival.session = id;
-  arrival.principal = session.principal;
   arrival.message = mcp::Message::parse(std::string(mcp::kInitialized)).value();
   door_.notified(std::move(arrival));
 }

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/account.h"
 #include "base/slot_map.h"
+#include "core/client_request.h"
 #include "core/gate.h"
 #include "core/headers.h"
 #include "core/plain_hop.h"
@@ -26,26 +26,12 @@ namespace lineward::core {
 struct ExchangeTag {};
 using ExchangeId = SlotId<ExchangeTag>;
 
-// One admitted client request.
-struct Arrival {
+// A client's request, notification or answer on its way in: what is known of it while that is found out, and
+// its message.
+struct Arrival : ClientRequest {
   mcp::Message message;
-  mcp::Method method = mcp::Method::other;
-  mcp::Era era = mcp::Era::modern;
-  std::string revision;
-  std::string upstream;  // name of the server it goes to
-  std::string session;   // legacy
-  std::string principal;
-  std::string affinity;                           // as in Scope
-  std::string peer;                               // "127.0.0.1:51234"
-  std::optional<std::chrono::milliseconds> wait;  // the client's own wish, from Prefer: wait=N
-  uint64_t bytes_in = 0;
-  bool on_stdio = false;        // the client is at the other end of a pipe: it may speak 2024-11-05
-  bool sees_status = true;      // as in CallRequest
   SharedFields headers;         // as in CallRequest
   bool mirrors_itself = false;  // as in CallRequest
-  CallerPtr caller;             // null: nobody asked who it is
-  AccountPtr account;           // whose share what it makes us hold is of; null: nobody's
-  HeaderFields seen;            // what plugins want to see of the request's head, names in lower case
 };
 
 class ExchangeDoor {

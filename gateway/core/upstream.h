@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/account.h"
 #include "base/result.h"
+#include "core/client_request.h"
 #include "core/headers.h"
 #include "core/plain_hop.h"
 #include "core/portable_scopes.h"
@@ -112,25 +112,13 @@ class Call {
   virtual bool has_session() const { return true; }
 };
 
-struct Caller;
-
-// Whose request it is, for policies that judge a part of it (plugin/guarded_upstream.h).
-struct Origin {
-  std::string endpoint;  // the upstream that the client addressed
-  std::string call_id, raw_id, peer;
-  std::shared_ptr<const Caller> caller;  // null: nobody asked who it is
-  HeaderFields seen;                     // as in Arrival
-  std::string session;                   // a legacy client's
-  uint64_t bytes_in = 0;
-};
-
 // Keeps one group of callers apart from all others on an upstream (behaviour.md 5).
 struct Scope {
   std::string session;  // a legacy session's id; empty for modern clients
   std::string principal;
   std::string affinity;  // what a modern client calls its state, where the server keeps it by that
   // Of one message: who says it, where policies of one server among many may ask for it.
-  std::shared_ptr<const Origin> by = {};
+  ClientRequestPtr by = {};
 };
 
 struct CallRequest {
@@ -138,7 +126,6 @@ struct CallRequest {
   mcp::Method method = mcp::Method::other;
   mcp::Era client_era = mcp::Era::modern;
   Scope scope;
-  bool client_on_stdio = false;
   // The HTTP status of the answer reaches the client: 404 makes it initialise anew when its session is over.
   bool sees_status = true;
   // The client's own HTTP headers that may go on to an HTTP server (Mcp-Param-*, and what `forwardHeaders`
@@ -148,12 +135,19 @@ struct CallRequest {
   // others Lineward makes them where the server wants them.
   bool mirrors_itself = false;
   uint64_t tag = 0;  // the caller's own name for this call, given back in ScopeOwner::on_scope_message
-  std::shared_ptr<const Origin> origin = {};  // where policies of one server among many may ask for it
+  // The client's request that it is, or is a part of; null where Lineward asks for itself.
+  ClientRequestPtr from = {};
   // Lineward asks this itself, and no client sees the answer: no policy is about it.
   bool of_gateway = false;
-  uint64_t bytes_in = 0;                               // as in Arrival
-  std::optional<std::chrono::milliseconds> wait = {};  // as in Arrival, for those that ask several servers
-  AccountPtr account = {};                             // as in Arrival
+  uint64_t bytes_in = 0;  // as the client sent it; 0: it sent no such request
+
+  bool on_stdio() const { return from && from->on_stdio; }
+  mcp::Wire wire() const { return from ? from->wire() : mcp::Wire::http; }
+  const AccountPtr& account() const {
+    static const AccountPtr kNobody;
+    return from ? from->account : kNobody;
+  }
+  std::optional<std::chrono::milliseconds> wait() const { return from ? from->wait : std::nullopt; }
 };
 
 // Who answers for a legacy session: gets what its server sends and no call claims.

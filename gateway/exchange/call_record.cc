@@ -42,11 +42,10 @@ std::chrono::nanoseconds since(uint64_t read_at) {
 
 }  // namespace
 
-CallRecord::CallRecord(const core::Arrival& arrival, uint64_t read_at) : read_at_(read_at) {
-  Field info = arrival.method == Method::initialize ? Field::params_client_info : Field::meta_client_info;
-  client_info_ = cut(arrival.message.raw(info));
-  if (arrival.method == Method::subscriptions_listen)
-    listens_ = cut(arrival.message.raw(Field::params_notifications));
+CallRecord::CallRecord(Method method, const mcp::Message& request, uint64_t read_at) : read_at_(read_at) {
+  Field info = method == Method::initialize ? Field::params_client_info : Field::meta_client_info;
+  client_info_ = cut(request.raw(info));
+  if (method == Method::subscriptions_listen) listens_ = cut(request.raw(Field::params_notifications));
 }
 
 void CallRecord::progressed(const mcp::Message& notification) {

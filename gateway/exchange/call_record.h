@@ -25,7 +25,7 @@ class CallRecord {
   using Listens = std::array<uint64_t, core::size_of<core::ListenType>>;
 
   // `read_at`: when its request was read, in nanoseconds; mostly 0 (Loop::read_at).
-  CallRecord(const core::Arrival& arrival, uint64_t read_at);
+  CallRecord(mcp::Method method, const mcp::Message& request, uint64_t read_at);
 
   // The server whose numbers it adds to from here on.
   void count_for(core::UpstreamStats& stats) { stats_ = &stats; }

@@ -31,27 +31,6 @@ constexpr size_t kShownTarget = 200;
 // A part of a merged answer cannot take longer (aggregate.partTimeout).
 constexpr milliseconds kLongestPart{3600 * 1000};
 
-void shorten(std::string& text) {
-  if (text.size() <= kShownTarget) return;
-  text.resize(kShownTarget);
-  text.shrink_to_fit();
-}
-
-std::string target_of(const mcp::Message& message) {
-  if (message.is_string(Field::params_name)) return message.text(Field::params_name);
-  if (message.is_string(Field::params_uri)) return message.text(Field::params_uri);
-  return {};
-}
-
-std::optional<milliseconds> wish_in_meta(const mcp::Message& message) {
-  std::string_view raw = message.raw(Field::meta_timeout_ms);
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-  if (raw.empty() || error != std::errc() || end != raw.data() + raw.size() || value <= 0)
-    return std::nullopt;
-  return milliseconds(value);
-}
-
 }  // namespace
 
 // Lineward's own errors are HTTP 200, but for those that clients must see as HTTP (behaviour.md 2).
@@ -69,20 +48,16 @@ Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std
     : loop_(loop),
       home_(home),
       id_(id),
-      call_id_(std::move(call_id)),
-      arrival_(std::move(arrival)),
-      raw_id_(arrival_.message.raw(Field::id)),
-      raw_token_(arrival_.message.raw(Field::meta_progress_token)),
-      method_(arrival_.message.method()),
-      target_(target_of(arrival_.message)),
+      from_(core::admitted(static_cast<core::ClientRequest&&>(arrival), arrival.message, std::move(call_id))),
+      message_(std::move(arrival.message)),
+      headers_(std::move(arrival.headers)),
+      mirrors_itself_(arrival.mirrors_itself),
       reply_(std::move(reply)),
-      clock_(loop, arrival_.method, [this](const CallClock::Due& due) { deadline(due); }),
+      clock_(loop, from_->method, [this](const CallClock::Due& due) { deadline(due); }),
       tag_((static_cast<uint64_t>(id.generation) << 32) | id.index),
-      record_(arrival_, loop.read_at()) {
-  request_bytes_.charge(arrival_.account);
-  request_bytes_.set(arrival_.bytes_in);
-  if (auto wish = wish_in_meta(arrival_.message)) arrival_.wait = wish;
-  if (may_be_asked()) capabilities_ = std::string(arrival_.message.raw(Field::meta_client_capabilities));
+      record_(from_->method, message_, loop.read_at()) {
+  request_bytes_.charge(from_->account);
+  request_bytes_.set(from_->bytes_in);
 }
 
 Exchange::~Exchange() = default;
@@ -92,16 +67,16 @@ void Exchange::advance() {
   for (;;) {
     switch (step_) {
       case Step::admitted:
-        lease_ = home_.served(arrival_);
+        lease_ = home_.served(*from_);
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) use_limits();
         if (server_ != nullptr) record_.count_for(core::upstream_stats(server_->name));
         plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
         if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
-        if (std::string large = mcp::size_fault(arrival_.method, arrival_.message); !large.empty())
+        if (std::string large = mcp::size_fault(from_->method, message_); !large.empty())
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest, large);
         // Before anybody judges by a name.
-        if (std::string wrong = mcp::target_fault(arrival_.method, arrival_.message); !wrong.empty())
+        if (std::string wrong = mcp::target_fault(from_->method, message_); !wrong.empty())
           return fail(EndReason::invalid_request, std::move(wrong));
         step_ = plugins_ && lease_ ? Step::plugins : Step::route;
         break;
@@ -112,7 +87,7 @@ void Exchange::advance() {
       case Step::route: {
         if (!lease_) {
           return fail(EndReason::upstream_unreachable,
-                      fmt::format("there is no server '{}'", arrival_.upstream));
+                      fmt::format("there is no server '{}'", from_->upstream));
         }
         if (lease_->retiring) {  // only reached through a session
           return fail(EndReason::cancelled_drain,
@@ -122,21 +97,18 @@ void Exchange::advance() {
         core::Upstream* upstream = &lease_.upstream();
         if (is_retry(*upstream)) return resume();
         core::CallRequest request;
-        request.message = std::move(arrival_.message);
-        request.method = arrival_.method;
-        request.client_era = arrival_.era;
-        request.scope = {arrival_.session, arrival_.principal, arrival_.affinity};
-        request.client_on_stdio = arrival_.on_stdio;
-        request.sees_status = arrival_.sees_status;
-        request.headers = std::move(arrival_.headers);
-        request.mirrors_itself = arrival_.mirrors_itself;
+        request.message = std::move(message_);
+        request.method = from_->method;
+        request.client_era = from_->era;
+        request.scope = {from_->session, from_->principal, from_->affinity};
+        request.sees_status = from_->sees_status;
+        request.headers = std::move(headers_);
+        request.mirrors_itself = mirrors_itself_;
         request.tag = tag();
-        request.origin = origin();
-        request.bytes_in = arrival_.bytes_in;
-        request.wait = arrival_.wait;
-        request.account = arrival_.account;
+        request.from = from_;
+        request.bytes_in = from_->bytes_in;
         step_ = Step::await_upstream;
-        if (arrival_.method == Method::initialize && !home_.session_opening(*this)) {
+        if (from_->method == Method::initialize && !home_.session_opening(*this)) {
           session_told_ = true;  // the session is another one's
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest,
                         "this session is initialized already");
@@ -151,21 +123,6 @@ void Exchange::advance() {
       case Step::ended: return;
     }
   }
-}
-
-// For the policies of the servers behind the aggregate.
-std::shared_ptr<const core::Origin> Exchange::origin() const {
-  if (!config::is_aggregate(arrival_.upstream) || !home_.plugins()) return nullptr;
-  auto out = std::make_shared<core::Origin>();
-  out->endpoint = arrival_.upstream;
-  out->call_id = call_id_;
-  out->raw_id = raw_id_;
-  out->peer = arrival_.peer;
-  out->caller = arrival_.caller;
-  out->seen = arrival_.seen;
-  out->session = arrival_.session;
-  out->bytes_in = arrival_.bytes_in;
-  return out;
 }
 
 // ---- from upstream ----
@@ -187,7 +144,7 @@ void Exchange::received(mcp::Message&& message) {
     return final_message(std::move(message));
   }
   if (is_listen()) return listen_message(std::move(message));
-  if (arrival_.era == mcp::Era::modern && mcp::method_of(message.method()) == Method::cancelled) {
+  if (from_->era == mcp::Era::modern && mcp::method_of(message.method()) == Method::cancelled) {
     if (asking_) asking_->round.withdraw(message);
     return;
   }
@@ -199,8 +156,8 @@ void Exchange::forward_message(mcp::Message&& message) {
   if (mcp::method_of(message.method()) == Method::progress) {
     record_.progressed(message);
     clock_.progressed();
-    if (!raw_token_.empty() && message.has(Field::params_progress_token))
-      reply_->send(mcp::progress_for_client(message, raw_token_));
+    if (!from_->raw_token.empty() && message.has(Field::params_progress_token))
+      reply_->send(mcp::progress_for_client(message, from_->raw_token));
   } else {
     reply_->send(message.bytes());
   }
@@ -229,25 +186,25 @@ void Exchange::listen_message(mcp::Message&& message) {
   if (method == Method::cancelled) {
     // The server tore the stream down without its result. Over HTTP the stream's end says that it is over;
     // the result says that it ended in order.
-    return end(EndReason::ok, 0, "the server ended it", Answer{mcp::listen_result(raw_id_)});
+    return end(EndReason::ok, 0, "the server ended it", Answer{mcp::listen_result(from_->raw_id)});
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
   record_.listen_told(method);
-  reply_->send(mcp::subscription_for_client(message, raw_id_));
+  reply_->send(mcp::subscription_for_client(message, from_->raw_id));
   hold_back();
 }
 
 // The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement;
 // what may have changed in between is told as a change.
 void Exchange::listen_again(const mcp::Message& acknowledgement) {
-  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, raw_id_)) {
+  for (const std::string& notification : mcp::changes_after_loss(acknowledgement, from_->raw_id)) {
     if (!ended()) reply_->send(notification);
   }
 }
 
 void Exchange::final_message(mcp::Message&& message) {
   answered_by_server_ = true;
-  int status = mcp::response_status(arrival_.era, message);
+  int status = mcp::response_status(from_->era, message);
   int code = 0;
   EndReason reason = EndReason::ok;
   if (message.kind() == mcp::MessageKind::error) {
@@ -259,29 +216,28 @@ void Exchange::final_message(mcp::Message&& message) {
   } else if (message.text(Field::result_type) == "input_required") {
     reason = EndReason::input_required;
   }
-  if (arrival_.method == Method::tools_list || arrival_.method == Method::prompts_list)
-    record_.learn_names(arrival_.method, message);
-  if (arrival_.era == mcp::Era::legacy && message.has(Field::result_task) && !raw_token_.empty())
-    home_.task_started(*this, message.raw(Field::id), raw_token_);
-  if (arrival_.method == Method::initialize) {
+  if (from_->method == Method::tools_list || from_->method == Method::prompts_list)
+    record_.learn_names(from_->method, message);
+  if (from_->era == mcp::Era::legacy && message.has(Field::result_task) && !from_->raw_token.empty())
+    home_.task_started(*this, message.raw(Field::id), from_->raw_token);
+  if (from_->method == Method::initialize) {
     session_told_ = message.kind() == mcp::MessageKind::result;
     if (session_told_) home_.session_opened(*this, &message);
   }
-  if (arrival_.method == Method::server_discover && message.has(Field::result_supported_versions)) {
+  if (from_->method == Method::server_discover && message.has(Field::result_supported_versions)) {
     auto cut = mcp::Message::parse(mcp::with_versions(
         message, Field::result_supported_versions,
         mcp::served_versions(mcp::spoken_versions(message.raw(Field::result_supported_versions)),
-                             arrival_.on_stdio ? mcp::Wire::stdio : mcp::Wire::http)));
+                             from_->wire())));
     if (cut) message = std::move(*cut);
   } else if (code == mcp::kUnsupportedVersion && message.has(Field::error_data_supported)) {
     auto cut = mcp::Message::parse(mcp::with_versions(
         message, Field::error_data_supported,
-        mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)),
-                             arrival_.on_stdio ? mcp::Wire::stdio : mcp::Wire::http)));
+        mcp::served_versions(mcp::spoken_versions(message.raw(Field::error_data_supported)), from_->wire())));
     if (cut) message = std::move(*cut);
   }
-  Answer answer{is_listen() ? mcp::listen_response_for_client(message, raw_id_)
-                            : mcp::response_for_client(message, raw_id_),
+  Answer answer{is_listen() ? mcp::listen_response_for_client(message, from_->raw_id)
+                            : mcp::response_for_client(message, from_->raw_id),
                 status};
   SpareTexts::give(std::move(message).take_bytes());
   end(reason, code, {}, std::move(answer));
@@ -296,7 +252,7 @@ void Exchange::failed(const core::Failure& given) {
   core::Failure failure = given;
   if (plugins_) plugins_->failure_text(failure.text);
   if (is_listen() && acknowledged_) {  // over for good: its result says so in order
-    return end(failure.reason, 0, {}, Answer{mcp::listen_result(raw_id_)});
+    return end(failure.reason, 0, {}, Answer{mcp::listen_result(from_->raw_id)});
   }
   reply_->add_headers(failure.headers);
   retry_after_ms_ = failure.retry_after_ms;
@@ -319,12 +275,12 @@ void Exchange::client_gone(EndReason why) {
 void Exchange::tell(EndReason reason, std::string_view why) {
   if (ended()) return;
   if (reason == EndReason::cancelled_client) {
-    if (arrival_.method == Method::initialize) return;  // never cancelled by a message
+    if (from_->method == Method::initialize) return;  // never cancelled by a message
     return end(reason, 0, why, NoAnswer{});
   }
   if (is_listen() && acknowledged_ && reason == EndReason::cancelled_drain) {
     // A graceful end of a subscription is its result.
-    return end(reason, 0, why, Answer{mcp::listen_result(raw_id_)});
+    return end(reason, 0, why, Answer{mcp::listen_result(from_->raw_id)});
   }
   fail(reason, std::string(why));
 }
@@ -354,19 +310,19 @@ void Exchange::answered() {
 // ---- how long it may take ----
 
 void Exchange::use_limits() {
-  const std::string& target = routed_ ? routed_->target : target_;
-  bool of_tool = arrival_.method == Method::tools_call;
-  config::Timeouts limits =
-      config::timeouts_for(*server_, method_, of_tool ? std::string_view(target) : std::string_view());
+  const std::string& target = routed_ ? routed_->target : from_->target;
+  bool of_tool = from_->method == Method::tools_call;
+  config::Timeouts limits = config::timeouts_for(*server_, from_->method_name,
+                                                 of_tool ? std::string_view(target) : std::string_view());
   bool merged = config::is_aggregate(server_->name) &&
-                (arrival_.method == Method::server_discover || arrival_.method == Method::initialize ||
-                 route::list_of(arrival_.method) != nullptr);
+                (from_->method == Method::server_discover || from_->method == Method::initialize ||
+                 route::list_of(from_->method) != nullptr);
   if (merged) {
     // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
     limits.request = limits.max_duration = std::max(limits.max_duration, kLongestPart);
-  } else if (arrival_.wait) {
+  } else if (from_->wait) {
     // The client's own wish for this request, never above the hard limit.
-    limits.request = std::min(*arrival_.wait, limits.max_duration);
+    limits.request = std::min(*from_->wait, limits.max_duration);
   }
   clock_.use(limits, *server_);
 }
@@ -387,7 +343,7 @@ void Exchange::use_routed(const core::RoutedPtr& to) {
 
 void Exchange::deadline(const CallClock::Due& due) {
   if (ended()) return;
-  std::string method = method_.substr(0, 100);
+  std::string method = from_->method_name.substr(0, 100);
   std::string text;
   switch (due.reason) {
     case EndReason::timeout_queue:
@@ -413,7 +369,7 @@ void Exchange::deadline(const CallClock::Due& due) {
       break;
     default:
       text = fmt::format("{} did not answer {}{}{} within {} ms (lineward {})", server_name(), method,
-                         target_.empty() ? "" : " ", target_, due.limit.count(), due.option);
+                         from_->target.empty() ? "" : " ", from_->target, due.limit.count(), due.option);
       break;
   }
   fail(due.reason, text, due.limit.count());
@@ -426,7 +382,7 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
   error.reason = reason;
   error.upstream = server_name();
   error.route = route();
-  error.call_id = call_id_;
+  error.call_id = from_->call_id;
   return error;
 }
 
@@ -443,16 +399,17 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
   if (reason == EndReason::invalid_request) {
     return end(
         reason, mcp::kInvalidParams, error.text,
-        Answer{mcp::error_message(raw_id_, mcp::kInvalidParams, error.text, mcp::gateway_data(error))});
+        Answer{mcp::error_message(from_->raw_id, mcp::kInvalidParams, error.text, mcp::gateway_data(error))});
   }
-  end(reason, mcp::row(reason).code, error.text, Answer{mcp::gateway_error(raw_id_, error), status});
+  end(reason, mcp::row(reason).code, error.text, Answer{mcp::gateway_error(from_->raw_id, error), status});
 }
 
 // With the code that a policy names, instead of the reason's.
 void Exchange::refuse(EndReason reason, int code, const std::string& text, int status) {
   mcp::GatewayError error = error_of(reason);
   record_.failed(text);
-  end(reason, code, text, Answer{mcp::error_message(raw_id_, code, text, mcp::gateway_data(error)), status});
+  end(reason, code, text,
+      Answer{mcp::error_message(from_->raw_id, code, text, mcp::gateway_data(error)), status});
 }
 
 void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goodbye) {
@@ -463,7 +420,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   asking_.reset();
   cancel_call(reason, why.empty() ? "the exchange ended" : why);
   home_.ending(*this);
-  if (arrival_.method == Method::initialize && !session_told_) {
+  if (from_->method == Method::initialize && !session_told_) {
     reply_->refuse_session();
     home_.session_opened(*this, nullptr);
   }
@@ -494,11 +451,11 @@ void Exchange::cancel_call(EndReason reason, std::string_view why) {
 
 void Exchange::count_end(EndReason reason, int code) {
   CallRecord::End end;
-  end.method = arrival_.method;
+  end.method = from_->method;
   end.reason = reason;
   end.code = code;
-  end.revision = arrival_.revision;
-  end.target = routed_ ? routed_->target : target_;
+  end.revision = from_->revision;
+  end.target = routed_ ? routed_->target : from_->target;
   end.took = clock_.elapsed();
   end.at_server = clock_.at_server();
   end.answer_read_at = answered_by_server_ ? loop_.read_at() : 0;
@@ -513,20 +470,20 @@ void Exchange::write_end(EndReason reason, int code) const {
   log::write(level, "call.end",
              {{"upstream", server_name()},
               {"route", route()},
-              {"call", call_id_},
-              {"rpc_id", raw_id_.substr(0, 64)},
-              {"method", method_.substr(0, 100)},
-              {"target", target_.substr(0, 200)},
+              {"call", from_->call_id},
+              {"rpc_id", from_->raw_id.substr(0, 64)},
+              {"method", from_->method_name.substr(0, 100)},
+              {"target", from_->target.substr(0, 200)},
               {"reason", mcp::name(reason)},
               {"code", code == 0 ? std::string() : std::to_string(code)},
               {"why", record_.error_text()},
               {"dur_ms", clock_.elapsed().count()},
               {"queue_ms", clock_.queued_for().count()},
-              {"bytes_in", arrival_.bytes_in},
+              {"bytes_in", from_->bytes_in},
               {"bytes_out", reply_->bytes_out()},
-              {"era", mcp::name(arrival_.era)},
-              {"principal", arrival_.caller ? std::string_view(arrival_.caller->name) : std::string_view()},
-              {"remote", arrival_.peer},
+              {"era", mcp::name(from_->era)},
+              {"principal", from_->caller ? std::string_view(from_->caller->name) : std::string_view()},
+              {"remote", from_->peer},
               {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
               {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});
 }
@@ -535,39 +492,37 @@ void Exchange::write_end(EndReason reason, int code) const {
 
 CallView Exchange::view() const {
   CallView view;
-  view.id = call_id_;
+  view.id = from_->call_id;
   view.upstream = server_name();
   view.route = route();
-  view.method = method_.substr(0, kShownTarget);
-  view.target = target_.substr(0, kShownTarget);
-  view.peer = arrival_.peer;
-  view.session = arrival_.session;
-  if (arrival_.caller) view.caller = arrival_.caller->name;
-  view.era = arrival_.era;
-  view.revision = arrival_.revision;
+  view.method = from_->method_name.substr(0, kShownTarget);
+  view.target = from_->target.substr(0, kShownTarget);
+  view.peer = from_->peer;
+  view.session = from_->session;
+  if (from_->caller) view.caller = from_->caller->name;
+  view.era = from_->era;
+  view.revision = from_->revision;
   clock_.show(view);
   if (acknowledged_ && view.questions == 0) view.state = CallState::listening;
   if (record_.has_progress()) view.progress_ago = clock_.progress_ago();
   record_.show(view);
-  view.bytes_in = arrival_.bytes_in;
+  view.bytes_in = from_->bytes_in;
   return view;
 }
 
 // Sets every member that is ever shown: the place holds another call's.
 void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
   CallView& call = ended.call;
-  call.id = call_id_;
+  call.id = from_->call_id;
   call.upstream = server_name();
   call.route = route();
-  shorten(method_);
-  shorten(target_);
-  call.method = std::move(method_);
-  call.target = std::move(target_);
-  call.peer = std::move(arrival_.peer);
-  call.session = arrival_.session;
-  call.caller = arrival_.caller ? arrival_.caller->name : std::string();
-  call.era = arrival_.era;
-  call.revision = std::move(arrival_.revision);
+  call.method.assign(from_->method_name, 0, kShownTarget);
+  call.target.assign(from_->target, 0, kShownTarget);
+  call.peer = from_->peer;
+  call.session = from_->session;
+  call.caller = from_->caller ? from_->caller->name : std::string();
+  call.era = from_->era;
+  call.revision = from_->revision;
   call.state = CallState::ended;
   call.age = clock_.elapsed();
   call.queued_for = clock_.queued_for();
@@ -577,7 +532,7 @@ void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
   record_.give_to(ended);
   call.questions = 0;
   call.ahead = 0;
-  call.bytes_in = arrival_.bytes_in;
+  call.bytes_in = from_->bytes_in;
   ended.reason = reason;
   ended.code = code;
   ended.bytes_out = reply_->bytes_out();

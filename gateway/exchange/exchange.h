@@ -42,7 +42,7 @@ int refusal_status(mcp::EndReason reason);
 class ExchangeHome {
  public:
   // The server that it goes to, empty when there is none; in a session the form that the session is with.
-  virtual Lease served(const core::Arrival& arrival) = 0;
+  virtual Lease served(const core::ClientRequest& request) = 0;
   virtual ParkTable& park_table() = 0;
   // Null where none is configured.
   virtual const std::shared_ptr<plugin::PluginSet>& plugins() {
@@ -95,10 +95,9 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   bool send(std::string message);
 
   core::ExchangeId id() const { return id_; }
-  const core::Arrival& arrival() const { return arrival_; }
-  std::string_view raw_id() const { return raw_id_; }
-  bool is_listen() const { return arrival_.method == mcp::Method::subscriptions_listen; }
-  bool may_be_asked() const { return mcp::may_ask(arrival_.method); }
+  const core::ClientRequest& from() const { return *from_; }
+  bool is_listen() const { return from_->method == mcp::Method::subscriptions_listen; }
+  bool may_be_asked() const { return mcp::may_ask(from_->method); }
   // Or is about to: no door opens any more.
   bool ended() const { return step_ >= Step::ending; }
   const Lease& lease() const { return lease_; }
@@ -106,13 +105,13 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   // path then, else nothing.
   const std::string& server_name() const {
     if (routed_) return routed_->server->name;
-    return lost_with_.empty() ? arrival_.upstream : lost_with_;
+    return lost_with_.empty() ? from_->upstream : lost_with_;
   }
   std::string_view route() const {
-    return routed_ || !lost_with_.empty() ? std::string_view(arrival_.upstream) : std::string_view();
+    return routed_ || !lost_with_.empty() ? std::string_view(from_->upstream) : std::string_view();
   }
   core::UpstreamStats& stats() const {
-    return record_.stats() != nullptr ? *record_.stats() : core::upstream_stats(arrival_.upstream);
+    return record_.stats() != nullptr ? *record_.stats() : core::upstream_stats(from_->upstream);
   }
   bool answered_by_server() const { return answered_by_server_; }
   // Its home's: it counts for the limit of its principal; its place among the calls of its session.
@@ -120,7 +119,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   uint64_t number = 0;
 
   // For people and metrics.
-  const std::string& call_id() const { return call_id_; }
+  const std::string& call_id() const { return from_->call_id; }
   uint64_t tag() const { return tag_; }
   const CallRecord& record() const { return record_; }
   bool waits() const { return !clock_.is_written(); }
@@ -152,8 +151,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void settle();
   void park();
   bool is_retry(const core::Upstream& upstream) const;
-  // For the policies of the servers behind the aggregate; null elsewhere.
-  std::shared_ptr<const core::Origin> origin() const;
   void resume();
   void refuse_retry(std::string_view reason, std::string_view text);
   bool retry_too_large(const mcp::Message& retry);
@@ -176,13 +173,11 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   net::Loop& loop_;
   ExchangeHome& home_;
   const core::ExchangeId id_;
-  const std::string call_id_;
-  core::Arrival arrival_;
-  std::string raw_id_;  // the client's own id and token, byte for byte
-  std::string raw_token_;
-  std::string method_;
-  std::string capabilities_;  // of a modern client, during whose call a server may ask
-  std::string target_;        // tool, prompt or URI, for people
+  const core::ClientRequestPtr from_;
+  // These change on their way.
+  mcp::Message message_;
+  core::SharedFields headers_;
+  bool mirrors_itself_;
   std::unique_ptr<core::ReplyStream> reply_;
   Lease lease_;             // outlives the call
   core::RoutedPtr routed_;  // of a call at the aggregate: the one server it goes to

@@ -7,6 +7,7 @@
 
 #include "config/aggregate.h"
 #include "http/header_list.h"
+#include "plugin/client_facts.h"
 
 namespace lineward::exchange {
 namespace {
@@ -28,18 +29,17 @@ ExchangePlugins::ExchangePlugins(Exchange& exchange, std::shared_ptr<plugin::Plu
       chain_(std::move(set), [this] { moved(); }),
       passage_(chain_, *this, *this),
       begun_at_(exchange.record().read_at() != 0 ? exchange.record().read_at() : net::Loop::nanoseconds()) {
-  const core::Arrival& arrival = exchange.arrival_;
-  bool mirrored =
-      arrival.mirrors_itself && std::any_of(arrival.headers.begin(), arrival.headers.end(), is_mirror);
-  passage_.charge(arrival.account);
-  if (mirrored) mirrored_ = std::hash<std::string>{}(arrival.message.bytes());
+  const core::SharedFields& headers = exchange.headers_;
+  bool mirrored = exchange.mirrors_itself_ && std::any_of(headers.begin(), headers.end(), is_mirror);
+  passage_.charge(exchange.from_->account);
+  if (mirrored) mirrored_ = std::hash<std::string>{}(exchange.message_.bytes());
 }
 
 std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
                                                          const std::shared_ptr<plugin::PluginSet>& set) {
   if (!set || set->empty()) return nullptr;
   std::unique_ptr<ExchangePlugins> made(new ExchangePlugins(exchange, set));
-  const std::string& server = exchange.arrival_.upstream;
+  const std::string& server = exchange.from_->upstream;
   auto place = config::is_aggregate(server) ? plugin::Place::whole : plugin::Place::alone;
   return made->chain_.attach(*made, server, place) ? std::move(made) : nullptr;
 }
@@ -47,7 +47,7 @@ std::unique_ptr<ExchangePlugins> ExchangePlugins::attach(Exchange& exchange,
 // ---- the request ----
 
 bool ExchangePlugins::pass_request() {
-  mcp::Message& message = exchange_.arrival_.message;
+  mcp::Message& message = exchange_.message_;
   switch (chain_.client_message(*this, message)) {
     case Verdict::wait: exchange_.clock_.plugins_decide(); return false;
     case Verdict::answered:
@@ -55,8 +55,8 @@ bool ExchangePlugins::pass_request() {
       return false;
     case Verdict::proceed: break;
   }
-  bool same = message.kind() == MessageKind::request && message.method() == exchange_.method_ &&
-              message.raw(Field::id) == exchange_.raw_id_;
+  bool same = message.kind() == MessageKind::request && message.method() == exchange_.from_->method_name &&
+              message.raw(Field::id) == exchange_.from_->raw_id;
   if (!same) {
     broke("changed the request's id or method");
     return false;
@@ -67,12 +67,11 @@ bool ExchangePlugins::pass_request() {
 }
 
 void ExchangePlugins::drop_stale_mirrors() {
-  core::Arrival& arrival = exchange_.arrival_;
-  if (mirrored_ == 0 || std::hash<std::string>{}(arrival.message.bytes()) == mirrored_) return;
-  core::HeaderFields headers = arrival.headers;
+  if (mirrored_ == 0 || std::hash<std::string>{}(exchange_.message_.bytes()) == mirrored_) return;
+  core::HeaderFields headers = exchange_.headers_;
   std::erase_if(headers, is_mirror);
-  arrival.headers = std::move(headers);
-  arrival.mirrors_itself = false;  // Lineward makes them anew
+  exchange_.headers_ = std::move(headers);
+  exchange_.mirrors_itself_ = false;  // Lineward makes them anew
 }
 
 void ExchangePlugins::moved() {
@@ -110,8 +109,8 @@ bool ExchangePlugins::decided() {
   chain_.note(plugin::Chain::Did::answer);
   exchange_.session_told_ = true;  // where it is an `initialize`, its session stands
   exchange_.end(EndReason::ok, 0, "a plugin has answered",
-                Exchange::Answer{
-                    fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", exchange_.raw_id_, *answer_)});
+                Exchange::Answer{fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})",
+                                             exchange_.from_->raw_id, *answer_)});
   return true;
 }
 
@@ -151,38 +150,23 @@ void ExchangePlugins::ended(EndReason reason, int code) {
 // ---- what plugins see ----
 
 plugin::Facts ExchangePlugins::facts() const {
-  const core::Arrival& arrival = exchange_.arrival_;
-  plugin::Facts facts;
-  facts.call_id = exchange_.call_id_;
+  plugin::Facts facts = plugin::facts_of(*exchange_.from_);
   facts.upstream = exchange_.server_name();
-  facts.endpoint = arrival.upstream;
-  facts.method_name = exchange_.method_;
-  facts.method = arrival.method;
-  facts.target = exchange_.target_;
-  facts.era = arrival.era;
-  facts.revision = arrival.revision;
-  facts.session = arrival.session;
-  facts.peer = arrival.peer;
-  facts.raw_id = exchange_.raw_id_;
-  facts.principal = arrival.principal;
-  facts.caller = arrival.caller.get();
-  facts.bytes_in = arrival.bytes_in;
-  facts.on_stdio = arrival.on_stdio;
   return facts;
 }
 
 std::string_view ExchangePlugins::header(std::string_view name) const {
-  for (const auto& [field, value] : exchange_.arrival_.seen) {
+  for (const auto& [field, value] : exchange_.from_->seen) {
     if (http::equals_ignoring_case(field, name)) return value;
   }
   return {};
 }
 
 void ExchangePlugins::set_upstream_header(std::string_view name, std::string value) {
-  core::HeaderFields headers = exchange_.arrival_.headers;
+  core::HeaderFields headers = exchange_.headers_;
   std::erase_if(headers, [&](const auto& field) { return http::equals_ignoring_case(field.first, name); });
   headers.emplace_back(std::string(name), std::move(value));
-  exchange_.arrival_.headers = std::move(headers);
+  exchange_.headers_ = std::move(headers);
 }
 
 void ExchangePlugins::add_reply_header(std::string_view name, std::string value) {

@@ -32,8 +32,8 @@ bool is_input_responses(std::string_view raw) {
 // What the client did not declare it cannot answer: it is told what was missing.
 void Exchange::question(const mcp::Message& message) {
   auto needed = mcp::capability_for(message);
-  bool modern = arrival_.era == mcp::Era::modern && may_be_asked();
-  if (modern && mcp::declares(capabilities_, message)) {
+  bool modern = from_->era == mcp::Era::modern && may_be_asked();
+  if (modern && mcp::declares(from_->capabilities, message)) {
     if (!asking_) asking_ = std::make_unique<Asking>(loop_);
     if (asking_->round.add(message)) return settle();
     return call_->reply(
@@ -44,7 +44,7 @@ void Exchange::question(const mcp::Message& message) {
       mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
   if (!needed || !modern || ended()) return;
   end(EndReason::rpc_error, mcp::kMissingClientCapability, "the client lacks the capability " + needed->name,
-      Answer{mcp::missing_capability(raw_id_, *needed), 400});
+      Answer{mcp::missing_capability(from_->raw_id, *needed), 400});
 }
 
 // Independent questions come together: they are waited for a moment, and go to the client as one result.
@@ -64,13 +64,7 @@ void Exchange::park() {
   parked.questions = std::move(asking_->round);
   parked.rounds = asking_->rounds + 1;
   parked.spent = clock_.spent();
-  parked.principal = arrival_.principal;
-  parked.account = arrival_.account;
-  parked.capabilities = capabilities_;
-  parked.method = method_;
-  parked.target = target_;
-  parked.call_id = call_id_;
-  parked.upstream = arrival_.upstream;
+  parked.from = from_;
   parked.tag = tag_;
   parked.lease = lease_;
   parked.routed = routed_;
@@ -83,32 +77,33 @@ void Exchange::park() {
   auto requests = parked.questions.requests();
   std::string info = parked.call->server_info();
   std::string state = table.park(std::move(parked), *server_, clock_.limits().park);
-  end(EndReason::input_required, 0, {}, Answer{mcp::input_required_answer(raw_id_, requests, state, info)});
+  end(EndReason::input_required, 0, {},
+      Answer{mcp::input_required_answer(from_->raw_id, requests, state, info)});
 }
 
 // A client's retry. A modern server has made its own state; while the era is not known, the upstream refuses
 // what turns out to be a retry.
 bool Exchange::is_retry(const core::Upstream& upstream) const {
-  const mcp::Message& message = arrival_.message;
-  if (arrival_.era != mcp::Era::modern || !may_be_asked() || !message.has(Field::params_request_state))
+  const mcp::Message& message = message_;
+  if (from_->era != mcp::Era::modern || !may_be_asked() || !message.has(Field::params_request_state))
     return false;
   // A new form of the server, after a reload, need not be of the same era, nor of a known one yet.
   return upstream.era() == mcp::Era::legacy ||
-         home_.park_table().made(message.text(Field::params_request_state), arrival_.principal,
-                                 arrival_.upstream, message);
+         home_.park_table().made(message.text(Field::params_request_state), from_->principal, from_->upstream,
+                                 message);
 }
 
 void Exchange::resume() {
-  mcp::Message retry = std::move(arrival_.message);
+  mcp::Message retry = std::move(message_);
   if (retry.has(Field::params_input_responses) &&
       !is_input_responses(retry.raw(Field::params_input_responses)))
     return refuse_retry("malformed", "inputResponses is not an object of results");
   if (retry_too_large(retry)) return;
-  auto taken = home_.park_table().take(retry.text(Field::params_request_state), arrival_.principal,
-                                       arrival_.upstream, retry);
+  auto taken = home_.park_table().take(retry.text(Field::params_request_state), from_->principal,
+                                       from_->upstream, retry);
   if (!taken) {
     const std::string& server = taken.error().server;
-    if (!server.empty() && server != arrival_.upstream) {
+    if (!server.empty() && server != from_->upstream) {
       lost_with_ = server;
       record_.count_for(core::upstream_stats(server));
     }
@@ -141,10 +136,10 @@ void Exchange::resume() {
 
 // At a server's own path the front has looked at that. Its call waits on for a smaller one.
 bool Exchange::retry_too_large(const mcp::Message& retry) {
-  if (!config::is_aggregate(arrival_.upstream)) return false;
-  core::RoutedPtr to = home_.park_table().routed(retry.text(Field::params_request_state), arrival_.principal,
-                                                 arrival_.upstream, retry);
-  auto refusal = to && !arrival_.on_stdio ? core::too_large(*to->server, arrival_.bytes_in) : std::nullopt;
+  if (!config::is_aggregate(from_->upstream)) return false;
+  core::RoutedPtr to = home_.park_table().routed(retry.text(Field::params_request_state), from_->principal,
+                                                 from_->upstream, retry);
+  auto refusal = to && !from_->on_stdio ? core::too_large(*to->server, from_->bytes_in) : std::nullopt;
   if (!refusal) return false;
   use_routed(to);
   failed(*refusal);
@@ -155,22 +150,23 @@ void Exchange::refuse_retry(std::string_view reason, std::string_view text) {
   mcp::GatewayError error = error_of(EndReason::invalid_request);
   std::string data = fmt::format(R"({{"reason":"{}",{})", reason, mcp::gateway_data(error).substr(1));
   end(EndReason::invalid_request, mcp::kInvalidParams, text,
-      Answer{mcp::error_message(raw_id_, mcp::kInvalidParams, text, data)});
+      Answer{mcp::error_message(from_->raw_id, mcp::kInvalidParams, text, data)});
 }
 
 // An old server's error −32042 lists what the user must do first; the client does it and calls again.
 bool Exchange::url_elicitation(const mcp::Message& error) {
   bool legacy = lease_.upstream().era() == mcp::Era::legacy || (call_ && call_->of_legacy_server());
-  bool translated = arrival_.era == mcp::Era::modern && may_be_asked() && legacy;
+  bool translated = from_->era == mcp::Era::modern && may_be_asked() && legacy;
   auto requests = translated ? mcp::url_elicitations(error) : std::vector<mcp::InputQuestion>();
   if (requests.empty()) return false;
-  auto elicitation = json::member(capabilities_, "elicitation");
+  auto elicitation = json::member(from_->capabilities, "elicitation");
   if (!elicitation || !json::member(*elicitation, "url")) {
     end(EndReason::rpc_error, mcp::kMissingClientCapability, {},
-        Answer{mcp::missing_capability(raw_id_, {"elicitation", R"({"elicitation":{"url":{}}})"}), 400});
+        Answer{mcp::missing_capability(from_->raw_id, {"elicitation", R"({"elicitation":{"url":{}}})"}),
+               400});
     return true;
   }
-  end(EndReason::input_required, 0, {}, Answer{mcp::input_required_answer(raw_id_, requests, {}, {})});
+  end(EndReason::input_required, 0, {}, Answer{mcp::input_required_answer(from_->raw_id, requests, {}, {})});
   return true;
 }
 

@@ -27,11 +27,11 @@ ExchangeTable::~ExchangeTable() {
   servers_.close();
 }
 
-Lease ExchangeTable::served(const core::Arrival& arrival) {
-  if (!arrival.session.empty()) {
-    if (Lease with = sessions_.lease(arrival.session)) return with;
+Lease ExchangeTable::served(const core::ClientRequest& request) {
+  if (!request.session.empty()) {
+    if (Lease with = sessions_.lease(request.session)) return with;
   }
-  return servers_.lease(arrival.upstream);
+  return servers_.lease(request.upstream);
 }
 
 core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) {
@@ -40,7 +40,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
                                              std::move(arrival), std::move(reply));
   Exchange& started = live_.put(name, std::move(exchange));
   sessions_.exchange_began(started);
-  started.counts_for_principal = load_limits_.came(started.arrival().principal);
+  started.counts_for_principal = load_limits_.came(started.from().principal);
   if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
   started.begin();
   if (listens_ended_ && started.is_listen())
@@ -53,7 +53,7 @@ void ExchangeTable::retire(Exchange& exchange) {
   std::unique_ptr<Exchange> over = live_.take(exchange);
   LW_DEBUG_CHECK(over != nullptr);
   if (!over) return;
-  if (exchange.counts_for_principal) load_limits_.went(exchange.arrival().principal);
+  if (exchange.counts_for_principal) load_limits_.went(exchange.from().principal);
   if (!exchange.is_listen()) in_flight_->fetch_sub(1, std::memory_order_relaxed);
   sessions_.exchange_over(exchange);
   loop_.retire(std::move(over));
@@ -111,14 +111,7 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
   Lease to = served(arrival);
   if (!to) return;
   core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
-  if (plugins_ && config::is_aggregate(arrival.upstream)) {
-    auto by = std::make_shared<core::Origin>();
-    by->endpoint = arrival.upstream;
-    by->peer = arrival.peer;
-    by->caller = arrival.caller;
-    by->session = arrival.session;
-    scope.by = std::move(by);
-  }
+  if (plugins_ && config::is_aggregate(arrival.upstream)) scope.by = core::noted(arrival);
   if (arrival.era == mcp::Era::modern) return to.upstream().notify(scope, arrival.message, arrival.headers);
   if (arrival.session.empty()) return to.upstream().pass_notification(arrival.message, arrival.headers);
   to.upstream().forward(scope, arrival.era, arrival.message);

@@ -16,7 +16,7 @@ LiveExchanges::Name LiveExchanges::next_name() {
 
 Exchange& LiveExchanges::put(const Name& name, std::unique_ptr<Exchange> exchange) {
   Exchange& put = exchanges_.put(name.id, std::move(exchange));
-  if (const std::string& session = put.arrival().session; !session.empty()) {
+  if (const std::string& session = put.from().session; !session.empty()) {
     put.number = name.number;
     by_session_[session].add(name.number, name.id);
   }
@@ -26,8 +26,8 @@ Exchange& LiveExchanges::put(const Name& name, std::unique_ptr<Exchange> exchang
 // While its session lives the next call is likely to need the session's entry again.
 std::unique_ptr<Exchange> LiveExchanges::take(Exchange& exchange) {
   std::unique_ptr<Exchange> out = exchanges_.take(exchange.id());
-  if (!out || exchange.arrival().session.empty()) return out;
-  auto calls = by_session_.find(exchange.arrival().session);
+  if (!out || exchange.from().session.empty()) return out;
+  auto calls = by_session_.find(exchange.from().session);
   if (calls != by_session_.end()) calls->second.remove(exchange.number);
   return out;
 }

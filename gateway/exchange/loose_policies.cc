@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "config/aggregate.h"
 #include "exchange/exchange.h"
+#include "plugin/client_facts.h"
 
 namespace lineward::exchange {
 namespace {
@@ -14,13 +15,10 @@ plugin::Place place_of(std::string_view upstream) {
   return config::is_aggregate(upstream) ? plugin::Place::whole : plugin::Place::alone;
 }
 
-plugin::Facts facts_of(std::string_view upstream, const mcp::Message& message, std::string_view method) {
-  plugin::Facts facts;
-  facts.upstream = facts.endpoint = upstream;
+void name_message(plugin::Facts& facts, const mcp::Message& message, std::string_view method) {
   facts.method_name = method.empty() ? plugin::kAnswer : method;
   facts.method = mcp::method_of(method);
   facts.bytes_in = message.bytes().size();
-  return facts;
 }
 
 int status_of(mcp::EndReason reason) {
@@ -33,14 +31,8 @@ int status_of(mcp::EndReason reason) {
 std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // the message may become another
-  plugin::Facts facts = facts_of(arrival.upstream, arrival.message, method);
-  facts.era = arrival.era;
-  facts.revision = arrival.revision;
-  facts.session = arrival.session;
-  facts.peer = arrival.peer;
-  facts.principal = arrival.principal;
-  facts.caller = arrival.caller.get();
-  facts.on_stdio = arrival.on_stdio;
+  plugin::Facts facts = plugin::facts_of(arrival);
+  name_message(facts, arrival.message, method);
   auto refusal = plugins->loose(facts, arrival.message, plugin::Way::to_server, place_of(arrival.upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::info, "client.dropped",
@@ -59,7 +51,9 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
                                            const core::Scope& scope, mcp::Message& message) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = message.method();
-  plugin::Facts facts = facts_of(upstream, message, method);
+  plugin::Facts facts;
+  facts.upstream = facts.endpoint = upstream;
+  name_message(facts, message, method);
   facts.era = mcp::Era::legacy;
   facts.session = scope.session;
   facts.principal = scope.principal;

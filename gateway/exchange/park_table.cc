@@ -41,7 +41,7 @@ class ParkTable::Parked final : public core::CallOwner {
         server(whose),
         since(table.loop_.now()),
         timer(table.loop_) {
-    held.charge(call.account);
+    held.charge(call.from->account);
     note_held();
   }
 
@@ -54,10 +54,10 @@ class ParkTable::Parked final : public core::CallOwner {
   size_t bytes = 0;  // counted in the table
   HeldBytes held;    // of these, and of its request
   void note_held() {
-    held.set(bytes + call.call->request_message().bytes().size() + call.capabilities.size());
+    held.set(bytes + call.call->request_message().bytes().size() + core::bytes_of(*call.from));
   }
   std::string_view route() const {
-    return call.routed ? std::string_view(call.upstream) : std::string_view();
+    return call.routed ? std::string_view(call.from->upstream) : std::string_view();
   }
 
  private:
@@ -73,7 +73,7 @@ class ParkTable::Parked final : public core::CallOwner {
         return log::write(log::Level::info, "park.dropped",
                           {{"upstream", server.name},
                            {"route", route()},
-                           {"call", call.call_id},
+                           {"call", call.from->call_id},
                            {"kind", "notification"}});
       default: return keep(std::move(message));
     }
@@ -81,7 +81,7 @@ class ParkTable::Parked final : public core::CallOwner {
   // It waits for the next round, or ends the call when the client cannot answer it.
   void question(const mcp::Message& message) {
     auto needed = mcp::capability_for(message);
-    bool declared = needed && mcp::declares(call.capabilities, message);
+    bool declared = needed && mcp::declares(call.from->capabilities, message);
     size_t before = call.questions.bytes();
     bool room = table_.sums_[server.name].bytes + message.bytes().size() <= server.limits.max_parked_bytes;
     if (declared && room && call.questions.add(message))
@@ -132,7 +132,8 @@ std::optional<core::Failure> ParkTable::refuses(const config::Server& server, co
 
 std::string ParkTable::park(ParkedCall call, const config::Server& server, milliseconds limit) {
   auto params = [&call] { return mcp::salient_params(call.call->request_message()); };
-  auto state = states_.make({call.principal, call.upstream, call.method, params}, loop_.now() + limit);
+  auto state = states_.make({call.from->principal, call.from->upstream, call.from->method_name, params},
+                            loop_.now() + limit);
   auto parked = std::make_unique<Parked>(*this, state.id, std::move(call), server);
   Parked& one = *parked;
   one.call.call->hand_over(one, core::Handover::parked);
@@ -211,9 +212,9 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
   log::write(log::Level::warn, "park.end",
              {{"upstream", ended->server.name},
               {"route", ended->route()},
-              {"call", ended->call.call_id},
-              {"method", ended->call.method.substr(0, 100)},
-              {"target", ended->call.target.substr(0, 200)},
+              {"call", ended->call.from->call_id},
+              {"method", ended->call.from->method_name.substr(0, 100)},
+              {"target", ended->call.from->target.substr(0, 200)},
               {"reason", mcp::name(reason)},
               {"rounds", static_cast<int64_t>(ended->call.rounds)},
               {"parked_ms", (loop_.now() - ended->since).count()}});
@@ -263,11 +264,11 @@ std::vector<CallView> ParkTable::views() const {
   std::vector<CallView> out;
   for (const auto& [id, parked] : parked_) {
     CallView view;
-    view.id = parked->call.call_id;
+    view.id = parked->call.from->call_id;
     view.upstream = parked->server.name;
     view.route = parked->route();
-    view.method = parked->call.method;
-    view.target = parked->call.target.substr(0, 200);
+    view.method = parked->call.from->method_name;
+    view.target = parked->call.from->target.substr(0, 200);
     view.era = mcp::Era::modern;
     view.state = CallState::input;
     view.age = loop_.now() - parked->since;
@@ -279,7 +280,7 @@ std::vector<CallView> ParkTable::views() const {
 bool ParkTable::cancel(const std::string& call_id, std::string_view why) {
   Parked* wanted = nullptr;
   for (const auto& [id, parked] : parked_) {
-    if (parked->call.call_id == call_id) wanted = parked.get();
+    if (parked->call.from->call_id == call_id) wanted = parked.get();
   }
   if (wanted == nullptr) return false;
   cancel(*wanted, core::CancelInitiator::operator_, why);

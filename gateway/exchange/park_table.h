@@ -33,14 +33,8 @@ struct ParkedCall {
   std::optional<mcp::Message> answer;  // it ended meanwhile: what its client gets
   uint32_t rounds = 0;                 // input-required results so far
   std::chrono::milliseconds spent{0};  // of maxDuration
-  std::string principal;
-  AccountPtr account;        // whose share it is of; null: nobody's
-  std::string capabilities;  // what the client declared, JSON text
-  std::string method;
-  std::string target;  // for people
-  std::string call_id;
-  std::string upstream;    // that its client addressed, to which its state is bound
-  core::RoutedPtr routed;  // where that is the aggregate
+  core::ClientRequestPtr from;         // the request whose answer said that it waits
+  core::RoutedPtr routed;              // where that is the aggregate
   core::UpstreamStats* stats = nullptr;
   uint64_t tag = 0;  // CallRequest::tag, by which its upstream knows it
 };

@@ -38,11 +38,11 @@ std::string SessionLinks::client_info(const std::string& id) {
 // ---- calls ----
 
 void SessionLinks::exchange_began(const Exchange& exchange) {
-  if (client::Session* owner = session(exchange.arrival().session)) ++owner->exchanges;
+  if (client::Session* owner = session(exchange.from().session)) ++owner->exchanges;
 }
 
 void SessionLinks::exchange_over(const Exchange& exchange) {
-  const std::string& id = exchange.arrival().session;
+  const std::string& id = exchange.from().session;
   if (id.empty()) return;
   client::Session* owner = session(id);
   if (owner == nullptr) return exchanges_.session_over(id);
@@ -55,14 +55,14 @@ void SessionLinks::exchange_over(const Exchange& exchange) {
 }
 
 void SessionLinks::exchange_ending(const Exchange& exchange) {
-  if (exchange.arrival().session.empty()) return;
-  if (SessionLink* with = link(exchange.arrival().session))
+  if (exchange.from().session.empty()) return;
+  if (SessionLink* with = link(exchange.from().session))
     with->exchange_ended(exchange.id(), exchange.answered_by_server());
 }
 
 void SessionLinks::task_started(const Exchange& exchange, std::string_view token,
                                 const std::string& client_token) {
-  if (SessionLink* with = link(exchange.arrival().session)) with->task_started(token, client_token);
+  if (SessionLink* with = link(exchange.from().session)) with->task_started(token, client_token);
 }
 
 void SessionLinks::answered(const std::string& id, const mcp::Message& answer) {
@@ -78,21 +78,21 @@ std::optional<std::string> SessionLinks::judge(const core::Scope& scope, mcp::Me
 // ---- how they open and end ----
 
 bool SessionLinks::open(const Exchange& exchange) {
-  const core::Arrival& arrival = exchange.arrival();
-  if (!exchange.lease() || arrival.session.empty()) return true;
+  const core::ClientRequest& from = exchange.from();
+  if (!exchange.lease() || from.session.empty()) return true;
   // Its server holds a reference to the link that there is.
-  if (links_.count(arrival.session) > 0) return false;
-  if (client::Session* opening = session(arrival.session))
+  if (links_.count(from.session) > 0) return false;
+  if (client::Session* opening = session(from.session))
     opening->client_info = exchange.record().client_info();
-  core::Scope scope{arrival.session, arrival.principal, {}};
-  auto& link = links_[arrival.session];
+  core::Scope scope{from.session, from.principal, {}};
+  auto& link = links_[from.session];
   link = std::make_unique<SessionLink>(*this, exchange.lease(), scope);
   link->upstream().open_scope(scope, *link);
   return true;
 }
 
 void SessionLinks::opened(const Exchange& exchange, const mcp::Message* result) {
-  const std::string& id = exchange.arrival().session;
+  const std::string& id = exchange.from().session;
   client::Session* opened = session(id);
   if (opened == nullptr) return;
   if (result == nullptr) return session_lost(id);  // it never came to be

@@ -8,6 +8,7 @@
 #include "core/gate.h"
 #include "core/stats.h"
 #include "mcp/errors.h"
+#include "plugin/client_facts.h"
 
 namespace lineward::plugin {
 namespace {
@@ -16,14 +17,8 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::MessageKind;
 
-std::shared_ptr<const core::Origin> origin_of(const core::CallRequest& request) {
-  return request.origin ? request.origin : std::make_shared<const core::Origin>();
-}
-
-std::string target_of(const mcp::Message& message) {
-  if (message.is_string(Field::params_name)) return message.text(Field::params_name);
-  if (message.is_string(Field::params_uri)) return message.text(Field::params_uri);
-  return {};
+core::ClientRequestPtr origin_of(const core::CallRequest& request) {
+  return request.from ? request.from : std::make_shared<const core::ClientRequest>();
 }
 
 size_t digest(const mcp::Message& message) {
@@ -42,9 +37,9 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
     : PassingCall(std::move(request), nullptr),
       loop_(loop),
       upstream_(inner),
-      origin_(origin_of(request_)),
+      from_(origin_of(request_)),
       method_(request_.message.method()),
-      target_(target_of(request_.message)),
+      target_(core::target_of(request_.message)),
       revision_(request_.message.text(Field::meta_protocol_version)),
       raw_id_(request_.message.raw(Field::id)),
       principal_(request_.scope.principal),
@@ -53,7 +48,7 @@ GuardedCall::GuardedCall(net::Loop& loop, core::Upstream& inner, std::shared_ptr
       passage_(chain_, *this, *this) {
   bool mirrored =
       request_.mirrors_itself && std::any_of(request_.headers.begin(), request_.headers.end(), is_mirror);
-  passage_.charge(request_.account);
+  passage_.charge(request_.account());
   if (mirrored) mirrored_ = digest(request_.message);
 }
 
@@ -264,27 +259,20 @@ void GuardedCall::passed(mcp::Message message) {
 // ---- what plugins see ----
 
 Facts GuardedCall::facts() const {
-  Facts facts;
-  facts.call_id = origin_->call_id;
+  Facts facts = facts_of(*from_);
   facts.upstream = upstream_.name();
-  facts.endpoint = origin_->endpoint;
   facts.method_name = method_;
   facts.method = request_.method;
   facts.target = target_;
   facts.era = mcp::Era::modern;
   facts.revision = revision_;
-  facts.session = origin_->session;
-  facts.peer = origin_->peer;
-  facts.raw_id = origin_->raw_id;
   facts.principal = principal_;
-  facts.caller = origin_->caller.get();
   facts.bytes_in = bytes_;
-  facts.on_stdio = request_.client_on_stdio;
   return facts;
 }
 
 std::string_view GuardedCall::header(std::string_view name) const {
-  for (const auto& [field, value] : origin_->seen) {
+  for (const auto& [field, value] : from_->seen) {
     if (http::equals_ignoring_case(field, name)) return value;
   }
   return {};

@@ -70,7 +70,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
 
   net::Loop& loop_;
   core::Upstream& upstream_;
-  const std::shared_ptr<const core::Origin> origin_;
+  const core::ClientRequestPtr from_;
   const std::string method_, target_, revision_, raw_id_, principal_;
   const size_t bytes_;   // of the request as it came
   size_t mirrored_ = 0;  // a digest of it, where headers repeat parts of it

@@ -34,7 +34,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
   facts.session = scope.session;
   facts.bytes_in = message.bytes().size();
   if (scope.by) {
-    facts.endpoint = scope.by->endpoint;
+    facts.endpoint = scope.by->upstream;
     facts.peer = scope.by->peer;
     facts.caller = scope.by->caller.get();
     facts.session = scope.by->session;

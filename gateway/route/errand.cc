@@ -27,14 +27,14 @@ void Errand::ask(core::CallRequest request, milliseconds limit, Done done, Heard
   lease_ = member_->lease();
   method_ = request.message.method();
   own_ = config::timeouts_for(member_->server, method_);
-  if (request.wait) own_.request = std::min(*request.wait, own_.max_duration);
+  if (request.wait()) own_.request = std::min(*request.wait(), own_.max_duration);
   most_ = limit;
   phase_ = CallPhase::queued;
   begun_at_ = phase_since_ = loop_.now();
   auto fail = [this](core::Failure why) {
     loop_.defer(lifetime_, [this, failure = std::move(why)] { finish(Unexpected<core::Failure>{failure}); });
   };
-  if (auto refusal = member_->too_large(request.bytes_in, request.client_on_stdio))
+  if (auto refusal = member_->too_large(request.bytes_in, request.on_stdio()))
     return fail(std::move(*refusal));
   auto call = member_->upstream.start(std::move(request), *this);
   if (!call) return fail(std::move(call.error()));
@@ -147,7 +147,6 @@ core::CallRequest own_request(const core::CallRequest& like, mcp::Method method,
   request.method = method;
   request.client_era = mcp::Era::modern;
   request.scope = like.scope;
-  request.client_on_stdio = like.client_on_stdio;
   request.of_gateway = true;
   core::HeaderFields headers;
   for (const auto& header : like.headers) {

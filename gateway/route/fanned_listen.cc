@@ -77,7 +77,7 @@ void FannedListen::route_uris() {
   // Where one server alone has resources, it knows best what nothing leads to.
   std::vector<Facts> facts = home_.known_facts();
   std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
-  held_.charge(request_.account);
+  held_.charge(request_.account());
   size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
   json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
                             [&](json::Span element) {
@@ -158,14 +158,12 @@ void FannedListen::open(Leg& leg) {
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
   request.scope = request_.scope;
-  request.client_on_stdio = request_.client_on_stdio;
   request.headers = leg.member->headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
-  request.origin = request_.origin;
+  request.from = request_.from;
   request.bytes_in = request_.bytes_in;
-  request.account = request_.account;
   leg.lease = leg.member->lease();
-  if (auto refusal = leg.member->too_large(request.bytes_in, request.client_on_stdio))
+  if (auto refusal = leg.member->too_large(request.bytes_in, request.on_stdio()))
     return refused(leg, refusal->text);
   home_.loop().retire(std::move(leg.call));
   auto call = leg.member->upstream.start(std::move(request), leg);

@@ -73,13 +73,10 @@ void MergedCall::ask(Part& part) {
   request.method = request_.method;
   request.client_era = mcp::Era::modern;
   request.scope = request_.scope;
-  request.client_on_stdio = request_.client_on_stdio;
   request.headers = member.headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
-  request.origin = request_.origin;
+  request.from = request_.from;
   request.bytes_in = request_.bytes_in;
-  request.account = request_.account;
-  request.wait = request_.wait;
   part.errand->ask(
       std::move(request), home_.part_limit(member),
       [this, &part](Result<mcp::Message, core::Failure> answer) {
@@ -88,7 +85,7 @@ void MergedCall::ask(Part& part) {
         if (result && list_ == nullptr && answer->bytes().size() <= home_.rules().max_part_bytes)
           home_.learned(from, *answer);
         if (result) home_.came(from);
-        part.held.charge(request_.account);
+        part.held.charge(request_.account());
         part.held.set(answer ? answer->bytes().size() : 0);
         part.answer.emplace(std::move(answer));
         check();

@@ -126,20 +126,18 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
   way_ = way;
   lease_ = member->lease();
   note_routed(*message);
-  if (auto refusal = member->too_large(request_.bytes_in, request_.client_on_stdio))
+  if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
     return fail_later(std::move(*refusal));
   core::CallRequest request;
   request.message = std::move(*message);
   request.method = request_.method;
   request.client_era = mcp::Era::modern;
   request.scope = request_.scope;
-  request.client_on_stdio = request_.client_on_stdio;
   request.headers = member->headers_for_it(request_.headers);
   request.mirrors_itself = request_.mirrors_itself;
-  request.origin = request_.origin;
+  request.from = request_.from;
   request.tag = request_.tag;
   request.bytes_in = request_.bytes_in;
-  request.account = request_.account;
   auto call = member->upstream.start(std::move(request), *this);
   if (!call) return fail_later(std::move(call.error()));
   inner_ = std::move(*call);

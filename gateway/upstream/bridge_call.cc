@@ -91,14 +91,11 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   request.method = method;
   request.client_era = era;
   request.scope = std::move(scope);
-  request.client_on_stdio = request_.client_on_stdio;
   request.sees_status = request_.sees_status;
   request.headers = request_.headers;
   request.tag = request_.tag;
-  request.origin = request_.origin;
+  request.from = request_.from;
   request.bytes_in = request_.bytes_in;
-  request.account = request_.account;
-  request.wait = request_.wait;
   auto call = session_.inner().start(std::move(request), *this);
   if (!call) return call.error();
   inner_ = std::move(*call);

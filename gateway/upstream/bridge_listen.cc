@@ -143,8 +143,7 @@ void BridgeListen::refresh() {
   request.client_era = mcp::Era::modern;
   request.scope = scope_;
   request.headers = headers_;
-  request.origin = origin_;
-  request.account = account_;
+  request.from = from_;
   auto call = inner_.start(std::move(request), *next_);
   if (!call) return lost(*next_, call.error().text, loss_of(call.error()));
   next_->call = std::move(*call);
@@ -152,8 +151,10 @@ void BridgeListen::refresh() {
 
 // Not the trace of that one call.
 void BridgeListen::use_request(const core::CallRequest& request) {
-  origin_ = request.origin;
-  account_ = request.account;
+  from_ = request.from;
+  account_ = request.account();
+  from_bytes_.charge(account_);
+  from_bytes_.set(from_ ? core::bytes_of(*from_) : 0);
   headers_ = request.headers;
   std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
   if (std::exchange(given_up_, false)) changed();

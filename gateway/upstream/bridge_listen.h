@@ -95,7 +95,8 @@ class BridgeListen {
   const config::Server& server_;
   core::Scope scope_;
   core::HeaderFields headers_;
-  std::shared_ptr<const core::Origin> origin_;
+  core::ClientRequestPtr from_;
+  HeldBytes from_bytes_;
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   AccountPtr account_;

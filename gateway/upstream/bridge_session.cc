@@ -60,9 +60,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
   listen_.use_request(call->request());
   std::optional<core::Failure> failure;
   if (handshake) {
-    client_ = mcp::read_initialize_params(
-        call->request().message, call->request().client_on_stdio ? mcp::Wire::stdio : mcp::Wire::http);
-    client_bytes_.charge(call->request().account);
+    client_ = mcp::read_initialize_params(call->request().message, call->request().wire());
+    client_bytes_.charge(call->request().account());
     client_bytes_.set(mcp::bytes_of(client_));
     failure = trial_ ? call->start_trial() : call->start_discover();
   } else if (!handled_here(*call)) {
@@ -191,7 +190,7 @@ void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t ta
   if (message) to_client(std::move(*message), tag);
 }
 
-void BridgeSession::forward(const mcp::Message& message, const std::shared_ptr<const core::Origin>& by) {
+void BridgeSession::forward(const mcp::Message& message, const core::ClientRequestPtr& by) {
   if (trial_) return inner().forward(scope_, mcp::Era::legacy, message);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;

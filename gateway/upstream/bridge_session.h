@@ -44,7 +44,7 @@ class BridgeSession {
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner);
   // `by`: who says it, where somebody may ask (core::Scope).
-  void forward(const mcp::Message& message, const std::shared_ptr<const core::Origin>& by = nullptr);
+  void forward(const mcp::Message& message, const core::ClientRequestPtr& by = nullptr);
   // Ends everything; nobody is told anything after it.
   void close(const core::Failure& why);
   bool trial() const { return trial_; }

@@ -96,7 +96,6 @@ core::CallRequest watch_request(const core::CallRequest& like, const core::Tells
   request.method = Method::subscriptions_listen;
   request.client_era = mcp::Era::modern;
   request.scope = like.scope;
-  request.client_on_stdio = like.client_on_stdio;
   request.of_gateway = true;
   core::HeaderFields headers = like.headers;  // not the trace of that one call, nor what repeats its message
   std::erase_if(headers, [](const auto& header) {

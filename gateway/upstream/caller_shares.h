@@ -44,9 +44,9 @@ class CallerShares {
 
   // Why this request's caller gets no further place; nothing: it has not its share.
   std::optional<core::Failure> refusal(const core::CallRequest& request, const config::Server& server) const {
-    if (!request.account || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
+    if (!request.account() || request.method == mcp::Method::subscriptions_listen) return std::nullopt;
     const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
-    auto found = calls_.find(Account::caller_of(request.account).get());
+    auto found = calls_.find(Account::caller_of(request.account()).get());
     if (found == calls_.end() || found->second < most) return std::nullopt;
     return core::Failure{
         mcp::EndReason::queue_full,

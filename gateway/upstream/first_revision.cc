@@ -13,7 +13,7 @@ constexpr std::string_view kFirstRevision = "2024-11-05";
 constexpr std::string_view kSuccessor = "2025-03-26";
 
 bool asks_for_first_revision(const HttpCall& call) {
-  return call.request.client_on_stdio && call.request.method == Method::initialize &&
+  return call.request.on_stdio() && call.request.method == Method::initialize &&
          call.request.message.text(Field::params_protocol_version) == kFirstRevision;
 }
 

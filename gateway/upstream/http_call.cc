@@ -7,7 +7,7 @@ namespace lineward::upstream {
 
 HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
     : OwnedCall(&owner), request(std::move(what)), timer(upstream.loop()), upstream_(upstream) {
-  if (!is_listen()) place.take(upstream_.shares(), request.account);
+  if (!is_listen()) place.take(upstream_.shares(), request.account());
 }
 
 HttpCall::~HttpCall() {

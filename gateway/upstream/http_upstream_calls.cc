@@ -140,7 +140,7 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
         if (group->session->over_sse() || !group->sees_status)
-          group->remember_handshake(handshake_of(*group->session, call), call.request.account);
+          group->remember_handshake(handshake_of(*group->session, call), call.request.account());
         group->session->initialized(answer);
         note_session(*group->session);
         answer = legacy_answer(*group->session, call, std::move(answer));

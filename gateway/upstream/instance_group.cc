@@ -47,7 +47,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
   if (calls_ < plan_.kept_from) ++calls_;
   const bool of_one = session_ || plan_.per_call || plan_.kept_from > 0 ||
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
-  if (of_one && !caller_) caller_ = Account::caller_of(call.request.account);
+  if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
   queue_.push_back(&call);
   home_.schedule_pump(*this);
 }
@@ -160,7 +160,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
 void InstanceGroup::remember(const StdioCall& call) {
   if (!session_) return;
   const mcp::Message& message = call.request.message;
-  const AccountPtr& whose = call.request.account;
+  const AccountPtr& whose = call.request.account();
   switch (call.request.method) {
     case Method::initialize: initialize_params_.keep(std::string(message.raw(Field::params)), whose); break;
     case Method::logging_set_level: level_params_ = mcp::level_params(message); break;

@@ -30,7 +30,7 @@ constexpr uint32_t kMostFailures = 8;
 SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
     : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
       hub_(hub),
-      asked_(like.message.raw(Field::params_notifications), like.account),
+      asked_(like.message.raw(Field::params_notifications), like.account()),
       again_(hub.loop()) {}
 
 void SharedListen::close(std::string_view why) {
@@ -74,10 +74,10 @@ void SharedListen::stood(mcp::Message acknowledgement) {
       acknowledgement = std::move(*less);
   }
   acknowledgement_ = std::move(acknowledgement);
-  acknowledgement_bytes_.charge(like().account);
+  acknowledgement_bytes_.charge(like().account());
   acknowledgement_bytes_.set(acknowledgement_->bytes().size());
   granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications),
-                                                       like().account);
+                                                       like().account());
   stands_ = true;
   stands_since_ = loop_.now();
   tell_acknowledged(*acknowledgement_);

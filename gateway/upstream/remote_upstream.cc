@@ -175,8 +175,6 @@ Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::C
   if (stopping_)
     return Unexpected<core::Failure>{{EndReason::cancelled_drain, desk_->server() + " is leaving"}};
   auto call = std::make_unique<RemoteCall>(desk_, request, owner);
-  // Policies have judged it here, where the aggregate is.
-  request.origin = nullptr;
   const Elsewhere<RemoteDoor>& door = desk_->door();
   auto mail = [to = door.who, number = call->number(), receipt = Receipt(here_, call->number()),
                asked = std::move(request)]() mutable {

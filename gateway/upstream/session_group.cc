@@ -84,7 +84,7 @@ void SessionGroup::remember(const HttpCall& call) {
     case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
     case Method::resources_subscribe:
       if (subscriptions_.size() < mcp::kMostSubscriptions)
-        subscriptions_.insert(message.text(Field::params_uri), call.request.account);
+        subscriptions_.insert(message.text(Field::params_uri), call.request.account());
       break;
     case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
     default: break;

@@ -34,8 +34,9 @@ SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, 
       like_(std::move(like)),
       greet_later_(
           loop, [](void* self) { static_cast<SharedCall*>(self)->greet(); }, this) {
-  like_bytes_.charge(like_.account);
-  like_bytes_.set(2 * like_.message.bytes().size() + 2 * key_.size());
+  like_bytes_.charge(like_.account());
+  like_bytes_.set(2 * like_.message.bytes().size() + 2 * key_.size() +
+                  (like_.from ? core::bytes_of(*like_.from) : 0));
 }
 
 SharedCall::~SharedCall() {

@@ -10,7 +10,7 @@ StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::Ca
     : OwnedCall(&owner), request(std::move(what)), upstream_(upstream) {
   if (is_listen()) return;
   upstream_.count_call(1);
-  place.take(upstream_.shares(), request.account);
+  place.take(upstream_.shares(), request.account());
 }
 
 StdioCall::~StdioCall() {

@@ -43,7 +43,7 @@ inline core::CallRequest request(uint64_t tag, std::string method = "tools/call"
                        R"(","params":{"name":"x","notifications":{"toolsListChanged":true}}})");
   made.method = mcp::method_of(method);
   made.tag = tag;
-  made.origin = std::make_shared<core::Origin>();
+  made.from = std::make_shared<core::ClientRequest>();
   return made;
 }
 

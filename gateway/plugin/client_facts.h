@@ -1,0 +1,29 @@
+// What plugins are told of a client's request, as it was when it was admitted. Whoever knows better (a part
+// of a request has its own server, target and size) sets that over it.
+#pragma once
+
+#include "core/client_request.h"
+#include "plugin/plugin.h"
+
+namespace lineward::plugin {
+
+inline Facts facts_of(const core::ClientRequest& from) {
+  Facts facts;
+  facts.call_id = from.call_id;
+  facts.upstream = facts.endpoint = from.upstream;
+  facts.method_name = from.method_name;
+  facts.method = from.method;
+  facts.target = from.target;
+  facts.era = from.era;
+  facts.revision = from.revision;
+  facts.session = from.session;
+  facts.peer = from.peer;
+  facts.raw_id = from.raw_id;
+  facts.principal = from.principal;
+  facts.caller = from.caller.get();
+  facts.bytes_in = from.bytes_in;
+  facts.on_stdio = from.on_stdio;
+  return facts;
+}
+
+}  // namespace lineward::plugin
