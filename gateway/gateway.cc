@@ -56,7 +56,10 @@ size_t Gateway::workers_of(const config::Config& config) {
 Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets)
     : options_(std::move(options)),
       spawner_sockets_(std::move(spawner_sockets)),
-      crew_(spawner_sockets_.size()) {
+      crew_(spawner_sockets_.size()),
+      threads_(crew_, [this](size_t index, config::Config its) {
+        return std::make_unique<Worker>(std::move(its), place(index), spawner_sockets_[index], events(index));
+      }) {
   config::note_files(config);
   assign_homes(homes_, config, crew_.size());
   first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
@@ -73,7 +76,7 @@ Gateway::~Gateway() {
   signals_.clear();
   operations_.reset();
   reloader_.reset();
-  end_hands();
+  threads_.end(exit_code_);
   first_.reset();
 }
 
@@ -87,7 +90,10 @@ int Gateway::start() {
   if (!listening) return cannot_listen(listening.error(), "--listen :8010");
   first_->serve();
   first_view_.emplace(first_->view());
-  if (int failed = start_others(); failed != code(cli::ExitCode::ok)) return failed;
+  if (auto started = threads_.start(*first_); !started) {
+    log::tell(fmt::format("lineward: {}\n", started.error().text));
+    return code(cli::ExitCode::internal);
+  }
   join_remote_members(*this);
   net::Loop& loop = first_->loop();
   reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
@@ -109,6 +115,65 @@ int Gateway::start() {
   if (options_.exit_with_parent) watch_parent();
   greet();
   return code(cli::ExitCode::ok);
+}
+
+// ---- the workers ----
+
+Worker::Place Gateway::place(size_t index) {
+  Worker::Place place{index, &crew_, homes_, caps_, in_flight_, states_, nullptr, nullptr};
+  place.hand_on = [this](size_t to, client::MovedConnection connection) {
+    crew_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
+      target->http()->adopt(std::move(moving));
+    });
+  };
+  if (index != 0) {
+    place.cancel_settled = [this](uint64_t tag, const core::CancelReport& report) {
+      crew_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
+    };
+  }
+  return place;
+}
+
+void Gateway::on_first(size_t index, std::function<void()> work) {
+  if (index == 0) return work();
+  crew_.post(0, std::move(work));
+}
+
+bool Gateway::paused(const std::function<void()>& work) {
+  return crew_.paused([&] {
+    refresh_remote_members(*this);
+    work();
+  });
+}
+
+// What a worker tells is heard on the first one's thread.
+WorkerEvents Gateway::events(size_t index) {
+  auto here = [this, index](std::function<void()> work) { on_first(index, std::move(work)); };
+  WorkerEvents events;
+  events.ready = [this, here](const std::string& server, const upstream::Verdict& verdict) {
+    here([this, server, verdict] { upstream_ready(server, verdict); });
+  };
+  events.left = [this, here] {
+    here([this] {
+      if (reloader_) reloader_->server_left();
+    });
+  };
+  if (options_.exit_with_upstream) {
+    events.lost = [this, here] {
+      here([this] {
+        exit_code_ = code(cli::ExitCode::unavailable);
+        drain();
+      });
+    };
+  }
+  events.spawner_lost = [this, here] {
+    here([this] {
+      log::write(log::Level::error, "spawner.lost", {{"why", "a process that starts servers has died"}});
+      finish(code(cli::ExitCode::internal));
+    });
+  };
+  events.client_left = [this](mcp::EndReason why) { client_left(why); };
+  return events;
 }
 
 template <class F>
@@ -234,7 +299,7 @@ void Gateway::drain() {
   draining_ = true;
   size_t calls = 0;
   for (size_t index = 0; index < crew_.size(); ++index)
-    run(index, [&] { calls += worker(index).exchanges().size(); });
+    run(index, [&] { calls += worker(index).exchanges().live().size(); });
   const config::Shutdown& limits = first_->config().shutdown;
   log::write(log::Level::info, "drain", {{"calls", uint64_t{calls}}, {"limit_ms", limits.drain.count()}});
   if (calls > 0 && !options_.quiet)

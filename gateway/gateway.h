@@ -3,11 +3,9 @@
 #pragma once
 
 #include <functional>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "admin/operations.h"
@@ -19,6 +17,7 @@
 #include "reloader.h"
 #include "staff.h"
 #include "worker.h"
+#include "worker_threads.h"
 
 namespace lineward {
 
@@ -44,45 +43,23 @@ class Gateway final : public Staff {
   int run();
 
  private:
-  // Another worker's thread. `worker` lives on it, and is touched by it alone.
-  struct Hand {
-    Worker* worker = nullptr;
-    std::optional<admin::WorkerView> view;
-    std::thread thread;
-    std::future<void> ended;
-  };
-  // What a thread tells before it goes on.
-  struct Begun {
-    Worker* worker = nullptr;  // null: it could not begin
-    std::optional<admin::WorkerView> view;
-    std::string fault;
-  };
-
   // Staff
   size_t workers() const override { return crew_.size(); }
-  Worker& worker(size_t index) override { return index == 0 ? *first_ : *hands_[index - 1].worker; }
+  Worker& worker(size_t index) override { return index == 0 ? *first_ : threads_.worker(index); }
   const admin::WorkerView& view(size_t index) const override {
-    return index == 0 ? *first_view_ : *hands_[index - 1].view;
+    return index == 0 ? *first_view_ : threads_.view(index);
   }
   size_t home(const std::string& server) const override { return home_of(homes_, server); }
   bool run(size_t index, const std::function<void()>& work) override { return crew_.run(index, work); }
   bool paused(const std::function<void()>& work) override;
   void tell_first(std::function<void()> work) override { crew_.post(0, std::move(work)); }
-  uint64_t slowest_beat() const override;
+  uint64_t slowest_beat() const override { return threads_.slowest_beat(first_->beat_at()); }
   const HomeMap& homes() const override { return homes_; }
   void use_homes(HomeMap homes) override { homes_ = std::move(homes); }
 
   int start();
-  int start_others();
   Worker::Place place(size_t index);
   WorkerEvents events(size_t index);
-  struct Socket {  // that the first worker's front listens on
-    int descriptor = -1;
-    std::string address;
-    bool loopback = false;
-  };
-  void be_worker(size_t index, config::Config config, Socket socket, std::promise<Begun> begun,
-                 const std::shared_future<bool>& go);
   template <class F>
   void on_each(F&& work);
   // What worker `index` has to tell, from its thread: there and then, or by mail.
@@ -100,7 +77,6 @@ class Gateway final : public Staff {
   void begin_drain();
   void stop_upstreams();
   void finish(int exit);
-  void end_hands();
   void watch_parent();
 
   RunOptions options_;
@@ -120,7 +96,7 @@ class Gateway final : public Staff {
   const exchange::RequestStates states_;
   std::unique_ptr<Worker> first_;  // on this thread; its loop is the one that what follows lives on
   std::optional<admin::WorkerView> first_view_;
-  std::vector<Hand> hands_;
+  WorkerThreads threads_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;

@@ -139,7 +139,7 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
     apply(changes, next, homes);
   }
   for (size_t k = 0; k < staff_.workers(); ++k)
-    staff_.run(k, [&] { report.in_flight += staff_.worker(k).exchanges().size(); });
+    staff_.run(k, [&] { report.in_flight += staff_.worker(k).exchanges().live().size(); });
   report.took_ms = static_cast<int64_t>((net::Loop::nanoseconds() - begin) / 1'000'000);
   if (dry_run) return report;
   counts_.last_ok = true;

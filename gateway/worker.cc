@@ -7,8 +7,14 @@
 #include "base/log.h"
 #include "client/stdio_front.h"
 #include "config/aggregate.h"
+#include "config/changes.h"
 #include "config/forward_rules.h"
 #include "config/shares.h"
+#include "core/stats.h"
+#include "crew.h"
+#include "memory_return.h"
+#include "net/child_process.h"
+#include "net/loop_watch.h"
 #include "plugins/registry.h"
 #include "routes.h"
 
@@ -211,7 +217,7 @@ void Worker::when_over(std::function<void()> done) {
 void Worker::calls_over() {
   if (!over_) return;
   // One that waited for the last may have begun with its end.
-  if (exchanges_.size() > 0) return exchanges_.when_empty([this] { calls_over(); });
+  if (exchanges_.live().size() > 0) return exchanges_.when_empty([this] { calls_over(); });
   if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
   last_requests_.start(kFarewellStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
 }

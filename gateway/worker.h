@@ -14,22 +14,28 @@
 #include "admin/sources.h"
 #include "client/front.h"
 #include "client/http_front.h"
-#include "config/changes.h"
 #include "config/config.h"
-#include "core/stats.h"
-#include "crew.h"
 #include "exchange/exchange_table.h"
 #include "homes.h"
 #include "log_flusher.h"
-#include "memory_return.h"
-#include "net/child_process.h"
 #include "net/loop.h"
-#include "net/loop_watch.h"
 #include "plugin_host.h"
 #include "replication.h"
 #include "upstream_set.h"
 
+namespace lineward::config {
+struct Changes;
+}
+namespace lineward::net {
+class LoopWatch;
+class Mailbox;
+class Spawner;
+}  // namespace lineward::net
+
 namespace lineward {
+
+class Crew;
+class MemoryReturn;
 
 // Told on the worker's own thread.
 struct WorkerEvents {
@@ -81,7 +87,7 @@ class Worker {
   void drain(std::function<void()> done);
   // Asks again: a call may have come while other workers were not done.
   void when_over(std::function<void()> done);
-  bool idle() { return exchanges_.size() == 0; }
+  bool idle() { return exchanges_.live().size() == 0; }
   // For a client that has gone: as soon as its calls have ended.
   void end_calls(std::function<void()> done);
   // Ends the servers; `done` when they have, and clients took their answers.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "client/resource_metadata_endpoint.h"
+
 namespace lineward::client {
 
 HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
@@ -21,10 +23,18 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       peers_(loop, config, router_, links_,
              [this](ClientConnection& connection, std::string body) { serve(connection, std::move(body)); }),
       starter_(loop, config, router_, door, sessions_, gate_),
-      metadata_(config, listener_, router_, refusals_),
+      metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),
       sse_(loop, config, router_, door, refusals_, sessions_, starter_),
       mcp_(loop, config, router_, door, refusals_, sessions_, starter_, peers_),
       session_endpoint_(loop, config, router_, door, refusals_, sessions_, starter_, gate_) {}
+
+HttpFront::~HttpFront() {
+  close_all();
+}
+
+void HttpFront::use_documents(core::DocumentSource* source) {
+  metadata_->use_source(source);
+}
 
 Status<net::ListenFailure> HttpFront::listen() {
   auto opened = listener_.open_next(config_.address);
@@ -58,7 +68,7 @@ bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
 }
 
 void HttpFront::on_request(ClientConnection& connection, std::string body) {
-  if (!metadata_.serve_own(connection)) gatekeeper_.admit(connection, std::move(body));
+  if (!metadata_->serve_own(connection)) gatekeeper_.admit(connection, std::move(body));
 }
 
 void HttpFront::on_admitted(ClientConnection& connection, std::string body) {
@@ -69,7 +79,7 @@ void HttpFront::serve(ClientConnection& connection, std::string body) {
   const std::string_view method = connection.head().method;
   const std::string* server = router_.facts(connection).server;
   if (server == nullptr) {
-    if (sse_.serve(connection, body) || metadata_.serve(connection)) return;
+    if (sse_.serve(connection, body) || metadata_->serve(connection)) return;
     if (serve_leaving(connection, body)) return;
     return refusals_.refuse(connection, router_.nothing_here());
   }
@@ -100,7 +110,7 @@ void HttpFront::on_closed(ClientConnection& connection) {
 }
 
 void HttpFront::forget(ClientConnection& connection) {
-  metadata_.connection_gone(connection);
+  metadata_->connection_gone(connection);
   gatekeeper_.connection_gone(connection);
   mcp_.connection_gone(connection);
   sessions_.connection_gone(connection);

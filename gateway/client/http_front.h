@@ -24,13 +24,12 @@
 #include "client/path_router.h"
 #include "client/peer_router.h"
 #include "client/refusal_writer.h"
-#include "client/resource_metadata_endpoint.h"
 #include "client/session_directory.h"
 #include "client/session_endpoint.h"
-#include "core/document_source.h"
-#include "core/exchange_door.h"
 
 namespace lineward::client {
+
+class ResourceMetadataEndpoint;
 
 // The fronts of the other workers.
 struct Neighbours {
@@ -43,7 +42,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   // `caps` are shared by the fronts of all workers.
   HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
             std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
-  ~HttpFront() override { close_all(); }
+  ~HttpFront() override;
 
   Status<net::ListenFailure> listen() override;
   // The same on the socket that the first worker's front has opened.
@@ -62,7 +61,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
 
   SessionTable& sessions() override { return sessions_.table(); }
-  void use_documents(core::DocumentSource* source) override { metadata_.use_source(source); }
+  void use_documents(core::DocumentSource* source) override;
   void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
 
   // No new connections; each that is open is closed after its answer, idle ones after one more answer or a
@@ -104,7 +103,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   Gatekeeper gatekeeper_;
   PeerRouter peers_;
   ExchangeStarter starter_;
-  ResourceMetadataEndpoint metadata_;
+  std::unique_ptr<ResourceMetadataEndpoint> metadata_;
   LegacySseEndpoint sse_;
   McpEndpoint mcp_;
   SessionEndpoint session_endpoint_;

@@ -10,8 +10,9 @@
 #include "base/spare_texts.h"
 #include "config/aggregate.h"
 #include "config/call_timeouts.h"
-#include "exchange/asking.h"
 #include "exchange/exchange_plugins.h"
+#include "exchange/exchange_questions.h"
+#include "exchange/exchange_report.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
@@ -26,8 +27,6 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// Of texts of clients, in what people are shown.
-constexpr size_t kShownTarget = 200;
 // A part of a merged answer cannot take longer (aggregate.partTimeout).
 constexpr milliseconds kLongestPart{3600 * 1000};
 
@@ -95,7 +94,10 @@ void Exchange::advance() {
                       -1, 404);
         }
         core::Upstream* upstream = &lease_.upstream();
-        if (is_retry(*upstream)) return resume();
+        if (ExchangeQuestions::is_retry(*this)) {
+          questions_ = std::make_unique<ExchangeQuestions>(*this);
+          return questions_->resume();
+        }
         core::CallRequest request;
         request.message = std::move(message_);
         request.method = from_->method;
@@ -145,10 +147,13 @@ void Exchange::received(mcp::Message&& message) {
   }
   if (is_listen()) return listen_message(std::move(message));
   if (from_->era == mcp::Era::modern && mcp::method_of(message.method()) == Method::cancelled) {
-    if (asking_) asking_->round.withdraw(message);
+    if (questions_) questions_->withdraw(message);
     return;
   }
-  if (message.kind() == mcp::MessageKind::request) return question(message);
+  if (message.kind() == mcp::MessageKind::request) {
+    if (!questions_) questions_ = std::make_unique<ExchangeQuestions>(*this);
+    return questions_->ask(message);
+  }
   forward_message(std::move(message));
 }
 
@@ -210,7 +215,7 @@ void Exchange::final_message(mcp::Message&& message) {
   if (message.kind() == mcp::MessageKind::error) {
     reason = EndReason::rpc_error;
     code = mcp::error_code(message);
-    if (code == mcp::kUrlElicitationRequired && url_elicitation(message)) return;
+    if (code == mcp::kUrlElicitationRequired && ExchangeQuestions::url_elicitation(*this, message)) return;
   } else if (message.raw(Field::result_is_error) == "true") {
     reason = EndReason::tool_error;
   } else if (message.text(Field::result_type) == "input_required") {
@@ -389,7 +394,7 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
 void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int status) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
-  if (lost_retry) return refuse_retry("lost", text);
+  if (lost_retry) return ExchangeQuestions::refuse_retry(*this, "lost", text);
   mcp::GatewayError error = error_of(reason);
   error.text = std::move(text);
   error.limit_ms = limit_ms;
@@ -417,7 +422,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   if (ended()) return;
   step_ = Step::ending;
   clock_.stop();
-  asking_.reset();
+  if (questions_) questions_->stop();
   cancel_call(reason, why.empty() ? "the exchange ended" : why);
   home_.ending(*this);
   if (from_->method == Method::initialize && !session_told_) {
@@ -436,9 +441,10 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
     code = 0;
   }
   step_ = Step::ended;
-  count_end(reason, code);
+  const ExchangeReport report(*this);
+  report.count_end(reason, code);
   if (plugins_) plugins_->ended(reason, code);
-  write_end(reason, code);
+  report.write_end(reason, code);
   home_.ended(*this, reason, code);
   home_.retire(*this);
 }
@@ -447,96 +453,6 @@ void Exchange::cancel_call(EndReason reason, std::string_view why) {
   if (!call_ || !call_->live()) return;
   home_.cancelling(*this, core::initiator_of(reason));
   call_->cancel(why);
-}
-
-void Exchange::count_end(EndReason reason, int code) {
-  CallRecord::End end;
-  end.method = from_->method;
-  end.reason = reason;
-  end.code = code;
-  end.revision = from_->revision;
-  end.target = routed_ ? routed_->target : from_->target;
-  end.took = clock_.elapsed();
-  end.at_server = clock_.at_server();
-  end.answer_read_at = answered_by_server_ ? loop_.read_at() : 0;
-  record_.ended(end);
-}
-
-void Exchange::write_end(EndReason reason, int code) const {
-  bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
-                reason != EndReason::input_required && reason != EndReason::cancelled_client;
-  log::Level level = failed ? log::Level::warn : log::Level::info;
-  if (!log::enabled(level)) return;
-  log::write(level, "call.end",
-             {{"upstream", server_name()},
-              {"route", route()},
-              {"call", from_->call_id},
-              {"rpc_id", from_->raw_id.substr(0, 64)},
-              {"method", from_->method_name.substr(0, 100)},
-              {"target", from_->target.substr(0, 200)},
-              {"reason", mcp::name(reason)},
-              {"code", code == 0 ? std::string() : std::to_string(code)},
-              {"why", record_.error_text()},
-              {"dur_ms", clock_.elapsed().count()},
-              {"queue_ms", clock_.queued_for().count()},
-              {"bytes_in", from_->bytes_in},
-              {"bytes_out", reply_->bytes_out()},
-              {"era", mcp::name(from_->era)},
-              {"principal", from_->caller ? std::string_view(from_->caller->name) : std::string_view()},
-              {"remote", from_->peer},
-              {"trace_id", plugins_ ? plugins_->trace_id() : std::string_view()},
-              {"span_id", plugins_ ? plugins_->span_id() : std::string_view()}});
-}
-
-// ---- for people ----
-
-CallView Exchange::view() const {
-  CallView view;
-  view.id = from_->call_id;
-  view.upstream = server_name();
-  view.route = route();
-  view.method = from_->method_name.substr(0, kShownTarget);
-  view.target = from_->target.substr(0, kShownTarget);
-  view.peer = from_->peer;
-  view.session = from_->session;
-  if (from_->caller) view.caller = from_->caller->name;
-  view.era = from_->era;
-  view.revision = from_->revision;
-  clock_.show(view);
-  if (acknowledged_ && view.questions == 0) view.state = CallState::listening;
-  if (record_.has_progress()) view.progress_ago = clock_.progress_ago();
-  record_.show(view);
-  view.bytes_in = from_->bytes_in;
-  return view;
-}
-
-// Sets every member that is ever shown: the place holds another call's.
-void Exchange::tell_story(EndedCall& ended, EndReason reason, int code) {
-  CallView& call = ended.call;
-  call.id = from_->call_id;
-  call.upstream = server_name();
-  call.route = route();
-  call.method.assign(from_->method_name, 0, kShownTarget);
-  call.target.assign(from_->target, 0, kShownTarget);
-  call.peer = from_->peer;
-  call.session = from_->session;
-  call.caller = from_->caller ? from_->caller->name : std::string();
-  call.era = from_->era;
-  call.revision = from_->revision;
-  call.state = CallState::ended;
-  call.age = clock_.elapsed();
-  call.queued_for = clock_.queued_for();
-  call.left.reset();
-  call.progress_ago.reset();
-  call.sent_after = clock_.sent_after();
-  record_.give_to(ended);
-  call.questions = 0;
-  call.ahead = 0;
-  call.bytes_in = from_->bytes_in;
-  ended.reason = reason;
-  ended.code = code;
-  ended.bytes_out = reply_->bytes_out();
-  ended.ended_at = loop_.now();
 }
 
 }  // namespace lineward::exchange

@@ -32,8 +32,9 @@ namespace lineward::exchange {
 
 class Exchange;
 class ExchangePlugins;
+class ExchangeQuestions;
+class ExchangeReport;
 class ParkTable;
-struct Asking;
 
 // The HTTP status of an error that Lineward makes.
 int refusal_status(mcp::EndReason reason);
@@ -118,17 +119,14 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   bool counts_for_principal = false;
   uint64_t number = 0;
 
-  // For people and metrics.
-  const std::string& call_id() const { return from_->call_id; }
   uint64_t tag() const { return tag_; }
   const CallRecord& record() const { return record_; }
   bool waits() const { return !clock_.is_written(); }
-  CallView view() const;
-  // Once, at its end: moves what nobody needs any more. This is on the path of every call.
-  void tell_story(EndedCall& ended, mcp::EndReason reason, int code);
 
  private:
   friend class ExchangePlugins;
+  friend class ExchangeQuestions;
+  friend class ExchangeReport;
   enum class Step : uint8_t { admitted, plugins, route, await_upstream, ending, ended };
   // How its client is left: with an answer, with the end of its stream alone, or as one that is gone.
   struct Answer {
@@ -141,21 +139,10 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
 
   void advance();
   void cancel_call(mcp::EndReason reason, std::string_view why);
-  void count_end(mcp::EndReason reason, int code);
   // A server's message that every plugin has let pass.
   void received(mcp::Message&& message);
   void failed(const core::Failure& failure);
   void forward_message(mcp::Message&& message);
-  // A legacy server asks a modern client (exchange_questions.cc).
-  void question(const mcp::Message& message);
-  void settle();
-  void park();
-  bool is_retry(const core::Upstream& upstream) const;
-  void resume();
-  void refuse_retry(std::string_view reason, std::string_view text);
-  bool retry_too_large(const mcp::Message& retry);
-  // −32042 of a legacy server becomes a result; false when it cannot.
-  bool url_elicitation(const mcp::Message& error);
   void final_message(mcp::Message&& message);
   void listen_message(mcp::Message&& message);
   void listen_again(const mcp::Message& acknowledgement);
@@ -168,7 +155,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void refuse(mcp::EndReason reason, int code, const std::string& text, int status = 200);
   // The one end. `why` is for the server, where its call is still to be cancelled.
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
-  void write_end(mcp::EndReason reason, int code) const;
 
   net::Loop& loop_;
   ExchangeHome& home_;
@@ -183,8 +169,8 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   core::RoutedPtr routed_;  // of a call at the aggregate: the one server it goes to
   std::string lost_with_;   // of a retry at the aggregate, whose call is gone: the server that this was with
   std::unique_ptr<core::Call> call_;
-  std::unique_ptr<ExchangePlugins> plugins_;  // where some plugin wants to see this exchange
-  std::unique_ptr<Asking> asking_;            // once a question came
+  std::unique_ptr<ExchangePlugins> plugins_;      // where some plugin wants to see this exchange
+  std::unique_ptr<ExchangeQuestions> questions_;  // once a question came, or of a retry
   const config::Server* server_ = nullptr;
   Step step_ = Step::admitted;
   CallClock clock_;

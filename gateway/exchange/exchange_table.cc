@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "config/aggregate.h"
+#include "exchange/exchange_report.h"
 #include "mcp/methods.h"
 
 namespace lineward::exchange {
@@ -137,13 +138,13 @@ void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator i
 
 void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {
   EndedCall& ended = log_.next(exchange.tag());
-  exchange.tell_story(ended, reason, code);
+  ExchangeReport(exchange).fill(ended, reason, code);
   if (ended.call.client_info.empty()) ended.call.client_info = sessions_.client_info(ended.call.session);
 }
 
 std::vector<CallView> ExchangeTable::views() {
   std::vector<CallView> out;
-  live_.for_each([&](const Exchange& exchange) { out.push_back(exchange.view()); });
+  live_.for_each([&](Exchange& exchange) { out.push_back(ExchangeReport(exchange).view()); });
   for (CallView& parked : park_.views())
     out.push_back(std::move(parked));
   std::sort(out.begin(), out.end(), [](const CallView& a, const CallView& b) {

@@ -45,7 +45,6 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome {
 
   // The exchanges that have not ended.
   LiveExchanges& live() { return live_; }
-  size_t size() const { return live_.size(); }
   // Ends every listen in order, and the calls that wait for a client's retry; all others may go on.
   void end_listens();
   // Ends what is left.

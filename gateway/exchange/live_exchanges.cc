@@ -40,7 +40,7 @@ void LiveExchanges::session_over(const std::string& session) {
 Exchange* LiveExchanges::called(std::string_view call_id) const {
   Exchange* out = nullptr;
   for_each([&](Exchange& exchange) {
-    if (exchange.call_id() == call_id) out = &exchange;
+    if (exchange.from().call_id == call_id) out = &exchange;
   });
   return out;
 }
@@ -73,7 +73,7 @@ core::ExchangeId LiveExchanges::newest_of_client(const std::string& session, std
   if (calls == by_session_.end()) return {};
   return calls->second.newest(canonical_id, [&](core::ExchangeId id) {
     const Exchange* exchange = exchanges_.find(id);
-    return exchange != nullptr ? mcp::canonical_id(exchange->raw_id()) : std::string();
+    return exchange != nullptr ? mcp::canonical_id(exchange->from().raw_id) : std::string();
   });
 }
 

@@ -12,6 +12,7 @@
 #include "base/kept_text.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
+#include "mcp/revision.h"
 
 namespace lineward::mcp {
 

@@ -337,7 +337,7 @@ class World {
 
   // Holds between any two steps.
   void check() {
-    LW_CHECK(table_.size() == open_tracks());
+    LW_CHECK(table_.live().size() == open_tracks());
     for (auto& track : tracks_) {
       LW_CHECK((table_.live().find(track->id) != nullptr) == track->open());
       if (!track->open()) LW_CHECK(track->call == nullptr || !track->call->live());
@@ -362,7 +362,7 @@ class World {
     table_.end_listens();
     table_.end_all(EndReason::cancelled_drain, "the end");
     check();
-    LW_CHECK(table_.size() == 0);
+    LW_CHECK(table_.live().size() == 0);
     turn();
     LW_CHECK(empty == 1);
     for (const std::string& id : sessions_.ids())

@@ -309,7 +309,7 @@ TEST_CASE("an exchange ends once, whatever its neighbours do from inside what it
         const bool listens = way.method == std::string_view("subscriptions/listen");
         if (!listens) world.from_server(kProgress);
         if (world.table.live().find(id) != nullptr) way.end(world, id);
-        CHECK(world.table.size() == 0);
+        CHECK(world.table.live().size() == 0);
         CHECK(world.table.live().find(id) == nullptr);
         CHECK(*world.in_flight == 0);
         CHECK(world.table.log().all().size() == 1);
@@ -340,7 +340,7 @@ TEST_CASE("a client that was lost before the end was told ends its exchange so, 
     core::ExchangeId id = world.start(way.method, way.era, session_id);
     world.seen.lost = true;
     way.end(world, id);
-    CHECK(world.table.size() == 0);
+    CHECK(world.table.live().size() == 0);
     auto all = world.table.log().all();
     REQUIRE(all.size() == 1);
     const bool told = way.name == std::string_view("client_gone");

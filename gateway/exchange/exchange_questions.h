@@ -1,0 +1,48 @@
+// What a legacy server asks the modern client of one call: its questions become the input requests of a
+// result, the call is parked, and the client's retry goes on with it (behaviour.md 9).
+//
+// Owned by its exchange, which it calls into and may end; made when there is a question or a retry. It stops
+// with the exchange, and dies with it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "exchange/exchange.h"
+#include "exchange/question_round.h"
+#include "net/loop.h"
+
+namespace lineward::exchange {
+
+class ExchangeQuestions {
+ public:
+  explicit ExchangeQuestions(Exchange& exchange);
+  ExchangeQuestions(const ExchangeQuestions&) = delete;
+  ExchangeQuestions& operator=(const ExchangeQuestions&) = delete;
+
+  // Is the request of this exchange a retry of a call that waits for it?
+  static bool is_retry(const Exchange& exchange);
+  // Goes on with that call, or refuses the retry.
+  void resume();
+  static void refuse_retry(Exchange& exchange, std::string_view reason, std::string_view text);
+
+  // A request of the server; one that it takes back.
+  void ask(const mcp::Message& message);
+  void withdraw(const mcp::Message& cancelled) { round_.withdraw(cancelled); }
+  // The server's error −32042 becomes a result; false when it cannot.
+  static bool url_elicitation(Exchange& exchange, const mcp::Message& error);
+  // The exchange ends.
+  void stop() { settle_.stop(); }
+
+ private:
+  void settle();
+  void park();
+  bool retry_too_large(const mcp::Message& retry);
+
+  Exchange& exchange_;
+  QuestionRound round_;
+  net::Timer settle_;    // runs from the first question of a round
+  uint32_t rounds_ = 0;  // input-required results that this call has made so far
+};
+
+}  // namespace lineward::exchange

@@ -1,0 +1,111 @@
+#include "exchange/exchange_report.h"
+
+#include "base/log.h"
+#include "exchange/exchange_plugins.h"
+
+namespace lineward::exchange {
+namespace {
+
+using mcp::EndReason;
+
+// Of texts of clients, in what people are shown.
+constexpr size_t kShownTarget = 200;
+
+}  // namespace
+
+// ---- the end ----
+
+void ExchangeReport::count_end(EndReason reason, int code) const {
+  const core::ClientRequest& from = exchange_.from();
+  CallRecord::End end;
+  end.method = from.method;
+  end.reason = reason;
+  end.code = code;
+  end.revision = from.revision;
+  end.target = exchange_.routed_ ? exchange_.routed_->target : from.target;
+  end.took = exchange_.clock_.elapsed();
+  end.at_server = exchange_.clock_.at_server();
+  end.answer_read_at = exchange_.answered_by_server_ ? exchange_.loop_.read_at() : 0;
+  exchange_.record_.ended(end);
+}
+
+void ExchangeReport::write_end(EndReason reason, int code) const {
+  bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
+                reason != EndReason::input_required && reason != EndReason::cancelled_client;
+  log::Level level = failed ? log::Level::warn : log::Level::info;
+  if (!log::enabled(level)) return;
+  const core::ClientRequest& from = exchange_.from();
+  log::write(level, "call.end",
+             {{"upstream", exchange_.server_name()},
+              {"route", exchange_.route()},
+              {"call", from.call_id},
+              {"rpc_id", from.raw_id.substr(0, 64)},
+              {"method", from.method_name.substr(0, 100)},
+              {"target", from.target.substr(0, 200)},
+              {"reason", mcp::name(reason)},
+              {"code", code == 0 ? std::string() : std::to_string(code)},
+              {"why", exchange_.record_.error_text()},
+              {"dur_ms", exchange_.clock_.elapsed().count()},
+              {"queue_ms", exchange_.clock_.queued_for().count()},
+              {"bytes_in", from.bytes_in},
+              {"bytes_out", exchange_.reply_->bytes_out()},
+              {"era", mcp::name(from.era)},
+              {"principal", from.caller ? std::string_view(from.caller->name) : std::string_view()},
+              {"remote", from.peer},
+              {"trace_id", exchange_.plugins_ ? exchange_.plugins_->trace_id() : std::string_view()},
+              {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}});
+}
+
+// ---- for people ----
+
+CallView ExchangeReport::view() const {
+  const core::ClientRequest& from = exchange_.from();
+  CallView view;
+  view.id = from.call_id;
+  view.upstream = exchange_.server_name();
+  view.route = exchange_.route();
+  view.method = from.method_name.substr(0, kShownTarget);
+  view.target = from.target.substr(0, kShownTarget);
+  view.peer = from.peer;
+  view.session = from.session;
+  if (from.caller) view.caller = from.caller->name;
+  view.era = from.era;
+  view.revision = from.revision;
+  exchange_.clock_.show(view);
+  if (exchange_.acknowledged_ && view.questions == 0) view.state = CallState::listening;
+  if (exchange_.record_.has_progress()) view.progress_ago = exchange_.clock_.progress_ago();
+  exchange_.record_.show(view);
+  view.bytes_in = from.bytes_in;
+  return view;
+}
+
+void ExchangeReport::fill(EndedCall& ended, EndReason reason, int code) const {
+  const core::ClientRequest& from = exchange_.from();
+  CallView& call = ended.call;
+  call.id = from.call_id;
+  call.upstream = exchange_.server_name();
+  call.route = exchange_.route();
+  call.method.assign(from.method_name, 0, kShownTarget);
+  call.target.assign(from.target, 0, kShownTarget);
+  call.peer = from.peer;
+  call.session = from.session;
+  call.caller = from.caller ? from.caller->name : std::string();
+  call.era = from.era;
+  call.revision = from.revision;
+  call.state = CallState::ended;
+  call.age = exchange_.clock_.elapsed();
+  call.queued_for = exchange_.clock_.queued_for();
+  call.left.reset();
+  call.progress_ago.reset();
+  call.sent_after = exchange_.clock_.sent_after();
+  exchange_.record_.give_to(ended);
+  call.questions = 0;
+  call.ahead = 0;
+  call.bytes_in = from.bytes_in;
+  ended.reason = reason;
+  ended.code = code;
+  ended.bytes_out = exchange_.reply_->bytes_out();
+  ended.ended_at = exchange_.loop_.now();
+}
+
+}  // namespace lineward::exchange
