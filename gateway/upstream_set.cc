@@ -150,8 +150,10 @@ void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
   upstream::HttpUpstream* plain = nullptr;
   for (auto& one : running_) {
     if (one->http == nullptr) continue;
-    one->http->be_plain_sidecar(one->server.name == name);
-    if (one->server.name == name) plain = one->http;
+    const bool is_plain = one->server.name == name;
+    one->http->set_credentials(is_plain ? upstream::HttpFailures::Credentials::of_clients
+                                        : upstream::HttpFailures::Credentials::of_gateway);
+    if (is_plain) plain = one->http;
   }
   front.use_documents(plain);
 }

@@ -1,32 +1,30 @@
 #include "upstream/http_call.h"
 
 #include "core/answer_size.h"
-#include "upstream/http_upstream.h"
+#include "upstream/http_health.h"
 
 namespace lineward::upstream {
 
-HttpCall::HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
-    : OwnedCall(&owner), request(std::move(what)), timer(upstream.loop()), upstream_(upstream) {
-  if (!is_listen()) place.take(upstream_.shares(), request.account());
-}
+HttpCall::HttpCall(HttpCallHome& home, core::CallRequest&& what, core::CallOwner& owner)
+    : OwnedCall(&owner), request(std::move(what)), timer(home.loop()), home_(home) {}
 
 HttpCall::~HttpCall() {
-  if (live()) cancel_alive(upstream_.name());
+  if (live()) cancel_alive(home_.server().name);
   if (messages) messages->close();
 }
 
 void HttpCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
-  if (health_probe) upstream_.health().probe_withdrawn();
+  if (health_probe) home_.health().probe_withdrawn();
   timer.stop();
-  upstream_.withdraw(*this, why);
+  home_.withdraw(*this, why);
 }
 
 void HttpCall::reply(std::string message) {
   if (!live()) return;
   open_questions.answered(message);
-  upstream_.reply(*this, std::move(message));
+  home_.reply(*this, std::move(message));
 }
 
 bool HttpCall::pause() {
@@ -45,20 +43,20 @@ void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // who takes over holds nothing back yet
   owner_ = &owner;
-  upstream_.set_parked(*this, how == core::Handover::parked);
+  how == core::Handover::parked ? home_.park(*this) : home_.unpark(*this);
 }
 
 void HttpCall::retried(mcp::Message message) {
   request.message = std::move(message);
-  if (live()) upstream_.retried(*this);
+  if (live()) home_.retried(*this);
 }
 
 bool HttpCall::has_session() const {
-  return upstream_.has_session(*this);
+  return home_.has_session(*this);
 }
 
 std::string HttpCall::server_info() const {
-  return upstream_.server_info(*this);
+  return home_.server_info(*this);
 }
 
 void HttpCall::phase(core::CallPhase phase) {
@@ -77,36 +75,36 @@ void HttpCall::message(mcp::Message message) {
 
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
-  if (live()) upstream_.health().answered();
+  if (live()) home_.health().answered();
   core::CallOwner* owner = take_owner();
   if (owner == nullptr) return;
-  if (auto failure = core::too_long(upstream_.server(), request.method, message))
+  if (auto failure = core::too_long(home_.server(), request.method, message))
     return owner->on_call_failed(*failure);
   owner->on_call_message(std::move(message));
 }
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
-  if (live()) upstream_.health().failed(failure, health_probe);
+  if (live()) home_.health().failed(failure, health_probe);
   if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
 }
 
 void HttpCall::on_messages_sent(HttpMessages&) {
-  if (!std::exchange(sent, true)) written_at = upstream_.loop().now();
+  if (!std::exchange(sent, true)) written_at = home_.loop().now();
   // Until its handshake is answered a server is being started, whoever's handshake it is.
   if (request.method != mcp::Method::initialize) phase(core::CallPhase::written);
 }
 
 void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
-  upstream_.call_opened(*this, from, info);
+  home_.call_opened(*this, from, info);
 }
 
 void HttpCall::on_message(HttpMessages& from, mcp::Message&& message) {
-  upstream_.call_message(*this, from, std::move(message));
+  home_.call_message(*this, from, std::move(message));
 }
 
 void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
-  upstream_.call_malformed(*this, fault);
+  home_.call_malformed(*this, fault);
 }
 
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
@@ -114,8 +112,8 @@ void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (from.retry()) retry = *from.retry();
   if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !from.receipt_only())
     from.distrust();  // it should have held the answer
-  upstream_.loop().retire(std::move(messages));
-  upstream_.call_ended(*this, end);
+  home_.loop().retire(std::move(messages));
+  home_.call_ended(*this, end);
 }
 
 }  // namespace lineward::upstream

@@ -1,6 +1,6 @@
 // One client request on its way to an HTTP server. Owned by its caller (an exchange); the upstream's queues
 // and tables hold plain pointers, which the call removes when it dies. It owns its POST and the response it
-// reads.
+// reads; what either brings it gives to its home, which outlives it while it is alive.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,42 @@
 
 namespace lineward::upstream {
 
-class HttpUpstream;
+class HttpCall;
+class HttpHealth;
+
+// What a call needs of those who send it and hear of it.
+class HttpCallHome {
+ public:
+  virtual net::Loop& loop() = 0;
+  virtual const config::Server& server() const = 0;
+  virtual HttpHealth& health() = 0;
+  // Its caller waits no more.
+  virtual void withdraw(HttpCall& call, std::string_view why) = 0;
+  // Its caller's answer to what the server asked.
+  virtual void reply(HttpCall& call, std::string message) = 0;
+  // It waits for its client, and takes no place in flight; or no more.
+  virtual void park(HttpCall& call) = 0;
+  virtual void unpark(HttpCall& call) = 0;
+  // Its client came back with a retry, which is its request now.
+  virtual void retried(HttpCall& call) = 0;
+  virtual std::string server_info(const HttpCall& call) = 0;
+  virtual bool has_session(const HttpCall& call) = 0;
+  // What its response brings. Ended: `messages` is null.
+  virtual void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) = 0;
+  virtual void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) = 0;
+  virtual void call_malformed(HttpCall& call, const mcp::MessageFault& fault) = 0;
+  virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
+
+ protected:
+  ~HttpCallHome() = default;
+};
 
 class HttpCall final : public core::OwnedCall,
                        public ListenCall,
                        public MessagesOwner,
                        public Pooled<HttpCall> {
  public:
-  HttpCall(HttpUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
+  HttpCall(HttpCallHome& home, core::CallRequest&& what, core::CallOwner& owner);
   ~HttpCall() override;
 
   void cancel(std::string_view why) override;
@@ -39,7 +67,7 @@ class HttpCall final : public core::OwnedCall,
   std::string server_info() const override;
   bool has_session() const override;
 
-  // From here on for the upstream.
+  // From here on for its home, and those it waits at.
   core::CallRequest request;
   std::string group;                       // key of the group it belongs to
   std::string family;                      // of a listen: the name of its group's family
@@ -82,7 +110,7 @@ class HttpCall final : public core::OwnedCall,
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
-  HttpUpstream& upstream_;
+  HttpCallHome& home_;
   core::CallPhase phase_ = core::CallPhase::queued;
   bool phase_told_ = false;
 };

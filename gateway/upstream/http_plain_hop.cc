@@ -4,7 +4,6 @@
 
 #include "mcp/errors.h"
 #include "upstream/http_headers.h"
-#include "upstream/http_upstream.h"
 
 namespace lineward::upstream {
 namespace {
@@ -100,33 +99,6 @@ void HttpPlainHop::on_transfer_body(std::string&& bytes) {
 void HttpPlainHop::on_transfer_complete() {
   let_go();
   listener_.on_hop_end({});
-}
-
-// One that shares a session with others (isolation) speaks for itself alone.
-void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
-  const bool own =
-      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
-  if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
-  ErrandPlan plan;
-  plan.request.body = message.bytes();
-  plan.request.headers = base_headers(server_, HttpVerb::post);
-  add_all(plan.request.headers, forwarded_headers(server_, headers));
-  add_revision(plan.request.headers, headers);
-  errands_->run(std::move(plan));
-}
-
-// What this client sends to a server that keeps no sessions.
-std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
-  if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;
-  HttpRequest out{
-      request.method, base_headers(server_, request.method == "GET" ? HttpVerb::get : HttpVerb::remove), {}};
-  add_all(out.headers, forwarded_headers(server_, request.headers));
-  add_revision(out.headers, request.headers);
-  for (const auto& [name, value] : request.headers) {
-    if (http::equals_ignoring_case(name, "Last-Event-ID")) out.headers.push_back({"Last-Event-ID", value});
-  }
-  return std::make_unique<HttpPlainHop>(plain_hops_, *pool_, std::move(out), listener, server_,
-                                        plain_sidecar_);
 }
 
 }  // namespace lineward::upstream

@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
-#include "base/spare_texts.h"
 #include "mcp/rewrite.h"
-#include "upstream/first_revision.h"
 
 namespace lineward::upstream {
 namespace {
 
 using mcp::EndReason;
-using mcp::Field;
 using mcp::Method;
+using State = core::UpstreamStatus::State;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStopLimit{3000};
@@ -48,12 +45,26 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   if (oauth_) pool_->use(*oauth_);
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
   errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
-  groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, *this, pump_later_, *this);
+  groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, pump_later_, *this);
   slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
   portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
   era_ = std::make_unique<HttpEra>(loop, server, *errands_, health_, broken_, *this);
   sse_ = std::make_unique<SseFallback>(server, *groups_, *era_);
+  const HttpParts parts{.loop = loop,
+                        .server = server,
+                        .pool = *pool_,
+                        .failures = failures_,
+                        .health = health_,
+                        .ids = ids_,
+                        .groups = *groups_,
+                        .slots = *slots_,
+                        .era = *era_,
+                        .sse = *sse_,
+                        .pump = pump_later_};
+  calls_ = std::make_unique<HttpCallTable>(parts, *this);
+  sessions_ = std::make_unique<SessionKeeper>(parts, *calls_);
+  groups_->use(*sessions_);
 }
 
 HttpUpstream::~HttpUpstream() {
@@ -84,7 +95,8 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
   auto is_probe = health_.admit();
   if (!is_probe) return Refusal{is_probe.error()};
-  auto call = std::make_unique<HttpCall>(*this, std::move(request), owner);
+  auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
+  if (!call->is_listen()) call->place.take(shares_, call->request.account());
   call->health_probe = *is_probe;
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && !era_->is_current()) {
@@ -134,144 +146,124 @@ void HttpUpstream::pump() {
 void HttpUpstream::pump(SessionGroup& group) {
   bool full = false;
   if (group.queue.empty() && !group.session && !stopping_) {
-    if (!group.must_wait([this] { schedule_pump(); })) open_session(group);
+    sessions_->open(group);
     return;
   }
   while (!group.queue.empty()) {
     HttpCall& call = *group.queue.front();
     if (group.era == mcp::Era::legacy) {
-      if (group.session && group.session->state() == HttpSession::State::ready && handled_here(group, call))
-        continue;
-      if (!session_takes(group, call)) break;
+      if (group.session && group.session->is_ready() && sessions_->answers(group, call)) continue;
+      if (!sessions_->takes(group, call)) break;
     }
-    if (pool_->full() || (!call.is_listen() && in_flight_ >= server_.limits.max_in_flight)) {
+    if (!calls_->has_room(call)) {
       full = true;
       break;
     }
     group.queue.pop_front();
-    send(group, call);
+    calls_->send(group, call);
   }
   std::deque<HttpCall*> left = group.queue;
   for (HttpCall* call : left)
     call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
 }
 
-// Whether the session is there and may be given the first call that waits; sees to it that it will be.
-bool HttpUpstream::session_takes(SessionGroup& group, HttpCall& call) {
-  bool first = call.request.method == Method::initialize && !group.own_handshake;
-  if (!group.session) {
-    if (groups_->is_full()) {
-      fail_queue(group, {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
-                                                            server_.name, server_.limits.max_sessions)});
-      return false;
-    }
-    if (!first && !group.can_initialize()) {
-      fail_queue(group, {EndReason::upstream_protocol,
-                         fmt::format("this session was never initialised by {}", server_.name)});
-      return false;
-    }
-    if (group.must_wait([this] { schedule_pump(); })) return false;
-    open_session(group);
+// ---- groups and what their clients send ----
+
+void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
+  calls_->tell_cancels();  // while the session stands
+  group.scope = nullptr;
+  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
+  std::unique_ptr<SessionGroup> kept = groups_->take(group);
+  if (!kept) return;
+  calls_->fail_queue(*kept, failure);
+  kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
+  if (kept->home) kept->listens.fail_all(failure);
+  calls_->fail_sent(*kept, failure);
+  // It ends, and is free when this turn is over.
+  if (kept->session) {
+    kept->session->end();
+    groups_->close_session(*kept);
   }
-  HttpSession& session = *group.session;
-  if (session.state() == HttpSession::State::lost) {
-    fail_queue(group, group.session_over());
-    return false;
-  }
-  if (first && session.state() == HttpSession::State::fresh) {
-    session.opening();
-    return true;
-  }
-  if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
-    session.want_level(call.request.message);
-  if (group.exclusive && mcp::may_ask(call.request.method) && !slots_->may_follow(group)) return false;
-  return session.takes(call);
+  groups_->let_go(std::move(kept));
 }
 
-// What a session need not be asked: who its server is, and the listens it does not know.
-bool HttpUpstream::handled_here(SessionGroup& group, HttpCall& call) {
-  if (!group.own_handshake) return false;
-  bool modern = call.request.client_era == mcp::Era::modern;
-  std::string text;
-  if (modern && call.is_listen()) {
-    if (!group.session->stream_stands()) return false;
-    group.queue.pop_front();
-    group.listens.open(call, *group.session);
-    return true;
-  }
-  if (modern) {
-    text = mcp::answer_in_its_place(call.request.method, group.session->legacy_server());
-  } else if (call.request.method == Method::initialize) {
-    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.session->initialize_result());
-  }
-  if (text.empty()) return false;
-  group.queue.pop_front();
-  auto answer = mcp::Message::parse(std::move(text));
-  if (answer) {
-    call.answer(std::move(*answer));
-  } else {
-    call.fail(
-        {EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
-  }
-  return true;
+void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  SessionPlan plan = planner_.plan(scope);
+  if (plan.initialize_params.empty()) groups_->get(plan).scope = &owner;
 }
 
-void HttpUpstream::send(SessionGroup& group, HttpCall& call) {
-  call.id = ids_.next();
-  calls_.emplace_hint(calls_.end(), call.id, &call);
-  group.calls.add(call);
-  if (call.counts()) ++in_flight_;
-  group.used();
-  group.listens.asked();
-  call.phase(core::CallPhase::starting);
-  if (!call.live()) return;  // cancelled just now
-  HttpRequest request;
-  Headers forwarded = forwarded_headers(server_, call.request.headers);
-  if (group.era == mcp::Era::modern) {
-    if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
-      request.shared_headers = &post_headers_;
-      request.lines = SpareTexts::take(256);
-      modern_lines_.append(request.lines, call.request.message, call.request.headers);
-    } else {
-      request.headers = post_headers_.all();
-      add_all(request.headers, forwarded);
-      add_modern_headers(request.headers, call.request.message, call.request.headers);
-    }
-    request.body = mcp::request_for_upstream(call.request.message, call.id);
-  } else {
-    HttpSession& session = *group.session;
-    call.in_session = session.has_id() ? group.session_number() : 0;
-    session.remember(lasting_headers(forwarded));
-    if (session.over_sse() || !group.sees_status) group.remember(call);
-    if (group.translates(call)) {
-      request = session.request(mcp::modern_request_for_legacy(call.request.message, call.id));
-    } else {
-      request = session.request(legacy_request(session, call));
-    }
-    add_all(request.headers, forwarded);
-    if (group.plain) add_revision(request.headers, call.request.headers);
-  }
-  call.messages =
-      std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
+// A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
+core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
+  bool own =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  return own && !sse_->speaks_sse() && !stopping_ ? portable_.get() : nullptr;
 }
 
-// ---- what is refused, and what is no call ----
+void HttpUpstream::close_scope(const core::Scope& scope) {
+  SessionGroup* group = groups_->of_client(scope);
+  if (group == nullptr) return;
+  if (group->session) group->session->be_shared(false);  // it ends everywhere
+  close_group(*group, "its session ended");
+}
 
-// A client can do something about 401, 403 and 429 only where its own credentials went up. Elsewhere they
-// mean Lineward's, and a client that saw them would log in at the wrong door (behaviour.md 11, authorization
-// for the plain sidecar).
-core::Failure HttpUpstream::failure_of(const MessagesEnd& end) {
-  core::Failure failure{end.fault.reason, fmt::format("{} {}", server_.name, end.fault.text),
-                        end.fault.limit_ms};
-  failure.server_status = end.status;
-  bool of_client = end.status == 401 || end.status == 403 || end.status == 429;
-  if (!of_client) return failure;
-  if (plain_sidecar_) {
-    failure.headers = end.challenge;
-  } else {
-    failure.reason = end.status == 429 ? EndReason::upstream_unreachable : EndReason::upstream_protocol;
+// To a legacy server it would mean nothing.
+void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
+                          const core::HeaderFields& headers) {
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  if (!era_->is_modern()) return;
+  ErrandPlan plan;
+  plan.request.body = mcp::with_envelope(message);
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  add_all(plan.request.headers, forwarded_headers(server_, headers));
+  if (auto sent = mcp::Message::parse(plan.request.body))
+    add_modern_headers(plan.request.headers, *sent, headers);
+  errands_->run(std::move(plan));
+}
+
+void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (client_era == mcp::Era::modern) return notify(scope, message, {});
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  SessionGroup* group = groups_->find(planner_.plan(scope).key);
+  if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
+  if (group->own_handshake && group->scope == nullptr) return;  // nobody's own session
+  if (mcp::method_of(message.method()) == Method::initialized)
+    return group->session->send_initialized(message.bytes());
+  group->session->post(message.bytes());
+}
+
+void HttpUpstream::reconfigured() {
+  pool_->set_limits(server_);
+  errands_->set_max_message_bytes(server_.limits.max_message_bytes);
+  schedule_pump();
+}
+
+// ---- what is no call ----
+
+// One that shares a session with others (isolation) speaks for itself alone.
+void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
+  const bool own =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
+  ErrandPlan plan;
+  plan.request.body = message.bytes();
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  add_all(plan.request.headers, forwarded_headers(server_, headers));
+  add_revision(plan.request.headers, headers);
+  errands_->run(std::move(plan));
+}
+
+// What this client sends to a server that keeps no sessions.
+std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
+  if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;
+  HttpRequest out{
+      request.method, base_headers(server_, request.method == "GET" ? HttpVerb::get : HttpVerb::remove), {}};
+  add_all(out.headers, forwarded_headers(server_, request.headers));
+  add_revision(out.headers, request.headers);
+  for (const auto& [name, value] : request.headers) {
+    if (http::equals_ignoring_case(name, "Last-Event-ID")) out.headers.push_back({"Last-Event-ID", value});
   }
-  return failure;
+  return std::make_unique<HttpPlainHop>(plain_hops_, *pool_, std::move(out), listener, server_,
+                                        failures_.are_of_clients());
 }
 
 void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone done) {
@@ -281,6 +273,43 @@ void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone do
   });
 }
 
+// ---- how it is ----
+
+core::UpstreamStatus HttpUpstream::status() const {
+  core::UpstreamStatus status;
+  status.server = era_->verdict().server;
+  if (stopping_) {
+    status.state = State::draining;
+  } else if (!health_.circuit_closed()) {
+    status.state = State::open;
+    status.limit = health_.open_for();
+    status.why = health_.why();
+  } else if (era_->is_known()) {
+    status.state = State::ready;
+  } else if (!era_->is_asking() && !era_->verdict().failure.text.empty()) {
+    status.state = State::failed;
+    status.why = era_->verdict().failure.text;
+  } else {
+    status.state = State::starting;
+    status.limit = server_.timeouts.startup;
+    status.why = era_->verdict().failure.text;
+  }
+  return status;
+}
+
+void HttpUpstream::wake() {
+  bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
+  if (!era_->is_known() || back) era_->ask();
+}
+
+// Where it is, for labels; the path and what may be secret in it stay out.
+void HttpUpstream::note_hop() {
+  stats_.transport = url_.unix_path.empty() ? "tcp" : "unix";
+  if (!url_.unix_path.empty()) return;
+  stats_.server_address = url_.host;
+  stats_.server_port = std::to_string(url_.port);
+}
+
 // ---- the end ----
 
 void HttpUpstream::stop(std::function<void()> done) {
@@ -288,7 +317,7 @@ void HttpUpstream::stop(std::function<void()> done) {
   health_.stop();
   stopped_ = std::move(done);
   groups_->stop();
-  farewells_.close_kept();
+  calls_->stop();
   plain_hops_.end_all(server_.name + " is leaving");
   std::deque<HttpCall*> waiting = era_->stop();
   std::deque<HttpCall*> slotless = slots_->stop();

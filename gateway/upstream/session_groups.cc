@@ -17,12 +17,11 @@ constexpr std::chrono::milliseconds kReapInterval{5000};
 }  // namespace
 
 SessionGroups::SessionGroups(HttpPool& pool, HttpErrands& errands, const config::Server& server,
-                             SessionOwner& sessions, net::Deferred& pump, SessionGroupsOwner& owner)
+                             net::Deferred& pump, SessionGroupsOwner& owner)
     : loop_(pool.loop()),
       pool_(pool),
       errands_(errands),
       server_(server),
-      session_owner_(sessions),
       pump_(pump),
       owner_(owner),
       reaper_(pool.loop()) {
@@ -142,7 +141,7 @@ void SessionGroups::close_listen(HttpCall& call) {
 void SessionGroups::open_session(SessionGroup& group, bool over_sse) {
   if (!group.session) ++sessions_;
   group.session =
-      std::make_unique<HttpSession>(pool_, errands_, server_, session_owner_, group.key, over_sse);
+      std::make_unique<HttpSession>(pool_, errands_, server_, *session_owner_, group.key, over_sse);
 }
 
 void SessionGroups::close_session(SessionGroup& group) {
@@ -150,6 +149,14 @@ void SessionGroups::close_session(SessionGroup& group) {
   std::unique_ptr<HttpSession> session = std::move(group.session);
   if (group.wants_pump()) want(group);
   loop_.retire(std::move(session));
+}
+
+void SessionGroups::note_answer_of(const HttpSession& session) {
+  const bool keeps = session.has_id();
+  if (keeps_sessions_ == keeps) return;
+  keeps_sessions_ = keeps;
+  log::write(log::Level::debug, "upstream.sessions",
+             {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
 }
 
 // ---- who wants something ----

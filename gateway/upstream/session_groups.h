@@ -31,10 +31,13 @@ class SessionGroupsOwner {
 class SessionGroups {
  public:
   // `pump` is scheduled when a group wants something.
-  SessionGroups(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& sessions,
-                net::Deferred& pump, SessionGroupsOwner& owner);
+  SessionGroups(HttpPool& pool, HttpErrands& errands, const config::Server& server, net::Deferred& pump,
+                SessionGroupsOwner& owner);
   SessionGroups(const SessionGroups&) = delete;
   SessionGroups& operator=(const SessionGroups&) = delete;
+
+  // Who hears their sessions; said once, before the first is opened.
+  void use(SessionOwner& sessions) { session_owner_ = &sessions; }
 
   SessionGroup* find(const std::string& key);
   // Made if it is not there.
@@ -64,6 +67,16 @@ class SessionGroups {
   // Every session that the server may have is there.
   bool is_full() const { return sessions_ >= server_.limits.max_sessions; }
 
+  // Whether the server keeps sessions, as its last answer to `initialize` showed; nothing: it has not shown
+  // it.
+  std::optional<bool> keeps_sessions() const { return keeps_sessions_; }
+  // The server has answered the `initialize` of this session.
+  void note_answer_of(const HttpSession& session);
+  // It gave an id to a client that came without a session: from now on it keeps them.
+  void note_id_given() { keeps_sessions_ = true; }
+  // It behaves like another server than it was.
+  void forget_id_given() { keeps_sessions_.reset(); }
+
   // Into the queue of the group.
   void join(SessionGroup& group, HttpCall& call);
   // The group may want a session, or a place for a call.
@@ -90,12 +103,13 @@ class SessionGroups {
   HttpPool& pool_;
   HttpErrands& errands_;
   const config::Server& server_;
-  SessionOwner& session_owner_;
+  SessionOwner* session_owner_ = nullptr;
   net::Deferred& pump_;
   SessionGroupsOwner& owner_;
   std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // outlive their groups
   std::unordered_map<std::string, std::unique_ptr<SessionGroup>> groups_;
   WaitLine<SessionGroup> wanting_;
+  std::optional<bool> keeps_sessions_;
   size_t sessions_ = 0;                 // so many groups have a session
   SessionGroup* found_last_ = nullptr;  // mostly it is the one that is wanted again
   net::Timer reaper_;

@@ -1,5 +1,4 @@
-// How upstreams are, for people and probes: a small part of StdioUpstream and HttpUpstream.
-#include "upstream/http_upstream.h"
+// How stdio servers are, for people and probes: a small part of StdioUpstream.
 #include "upstream/stdio_upstream.h"
 
 namespace lineward::upstream {
@@ -59,41 +58,6 @@ core::UpstreamStatus StdioUpstream::status() const {
 void StdioUpstream::wake() {
   bool back = !breaker_.closed() && breaker_.wait(loop_.now()).count() == 0;
   if (!verdict_.known || back) probe();
-}
-
-core::UpstreamStatus HttpUpstream::status() const {
-  core::UpstreamStatus status;
-  status.server = era_->verdict().server;
-  if (stopping_) {
-    status.state = State::draining;
-  } else if (!health_.circuit_closed()) {
-    status.state = State::open;
-    status.limit = health_.open_for();
-    status.why = health_.why();
-  } else if (era_->is_known()) {
-    status.state = State::ready;
-  } else if (!era_->is_asking() && !era_->verdict().failure.text.empty()) {
-    status.state = State::failed;
-    status.why = era_->verdict().failure.text;
-  } else {
-    status.state = State::starting;
-    status.limit = server_.timeouts.startup;
-    status.why = era_->verdict().failure.text;
-  }
-  return status;
-}
-
-void HttpUpstream::wake() {
-  bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
-  if (!era_->is_known() || back) era_->ask();
-}
-
-// Where it is, for labels; the path and what may be secret in it stay out.
-void HttpUpstream::note_hop() {
-  stats_.transport = url_.unix_path.empty() ? "tcp" : "unix";
-  if (!url_.unix_path.empty()) return;
-  stats_.server_address = url_.host;
-  stats_.server_port = std::to_string(url_.port);
 }
 
 }  // namespace lineward::upstream

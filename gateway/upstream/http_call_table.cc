@@ -1,14 +1,21 @@
-// The half of HttpUpstream that deals with what servers answer, and with calls that end.
+#include "upstream/http_call_table.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/spare_texts.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/first_revision.h"
-#include "upstream/http_upstream.h"
+#include "upstream/http_era.h"
+#include "upstream/http_failures.h"
 #include "upstream/own_id.h"
+#include "upstream/question_slots.h"
+#include "upstream/request_ids.h"
+#include "upstream/session_groups.h"
+#include "upstream/sse_fallback.h"
 
 namespace lineward::upstream {
 namespace {
@@ -45,22 +52,98 @@ bool speaks_for_itself(int status) {
 
 }  // namespace
 
-void HttpUpstream::drop(std::string_view kind) {
+HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
+    : parts_(parts),
+      loop_(parts.loop),
+      server_(parts.server),
+      groups_(parts.groups),
+      owner_(owner),
+      stats_(core::upstream_stats(parts.server.name)),
+      post_headers_(base_headers(parts.server, HttpVerb::post)),
+      farewells_(parts.loop, parts.server, *this) {}
+
+SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
+  return groups_.find(call.group);
+}
+
+bool HttpCallTable::is_under_way(const HttpCall& call) const {
+  auto entry = calls_.find(call.id);
+  return entry != calls_.end() && entry->second == &call;
+}
+
+void HttpCallTable::stop() {
+  stopping_ = true;
+  farewells_.close_kept();
+}
+
+void HttpCallTable::drop(std::string_view kind) {
   if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
   log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
 }
 
-void HttpUpstream::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
+// ---- sending ----
+
+bool HttpCallTable::has_room(const HttpCall& call) const {
+  return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
+}
+
+void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
+  call.id = parts_.ids.next();
+  calls_.emplace_hint(calls_.end(), call.id, &call);
+  group.calls.add(call);
+  if (call.counts()) ++in_flight_;
+  group.used();
+  group.listens.asked();
+  call.phase(core::CallPhase::starting);
+  if (!call.live()) return;  // cancelled just now
+  const Headers forwarded = forwarded_headers(server_, call.request.headers);
+  HttpRequest request = group.era == mcp::Era::modern ? modern_request(call, forwarded)
+                                                      : session_request(group, call, forwarded);
+  call.messages =
+      std::make_unique<HttpMessages>(parts_.pool, std::move(request), server_.limits.max_message_bytes, call);
+}
+
+HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& forwarded) {
+  HttpRequest request;
+  if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
+    request.shared_headers = &post_headers_;
+    request.lines = SpareTexts::take(256);
+    modern_lines_.append(request.lines, call.request.message, call.request.headers);
+  } else {
+    request.headers = post_headers_.all();
+    add_all(request.headers, forwarded);
+    add_modern_headers(request.headers, call.request.message, call.request.headers);
+  }
+  request.body = mcp::request_for_upstream(call.request.message, call.id);
+  return request;
+}
+
+HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
+  HttpSession& session = *group.session;
+  call.in_session = session.has_id() ? group.session_number() : 0;
+  session.remember(lasting_headers(forwarded));
+  if (session.over_sse() || !group.sees_status) group.remember(call);
+  HttpRequest request =
+      session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
+                                             : legacy_request(session, call));
+  add_all(request.headers, forwarded);
+  if (group.plain) add_revision(request.headers, call.request.headers);
+  return request;
+}
+
+// ---- what comes ----
+
+void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
-  SessionGroup* group = groups_->find(call.group);
+  SessionGroup* group = group_of(call);
   bool own = group != nullptr && group->session && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
   if (!group->plain) return group->session->opened(info);
-  if (info.headers.count("Mcp-Session-Id") > 0) keeps_sessions_ = true;  // from now on
+  if (info.headers.count("Mcp-Session-Id") > 0) groups_.note_id_given();
 }
 
-void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
+  SessionGroup* group = group_of(call);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
@@ -71,7 +154,7 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   int status = from.status();
   // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
   if (speaks_for_itself(status) || (status == 404 && call.in_session != 0)) return;
-  if (sse_->may_try(call, group, status)) {
+  if (parts_.sse.may_try(call, group, status)) {
     give_some_id(message);
     call.refusal = std::move(message);  // for when HTTP+SSE fails as well
     return;
@@ -88,12 +171,12 @@ void HttpUpstream::call_message(HttpCall& call, HttpMessages& from, mcp::Message
   finish(call, std::move(message));
 }
 
-void HttpUpstream::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
+  SessionGroup* group = group_of(call);
   if (group != nullptr && group->session) group->session->refuse_malformed(fault);
 }
 
-void HttpUpstream::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
+void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
@@ -117,23 +200,16 @@ void HttpUpstream::call_notification(HttpCall& call, SessionGroup* group, mcp::M
     call.acknowledged = true;
     call.failures = 0;
   }
-  if (method == Method::cancelled && call.is_listen()) {
-    // The server tears it down, on the listen's own stream: it is over, and no cancel is owed.
-    call.messages->finish_quietly();
-    loop_.retire(std::move(call.messages));
-    left(call);
-    return call.answer(std::move(message));
-  }
   bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
   if (of_listen && !call.is_listen()) return drop("unknown_subscription");
   call.message(std::move(message));
 }
 
 // The last message of a call, as its server wrote it.
-void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
+  SessionGroup* group = group_of(call);
   left(call);
-  if (group != nullptr) slots_->note_over(*group, call);
+  if (group != nullptr) parts_.slots.note_over(*group, call);
   if (group != nullptr) group->refuse_open(call);
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
   if (group != nullptr && group->session) {
@@ -142,10 +218,10 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
         if (group->session->over_sse() || !group->sees_status)
           group->remember_handshake(handshake_of(*group->session, call), call.request.account());
         group->session->initialized(answer);
-        note_session(*group->session);
+        groups_.note_answer_of(*group->session);
         answer = legacy_answer(*group->session, call, std::move(answer));
       } else {
-        groups_->close_session(*group);  // the client may try again
+        groups_.close_session(*group);  // the client may try again
       }
     }
     if (group->translates(call)) {
@@ -157,41 +233,59 @@ void HttpUpstream::finish(HttpCall& call, mcp::Message&& answer) {
   call.answer(std::move(answer));
 }
 
-void HttpUpstream::fail(HttpCall& call, const core::Failure& failure) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
+  SessionGroup* group = group_of(call);
   left(call);
-  if (group != nullptr && call.sent) slots_->note_over(*group, call);
+  if (group != nullptr && call.sent) parts_.slots.note_over(*group, call);
   if (group != nullptr && group->session && call.request.method == Method::initialize &&
       !group->own_handshake && group->session->state() == HttpSession::State::opening) {
-    groups_->close_session(*group);
+    groups_.close_session(*group);
   }
   loop_.retire(std::move(call.messages));
   call.fail(failure);
 }
 
-// Takes a call out of the tables; its place is free.
-void HttpUpstream::left(HttpCall& call) {
+// Listens that their clients know to be open wait for room.
+void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure) {
+  std::deque<HttpCall*> queue;
+  queue.swap(group.queue);
+  for (HttpCall* call : queue) {
+    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
+    again ? listen_again(*call, failure) : call->fail(failure);
+  }
+}
+
+// The group, or their session, is over.
+void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure) {
+  for (HttpCall* call : group.calls.all()) {
+    if (call->messages) call->messages->close();
+    fail(*call, failure);
+  }
+}
+
+// Takes a call out of the table; its place is free.
+void HttpCallTable::left(HttpCall& call) {
   auto entry = calls_.find(call.id);
   if (entry == calls_.end() || entry->second != &call) return;
   calls_.erase(entry);
   IntrusiveList<HttpCall>::leave(call);
   if (call.counts()) --in_flight_;
-  if (SessionGroup* group = groups_->find(call.group)) {
+  if (SessionGroup* group = group_of(call)) {
     group->used();
     if (group->per_call && !group->has_calls()) {
       loop_.defer(lifetime_, [this, key = group->key] {
-        SessionGroup* done = groups_->find(key);
-        if (done != nullptr && !done->has_calls()) close_group(*done, "served its one call");
+        SessionGroup* done = groups_.find(key);
+        if (done != nullptr && !done->has_calls()) groups_.close(*done, "served its one call");
       });
     }
   }
-  schedule_pump();
+  parts_.pump.schedule();
 }
 
 // ---- responses that end without the answer ----
 
-void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
+  SessionGroup* group = group_of(call);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy;
   bool over_sse = legacy && group->session && group->session->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
@@ -199,7 +293,7 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   bool resuming = legacy && call.failures > 0;
   if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
   if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
-  core::Failure failure = failure_of(end);
+  core::Failure failure = parts_.failures.of(end);
   if (end.kind == MessagesEnd::Kind::complete) {
     failure.reason = EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
@@ -208,28 +302,28 @@ void HttpUpstream::call_ended(HttpCall& call, const MessagesEnd& end) {
   fail(call, failure);
 }
 
-void HttpUpstream::refused(HttpCall& call, const MessagesEnd& end) {
-  SessionGroup* group = groups_->find(call.group);
-  if (sse_->may_try(call, group, end.status)) {
+void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
+  SessionGroup* group = group_of(call);
+  if (parts_.sse.may_try(call, group, end.status)) {
     left(call);
-    return sse_->try_again(call, *group, failure_of(end));
+    return parts_.sse.try_again(call, *group, parts_.failures.of(end));
   }
   if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
   // A server that does not even know how a request looks may have become another one: ask it again next time.
   bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
   if (changed && server_.protocol_era == config::Era::automatic &&
       call.request.client_era == mcp::Era::modern) {
-    era_->forget();
+    parts_.era.forget();
   }
-  if (changed && group != nullptr && group->plain) keeps_sessions_.reset();
-  core::Failure failure = failure_of(end);
+  if (changed && group != nullptr && group->plain) groups_.forget_id_given();
+  core::Failure failure = parts_.failures.of(end);
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
   fail(call, failure);
 }
 
 // The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
 // be made, the call is made again in it (behaviour.md 11).
-void HttpUpstream::session_refused(HttpCall& call, SessionGroup& group) {
+void HttpCallTable::session_refused(HttpCall& call, SessionGroup& group) {
   const bool again = group.replays() && !std::exchange(call.repeated, true);
   const bool its_own =
       group.session && group.session_number() == call.in_session;  // not one that was opened since
@@ -238,19 +332,19 @@ void HttpUpstream::session_refused(HttpCall& call, SessionGroup& group) {
   if (again) {
     ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
     group.queue.push_front(&call);
-    groups_->want(group);
+    groups_.want(group);
   }
   if (its_own) group.session->lost();
   if (!again) call.fail(over);
 }
 
 // 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
-void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
+void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   bool refusal = end.kind == MessagesEnd::Kind::refused;
   bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
   if (refusal || lost_again) {
     if (end.status == 404) {
-      if (SessionGroup* group = groups_->find(call.group);
+      if (SessionGroup* group = group_of(call);
           group != nullptr && group->session && group->session_number() == call.in_session) {
         group->session->lost();
       }
@@ -262,18 +356,18 @@ void HttpUpstream::resume(HttpCall& call, const MessagesEnd& end) {
   milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
   ++call.failures;
   call.timer.start(wait, [this, &call] {
-    SessionGroup* group = groups_->find(call.group);
+    SessionGroup* group = group_of(call);
     if (group == nullptr || !group->session) return;
     HttpRequest request{"GET", group->session->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
-    call.messages =
-        std::make_unique<HttpMessages>(*pool_, std::move(request), server_.limits.max_message_bytes, call);
+    call.messages = std::make_unique<HttpMessages>(parts_.pool, std::move(request),
+                                                   server_.limits.max_message_bytes, call);
   });
 }
 
 // behaviour.md 6: a listen that the server lost is opened again while somebody listens, with a budget.
 // Lack of room is no failure of its server, and has no budget.
-void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
+void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
   bool no_room = mcp::is_lack_of_room(failure.reason);
   if (!no_room) ++call.failures;
   if (call.failures > kListens || stopping_) return fail(call, failure);
@@ -281,57 +375,62 @@ void HttpUpstream::listen_again(HttpCall& call, const core::Failure& failure) {
   call.phase(core::CallPhase::starting);
   milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(call.failures, 1u) - 1, 20u));
   call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] {
-    if (auto refusal = enqueue(call)) listen_again(call, *refusal);
+    if (auto refusal = owner_.enqueue(call)) listen_again(call, *refusal);
   });
 }
 
-void HttpUpstream::retried(HttpCall& call) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::retried(HttpCall& call) {
+  SessionGroup* group = group_of(call);
   if (group != nullptr && group->session && group->translates(call))
     group->session->want_level(call.request.message);
 }
 
-std::string HttpUpstream::server_info(const HttpCall& call) {
-  SessionGroup* group = groups_->find(call.group);
+std::string HttpCallTable::server_info(const HttpCall& call) {
+  SessionGroup* group = group_of(call);
   return group != nullptr && group->session ? group->session->legacy_server().info : std::string();
 }
 
-bool HttpUpstream::has_session(const HttpCall& call) {
-  SessionGroup* group = groups_->find(call.group);
+bool HttpCallTable::has_session(const HttpCall& call) {
+  SessionGroup* group = group_of(call);
   return group == nullptr || !group->session || group->session->has_id();
 }
 
-void HttpUpstream::set_parked(HttpCall& call, bool parked) {
-  auto entry = calls_.find(call.id);
-  bool counted = entry != calls_.end() && entry->second == &call;
-  if (call.parked == parked || call.is_listen()) return;
-  call.parked = parked;
-  if (!counted) return;
-  parked ? --in_flight_ : ++in_flight_;
-  schedule_pump();
+// A call that waits for its client takes no place in flight.
+void HttpCallTable::park(HttpCall& call) {
+  if (call.is_listen() || std::exchange(call.parked, true)) return;
+  if (!is_under_way(call)) return;
+  --in_flight_;
+  parts_.pump.schedule();
 }
 
-void HttpUpstream::reply(HttpCall& call, std::string message) {
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::unpark(HttpCall& call) {
+  if (call.is_listen() || !std::exchange(call.parked, false)) return;
+  if (!is_under_way(call)) return;
+  ++in_flight_;
+  parts_.pump.schedule();
+}
+
+void HttpCallTable::reply(HttpCall& call, std::string message) {
+  SessionGroup* group = group_of(call);
   if (group != nullptr && group->session) group->session->post(std::move(message));
 }
 
 // ---- cancelling ----
 
-void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
-  era_->withdraw(call);
-  slots_->withdraw(call);
-  SessionGroup* group = groups_->find(call.group);
+void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
+  parts_.era.withdraw(call);
+  parts_.slots.withdraw(call);
+  SessionGroup* group = group_of(call);
   if (group != nullptr) {
     std::erase(group->queue, &call);
   }
-  if (call.is_listen()) groups_->close_listen(call);
-  bool under_way = calls_.count(call.id) > 0 && calls_[call.id] == &call;
+  if (call.is_listen()) groups_.close_listen(call);
+  const bool under_way = is_under_way(call);
   left(call);
   if (!under_way) return stats_.cancel_settled(call.request.tag, {});
   if (group != nullptr && call.sent) {
-    slots_->note_over(*group, call);
-    if (mcp::may_ask(call.request.method)) slots_->keep_apart(*group);
+    parts_.slots.note_over(*group, call);
+    if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
   }
   if (!call.sent || call.request.method == Method::initialize) {
     if (call.messages) call.messages->close();
@@ -360,27 +459,27 @@ void HttpUpstream::withdraw(HttpCall& call, std::string_view why) {
   farewells_.take(std::move(gone));
 }
 
-bool HttpUpstream::post(const std::string& key, std::string message, std::function<void()> sent) {
-  SessionGroup* group = groups_->find(key);
+bool HttpCallTable::post(const std::string& key, std::string message, std::function<void()> sent) {
+  SessionGroup* group = groups_.find(key);
   if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready)
     return false;
   group->session->post(std::move(message), std::move(sent));
   return true;
 }
 
-void HttpUpstream::cancel_task(const std::string& key, std::string_view params) {
-  SessionGroup* group = groups_->find(key);
+void HttpCallTable::cancel_task(const std::string& key, std::string_view params) {
+  SessionGroup* group = groups_.find(key);
   if (group != nullptr && group->session) group->session->send_own("tasks/cancel", params, nullptr);
 }
 
 // Routed by the id, within the session only.
-void HttpUpstream::on_session_stray(HttpSession& session, mcp::Message message) {
+void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   bool progress = message.kind() == mcp::MessageKind::notification;
   Field field = progress ? Field::params_progress_token : Field::id;
   auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
   auto found = id ? calls_.find(*id) : calls_.end();
   if (found == calls_.end() || found->second->group != session.group()) {
-    SessionGroup* group = groups_->find(session.group());
+    SessionGroup* group = groups_.find(session.group());
     if (!progress && id && farewells_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
     if (progress && id && group != nullptr && group->scope != nullptr)
