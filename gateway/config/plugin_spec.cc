@@ -16,12 +16,6 @@ Option plugin_choice(std::string_view name, std::string_view choices, std::strin
   return {name, Kind::choice, fallback, 0, 0, choices, help, nullptr, nullptr, nullptr, nullptr};
 }
 
-const Value& PluginValues::at(std::string_view name) const {
-  auto found = values_.find(name);
-  LW_CHECK(found != values_.end());
-  return found->second;
-}
-
 bool PluginEntry::is_for(std::string_view server) const {
   return servers.empty() || std::find(servers.begin(), servers.end(), server) != servers.end();
 }

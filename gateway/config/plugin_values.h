@@ -16,7 +16,11 @@ namespace lineward::config {
 // name is a bug.
 class PluginValues {
  public:
-  const Value& at(std::string_view name) const;
+  const Value& at(std::string_view name) const {
+    auto found = values_.find(name);
+    LW_CHECK(found != values_.end());
+    return found->second;
+  }
   const std::string& text(std::string_view name) const { return at(name).text; }
   uint64_t number(std::string_view name) const { return at(name).number; }  // of a choice: its index
   bool flag(std::string_view name) const { return at(name).flag; }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-
 #include "config/document.h"
 #include "config/variables.h"
 
@@ -20,30 +18,6 @@ bool everybody_reads(const std::string& path) {
 }
 
 }  // namespace
-
-std::string_view replica_name_fault(std::string_view name) {
-  bool good = !name.empty() && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
-  return good ? std::string_view() : "a replica's name is 1 to 63 letters, digits, '-', '_' and '.'";
-}
-
-std::string_view peer_url_fault(std::string_view url) {
-  constexpr std::string_view kFault =
-      "a peer is http://host:port, https://host:port or unix:/path, and no more";
-  bool plain = std::all_of(url.begin(), url.end(),
-                           [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '?' && c != '#'; });
-  if (!plain) return kFault;
-  if (url.substr(0, 6) == "unix:/") return url.size() > 6 ? std::string_view() : kFault;
-  for (std::string_view scheme : {"http://", "https://"}) {
-    if (url.substr(0, scheme.size()) != scheme) continue;
-    std::string_view authority = url.substr(scheme.size());
-    if (!authority.empty() && authority.back() == '/') authority.remove_suffix(1);
-    return authority.empty() || authority.find('/') != std::string_view::npos ? kFault : std::string_view();
-  }
-  return kFault;
-}
 
 void check_replicas(const Node& root, const LoadOptions& options, LoadResult& result) {
   Replicas& replicas = result.config.replicas;

@@ -15,13 +15,6 @@ namespace lineward::config {
 
 struct Node;
 
-inline constexpr size_t kMostPeers = 64;
-
-// What is wrong with it, or empty. 1 to 63 letters, digits, '-', '_' and '.': it stands in header values.
-std::string_view replica_name_fault(std::string_view name);
-// http://host:port, https://host:port or unix:/path: no path of a request, no user.
-std::string_view peer_url_fault(std::string_view url);
-
 // Makes keyFile absolute to the configuration's directory, and notes what is wrong.
 void check_replicas(const Node& root, const LoadOptions& options, LoadResult& result);
 
