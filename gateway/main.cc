@@ -59,9 +59,9 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The C library asks the kernel for each large block anew, and every page of it is then cleared at its first use: two
-// thirds of what a message of 8 MiB costs. What was freed is kept for the next one instead; MemoryReturn gives it
-// back when the large messages are over.
+// The C library asks the kernel for each large block anew, and every page of it is then cleared at its first
+// use: two thirds of what a message of 8 MiB costs. What was freed is kept for the next one instead;
+// MemoryReturn gives it back when the large messages are over.
 void keep_large_blocks() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that it takes
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   if (auto* code = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*code);
   auto& invocation = std::get<Invocation>(parsed);
   if (!spawner) {
-    std::fprintf(stderr, "lineward: %s\n", spawner.error().text.c_str());
+    lineward::log::tell("lineward: " + spawner.error().text + "\n");
     return static_cast<int>(ExitCode::internal);
   }
   configure_log(invocation);

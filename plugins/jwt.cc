@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 
+#include "config/read_value.h"
 #include "net/lifetime.h"
 #include "plugins/auth_common.h"
 #include "plugins/jwt_cache.h"

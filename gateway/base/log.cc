@@ -322,7 +322,7 @@ void write_aside(Level level, std::string_view event, std::initializer_list<Fiel
 
 void tell(const std::string& text) {
   // A full disk or a closed stderr is no reason to do anything else.
-  if (std::fputs(printable_lines(text).c_str(), stderr) < 0) std::clearerr(stderr);
+  if (std::fputs(terminal_text(text).c_str(), stderr) < 0) std::clearerr(stderr);
 }
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {

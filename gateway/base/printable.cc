@@ -107,10 +107,22 @@ auto redacted(std::string_view text, Use&& use) {
   return use(std::string_view(clean));
 }
 
-std::string stripped(std::string_view text, size_t most) {
+// Bytes of what colours the text from here on, or 0.
+size_t colour_at(std::string_view text) {
+  if (text.substr(0, 2) != "\x1b[") return 0;
+  const size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+std::string stripped(std::string_view text, size_t most, Colours colours = Colours::none) {
   std::string out;
   const bool cut = text.size() > most;
   for (size_t at = 0; at < text.size() && at < most;) {
+    if (const size_t colour = colours == Colours::ours ? colour_at(text.substr(at)) : 0; colour > 0) {
+      out.append(text.substr(at, colour));
+      at += colour;
+      continue;
+    }
     const Character next = read(text.substr(at));
     if (next.bytes != 0 && at + next.bytes > most) break;  // not through the middle of a character
     const bool shown = next.bytes != 0 && !is_hidden(next.code);
@@ -150,12 +162,12 @@ std::string printable(std::string_view text, size_t most) {
   return redacted(text, [most](std::string_view clean) { return stripped(clean, most); });
 }
 
-std::string printable_lines(std::string_view text) {
-  return redacted(text, [](std::string_view clean) {
+std::string terminal_text(std::string_view text, Colours colours) {
+  return redacted(text, [colours](std::string_view clean) {
     std::string out;
     for (size_t at = 0; at < clean.size();) {
       const size_t end = std::min(clean.find('\n', at), clean.size());
-      out += stripped(clean.substr(at, end - at), std::string::npos);
+      out += stripped(clean.substr(at, end - at), std::string::npos, colours);
       if (end < clean.size()) out += '\n';
       at = end + 1;
     }

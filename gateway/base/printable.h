@@ -11,8 +11,10 @@ namespace lineward {
 // As it is read on a terminal: "?" stands for what is not shown. At most so many bytes of it, and "…" where
 // it was cut.
 std::string printable(std::string_view text, size_t most = 200);
-// The same of a text of several lines, whole.
-std::string printable_lines(std::string_view text);
+// The same of a text of several lines, whole: what is printed on a terminal. `ours`: what only colours a text
+// stays (ESC [ 1;31 m), for one that is put together here of texts that were printable already.
+enum class Colours : bool { none, ours };
+std::string terminal_text(std::string_view text, Colours colours = Colours::none);
 
 // As a value in a line of a log: as it is where that is one word, else as a JSON string in which \uXXXX
 // stands for what is not shown. `quotes`: a JSON string anyway. Narrow: printable ASCII and nothing else.

@@ -18,6 +18,7 @@
 #include "config/names.h"
 #include "config/options.h"
 #include "config/options_text.h"
+#include "config/read_value.h"
 #include "plugins/registry.h"
 
 namespace lineward::cli {
@@ -226,7 +227,7 @@ void take_command(Split& split, std::optional<size_t> at) {
   split.has_server = true;
 }
 
-ExitCode unknown_command(const std::string& word, std::ostream& err) {
+ExitCode unknown_command(const std::string& word, Screen& err) {
   bool file = word.find('.') != std::string::npos || word.find('/') != std::string::npos;
   std::string shown = config::clip(word);
   if (file)
@@ -238,8 +239,7 @@ ExitCode unknown_command(const std::string& word, std::ostream& err) {
 }
 
 // What CLI11 could not place: an option we do not have, or a word too many.
-ExitCode unknown_argument(const CLI::App& command, const std::string& word, const Flags& flags,
-                          std::ostream& err) {
+ExitCode unknown_argument(const CLI::App& command, const std::string& word, const Flags& flags, Screen& err) {
   std::string help = fmt::format("lineward {} --help", command.get_name());
   if (!flags.headers.empty()) {
     // -H Authorization: Bearer abc, without quotes: the word too many is the secret.
@@ -313,7 +313,8 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
 
 std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* const* argv,
                                                       std::string_view version, const config::EnvLookup& env,
-                                                      std::ostream& out, std::ostream& err) {
+                                                      std::ostream& to_out, std::ostream& to_err) {
+  Screen out(to_out), err(to_err);
   Surroundings around{env, out, err};
   Split words = split(argc, argv);
   if (words.words.empty()) {

@@ -35,7 +35,7 @@ void make_reply_printable(nlohmann::json& body) {
   std::string report;
   auto found = body.find("report");
   const bool reported = found != body.end() && found->is_string();
-  if (reported) report = printable_lines(found->get_ref<const std::string&>());
+  if (reported) report = terminal_text(found->get_ref<const std::string&>());
   make_printable(body);
   if (reported) body["report"] = std::move(report);
 }

@@ -14,6 +14,7 @@
 #include "cli/control_text.h"
 #include "config/duration.h"
 #include "config/options.h"
+#include "config/read_value.h"
 
 namespace lineward::cli {
 namespace {
@@ -51,7 +52,7 @@ std::string variable(const Surroundings& around, std::string_view name) {
 }
 
 bool on_terminal(const Surroundings& around) {
-  return &around.out == &std::cout && isatty(STDOUT_FILENO) == 1;
+  return around.out.is(std::cout) && isatty(STDOUT_FILENO) == 1;
 }
 
 Style style_of(const ControlFlags& flags, const Surroundings& around) {

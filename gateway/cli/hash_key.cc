@@ -29,7 +29,7 @@ void add_hash_key(CLI::App& app, HashKeyFlags& flags) {
       "  lineward hash-key ci-runner mcp.tools < ci.key >> keys.txt");
 }
 
-ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, std::ostream& out, std::ostream& err) {
+ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, Screen& out, Screen& err) {
   constexpr const char* kHelp = "lineward hash-key --help";
   if (flags.words.empty() || !plugins::is_key_name(flags.words.front()))
     return bad_usage(err, "hash-key takes a name first: 1 to 64 of A-Z a-z 0-9 - _ .", kHelp);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
+#include "cli/screen.h"
 
 namespace lineward::cli {
 
@@ -17,6 +18,6 @@ struct HashKeyFlags {
 
 void add_hash_key(CLI::App& app, HashKeyFlags& flags);
 // Reads the key from `in`, unless it makes one; that goes to `err`, once.
-ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, std::ostream& out, std::ostream& err);
+ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, Screen& out, Screen& err);
 
 }  // namespace lineward::cli

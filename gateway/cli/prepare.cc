@@ -15,6 +15,7 @@
 #include "config/load.h"
 #include "config/names.h"
 #include "config/options.h"
+#include "config/read_value.h"
 #include "config/report.h"
 #include "plugins/registry.h"
 
@@ -189,7 +190,7 @@ config::LoadResult load_again(const std::string& file, const config::LoadOptions
 
 }  // namespace
 
-ExitCode bad_usage(std::ostream& err, const std::string& message, const std::string& help_command) {
+ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command) {
   err << "error: " << message << "\n";
   if (!help_command.empty()) err << "  help: " << help_command << "\n";
   return ExitCode::usage;
@@ -201,7 +202,7 @@ bool wants_colour(const Flags& flags, const Surroundings& around) {
   std::string force = variable(around, "CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
   if (variable(around, "TERM") == "dumb") return false;
-  return &around.err == &std::cerr && isatty(STDERR_FILENO) == 1;
+  return around.err.is(std::cerr) && isatty(STDERR_FILENO) == 1;
 }
 
 std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around) {

@@ -2,19 +2,19 @@
 // is wrong.
 #pragma once
 
-#include <iosfwd>
 #include <string>
 #include <variant>
 
 #include "cli/command_line.h"
 #include "cli/flags.h"
+#include "cli/screen.h"
 
 namespace lineward::cli {
 
 struct Surroundings {
   const config::EnvLookup& env;
-  std::ostream& out;
-  std::ostream& err;
+  Screen& out;
+  Screen& err;
 };
 
 std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around);
@@ -23,7 +23,7 @@ std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings
 ExitCode validate(const Flags& flags, const Surroundings& around);
 
 // One error of the command line with the way to its help; always ExitCode::usage.
-ExitCode bad_usage(std::ostream& err, const std::string& message, const std::string& help_command);
+ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command);
 bool wants_colour(const Flags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

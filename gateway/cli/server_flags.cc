@@ -9,6 +9,7 @@
 #include "config/aggregate.h"
 #include "config/names.h"
 #include "config/options.h"
+#include "config/read_value.h"
 
 namespace lineward::cli {
 namespace {

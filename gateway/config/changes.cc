@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "config/options.h"
+#include "config/read_value.h"
 #include "config/variables.h"
 
 namespace lineward::config {

@@ -8,7 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "config/options.h"
+#include "config/jsonc.h"
+#include "config/read_value.h"
 #include "config/text_check.h"
 
 namespace lineward::config {

@@ -54,7 +54,4 @@ enum class Syntax : uint8_t { yaml, json };
 Syntax syntax_of(std::string_view name, std::string_view text);
 Document parse_document(std::string_view text, Syntax syntax);
 
-// JSON as editors write it: comments and trailing commas become spaces, so that every position stays true.
-std::string without_json_comments(std::string_view text);
-
 }  // namespace lineward::config

@@ -1,5 +1,4 @@
-// JSON as editors write it, made readable for a YAML parser without moving a character.
-#include "config/document.h"
+#include "config/jsonc.h"
 
 namespace lineward::config {
 namespace {

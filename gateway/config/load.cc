@@ -8,6 +8,7 @@
 #include "config/aggregate.h"
 #include "config/document.h"
 #include "config/options.h"
+#include "config/read_value.h"
 #include "config/replicas.h"
 #include "config/report.h"
 #include "config/secrets.h"

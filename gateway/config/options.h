@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
 #include "config/config.h"
 #include "config/value.h"
 
@@ -48,25 +47,6 @@ const Option* find_option(std::string_view path);
 bool is_group(std::string_view path);                            // some option begins with it and a dot
 std::vector<std::string_view> children(std::string_view group);  // names right below; "" is the top
 
-// Why a text does not fit an option.
-struct Misfit {
-  std::string code;
-  std::string message;
-  std::string hint;
-  std::string note;
-};
-
-// Types a scalar by its option, from the raw text: `no`, `010` and `1:30` are text unless the option says
-// otherwise.
-Result<Value, Misfit> read_value(const Option& option, std::string_view text);
-// Empty when the value is in range and passes the option's own check.
-Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text);
-
-// Why a map of headers cannot be sent, or empty. Says no name and no value: a value may stand in a name's
-// place.
-std::string_view headers_fault(const Value& headers);
-
 std::string_view kind_name(Kind kind);
-std::string clip(std::string_view text);  // for messages: short, printable
 
 }  // namespace lineward::config

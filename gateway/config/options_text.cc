@@ -109,7 +109,7 @@ constexpr std::string_view kTimeoutsIntroduction =
     "A server's `methods:` and `tools.overrides:` give single methods and tools other values "
     "(docs/limits.md).\n\n";
 
-// Maps by names that the user writes: no rows of the table (tree_overrides.cc).
+// Maps by names that the user writes: no rows of the table (server_reader.cc).
 constexpr std::string_view kOverridesYaml =
     "    # Other limits for single methods: request, maxDuration and progressResets, by glob; the first "
     "that\n"

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "config/names.h"
+#include "config/read_value.h"
 
 namespace lineward::config {
 namespace {
@@ -80,12 +81,12 @@ std::string PluginReader::known(bool authenticating) const {
 void PluginReader::read_list(const Member& member) {
   if (member.value.kind == NodeKind::null) return;
   if (member.value.kind != NodeKind::sequence) {
-    tree_.add("wrong-type", "'plugins' is a list, in the order in which they see a request", member.value)
+    values_.add("wrong-type", "'plugins' is a list, in the order in which they see a request", member.value)
         .hint = "write - rateLimit: { requests: 600, per: 1m }";
     return;
   }
   if (member.value.items.size() > kMostPlugins) {
-    tree_.add("out-of-range", fmt::format("more than {} plugins", kMostPlugins), member);
+    values_.add("out-of-range", fmt::format("more than {} plugins", kMostPlugins), member);
     return;
   }
   for (const Node& item : member.value.items)
@@ -95,7 +96,7 @@ void PluginReader::read_list(const Member& member) {
 // `- rateLimit: {…}`, with `servers:` and `name:` beside it; or `- path: ./x.so`.
 void PluginReader::read_item(const Node& item) {
   if (item.kind != NodeKind::mapping || item.members.empty()) {
-    tree_.add("wrong-type", "a plugin is a map that begins with its name", item).hint =
+    values_.add("wrong-type", "a plugin is a map that begins with its name", item).hint =
         "write - rateLimit: { requests: 600, per: 1m }";
     return;
   }
@@ -105,7 +106,7 @@ void PluginReader::read_item(const Node& item) {
     const PluginSpec* one = find_spec(specs_, member.key);
     if (one == nullptr) continue;
     if (named != nullptr) {
-      tree_
+      values_
           .add("bad-value", fmt::format("two plugins in one entry: {} and {}", named->key, member.key),
                member)
           .hint = "begin a new entry with -";
@@ -117,7 +118,7 @@ void PluginReader::read_item(const Node& item) {
   PluginEntry entry;
   if (spec != nullptr) {
     if (spec->authenticates) {
-      tree_.add("bad-value", fmt::format("'{}' says who calls: it stands below auth:", spec->name), *named);
+      values_.add("bad-value", fmt::format("'{}' says who calls: it stands below auth:", spec->name), *named);
       return;
     }
     entry = read_entry(*spec, *named);
@@ -131,11 +132,11 @@ void PluginReader::read_item(const Node& item) {
     if (entry.type == "sharedObject" && member.key == "path") {
       static const Option kPath = plugin_option("path", Kind::text, "", 0, 0, "");
       Value value;
-      if (tree_.read_scalar(kPath, member.value, value)) entry.path = value.text;
+      if (values_.read_scalar(kPath, member.value, value)) entry.path = value.text;
     } else if (entry.type == "sharedObject" && member.key == "options") {
       read_raw(member.value, entry);
     } else {
-      tree_.add("unknown-option", fmt::format("there is no plugin '{}'", clip(member.key)), member).hint =
+      values_.add("unknown-option", fmt::format("there is no plugin '{}'", clip(member.key)), member).hint =
           fmt::format("there are {}; or path: for a shared object", known(false));
     }
   }
@@ -147,18 +148,18 @@ bool PluginReader::read_common(const Member& member, PluginEntry& entry) {
   static const Option kName = plugin_option("name", Kind::text, "", 0, 0, "");
   Value value;
   if (member.key == "servers") {
-    if (tree_.read_list(kServers, member.value, value)) entry.servers = std::move(value.list);
+    if (values_.read_list(kServers, member.value, value)) entry.servers = std::move(value.list);
     return true;
   }
   if (member.key != "name") return false;
-  if (!tree_.read_scalar(kName, member.value, value)) return true;
+  if (!values_.read_scalar(kName, member.value, value)) return true;
   bool plain = !value.text.empty() && value.text.size() <= 64 &&
                std::all_of(value.text.begin(), value.text.end(), [](unsigned char c) {
                  return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
                });
   if (!plain) {
-    tree_.add("bad-value", "a plugin's name is made of up to 64 letters, digits, '-', '_' and '.'",
-              member.value);
+    values_.add("bad-value", "a plugin's name is made of up to 64 letters, digits, '-', '_' and '.'",
+                member.value);
   }
   entry.name = value.text;
   return true;
@@ -174,12 +175,12 @@ PluginEntry PluginReader::read_entry(const PluginSpec& spec, const Member& membe
   if (member.value.kind == NodeKind::mapping) {
     read_options(spec, "", member.value, entry, given);
   } else if (member.value.kind != NodeKind::null) {
-    tree_.add("wrong-type", fmt::format("'{}' takes a map of options", spec.name), member.value).hint =
+    values_.add("wrong-type", fmt::format("'{}' takes a map of options", spec.name), member.value).hint =
         "lineward help plugins";
   }
   for (std::string_view needed : spec.required) {
     if (std::find(given.begin(), given.end(), needed) != given.end()) continue;
-    tree_.add("missing-option", fmt::format("'{}' needs {}", spec.name, needed), member).hint =
+    values_.add("missing-option", fmt::format("'{}' needs {}", spec.name, needed), member).hint =
         "lineward help plugins";
   }
   return entry;
@@ -195,7 +196,7 @@ void PluginReader::read_options(const PluginSpec& spec, const std::string& group
     if (option != nullptr) {
       given.push_back(option->path);
       Value value;
-      if (tree_.read_option(*option, member.value, value)) entry.values.set(option->path, std::move(value));
+      if (values_.read_option(*option, member.value, value)) entry.values.set(option->path, std::move(value));
       continue;
     }
     bool is_group = std::any_of(spec.options.begin(), spec.options.end(), [&](const Option& one) {
@@ -205,7 +206,7 @@ void PluginReader::read_options(const PluginSpec& spec, const std::string& group
       read_options(spec, path, member.value, entry, given);
       continue;
     }
-    Diagnostic& diagnostic = tree_.add(
+    Diagnostic& diagnostic = values_.add(
         "unknown-option", fmt::format("'{}' is not an option of {}", clip(path), spec.name), member);
     std::vector<std::string_view> names;
     for (const Option& one : spec.options)
@@ -220,9 +221,9 @@ void PluginReader::read_options(const PluginSpec& spec, const std::string& group
 void PluginReader::read_raw(const Node& node, PluginEntry& entry) {
   static const Option kOptions = plugin_option("options", Kind::map, "", 0, 0, "");
   Value value;
-  if (!tree_.read_map(kOptions, node, value)) return;
+  if (!values_.read_map(kOptions, node, value)) return;
   if (value.map.size() > kMostRawOptions) {
-    tree_.add("out-of-range", fmt::format("more than {} options", kMostRawOptions), node);
+    values_.add("out-of-range", fmt::format("more than {} options", kMostRawOptions), node);
     return;
   }
   entry.raw = std::move(value.map);
@@ -233,7 +234,7 @@ void PluginReader::read_auth(const Member& member) {
   config_.auth.given = true;
   config_.auth.line = member.line;
   if (member.value.kind != NodeKind::mapping) {
-    tree_.add("wrong-type", fmt::format("'auth' is a map with {}", known(true)), member.value);
+    values_.add("wrong-type", fmt::format("'auth' is a map with {}", known(true)), member.value);
     return;
   }
   for (const Member& child : member.value.members) {
@@ -241,17 +242,17 @@ void PluginReader::read_auth(const Member& member) {
       read_metadata(child.value);
     } else if (const Option* option = find(auth_options(), child.key)) {
       Value value;
-      if (tree_.read_option(*option, child.value, value)) config_.auth.anonymous = value.flag;
+      if (values_.read_option(*option, child.value, value)) config_.auth.anonymous = value.flag;
     } else if (const PluginSpec* spec = find_spec(specs_, child.key);
                spec != nullptr && spec->authenticates) {
       config_.auth.methods.push_back(read_entry(*spec, child));
     } else {
-      tree_.add("unknown-option", fmt::format("'{}' is no way to authenticate", clip(child.key)), child)
+      values_.add("unknown-option", fmt::format("'{}' is no way to authenticate", clip(child.key)), child)
           .hint = fmt::format("there are {}, anonymous and resourceMetadata", known(true));
     }
   }
   if (config_.auth.methods.empty() && !config_.auth.anonymous) {
-    tree_.add("missing-option", "'auth' names no way to come in", member).hint =
+    values_.add("missing-option", "'auth' names no way to come in", member).hint =
         fmt::format("add one of {}, or remove auth:", known(true));
   }
   if (config_.auth.anonymous) tell_of_anonymous(member);
@@ -271,7 +272,7 @@ void PluginReader::tell_of_anonymous(const Member& auth) {
   const bool rules = given("toolScopes") || given("methodScopes");
   const bool required = given("requiredScopes");
   if (!rules && !required) return;
-  Diagnostic& told = tree_.add(
+  Diagnostic& told = values_.add(
       "anonymous-scopes",
       rules ? "callers without credentials have no scopes: what toolScopes and methodScopes name is refused "
               "to them"
@@ -284,21 +285,21 @@ void PluginReader::tell_of_anonymous(const Member& auth) {
 
 void PluginReader::read_metadata(const Node& node) {
   if (node.kind != NodeKind::mapping) {
-    tree_.add("wrong-type", "'resourceMetadata' is a map with resource", node);
+    values_.add("wrong-type", "'resourceMetadata' is a map with resource", node);
     return;
   }
   ResourceMetadata& out = config_.auth.resource_metadata;
   for (const Member& member : node.members) {
     const Option* option = find(metadata_options(), member.key);
     if (option == nullptr) {
-      tree_
+      values_
           .add("unknown-option", fmt::format("'{}' is not an option of resourceMetadata", clip(member.key)),
                member)
           .hint = "there are resource, authorizationServers, scopesSupported, name and documentation";
       continue;
     }
     Value value;
-    if (!tree_.read_option(*option, member.value, value)) continue;
+    if (!values_.read_option(*option, member.value, value)) continue;
     if (option->path == "resource") out.resource = value.text;
     if (option->path == "authorizationServers") out.authorization_servers = value.list;
     if (option->path == "scopesSupported") out.scopes_supported = value.list;
@@ -306,7 +307,7 @@ void PluginReader::read_metadata(const Node& node) {
     if (option->path == "documentation") out.documentation = value.text;
   }
   if (out.resource.empty())
-    tree_.add("missing-option", "'resourceMetadata' needs resource, the URL that clients use", node);
+    values_.add("missing-option", "'resourceMetadata' needs resource, the URL that clients use", node);
 }
 
 void PluginReader::filter_tools(const std::string& server, bool allow, std::vector<std::string> globs,
@@ -342,7 +343,7 @@ void PluginReader::refuse_passthrough(const Server& server) {
     Node here;
     here.line = config_.auth.line;
     here.column = 1;
-    tree_
+    values_
         .add("bad-value",
              fmt::format("'{}' of server '{}' would pass on what clients show to this gateway: with auth: it "
                          "is never forwarded",
@@ -370,7 +371,7 @@ void PluginReader::finish() {
       Node here;
       here.line = entry.line;
       here.column = 1;
-      tree_.add("duplicate-key", fmt::format("two plugins are called '{}'", base), here);
+      values_.add("duplicate-key", fmt::format("two plugins are called '{}'", base), here);
     }
     entry.name = use == 1 ? base : fmt::format("{}-{}", base, use);
     for (const std::string& server : entry.servers) {
@@ -380,7 +381,7 @@ void PluginReader::finish() {
       Node here;
       here.line = entry.line;
       here.column = 1;
-      tree_
+      values_
           .add("bad-value",
                fmt::format("plugin {} is for '{}', and there is no such server", entry.name, clip(server)),
                here)

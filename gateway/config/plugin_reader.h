@@ -4,14 +4,14 @@
 #include <string>
 
 #include "config/plugin_spec.h"
-#include "config/tree_reader.h"
+#include "config/value_reader.h"
 
 namespace lineward::config {
 
 class PluginReader {
  public:
-  PluginReader(TreeReader& tree, Config& config, const PluginSpecs& specs, std::string directory)
-      : tree_(tree), config_(config), specs_(specs), directory_(std::move(directory)) {}
+  PluginReader(ValueReader& values, Config& config, const PluginSpecs& specs, std::string directory)
+      : values_(values), config_(config), specs_(specs), directory_(std::move(directory)) {}
 
   // A top-level member that is a plugin's: `plugins`, `auth`, or a plugin's own name. False: it is not.
   bool read(const Member& member);
@@ -34,7 +34,7 @@ class PluginReader {
   void refuse_passthrough(const Server& server);
   std::string known(bool authenticating) const;
 
-  TreeReader& tree_;
+  ValueReader& values_;
   Config& config_;
   const PluginSpecs& specs_;
   std::string directory_;

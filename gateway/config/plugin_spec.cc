@@ -1,4 +1,5 @@
 #include "config/plugin_spec.h"
+#include "config/read_value.h"
 
 #include <fmt/format.h>
 

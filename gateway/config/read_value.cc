@@ -1,9 +1,10 @@
-// Typing scalars by the option's kind: the half of config/options.h that reads.
+#include "config/read_value.h"
+
 #include <fmt/format.h>
 
+#include "base/printable.h"
 #include "config/duration.h"
 #include "config/names.h"
-#include "config/options.h"
 
 namespace lineward::config {
 namespace {
@@ -92,17 +93,7 @@ std::string spell_bound(Kind kind, uint64_t bound) {
 
 std::string clip(std::string_view text) {
   constexpr size_t kLongest = 60;
-  std::string shown;
-  for (char c : text.substr(0, kLongest)) {
-    bool control = static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
-    shown += control ? '?' : c;
-  }
-  if (text.size() <= kLongest) return shown;
-  // Never cut a character of several bytes in two.
-  while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80)
-    shown.pop_back();
-  if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xC0) shown.pop_back();
-  return shown + "…";
+  return printable(text, kLongest);
 }
 
 Result<Value, Misfit> read_value(const Option& option, std::string_view text) {

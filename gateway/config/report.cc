@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "config/text_check.h"
 
 namespace lineward::config {
@@ -88,9 +89,7 @@ Shown show_line(std::string_view line, const Diagnostic& at, const std::vector<S
     if (column == at.column + at.length) to = here;
     inside = span;
     if (masked) continue;
-    auto c = static_cast<unsigned char>(character[0]);
-    bool plain = c >= 0x20 && c != 0x7F && utf8_length(character) > 0;
-    cells.push_back(plain ? std::string(character) : c == '\t' ? " " : "?");
+    cells.push_back(character == "\t" ? " " : printable(character));
   }
   auto size = static_cast<int>(cells.size());
   if (from < 0) from = size;
@@ -139,10 +138,10 @@ std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& 
   std::string head =
       painter.paint(severity_colour(diagnostic.severity),
                     fmt::format("{}[{}]", severity_name(diagnostic.severity), diagnostic.code));
-  std::string place = place_of(diagnostic, source);
-  if (diagnostic.severity == Severity::info)
-    return fmt::format("{}: {}: {}\n", head, place, diagnostic.message);
-  std::string text = fmt::format("{}: {}\n  --> {}\n", head, diagnostic.message, place);
+  const std::string place = printable(place_of(diagnostic, source), std::string::npos);
+  const std::string message = terminal_text(diagnostic.message), hint = terminal_text(diagnostic.hint);
+  if (diagnostic.severity == Severity::info) return fmt::format("{}: {}: {}\n", head, place, message);
+  std::string text = fmt::format("{}: {}\n  --> {}\n", head, message, place);
   bool in_file = diagnostic.line > 0 && diagnostic.line <= last_line(source.text) && !source.text.empty();
   if (in_file) {
     std::string_view line = nth_line(source.text, diagnostic.line);
@@ -150,13 +149,13 @@ std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& 
     Shown shown = show_line(line, diagnostic, source.secrets);
     text += fmt::format("{:>5} | {}\n", diagnostic.line, shown.text);
     std::string carets(static_cast<size_t>(shown.length), '^');
-    std::string pointer = diagnostic.hint.empty() ? carets : carets + " " + diagnostic.hint;
+    std::string pointer = hint.empty() ? carets : carets + " " + hint;
     text += fmt::format("      | {}{}\n", std::string(static_cast<size_t>(shown.caret), ' '),
                         painter.paint(severity_colour(diagnostic.severity), pointer));
-  } else if (!diagnostic.hint.empty()) {
-    text += fmt::format("   fix: {}\n", diagnostic.hint);
+  } else if (!hint.empty()) {
+    text += fmt::format("   fix: {}\n", hint);
   }
-  if (!diagnostic.note.empty()) text += fmt::format("   note: {}\n", diagnostic.note);
+  if (!diagnostic.note.empty()) text += fmt::format("   note: {}\n", terminal_text(diagnostic.note));
   return text;
 }
 
@@ -172,7 +171,7 @@ std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string
   if (warnings > 0) {
     text += fmt::format("{}{} warning{}", text.empty() ? "" : ", ", warnings, warnings == 1 ? "" : "s");
   }
-  return fmt::format("{}: {}", name, text.empty() ? "ok" : text);
+  return fmt::format("{}: {}", printable(name, std::string::npos), text.empty() ? "ok" : text);
 }
 
 std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,

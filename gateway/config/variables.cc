@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "config/options.h"
+#include "config/read_value.h"
 
 namespace lineward::config {
 namespace {

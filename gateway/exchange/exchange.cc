@@ -91,9 +91,8 @@ void Exchange::advance() {
         if (lease_->retiring) {  // only reached through a session
           return fail(EndReason::cancelled_drain,
                       fmt::format("this session ended with a reload of {}; initialize again", server_->name),
-                      -1, 404);
+                      {.status = 404});
         }
-        core::Upstream* upstream = &lease_.upstream();
         if (ExchangeQuestions::is_retry(*this)) {
           questions_ = std::make_unique<ExchangeQuestions>(*this);
           return questions_->resume();
@@ -115,7 +114,7 @@ void Exchange::advance() {
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest,
                         "this session is initialized already");
         }
-        auto call = upstream->start(std::move(request), *this);
+        auto call = lease_.upstream().start(std::move(request), *this);
         if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
         return clock_.set();  // whatever the upstream does or forgets to tell, a limit runs
@@ -265,8 +264,9 @@ void Exchange::failed(const core::Failure& given) {
     return refuse(failure.reason, failure.code, failure.text,
                   failure.http_status != 0 ? failure.http_status : 200);
   const bool of_start = failure.limit_ms < 0 && failure.reason == EndReason::timeout_startup;
-  fail(failure.reason, failure.text, of_start ? clock_.limits().startup.count() : failure.limit_ms,
-       failure.session_over ? 404 : refusal_status(failure.reason));
+  fail(failure.reason, failure.text,
+       {.limit_ms = of_start ? clock_.limits().startup.count() : failure.limit_ms,
+        .status = failure.session_over ? 404 : refusal_status(failure.reason)});
 }
 
 // ---- from the client and from operators ----
@@ -377,7 +377,7 @@ void Exchange::deadline(const CallClock::Due& due) {
                          from_->target.empty() ? "" : " ", from_->target, due.limit.count(), due.option);
       break;
   }
-  fail(due.reason, text, due.limit.count());
+  fail(due.reason, text, {.limit_ms = due.limit.count()});
 }
 
 // ---- the end ----
@@ -391,13 +391,13 @@ mcp::GatewayError Exchange::error_of(EndReason reason) const {
   return error;
 }
 
-void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int status) {
+void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
   bool lost_retry = reason == EndReason::invalid_request && call_ &&
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return ExchangeQuestions::refuse_retry(*this, "lost", text);
   mcp::GatewayError error = error_of(reason);
   error.text = std::move(text);
-  error.limit_ms = limit_ms;
+  error.limit_ms = as.limit_ms;
   error.elapsed_ms = clock_.elapsed().count();
   error.retry_after_ms = retry_after_ms_;
   record_.failed(error.text);
@@ -406,7 +406,7 @@ void Exchange::fail(EndReason reason, std::string text, int64_t limit_ms, int st
         reason, mcp::kInvalidParams, error.text,
         Answer{mcp::error_message(from_->raw_id, mcp::kInvalidParams, error.text, mcp::gateway_data(error))});
   }
-  end(reason, mcp::row(reason).code, error.text, Answer{mcp::gateway_error(from_->raw_id, error), status});
+  end(reason, mcp::row(reason).code, error.text, Answer{mcp::gateway_error(from_->raw_id, error), as.status});
 }
 
 // With the code that a policy names, instead of the reason's.

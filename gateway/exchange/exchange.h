@@ -39,6 +39,12 @@ class ParkTable;
 // The HTTP status of an error that Lineward makes.
 int refusal_status(mcp::EndReason reason);
 
+// What its client is told of a failure beside the reason and the text.
+struct FailedAs {
+  int64_t limit_ms = -1;  // the limit that was broken, where there was one
+  int status = 200;       // of the HTTP answer
+};
+
 // What an exchange needs from the table it lives in.
 class ExchangeHome {
  public:
@@ -151,7 +157,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void use_routed(const core::RoutedPtr& to);
   mcp::GatewayError error_of(mcp::EndReason reason) const;
   void deadline(const CallClock::Due& due);
-  void fail(mcp::EndReason reason, std::string text, int64_t limit_ms = -1, int status = 200);
+  void fail(mcp::EndReason reason, std::string text, FailedAs as = {});
   void refuse(mcp::EndReason reason, int code, const std::string& text, int status = 200);
   // The one end. `why` is for the server, where its call is still to be cancelled.
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);

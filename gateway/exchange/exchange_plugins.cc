@@ -82,7 +82,7 @@ void ExchangePlugins::moved() {
 
 void ExchangePlugins::broke(std::string_view what) {
   chain_.note(plugin::Chain::Did::fail);
-  exchange_.fail(EndReason::internal, fmt::format("plugin {} {}", chain_.last(), what), -1, 200);
+  exchange_.fail(EndReason::internal, fmt::format("plugin {} {}", chain_.last(), what));
 }
 
 bool ExchangePlugins::decided() {
@@ -102,7 +102,7 @@ bool ExchangePlugins::decided() {
       exchange_.refuse(refusal.reason, refusal.code, refusal.text);
       return true;
     }
-    exchange_.fail(refusal.reason, std::move(refusal.text), -1, refusal_status(refusal.reason));
+    exchange_.fail(refusal.reason, std::move(refusal.text), {.status = refusal_status(refusal.reason)});
     return true;
   }
   if (!answer_) return false;

@@ -43,8 +43,11 @@ TEST_CASE("a value in a log is one word or a JSON string, and hides nothing") {
 }
 
 TEST_CASE("lines stay lines") {
-  using lineward::printable_lines;
-  CHECK(printable_lines("a\x1b[1m\nb\r\n") == "a?[1m\nb?\n");
-  CHECK(printable_lines("no end") == "no end");
-  CHECK(printable_lines("").empty());
+  using lineward::terminal_text;
+  CHECK(terminal_text("a\x1b[1m\nb\r\n") == "a?[1m\nb?\n");
+  CHECK(terminal_text("no end") == "no end");
+  CHECK(terminal_text("").empty());
+  using lineward::Colours;
+  CHECK(terminal_text("\x1b[1;31ma\x1b[0m\n\x1b[2Jb\x1b]0;m\x1b[1", Colours::ours) ==
+        "\x1b[1;31ma\x1b[0m\n?[2Jb?]0;m?[1");
 }

@@ -1,4 +1,5 @@
 #include "config/document.h"
+#include "config/jsonc.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -7,6 +7,7 @@
 
 #include "config/names.h"
 #include "config/options_text.h"
+#include "config/read_value.h"
 #include "loading.h"
 
 using namespace lineward::config;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "config/read_value.h"
 #include "config/secrets.h"
 #include "loading.h"
 
@@ -122,4 +123,15 @@ TEST_CASE("a report has an end") {
   std::string report = load(text).report(false);
   CHECK(report.find("… and 400 more\n") != std::string::npos);
   CHECK(report.find("t.yaml: 500 errors\n") != std::string::npos);
+}
+
+TEST_CASE("nothing of a file or of what stands on the command line steers the terminal") {
+  const std::string turned = "\u202eresu", c1 = "\u0085", escape = "\x1b]0;x\x07";
+  LoadResult result =
+      load("mcpServers:\n  git:\n    command: uvx\n    " + turned + c1 + ": 1\n", {}, "a" + escape + ".yaml");
+  const std::string report = result.report(false);
+  CHECK(report.find("?resu?") != std::string::npos);
+  for (const std::string& hostile : {turned, c1, std::string("\x1b")})
+    CHECK(report.find(hostile) == std::string::npos);
+  CHECK(clip("a" + turned + escape) == "a?resu?]0;x?");
 }

@@ -1,24 +1,41 @@
-// Scalars, lists and maps of the tree as typed values: the half of config/tree_reader.h that sets options.
+#include "config/value_reader.h"
+
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "config/names.h"
-#include "config/tree_reader.h"
+#include "config/read_value.h"
 
 namespace lineward::config {
 
-void TreeReader::set_option(const Option& option, const Node& node, Server& server) {
-  Value value;
-  if (read_option(option, node, value)) option.set(config_, server, value);
+Diagnostic& ValueReader::add(std::string code, std::string message, const Node& at) {
+  Diagnostic diagnostic;
+  diagnostic.code = std::move(code);
+  diagnostic.message = std::move(message);
+  diagnostic.line = at.line;
+  diagnostic.column = at.column;
+  diagnostic.length = at.length;
+  diagnostics_.push_back(std::move(diagnostic));
+  return diagnostics_.back();
 }
 
-bool TreeReader::read_option(const Option& option, const Node& node, Value& value) {
+Diagnostic& ValueReader::add(std::string code, std::string message, const Member& at) {
+  Diagnostic& diagnostic = add(std::move(code), std::move(message), at.value);
+  diagnostic.line = at.line;
+  diagnostic.column = at.column;
+  diagnostic.length = at.length;
+  return diagnostic;
+}
+
+bool ValueReader::read_option(const Option& option, const Node& node, Value& value) {
   bool names = option.kind == Kind::names && node.kind == NodeKind::sequence;
   return option.kind == Kind::list || names ? read_list(option, node, value)
          : option.kind == Kind::map         ? read_map(option, node, value)
                                             : read_scalar(option, node, value);
 }
 
-bool TreeReader::expand_scalar(const Node& node, bool secret, Expansion& out) {
+bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out) {
   out = expand(node.text, sources_);
   if (reading_) uses_[*reading_].insert(out.variables.begin(), out.variables.end());
   for (const VariableFault& fault : out.faults)
@@ -36,7 +53,7 @@ bool TreeReader::expand_scalar(const Node& node, bool secret, Expansion& out) {
   return out.faults.empty();
 }
 
-bool TreeReader::read_scalar(const Option& option, const Node& node, Value& value) {
+bool ValueReader::read_scalar(const Option& option, const Node& node, Value& value) {
   if (node.kind == NodeKind::null) {
     add("wrong-type", fmt::format("'{}' has no value", option.leaf()), node).hint =
         fmt::format("give it a {}, or remove it", kind_name(option.kind));
@@ -76,7 +93,7 @@ bool TreeReader::read_scalar(const Option& option, const Node& node, Value& valu
   return false;
 }
 
-bool TreeReader::read_list(const Option& option, const Node& node, Value& value) {
+bool ValueReader::read_list(const Option& option, const Node& node, Value& value) {
   if (node.kind == NodeKind::null) return true;
   if (node.kind != NodeKind::sequence) {
     add("wrong-type", fmt::format("'{}' is a list", option.leaf()), node).hint = "write [one, two]";
@@ -101,7 +118,7 @@ bool TreeReader::read_list(const Option& option, const Node& node, Value& value)
   return checked.has_value();
 }
 
-bool TreeReader::read_map(const Option& option, const Node& node, Value& value) {
+bool ValueReader::read_map(const Option& option, const Node& node, Value& value) {
   if (node.kind == NodeKind::null) return true;
   if (node.kind != NodeKind::mapping) {
     add("wrong-type", fmt::format("'{}' is a map", option.leaf()), node).hint = "write { NAME: value }";

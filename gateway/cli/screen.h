@@ -1,0 +1,27 @@
+// Where the commands print: stdout or stderr, a terminal perhaps. Whatever is printed comes out of
+// terminal_text (base/printable.h), so nothing of files, servers and clients steers the terminal.
+#pragma once
+
+#include <ostream>
+#include <string_view>
+
+#include "base/printable.h"
+
+namespace lineward::cli {
+
+class Screen {
+ public:
+  explicit Screen(std::ostream& stream) : stream_(stream) {}
+
+  Screen& operator<<(std::string_view text) {
+    stream_ << terminal_text(text, Colours::ours);
+    return *this;
+  }
+  void flush() { stream_.flush(); }
+  bool is(const std::ostream& stream) const { return &stream_ == &stream; }
+
+ private:
+  std::ostream& stream_;
+};
+
+}  // namespace lineward::cli
