@@ -64,9 +64,7 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
   std::string_view path = request.path;
   bool get = request.head.method == "GET";
   auto only = [&](const char* method) {
-    PlainResponse response = refusal(405, fmt::format("this takes {}", method));
-    response.headers.push_back({"Allow", method});
-    return response;
+    return not_allowed(method, refusal(405, fmt::format("this takes {}", method)));
   };
   if (path == "/api/v1/status") {
     if (!get) return answer(only("GET"));

@@ -11,7 +11,7 @@ namespace lineward::admin {
 namespace {
 
 PlainResponse stuck() {
-  return {503, "text/plain; charset=utf-8", "a worker does not answer: its event loop stands still\n", {}};
+  return plain_text(503, "a worker does not answer: its event loop stands still\n");
 }
 
 }  // namespace
@@ -26,21 +26,22 @@ OpsServer::OpsServer(const Sources& sources, const Readiness& readiness)
 PlainResponse OpsServer::handle(const PlainRequest& request) const {
   const std::string& path = request.path;
   bool known = path == "/livez" || path == "/healthz" || path == "/readyz" || path == "/metrics";
-  if (!known)
-    return {404, "text/plain; charset=utf-8", "there is /livez, /readyz, /healthz and /metrics\n", {}};
-  if (request.head.method != "GET")
-    return {405, "text/plain; charset=utf-8", "read-only: GET\n", {{"Allow", "GET"}}};
+  if (!known) return plain_text(404, "there is /livez, /readyz, /healthz and /metrics\n");
+  if (request.head.method != "GET") return not_allowed("GET", plain_text(405, "read-only: GET\n"));
   // A web page must not read this through a name that it points here.
   if (auto refusal = client::check_addresses(request.head.headers, host_rules_, server_.is_loopback()))
-    return {refusal->status, "text/plain; charset=utf-8", refusal->text + "\n", {}};
+    return plain_text(refusal->status, refusal->text + "\n");
   if (path == "/metrics") {
     std::string text;
     bool read = sources_.staff.paused([&] { text = metrics_text(sources_); });
-    return read ? PlainResponse{200, kMetricsType, std::move(text), {}} : stuck();
+    if (!read) return stuck();
+    PlainResponse page = plain_text(200, std::move(text));
+    page.content_type = kMetricsType;
+    return page;
   }
   if (path == "/readyz") return ready(request);
   bool live = readiness_.live();
-  return {live ? 200 : 503, "text/plain; charset=utf-8", live ? "ok\n" : "the event loop stands still\n", {}};
+  return live ? plain_text(200, "ok\n") : plain_text(503, "the event loop stands still\n");
 }
 
 // `?verbose` lists the checks, `?exclude=upstream%20github` or `exclude=github` leaves one out.
@@ -60,7 +61,7 @@ PlainResponse OpsServer::ready(const PlainRequest& request) const {
                         left_out ? std::string("excluded: ok") : printable(check.text));
   }
   list += ok ? "readyz check passed\n" : "readyz check failed\n";
-  PlainResponse response{ok ? 200 : 503, "text/plain; charset=utf-8", "ok\n", {}};
+  PlainResponse response = plain_text(ok ? 200 : 503, "ok\n");
   if (!ok) response.body = fmt::format("not ready: {}\n", first);
   if (!ok || request.parameter("verbose")) response.body = (ok ? "" : response.body) + list;
   return response;

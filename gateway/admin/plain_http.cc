@@ -23,6 +23,19 @@ http::RequestLimits limits() {
 
 }  // namespace
 
+PlainResponse plain_text(int status, std::string body) {
+  PlainResponse out;
+  out.status = status;
+  out.body = std::move(body);
+  return out;
+}
+
+PlainResponse not_allowed(std::string allow, PlainResponse answer) {
+  answer.status = 405;
+  answer.headers.push_back({"Allow", std::move(allow)});
+  return answer;
+}
+
 std::optional<std::string> PlainRequest::parameter(std::string_view name) const {
   std::string_view rest = query;
   while (!rest.empty()) {
@@ -41,9 +54,8 @@ class PlainServer::Connection final : public net::StreamOwner {
       : server_(server), id_(id), stream_(std::move(stream)), parser_(limits()), timer_(server.loop_) {
     stream_->set_owner(this);
     stream_->start_reading();
-    timer_.start(kRequestLimit, [this] {
-      respond({408, "text/plain; charset=utf-8", "the request was not complete within 5s\n", {}});
-    });
+    timer_.start(kRequestLimit,
+                 [this] { respond(plain_text(408, "the request was not complete within 5s\n")); });
   }
   ~Connection() {
     if (stream_) stream_->close();

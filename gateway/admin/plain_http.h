@@ -38,6 +38,10 @@ struct PlainResponse {
   std::string body;
   std::vector<http::OutHeader> headers;
 };
+// One sentence or a page of text.
+PlainResponse plain_text(int status, std::string body);
+// The path is there, and takes these methods, named as their header names them.
+PlainResponse not_allowed(std::string allow, PlainResponse answer);
 
 class PlainServer {
  public:
