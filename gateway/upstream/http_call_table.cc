@@ -147,7 +147,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
-    return group->session->from_call(call, std::move(message));
+    return group->session->hear(std::move(message), &call);
   }
   if (message.kind() == mcp::MessageKind::notification)
     return call_notification(call, group, std::move(message));
@@ -162,7 +162,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
   if (id != call.id && !names_nothing(message)) {
     from.distrust();
-    if (legacy) return group->session->from_call(call, std::move(message));
+    if (legacy) return group->session->hear(std::move(message), &call);
     return drop("unknown_id");
   }
   from.finish_quietly();
@@ -180,13 +180,13 @@ void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
-    if (group != nullptr && group->session) return group->session->from_call(call, std::move(message));
+    if (group != nullptr && group->session) return group->session->hear(std::move(message), &call);
     return drop("unknown_token");
   }
   // Nobody else can be meant.
   if (group != nullptr && group->plain) return call.message(std::move(message));
   if (group != nullptr && group->era == mcp::Era::legacy && group->session) {
-    return group->session->from_call(call, std::move(message));
+    return group->session->hear(std::move(message), &call);
   }
   if (method == Method::cancelled && call.is_listen()) {
     // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
@@ -382,7 +382,7 @@ void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
 void HttpCallTable::retried(HttpCall& call) {
   SessionGroup* group = group_of(call);
   if (group != nullptr && group->session && group->translates(call))
-    group->session->want_level(call.request.message);
+    group->session->waits().want_level(call.request.message);
 }
 
 std::string HttpCallTable::server_info(const HttpCall& call) {

@@ -9,7 +9,6 @@
 #include "http/char_class.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
-#include "upstream/own_limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -19,13 +18,12 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-// A server that has not answered these by then is not waited for any more: its calls go on.
+// A server that has not answered by then is not waited for any more: its calls go on.
 constexpr milliseconds kInitializedPatience{2000};
-constexpr milliseconds kStreamPatience{500};
-constexpr milliseconds kAnswerPatience{1000};
 constexpr milliseconds kGoodbye{2000};
-constexpr milliseconds kPostLimit{10000};
-constexpr milliseconds kLongestBackoff{30000};
+// In place of an answer that did not come.
+constexpr std::string_view kNoAnswer =
+    R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})";
 
 // The answers to an `initialize` after which HTTP+SSE is worth a try (2025-11-25 transports, "Backwards
 // Compatibility").
@@ -38,25 +36,35 @@ bool is_session_id(std::string_view id) {
   return !id.empty() && id.size() <= 1024 && std::all_of(id.begin(), id.end(), http::is_visible);
 }
 
+// Why Lineward's own handshake came to nothing.
+core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
+                         const std::optional<mcp::Message>& answer, const MessagesEnd& end) {
+  core::Failure failure{EndReason::upstream_protocol, server.name + " "};
+  if (end.kind != MessagesEnd::Kind::complete &&
+      (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
+    failure = owner.failure_of(end);
+  } else if (answer) {
+    failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
+  } else {
+    failure.text += "did not answer initialize";
+  }
+  return failure;
+}
+
 }  // namespace
 
 HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server,
-                         SessionOwner& owner, std::string group, bool sse)
+                         SessionOwner& owner, std::string group, Transport transport)
     : loop_(pool.loop()),
-      pool_(pool),
       errands_(errands),
       server_(server),
       owner_(owner),
       group_(std::move(group)),
-      stream_timer_(pool.loop()),
-      level_timer_(pool.loop()),
-      ping_timer_(pool.loop()),
-      sse_(sse) {}
-
-HttpSession::~HttpSession() {
-  lifetime_.end();
-  if (stream_) stream_->close();
-}
+      transport_(transport),
+      stream_(pool, server, *this),
+      sse_(pool, server, *this),
+      requests_(pool.loop(), errands, server, *this),
+      waits_(pool.loop(), requests_, *this) {}
 
 Headers HttpSession::headers(HttpVerb verb) const {
   Headers out = base_headers(server_, verb);
@@ -67,17 +75,20 @@ Headers HttpSession::headers(HttpVerb verb) const {
 
 // ---- the handshake ----
 
-void HttpSession::initialize(std::string_view params, bool automatic) {
+void HttpSession::initialize(std::string_view params, IfRefused if_refused) {
   own_params_ = std::string(params);
-  may_fall_back_ = automatic;
-  if (sse_ && endpoint_.empty()) return connect();  // it goes on when there is an endpoint
+  if_refused_ = if_refused;
+  if (over_sse() && sse_.endpoint().empty()) return connect();  // it goes on when there is an endpoint
   send_initialize();
 }
 
 void HttpSession::send_initialize() {
   state_ = State::opening;
-  int64_t id = owner_.next_id();
-  ask(id, mcp::initialize_request(id, own_params_), server_.timeouts.startup,
+  requests_.initialize(
+      own_params_,
+      [this](const http::ResponseInfo& info) {
+        if (state_ == State::opening) opened(info);
+      },
       [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
         if (state_ == State::opening) handshake_answer(std::move(answer), end);
       });
@@ -95,26 +106,12 @@ void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const Mes
     return owner_.on_session_ready(*this);
   }
   state_ = State::fresh;
-  core::Failure failure = failure_of(answer, end);
-  if (!sse_ && may_fall_back_ && knows_no_post(end.status)) {
+  core::Failure failure = refusal_of(server_, owner_, answer, end);
+  if (!over_sse() && if_refused_ == IfRefused::try_http_sse && knows_no_post(end.status)) {
     was_refused_ = std::move(failure);
     return connect();
   }
   owner_.on_session_failed(*this, failure);
-}
-
-core::Failure HttpSession::failure_of(const std::optional<mcp::Message>& answer,
-                                      const MessagesEnd& end) const {
-  core::Failure failure{EndReason::upstream_protocol, server_.name + " "};
-  if (end.kind != MessagesEnd::Kind::complete &&
-      (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
-    failure = owner_.failure_of(end);
-  } else if (answer) {
-    failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
-  } else {
-    failure.text += "did not answer initialize";
-  }
-  return failure;
 }
 
 void HttpSession::initialized(const mcp::Message& answer) {
@@ -129,119 +126,94 @@ void HttpSession::initialized(const mcp::Message& answer) {
 void HttpSession::send_initialized(std::string message) {
   if (std::exchange(initialized_sent_, true)) return;
   settling_ = true;
-  ErrandPlan plan;
-  plan.request = request(std::move(message));
-  plan.limit = kInitializedPatience;
-  plan.done = lifetime_.guard([this](std::optional<mcp::Message>, const MessagesEnd& end) {
+  requests_.post(std::move(message), kInitializedPatience, [this](const MessagesEnd& end) {
     if (settled_told_) loop_.defer(std::exchange(settled_told_, nullptr));
     if (state_ != State::ready || check_lost(end)) return;
     settling_ = false;
-    if (!sse_ && !shared_) open_stream();
-    if (shared_) want_stream(stream_wanted_);
+    if (!over_sse()) stream_.start();
     owner_.on_session_free(*this);
   });
-  errands_.run(std::move(plan));
 }
 
-bool HttpSession::takes(const HttpCall& call) const {
-  if (state_ != State::ready || settling_) return false;
-  // Its first lines would be lost.
-  if (level_pending_ && call.request.message.has(Field::meta_log_level)) return false;
-  // What the server tells before there is a stream for it is lost.
-  if (stream_pending_ && call.is_listen()) return false;
-  // SDK servers lose a question that they ask before there is a stream for it.
-  return (!stream_pending_ && !pinged_) || !mcp::may_ask(call.request.method);
+void HttpSession::when_settled(std::function<void()> done) {
+  if (!settling_) return loop_.defer(std::move(done));
+  settled_told_ = std::move(done);
+}
+
+void HttpSession::adopt(std::string id, std::string revision) {
+  stream_.share();
+  id_ = std::move(id);
+  legacy_server_.revision = std::move(revision);
+  state_ = State::ready;
+}
+
+// ---- over HTTP+SSE ----
+
+void HttpSession::connect() {
+  transport_ = Transport::http_sse;
+  state_ = State::connecting;
+  sse_.connect();
+}
+
+void HttpSession::on_sse_connected() {
+  was_refused_.reset();
+  state_ = State::fresh;
+  owner_.on_session_speaks_sse();
+  if (!own_params_.empty()) return send_initialize();
+  owner_.on_session_free(*this);
+}
+
+void HttpSession::on_sse_failed(const MessagesEnd& end) {
+  state_ = State::fresh;
+  if (end.status == 401 || end.status == 403) return owner_.on_session_failed(*this, owner_.failure_of(end));
+  const HttpFault& fault = end.fault;
+  core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text), fault.limit_ms};
+  // What Streamable HTTP was refused with says more than that this does not work either.
+  const bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;
+  if (was_refused_ && !refused_us) failure = *was_refused_;
+  owner_.on_session_failed(*this, failure);
+}
+
+void HttpSession::on_sse_ended() {
+  if (state_ != State::opening || own_params_.empty()) return lost();
+  requests_.forget();
+  owner_.on_session_failed(
+      *this, {EndReason::upstream_exited, server_.name + " closed its event stream during initialize"});
 }
 
 // ---- what goes out ----
 
+bool HttpSession::takes(const HttpCall& call) const {
+  if (state_ != State::ready || settling_ || !waits_.takes(call.request)) return false;
+  if (!stream_.is_pending()) return true;
+  // What the server tells before there is a stream for it is lost; SDK servers lose a question too.
+  return !call.is_listen() && !mcp::may_ask(call.request.method);
+}
+
 HttpRequest HttpSession::request(std::string body) const {
   HttpRequest request{"POST", headers(HttpVerb::post), std::move(body)};
-  request.target = endpoint_;
-  request.receipt_only = sse_;
+  request.target = sse_.endpoint();
+  request.receipt_only = over_sse();
   return request;
 }
 
-// A request of Lineward's own, which is cancelled like any client's when it takes too long.
-void HttpSession::ask(std::string_view method, std::string_view params, Answered answered) {
-  int64_t id = owner_.next_id();
-  std::string body =
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params);
-  auto late = lifetime_.guard([this, id] {
-    if (state_ != State::ready) return;
-    log::write(log::Level::info, "upstream.own_request_late",
-               {{"upstream", server_.name}, {"upstream_id", id}});
-    if (server_.cancel == config::CancelMode::never) return;
-    post(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy));
-  });
-  ask(id, std::move(body), own_limit(server_, method), std::move(answered), std::move(late));
-}
-
-void HttpSession::ask(int64_t id, std::string body, milliseconds limit, Answered answered,
-                      std::function<void()> late) {
-  if (sse_) return ask_over_sse(id, std::move(body), limit, std::move(answered), std::move(late));
-  ErrandPlan plan;
-  plan.id = id;
-  plan.request = request(std::move(body));
-  plan.limit = limit;
-  plan.option = late ? "timeouts.request" : "timeouts.startup";
-  plan.late = std::move(late);
-  plan.opened = lifetime_.guard([this](const http::ResponseInfo& info) {
-    if (state_ == State::opening) opened(info);
-  });
-  plan.other = lifetime_.guard([this](mcp::Message message) {
-    if (state_ == State::ready) handle(std::move(message), nullptr);
-  });
-  plan.done = lifetime_.guard(std::move(answered));
-  errands_.run(std::move(plan));
+void HttpSession::post(std::string message, std::function<void()> drained) {
+  requests_.post(std::move(message), std::move(drained));
 }
 
 void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
-  // What a call changes would not be told before it is answered.
-  bool awaited = pinged_ && mcp::method_of(method) == Method::resources_subscribe;
-  if (awaited) ++awaited_;
-  ask(method, params,
-      [this, turn = awaited ? turn_ : 0, answered = std::move(answered)](std::optional<mcp::Message> answer,
-                                                                         const MessagesEnd& end) {
-        if (check_lost(end)) return;
-        if (turn != 0) settled_one(turn);
-        if (!answered) return;
-        if (!answer) {
-          answer =
-              mcp::Message::parse(R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})")
-                  .value();
-        }
-        answered(*answer);
-      });
+  requests_.ask(method, params,
+                [this, turn = waits_.join(method), answered = std::move(answered)](
+                    std::optional<mcp::Message> answer, const MessagesEnd& end) {
+                  if (check_lost(end)) return;
+                  waits_.left(turn);
+                  if (!answered) return;
+                  if (!answer) answer = mcp::Message::parse(std::string(kNoAnswer)).value();
+                  answered(*answer);
+                });
 }
 
-// Calls that want this level wait a moment for it; it has longer.
-void HttpSession::want_level(const mcp::Message& request) {
-  auto wanted = mcp::log_level(request.text(Field::meta_log_level));
-  if (!wanted || *wanted >= level_ || !legacy_server_.logging) return;
-  level_ = *wanted;
-  level_pending_ = true;
-  auto go_on = [this] {
-    if (std::exchange(level_pending_, false)) owner_.on_session_free(*this);
-  };
-  level_timer_.start(kAnswerPatience, go_on);
-  ask("logging/setLevel", fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level)),
-      [this, go_on, level = level_](std::optional<mcp::Message>, const MessagesEnd& end) {
-        if (check_lost(end) || level != level_) return;  // a lower one is on its way
-        level_timer_.stop();
-        go_on();
-      });
-}
-
-void HttpSession::post(std::string message, std::function<void()> drained) {
-  ErrandPlan plan;
-  plan.request = request(std::move(message));
-  plan.limit = kPostLimit;
-  plan.drained = std::move(drained);
-  plan.done =
-      lifetime_.guard([this](std::optional<mcp::Message>, const MessagesEnd& end) { check_lost(end); });
-  errands_.run(std::move(plan));
-}
+// ---- its end ----
 
 bool HttpSession::check_lost(const MessagesEnd& end) {
   if (end.status != 404 || !has_id()) return false;
@@ -249,30 +221,25 @@ bool HttpSession::check_lost(const MessagesEnd& end) {
   return true;
 }
 
-void HttpSession::stop_asking() {
-  asked_.clear();
-  level_timer_.stop();
-  ping_timer_.stop();
+void HttpSession::close_streams() {
+  requests_.forget();
+  waits_.stop();
+  stream_.close();
+  sse_.close();
 }
 
 void HttpSession::lost() {
   if (state_ == State::lost) return;
   state_ = State::lost;
-  stop_asking();
-  stream_timer_.stop();
-  if (stream_) stream_->close();
-  loop_.retire(std::move(stream_));
+  close_streams();
   log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
   owner_.on_session_lost(*this);
 }
 
 void HttpSession::end() {
-  lifetime_.renew();
-  stop_asking();
-  stream_timer_.stop();
-  if (stream_) stream_->close();
-  loop_.retire(std::move(stream_));
-  if (state_ == State::ready && !id_.empty() && !shared_) {
+  requests_.stop();
+  close_streams();
+  if (state_ == State::ready && !id_.empty() && !stream_.is_shared()) {
     ErrandPlan plan;
     plan.request = {"DELETE", headers(HttpVerb::remove), {}};
     plan.limit = kGoodbye;
@@ -281,95 +248,21 @@ void HttpSession::end() {
   state_ = State::lost;
 }
 
-// ---- the GET stream ----
-
-void HttpSession::open_stream() {
-  HttpRequest request{"GET", headers(HttpVerb::get), {}};
-  if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
-  stream_ =
-      std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
-  stream_pending_ = !stream_was_open_;
-  if (stream_pending_) stream_timer_.start(kStreamPatience, [this] { stream_settled(); });
-}
-
-void HttpSession::stream_settled() {
-  stream_timer_.stop();
-  if (!std::exchange(stream_pending_, false)) return;
-  if (std::exchange(settles_first_, false)) settle_turn();
-  owner_.on_session_free(*this);
-}
-
-// It takes no call that may ask before the ping is answered, and what was subscribed meanwhile, or a moment
-// has passed.
-void HttpSession::settle_turn() {
-  if (state_ != State::ready || pinged_ || !answers_pings_) return;
-  pinged_ = true;
-  awaited_ = 1;
-  answers_pings_ = false;  // as long as it has not
-  ++turn_;
-  ping_timer_.start(kAnswerPatience, [this] { turn_settled(); });
-  ask("ping", "{}", [this, turn = turn_](std::optional<mcp::Message> answer, const MessagesEnd& end) {
-    if (check_lost(end)) return;
-    answers_pings_ = pinged_ && answer.has_value();
-    settled_one(turn);
-  });
-}
-
-void HttpSession::settled_one(uint32_t turn) {
-  if (pinged_ && turn == turn_ && --awaited_ == 0) turn_settled();
-}
-
-void HttpSession::turn_settled() {
-  ping_timer_.stop();
-  pinged_ = false;
-  owner_.on_session_free(*this);
-}
-
-void HttpSession::reopen_stream(milliseconds after) {
-  stream_timer_.start(after, [this] { open_stream(); });
-}
-
-void HttpSession::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
-  if (!from.is_stream() || sse_) return;
-  stream_was_open_ = true;
-  backoff_ = milliseconds(0);
-  stream_settled();
-}
-
-void HttpSession::on_message(HttpMessages&, mcp::Message&& message) {
-  handle(std::move(message), nullptr);
-}
-
-void HttpSession::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
-  if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
-  if (from.retry()) retry_ = *from.retry();
-  loop_.retire(std::move(stream_));
-  if (sse_) return sse_stream_ended(end);
-  stream_settled();
-  if (state_ != State::ready) return;
-  if (shared_) return shared_stream_ended(end);
-  bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
-  if (was_stream) return reopen_stream(retry_);
-  if (stream_was_open_ && check_lost(end)) return;
-  // 405: it offers none. So does every other refusal before there was one.
-  if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !stream_was_open_)) return;
-  backoff_ = std::clamp(backoff_ * 2, milliseconds(1000), kLongestBackoff);
-  reopen_stream(std::max(backoff_, retry_));
-}
-
 // ---- what the server says ----
 
-void HttpSession::from_call(HttpCall& call, mcp::Message message) {
-  handle(std::move(message), &call);
+void HttpSession::on_stream_settled() {
+  waits_.stream_settled();
+  owner_.on_session_free(*this);
 }
 
 void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
   post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
-void HttpSession::handle(mcp::Message message, HttpCall* call) {
-  bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
-  if (response && own_answer(message)) return;
+void HttpSession::hear(mcp::Message message, HttpCall* call) {
+  const bool response =
+      message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (response && requests_.take_answer(message)) return;
   if (response || mcp::method_of(message.method()) == Method::progress) {
     return owner_.on_session_stray(*this, std::move(message));
   }

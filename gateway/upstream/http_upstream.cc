@@ -202,7 +202,7 @@ core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
 void HttpUpstream::close_scope(const core::Scope& scope) {
   SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
-  if (group->session) group->session->be_shared(false);  // it ends everywhere
+  if (group->session) group->session->stream().unshare();  // it ends everywhere
   close_group(*group, "its session ended");
 }
 

@@ -14,7 +14,7 @@ std::optional<core::ScopeState> PortableSessions::share_scope(const core::Scope&
     return std::nullopt;
   }
   ids_.share();
-  group->session->be_shared(true);
+  group->session->stream().share();
   return core::ScopeState{group->session->id(), group->session->legacy_server().revision};
 }
 
@@ -27,7 +27,7 @@ bool PortableSessions::adopt_scope(const core::Scope& scope, core::ScopeOwner& o
   SessionGroup& group = groups_.get(plan);
   group.scope = &owner;
   group.opened();
-  groups_.open_session(group, false);
+  groups_.open_session(group, HttpSession::Transport::streamable_http);
   group.session->adopt(state.server_session, state.revision);
   log::write(log::Level::info, "session.adopted",
              {{"upstream", server_.name}, {"session", scope.session.substr(0, 8)}});
@@ -38,12 +38,12 @@ void PortableSessions::open_stream(const core::Scope& scope, const core::HeaderF
   SessionGroup* group = groups_.of_client(scope);
   if (group == nullptr || !group->session) return;
   group->session->remember(lasting_headers(forwarded_headers(server_, headers)));
-  group->session->want_stream(true);
+  group->session->stream().want();
 }
 
 void PortableSessions::close_stream(const core::Scope& scope) {
   SessionGroup* group = groups_.of_client(scope);
-  if (group != nullptr && group->session) group->session->want_stream(false);
+  if (group != nullptr && group->session) group->session->stream().let_go();
 }
 
 void PortableSessions::when_settled(const core::Scope& scope, std::function<void()> done) {
@@ -55,7 +55,7 @@ void PortableSessions::when_settled(const core::Scope& scope, std::function<void
 void PortableSessions::leave_scope(const core::Scope& scope) {
   SessionGroup* group = groups_.of_client(scope);
   if (group == nullptr) return;
-  if (group->session) group->session->be_shared(true);
+  if (group->session) group->session->stream().share();
   groups_.close(*group, "its session is served elsewhere");
 }
 

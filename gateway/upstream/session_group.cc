@@ -141,7 +141,7 @@ bool SessionGroup::takes_question() const {
 }
 
 void SessionGroup::settle_turn() {
-  if (std::exchange(unsettled_, false) && answered_lately() && session->over_sse()) session->settle_turn();
+  if (std::exchange(unsettled_, false) && answered_lately() && session->over_sse()) session->waits().settle_turn();
 }
 
 HttpCall* SessionGroup::asking_call() const {

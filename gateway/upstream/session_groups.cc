@@ -46,7 +46,7 @@ SessionGroup& SessionGroups::get(const SessionPlan& plan) {
   ++family->groups;
   auto made = std::make_unique<SessionGroup>(loop_, server_, plan, family->listens);
   if (plan.plain) {
-    open_session(*made, false);
+    open_session(*made, HttpSession::Transport::streamable_http);
     made->session->adopt({}, {});
   }
   SessionGroup& group = *(groups_[plan.key] = std::move(made));
@@ -138,10 +138,10 @@ void SessionGroups::close_listen(HttpCall& call) {
 
 // ---- sessions ----
 
-void SessionGroups::open_session(SessionGroup& group, bool over_sse) {
+void SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
   if (!group.session) ++sessions_;
   group.session =
-      std::make_unique<HttpSession>(pool_, errands_, server_, *session_owner_, group.key, over_sse);
+      std::make_unique<HttpSession>(pool_, errands_, server_, *session_owner_, group.key, transport);
 }
 
 void SessionGroups::close_session(SessionGroup& group) {

@@ -61,7 +61,7 @@ class SessionGroups {
   void stop() { reaper_.stop(); }
 
   // A session for the group, in the place of the one it may have.
-  void open_session(SessionGroup& group, bool over_sse);
+  void open_session(SessionGroup& group, HttpSession::Transport transport);
   // It is freed at the end of the turn. Who listens, or must be told something, wants another one.
   void close_session(SessionGroup& group);
   // Every session that the server may have is there.

@@ -39,15 +39,16 @@ SessionGroup* SessionKeeper::group_of(const HttpSession& session) const {
 
 bool SessionKeeper::open(SessionGroup& group) {
   if (group.must_wait([this] { parts_.pump.schedule(); })) return false;
-  groups_.open_session(group, parts_.sse.speaks_sse());
+  groups_.open_session(group, parts_.sse.transport());
   group.opened();
-  if (group.exclusive) group.session->settle_first();
+  if (group.exclusive) group.session->waits().settle_first();
   HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
   group.session->remember(group.lasting);
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
-    bool automatic = server_.type == config::ServerType::automatic;
-    group.session->initialize(group.initialize_params(), automatic);
+    const bool automatic = server_.type == config::ServerType::automatic;
+    group.session->initialize(group.initialize_params(), automatic ? HttpSession::IfRefused::try_http_sse
+                                                                   : HttpSession::IfRefused::fail);
   } else if (parts_.sse.speaks_sse()) {
     group.session->connect();
   }
@@ -80,7 +81,7 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
     return true;
   }
   if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
-    session.want_level(call.request.message);
+    session.waits().want_level(call.request.message);
   if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;
   return session.takes(call);
 }

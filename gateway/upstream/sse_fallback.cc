@@ -26,7 +26,7 @@ void SseFallback::try_again(HttpCall& call, SessionGroup& group, core::Failure r
   call.refused = std::move(refused);
   group.queue.push_front(&call);
   groups_.close_session(group);
-  groups_.open_session(group, true);
+  groups_.open_session(group, HttpSession::Transport::http_sse);
   group.replaced();
   group.session->connect();
   groups_.want(group);

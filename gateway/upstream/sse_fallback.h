@@ -19,6 +19,9 @@ class SseFallback {
 
   // As far as is known: the configuration says so, or a session found it out.
   bool speaks_sse() const { return speaks_sse_; }
+  HttpSession::Transport transport() const {
+    return speaks_sse_ ? HttpSession::Transport::http_sse : HttpSession::Transport::streamable_http;
+  }
   void found();
   // It behaves like another server than it was.
   void forget() { speaks_sse_ = false; }
