@@ -90,10 +90,8 @@ bool HttpCallTable::has_room(const HttpCall& call) const {
 void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
   call.id = parts_.ids.next();
   calls_.emplace_hint(calls_.end(), call.id, &call);
-  group.calls.add(call);
+  group.sent(call);
   if (call.counts()) ++in_flight_;
-  group.used();
-  group.listens.asked();
   call.phase(core::CallPhase::starting);
   if (!call.live()) return;  // cancelled just now
   const Headers forwarded = forwarded_headers(server_, call.request.headers);
@@ -119,10 +117,10 @@ HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& f
 }
 
 HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
-  HttpSession& session = *group.session;
+  HttpSession& session = *group.session();
   call.in_session = session.has_id() ? group.session_number() : 0;
   session.remember(lasting_headers(forwarded));
-  if (session.over_sse() || !group.sees_status) group.remember(call);
+  if (session.over_sse() || !group.sees_status()) group.remember(call);
   HttpRequest request =
       session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
                                              : legacy_request(session, call));
@@ -136,18 +134,18 @@ HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, 
 void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
   if (from.is_stream() && !call.is_listen()) call.failures = 0;
   SessionGroup* group = group_of(call);
-  bool own = group != nullptr && group->session && !group->own_handshake;
+  bool own = group != nullptr && group->session() && !group->own_handshake;
   if (!own || call.request.method != Method::initialize) return;
-  if (!group->plain) return group->session->opened(info);
+  if (!group->plain) return group->session()->opened(info);
   if (info.headers.count("Mcp-Session-Id") > 0) groups_.note_id_given();
 }
 
 void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
   SessionGroup* group = group_of(call);
-  bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session;
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session();
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
-    return group->session->hear(std::move(message), &call);
+    return group->session()->hear(std::move(message), &call);
   }
   if (message.kind() == mcp::MessageKind::notification)
     return call_notification(call, group, std::move(message));
@@ -162,7 +160,7 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
   auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
   if (id != call.id && !names_nothing(message)) {
     from.distrust();
-    if (legacy) return group->session->hear(std::move(message), &call);
+    if (legacy) return group->session()->hear(std::move(message), &call);
     return drop("unknown_id");
   }
   from.finish_quietly();
@@ -173,20 +171,20 @@ void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Messag
 
 void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
   SessionGroup* group = group_of(call);
-  if (group != nullptr && group->session) group->session->refuse_malformed(fault);
+  if (group != nullptr && group->session()) group->session()->refuse_malformed(fault);
 }
 
 void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
   Method method = mcp::method_of(message.method());
   if (method == Method::progress) {
     if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
-    if (group != nullptr && group->session) return group->session->hear(std::move(message), &call);
+    if (group != nullptr && group->session()) return group->session()->hear(std::move(message), &call);
     return drop("unknown_token");
   }
   // Nobody else can be meant.
   if (group != nullptr && group->plain) return call.message(std::move(message));
-  if (group != nullptr && group->era == mcp::Era::legacy && group->session) {
-    return group->session->hear(std::move(message), &call);
+  if (group != nullptr && group->era == mcp::Era::legacy && group->session()) {
+    return group->session()->hear(std::move(message), &call);
   }
   if (method == Method::cancelled && call.is_listen()) {
     // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
@@ -212,21 +210,21 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
   if (group != nullptr) parts_.slots.note_over(*group, call);
   if (group != nullptr) group->refuse_open(call);
   if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
-  if (group != nullptr && group->session) {
+  if (group != nullptr && group->session()) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
-        if (group->session->over_sse() || !group->sees_status)
-          group->remember_handshake(handshake_of(*group->session, call), call.request.account());
-        group->session->initialized(answer);
-        groups_.note_answer_of(*group->session);
-        answer = legacy_answer(*group->session, call, std::move(answer));
+        if (group->session()->over_sse() || !group->sees_status())
+          group->remember_handshake(handshake_of(*group->session(), call), call.request.account());
+        group->session()->initialized(answer);
+        groups_.note_answer_of(*group->session());
+        answer = legacy_answer(*group->session(), call, std::move(answer));
       } else {
         groups_.close_session(*group);  // the client may try again
       }
     }
     if (group->translates(call)) {
       auto modern = mcp::Message::parse(
-          mcp::legacy_answer_for_modern(answer, call.request.method, group->session->legacy_server()));
+          mcp::legacy_answer_for_modern(answer, call.request.method, group->session()->legacy_server()));
       if (modern) answer = std::move(*modern);
     }
   }
@@ -237,8 +235,8 @@ void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
   SessionGroup* group = group_of(call);
   left(call);
   if (group != nullptr && call.sent) parts_.slots.note_over(*group, call);
-  if (group != nullptr && group->session && call.request.method == Method::initialize &&
-      !group->own_handshake && group->session->state() == HttpSession::State::opening) {
+  if (group != nullptr && group->session() && call.request.method == Method::initialize &&
+      !group->own_handshake && group->session()->state() == HttpSession::State::opening) {
     groups_.close_session(*group);
   }
   loop_.retire(std::move(call.messages));
@@ -247,9 +245,7 @@ void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
 
 // Listens that their clients know to be open wait for room.
 void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure) {
-  std::deque<HttpCall*> queue;
-  queue.swap(group.queue);
-  for (HttpCall* call : queue) {
+  for (HttpCall* call : group.queue().take_all()) {
     bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
     again ? listen_again(*call, failure) : call->fail(failure);
   }
@@ -257,7 +253,7 @@ void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure
 
 // The group, or their session, is over.
 void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure) {
-  for (HttpCall* call : group.calls.all()) {
+  for (HttpCall* call : group.under_way()) {
     if (call->messages) call->messages->close();
     fail(*call, failure);
   }
@@ -287,7 +283,7 @@ void HttpCallTable::left(HttpCall& call) {
 void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
   SessionGroup* group = group_of(call);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy;
-  bool over_sse = legacy && group->session && group->session->over_sse();
+  bool over_sse = legacy && group->session() && group->session()->over_sse();
   if (over_sse && end.kind == MessagesEnd::Kind::complete)
     return;  // a receipt: the answer comes on the session's stream
   bool resuming = legacy && call.failures > 0;
@@ -326,15 +322,15 @@ void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
 void HttpCallTable::session_refused(HttpCall& call, SessionGroup& group) {
   const bool again = group.replays() && !std::exchange(call.repeated, true);
   const bool its_own =
-      group.session && group.session_number() == call.in_session;  // not one that was opened since
+      group.session() && group.session_number() == call.in_session;  // not one that was opened since
   core::Failure over = group.session_over();
   left(call);
   if (again) {
     ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
-    group.queue.push_front(&call);
+    group.queue().put_back(call);
     groups_.want(group);
   }
-  if (its_own) group.session->lost();
+  if (its_own) group.session()->lost();
   if (!again) call.fail(over);
 }
 
@@ -345,8 +341,8 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   if (refusal || lost_again) {
     if (end.status == 404) {
       if (SessionGroup* group = group_of(call);
-          group != nullptr && group->session && group->session_number() == call.in_session) {
-        group->session->lost();
+          group != nullptr && group->session() && group->session_number() == call.in_session) {
+        group->session()->lost();
       }
     }
     return fail(call, {EndReason::upstream_unreachable,
@@ -357,8 +353,8 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
   ++call.failures;
   call.timer.start(wait, [this, &call] {
     SessionGroup* group = group_of(call);
-    if (group == nullptr || !group->session) return;
-    HttpRequest request{"GET", group->session->headers(HttpVerb::get), {}};
+    if (group == nullptr || !group->session()) return;
+    HttpRequest request{"GET", group->session()->headers(HttpVerb::get), {}};
     request.headers.push_back({"Last-Event-ID", call.last_event_id});
     call.messages = std::make_unique<HttpMessages>(parts_.pool, std::move(request),
                                                    server_.limits.max_message_bytes, call);
@@ -381,18 +377,18 @@ void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
 
 void HttpCallTable::retried(HttpCall& call) {
   SessionGroup* group = group_of(call);
-  if (group != nullptr && group->session && group->translates(call))
-    group->session->waits().want_level(call.request.message);
+  if (group != nullptr && group->session() && group->translates(call))
+    group->session()->waits().want_level(call.request.message);
 }
 
 std::string HttpCallTable::server_info(const HttpCall& call) {
   SessionGroup* group = group_of(call);
-  return group != nullptr && group->session ? group->session->legacy_server().info : std::string();
+  return group != nullptr && group->session() ? group->session()->legacy_server().info : std::string();
 }
 
 bool HttpCallTable::has_session(const HttpCall& call) {
   SessionGroup* group = group_of(call);
-  return group == nullptr || !group->session || group->session->has_id();
+  return group == nullptr || !group->session() || group->session()->has_id();
 }
 
 // A call that waits for its client takes no place in flight.
@@ -412,7 +408,7 @@ void HttpCallTable::unpark(HttpCall& call) {
 
 void HttpCallTable::reply(HttpCall& call, std::string message) {
   SessionGroup* group = group_of(call);
-  if (group != nullptr && group->session) group->session->post(std::move(message));
+  if (group != nullptr && group->session()) group->session()->post(std::move(message));
 }
 
 // ---- cancelling ----
@@ -422,7 +418,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   parts_.slots.withdraw(call);
   SessionGroup* group = group_of(call);
   if (group != nullptr) {
-    std::erase(group->queue, &call);
+    group->queue().withdraw(call);
   }
   if (call.is_listen()) groups_.close_listen(call);
   const bool under_way = is_under_way(call);
@@ -440,8 +436,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
     return stats_.cancel_settled(call.request.tag, report);
   }
   LeftCall gone;
-  const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->session &&
-                               group->session->state() == HttpSession::State::ready;
+  const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
   // A listen has no other end than its stream's: it would be open for ever.
   if (server_.cancel == config::CancelMode::never && !call.is_listen()) {
     gone.way = LeftCall::Way::keep;
@@ -461,15 +456,14 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
 
 bool HttpCallTable::post(const std::string& key, std::string message, std::function<void()> sent) {
   SessionGroup* group = groups_.find(key);
-  if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready)
-    return false;
-  group->session->post(std::move(message), std::move(sent));
+  if (group == nullptr || !group->is_ready()) return false;
+  group->session()->post(std::move(message), std::move(sent));
   return true;
 }
 
 void HttpCallTable::cancel_task(const std::string& key, std::string_view params) {
   SessionGroup* group = groups_.find(key);
-  if (group != nullptr && group->session) group->session->send_own("tasks/cancel", params, nullptr);
+  if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
 }
 
 // Routed by the id, within the session only.
@@ -482,8 +476,8 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
     SessionGroup* group = groups_.find(session.group());
     if (!progress && id && farewells_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
-    if (progress && id && group != nullptr && group->scope != nullptr)
-      return group->scope->on_scope_message(std::move(message), std::nullopt);
+    if (progress && id && group != nullptr && group->scope() != nullptr)
+      return group->scope()->on_scope_message(std::move(message), std::nullopt);
     return drop(progress ? "unknown_token" : "unknown_id");
   }
   HttpCall& call = *found->second;

@@ -54,7 +54,7 @@ class HttpFarewells::Farewell final : public MessagesOwner {
     const bool ends = told == CancelTold::not_sent || call.way == Way::keep || !params.empty();
     if (!ends) return;
     home.settle(*this, params.empty() ? CancelOutcome::raced : CancelOutcome::stopped);
-    home.over(*this, true);
+    home.over(*this, Close::quietly);
   }
 
   HttpFarewells& home;
@@ -178,7 +178,7 @@ void HttpFarewells::settle(Farewell& farewell, CancelOutcome outcome) {
   stats_.cancel_settled(farewell.call.tag, report);
 }
 
-void HttpFarewells::over(Farewell& farewell, bool quietly) {
+void HttpFarewells::over(Farewell& farewell, Close how) {
   auto found = std::find_if(farewells_.begin(), farewells_.end(),
                             [&](const auto& one) { return one.get() == &farewell; });
   if (found == farewells_.end()) return;
@@ -188,7 +188,7 @@ void HttpFarewells::over(Farewell& farewell, bool quietly) {
   farewell.limit.stop();
   farewell.grace.stop();
   if (farewell.call.messages) {
-    quietly ? farewell.call.messages->finish_quietly() : farewell.call.messages->close();
+    how == Close::quietly ? farewell.call.messages->finish_quietly() : farewell.call.messages->close();
     loop_.retire(std::move(farewell.call.messages));
   }
   loop_.retire(std::move(*found));  // it may be on the stack

@@ -71,7 +71,8 @@ class HttpFarewells {
   void tell(Farewell& farewell);
   void refuse(LeftCall& call);
   void settle(Farewell& farewell, core::CancelOutcome outcome);
-  void over(Farewell& farewell, bool quietly = false);
+  enum class Close : uint8_t { at_once, quietly };
+  void over(Farewell& farewell, Close how = Close::at_once);
   Farewell* find(int64_t id);
 
   net::Loop& loop_;

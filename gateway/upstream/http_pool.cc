@@ -5,6 +5,7 @@
 #include "base/spare_texts.h"
 #include "http/header_list.h"
 #include "upstream/http_headers.h"
+#include "upstream/request_secrets.h"
 
 namespace lineward::upstream {
 namespace {
@@ -151,6 +152,10 @@ void HttpTransfer::on_connection_failed(const HttpFault& fault) {
   }
   closed_ = true;
   owner_->on_transfer_failed(fault);
+}
+
+std::string HttpTransfer::without_credentials(std::string text) const {
+  return without_secrets(std::move(text), request_, pool_.url_.target, authorization_);
 }
 
 void HttpTransfer::unlimited_body() {

@@ -145,25 +145,24 @@ void HttpUpstream::pump() {
 
 void HttpUpstream::pump(SessionGroup& group) {
   bool full = false;
-  if (group.queue.empty() && !group.session && !stopping_) {
+  if (group.queue().empty() && !group.session() && !stopping_) {
     sessions_->open(group);
     return;
   }
-  while (!group.queue.empty()) {
-    HttpCall& call = *group.queue.front();
+  while (!group.queue().empty()) {
+    HttpCall& call = *group.queue().first();
     if (group.era == mcp::Era::legacy) {
-      if (group.session && group.session->is_ready() && sessions_->answers(group, call)) continue;
+      if (group.is_ready() && sessions_->answers(group, call)) continue;
       if (!sessions_->takes(group, call)) break;
     }
     if (!calls_->has_room(call)) {
       full = true;
       break;
     }
-    group.queue.pop_front();
+    group.queue().take_first();
     calls_->send(group, call);
   }
-  std::deque<HttpCall*> left = group.queue;
-  for (HttpCall* call : left)
+  for (HttpCall* call : group.queue().all())
     call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
 }
 
@@ -171,17 +170,17 @@ void HttpUpstream::pump(SessionGroup& group) {
 
 void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   calls_->tell_cancels();  // while the session stands
-  group.scope = nullptr;
+  group.set_scope(nullptr);
   core::Failure failure{EndReason::cancelled_drain, std::string(why)};
   std::unique_ptr<SessionGroup> kept = groups_->take(group);
   if (!kept) return;
   calls_->fail_queue(*kept, failure);
-  kept->listens.lost(kept->session.get());  // what is subscribed ends with the session
+  kept->listens.lost(kept->session());  // what is subscribed ends with the session
   if (kept->home) kept->listens.fail_all(failure);
   calls_->fail_sent(*kept, failure);
   // It ends, and is free when this turn is over.
-  if (kept->session) {
-    kept->session->end();
+  if (kept->session()) {
+    kept->session()->end();
     groups_->close_session(*kept);
   }
   groups_->let_go(std::move(kept));
@@ -189,7 +188,7 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
 
 void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
   SessionPlan plan = planner_.plan(scope);
-  if (plan.initialize_params.empty()) groups_->get(plan).scope = &owner;
+  if (plan.initialize_params.empty()) groups_->get(plan).set_scope(&owner);
 }
 
 // A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
@@ -202,7 +201,7 @@ core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
 void HttpUpstream::close_scope(const core::Scope& scope) {
   SessionGroup* group = groups_->of_client(scope);
   if (group == nullptr) return;
-  if (group->session) group->session->stream().unshare();  // it ends everywhere
+  if (group->session()) group->session()->stream().unshare();  // it ends everywhere
   close_group(*group, "its session ended");
 }
 
@@ -224,11 +223,11 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
   if (client_era == mcp::Era::modern) return notify(scope, message, {});
   if (server_.isolation == config::Isolation::call || stopping_) return;
   SessionGroup* group = groups_->find(planner_.plan(scope).key);
-  if (group == nullptr || !group->session || group->session->state() != HttpSession::State::ready) return;
-  if (group->own_handshake && group->scope == nullptr) return;  // nobody's own session
+  if (group == nullptr || !group->is_ready()) return;
+  if (group->own_handshake && group->scope() == nullptr) return;  // nobody's own session
   if (mcp::method_of(message.method()) == Method::initialized)
-    return group->session->send_initialized(message.bytes());
-  group->session->post(message.bytes());
+    return group->session()->send_initialized(message.bytes());
+  group->session()->post(message.bytes());
 }
 
 void HttpUpstream::reconfigured() {

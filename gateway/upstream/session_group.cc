@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "mcp/legacy_server.h"
 #include "mcp/targets.h"
+#include "upstream/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -15,11 +15,6 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
-
-// A session that lived this long did start properly.
-constexpr milliseconds kStable{10000};
-// So many sessions in a row may be lost before those who listen are told.
-constexpr uint32_t kMaxLosses = 6;
 
 }  // namespace
 
@@ -36,7 +31,8 @@ SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const 
       listens(its_listens),
       loop_(loop),
       server_(server),
-      last_used_(loop.now()) {
+      last_used_(loop.now()),
+      reopening_(loop, server) {
   initialize_params_.keep(plan.initialize_params);
   key_bytes_.set(3 * key.size());  // its name is in two tables too
 }
@@ -45,32 +41,36 @@ bool SessionGroup::translates(const HttpCall& call) const {
   return call.request.client_era == mcp::Era::modern && era == mcp::Era::legacy;
 }
 
+// ---- its calls ----
+
+void SessionGroup::join(HttpCall& call) {
+  call.group = key;
+  if (call.is_listen()) call.family = family;
+  sees_status_ = call.request.sees_status;
+  if (era == mcp::Era::legacy) lasting_ = lasting_headers(forwarded_headers(server_, call.request.headers));
+  queue_.join(call);
+}
+
+void SessionGroup::sent(HttpCall& call) {
+  calls_.add(call);
+  used();
+  listens.asked();
+}
+
 // ---- its sessions ----
+
+std::unique_ptr<HttpSession> SessionGroup::replace_session(std::unique_ptr<HttpSession> next) {
+  return std::exchange(session_, std::move(next));
+}
 
 void SessionGroup::opened() {
   ++opened_;
   revive_ = false;
-  opened_at_ = loop_.now();
+  reopening_.opened();
 }
 
 std::string_view SessionGroup::initialize_params() const {
   return (own_handshake ? initialize_params_ : replay_params_).text();
-}
-
-bool SessionGroup::opens_again(bool at_once) {
-  losses_ = loop_.now() - opened_at_ > kStable ? 1 : losses_ + 1;
-  const uint32_t doublings = losses_ - 1 - (at_once && losses_ > 1 ? 1 : 0);
-  milliseconds wait = server_.restart.backoff * (1ll << std::min(doublings, 20u));
-  if (at_once && losses_ == 1) wait = milliseconds(0);
-  not_before_ = loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
-  return losses_ <= kMaxLosses;
-}
-
-bool SessionGroup::must_wait(std::function<void()> over) {
-  if (loop_.now() >= not_before_) return false;
-  if (!wake_) wake_ = std::make_unique<net::Timer>(loop_);
-  if (!wake_->running()) wake_->start(not_before_ - loop_.now(), std::move(over));
-  return true;
 }
 
 void SessionGroup::remember_handshake(std::string params, const AccountPtr& account) {
@@ -92,14 +92,14 @@ void SessionGroup::remember(const HttpCall& call) {
 }
 
 void SessionGroup::replay() {
-  if (!level_params_.empty()) session->send_own("logging/setLevel", level_params_, nullptr);
+  if (!level_params_.empty()) session_->send_own("logging/setLevel", level_params_, nullptr);
   for (const std::string& uri : subscriptions_)
-    session->send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
-  if (scope == nullptr) return;
+    session_->send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
+  if (scope_ == nullptr) return;
   for (std::string& notice :
-       mcp::notices_of_lost_state(session->legacy_server(), server_.name, level_params_)) {
+       mcp::notices_of_lost_state(session_->legacy_server(), server_.name, level_params_)) {
     auto message = mcp::Message::parse(std::move(notice));
-    if (message && scope != nullptr) scope->on_scope_message(std::move(*message), std::nullopt);
+    if (message && scope_ != nullptr) scope_->on_scope_message(std::move(*message), std::nullopt);
   }
 }
 
@@ -136,26 +136,26 @@ void SessionGroup::keep_apart() {
 bool SessionGroup::takes_question() const {
   if (is_apart()) return false;
   auto asks = [](const HttpCall& call) { return mcp::may_ask(call.request.method); };
-  auto waits = [&](const HttpCall* call) { return asks(*call); };
-  return std::none_of(queue.begin(), queue.end(), waits) && !calls.any(asks);
+  return !queue_.any(asks) && !calls_.any(asks);
 }
 
 void SessionGroup::settle_turn() {
-  if (std::exchange(unsettled_, false) && answered_lately() && session->over_sse()) session->waits().settle_turn();
+  if (std::exchange(unsettled_, false) && answered_lately() && session_->over_sse())
+    session_->waits().settle_turn();
 }
 
 HttpCall* SessionGroup::asking_call() const {
-  return calls.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
+  return calls_.only([](const HttpCall& call) { return mcp::may_ask(call.request.method); });
 }
 
 HttpCall* SessionGroup::only_call() const {
   if (loop_.now() < doubt_until_) return nullptr;
-  return calls.only([](const HttpCall& call) { return !call.is_listen(); });
+  return calls_.only([](const HttpCall& call) { return !call.is_listen(); });
 }
 
 void SessionGroup::refuse_open(HttpCall& call) {
   for (std::string& refusal : call.open_questions.refuse()) {
-    if (session) session->post(std::move(refusal));
+    if (session_) session_->post(std::move(refusal));
   }
 }
 

@@ -8,16 +8,18 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/intrusive_list.h"
 #include "base/kept_text.h"
+#include "upstream/call_queue.h"
 #include "upstream/http_call.h"
 #include "upstream/http_session.h"
+#include "upstream/reopen_pause.h"
 #include "upstream/session_plan.h"
+#include "upstream/wait_line.h"
 
 namespace lineward::upstream {
 
@@ -42,29 +44,39 @@ class SessionGroup {
   const bool exclusive;
   LegacyListens& listens;  // of modern clients on a legacy server
 
-  // For its owner, who opens the sessions and sends the calls.
-  std::unique_ptr<HttpSession> session;
-  core::ScopeOwner* scope = nullptr;  // of a legacy client's session
-  Headers lasting;                    // its callers' own headers that go on everything
-  std::deque<HttpCall*> queue;
-  IntrusiveList<HttpCall> calls;  // sent and not over
-  bool sees_status = true;        // its client; else it cannot be told by 404 to initialise anew
-  bool in_line = false;           // wait_line.h
+  // Null: there is none yet, or none any more.
+  HttpSession* session() const { return session_.get(); }
+  bool is_ready() const { return session_ && session_->is_ready(); }
+  // `next` takes its place; gives back what stood there. Either may be null.
+  std::unique_ptr<HttpSession> replace_session(std::unique_ptr<HttpSession> next);
+  // Of a legacy client's session; null: none stands behind it, or it has gone.
+  core::ScopeOwner* scope() const { return scope_; }
+  void set_scope(core::ScopeOwner* scope) { scope_ = scope; }
+  // Its callers' own headers that go on everything.
+  const Headers& lasting() const { return lasting_; }
+  // Its client does; else it cannot be told by 404 to initialise anew.
+  bool sees_status() const { return sees_status_; }
+
+  // Calls that wait for its session, and those that were sent and are not over.
+  CallQueue<HttpCall>& queue() { return queue_; }
+  void join(HttpCall& call);
+  void sent(HttpCall& call);
+  std::vector<HttpCall*> under_way() const { return calls_.all(); }
 
   // Somebody calls, listens, or may come back.
-  bool is_busy() const { return !calls.empty() || !queue.empty() || is_listened() || scope != nullptr; }
+  bool is_busy() const { return has_calls() || is_listened() || scope_ != nullptr; }
   bool is_listened() const { return home && !listens.empty(); }
   // Somebody calls, or a session is needed even while nobody does.
-  bool wants_pump() const { return !queue.empty() || (!session && (is_listened() || revive_)); }
-  bool has_calls() const { return !calls.empty() || !queue.empty(); }
+  bool wants_pump() const { return !queue_.empty() || (!session_ && (is_listened() || revive_)); }
+  bool has_calls() const { return !calls_.empty() || !queue_.empty(); }
   // Does Lineward make a new session of its own accord when the server has lost this one?
-  bool replays() const { return own_handshake || !sees_status; }
+  bool replays() const { return own_handshake || !sees_status_; }
   // A modern client's call on a legacy server.
   bool translates(const HttpCall& call) const;
   void used() { last_used_ = loop_.now(); }
   std::chrono::milliseconds last_used() const { return last_used_; }
 
-  // A session takes its place in `session` now; its number is what a call remembers of it. One that replaced
+  // A session takes its place now; its number is what a call remembers of it. One that replaced
   // another goes on with the opening of that.
   void opened();
   void replaced() { ++opened_; }
@@ -72,11 +84,8 @@ class SessionGroup {
   // Whether there is something to initialise a session with, other than a client's own request.
   bool can_initialize() const { return own_handshake || !replay_params_.empty(); }
   std::string_view initialize_params() const;
-  // Its session was lost, or did not even stand: the next one may be opened after a pause that grows, but for
-  // the first where that may come `at_once`. False when those who listen are to be told that it is over.
-  bool opens_again(bool at_once);
-  // No session may be opened yet; `over` is called when it may.
-  bool must_wait(std::function<void()> over);
+  // When the next one may be opened.
+  ReopenPause& reopening() { return reopening_; }
   // A new session is opened although nobody calls: its client may be told something there.
   void revive() { revive_ = !replay_params_.empty(); }
   // What a client's own session was told, and the next one must be: the parameters of its `initialize`, its
@@ -123,10 +132,15 @@ class SessionGroup {
   KeptText replay_params_;    // of the client's own `initialize`
   std::string level_params_;  // of logging/setLevel: the level alone
   KeptTexts subscriptions_;   // URIs
-  std::chrono::milliseconds opened_at_{0};
-  std::chrono::milliseconds not_before_{0};
-  uint32_t losses_ = 0;  // in a row
-  std::unique_ptr<net::Timer> wake_;
+  ReopenPause reopening_;
+  std::unique_ptr<HttpSession> session_;
+  core::ScopeOwner* scope_ = nullptr;
+  Headers lasting_;
+  CallQueue<HttpCall> queue_;
+  IntrusiveList<HttpCall> calls_;
+  bool sees_status_ = true;
+  friend class WaitLine<SessionGroup>;
+  bool in_line = false;
 };
 
 }  // namespace lineward::upstream

@@ -47,7 +47,7 @@ SessionGroup& SessionGroups::get(const SessionPlan& plan) {
   auto made = std::make_unique<SessionGroup>(loop_, server_, plan, family->listens);
   if (plan.plain) {
     open_session(*made, HttpSession::Transport::streamable_http);
-    made->session->adopt({}, {});
+    made->session()->adopt({}, {});
   }
   SessionGroup& group = *(groups_[plan.key] = std::move(made));
   if (group.wants_pump()) want(group);  // its family's listens were there before it
@@ -96,7 +96,7 @@ void SessionGroups::reap() {
   reaper_.start(kReapInterval, [this] { reap(); });
   std::vector<std::string> idle;
   for (auto& [key, group] : groups_) {
-    LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
+    LW_DEBUG_CHECK(WaitLine<SessionGroup>::contains(*group) || !group->wants_pump());
     if (!group->is_busy() && loop_.now() - group->last_used() > server_.instance_idle) idle.push_back(key);
   }
   for (const auto& key : idle) {
@@ -139,14 +139,15 @@ void SessionGroups::close_listen(HttpCall& call) {
 // ---- sessions ----
 
 void SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
-  if (!group.session) ++sessions_;
-  group.session =
+  auto session =
       std::make_unique<HttpSession>(pool_, errands_, server_, *session_owner_, group.key, transport);
+  if (group.session() == nullptr) ++sessions_;
+  group.replace_session(std::move(session));
 }
 
 void SessionGroups::close_session(SessionGroup& group) {
-  if (group.session) --sessions_;
-  std::unique_ptr<HttpSession> session = std::move(group.session);
+  if (group.session() != nullptr) --sessions_;
+  std::unique_ptr<HttpSession> session = group.replace_session(nullptr);
   if (group.wants_pump()) want(group);
   loop_.retire(std::move(session));
 }
@@ -162,12 +163,7 @@ void SessionGroups::note_answer_of(const HttpSession& session) {
 // ---- who wants something ----
 
 void SessionGroups::join(SessionGroup& group, HttpCall& call) {
-  call.group = group.key;
-  group.sees_status = call.request.sees_status;
-  if (call.is_listen()) call.family = group.family;
-  if (group.era == mcp::Era::legacy)
-    group.lasting = lasting_headers(forwarded_headers(server_, call.request.headers));
-  group.queue.push_back(&call);
+  group.join(call);
   want(group);
 }
 
@@ -182,8 +178,8 @@ void SessionGroups::prune_line() {
 
 size_t SessionGroups::queued() const {
   size_t sum = 0;
-  for (const SessionGroup* group : wanting_)
-    sum += group->queue.size();
+  for (SessionGroup* group : wanting_)
+    sum += group->queue().size();
   return sum;
 }
 

@@ -32,32 +32,32 @@ void SessionKeeper::on_session_speaks_sse() {
 
 SessionGroup* SessionKeeper::group_of(const HttpSession& session) const {
   SessionGroup* group = groups_.find(session.group());
-  return group != nullptr && group->session.get() == &session ? group : nullptr;
+  return group != nullptr && group->session() == &session ? group : nullptr;
 }
 
 // ---- opening ----
 
 bool SessionKeeper::open(SessionGroup& group) {
-  if (group.must_wait([this] { parts_.pump.schedule(); })) return false;
+  if (group.reopening().must_wait([this] { parts_.pump.schedule(); })) return false;
   groups_.open_session(group, parts_.sse.transport());
   group.opened();
-  if (group.exclusive) group.session->waits().settle_first();
-  HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
-  group.session->remember(group.lasting);
+  if (group.exclusive) group.session()->waits().settle_first();
+  HttpCall* call = group.queue().first();
+  group.session()->remember(group.lasting());
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
     const bool automatic = server_.type == config::ServerType::automatic;
-    group.session->initialize(group.initialize_params(), automatic ? HttpSession::IfRefused::try_http_sse
-                                                                   : HttpSession::IfRefused::fail);
+    group.session()->initialize(group.initialize_params(), automatic ? HttpSession::IfRefused::try_http_sse
+                                                                     : HttpSession::IfRefused::fail);
   } else if (parts_.sse.speaks_sse()) {
-    group.session->connect();
+    group.session()->connect();
   }
   return true;
 }
 
 bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
-  if (!group.session) {
+  if (!group.session()) {
     if (groups_.is_full()) {
       calls_.fail_queue(group,
                         {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
@@ -71,7 +71,7 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
     }
     if (!open(group)) return false;
   }
-  HttpSession& session = *group.session;
+  HttpSession& session = *group.session();
   if (session.state() == HttpSession::State::lost) {
     calls_.fail_queue(group, group.session_over());
     return false;
@@ -91,18 +91,18 @@ bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
   bool modern = call.request.client_era == mcp::Era::modern;
   std::string text;
   if (modern && call.is_listen()) {
-    if (!group.session->stream_stands()) return false;
-    group.queue.pop_front();
-    group.listens.open(call, *group.session);
+    if (!group.session()->stream_stands()) return false;
+    group.queue().take_first();
+    group.listens.open(call, *group.session());
     return true;
   }
   if (modern) {
-    text = mcp::answer_in_its_place(call.request.method, group.session->legacy_server());
+    text = mcp::answer_in_its_place(call.request.method, group.session()->legacy_server());
   } else if (call.request.method == Method::initialize) {
-    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.session->initialize_result());
+    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.session()->initialize_result());
   }
   if (text.empty()) return false;
-  group.queue.pop_front();
+  group.queue().take_first();
   auto answer = mcp::Message::parse(std::move(text));
   if (answer) {
     call.answer(std::move(*answer));
@@ -138,7 +138,7 @@ void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure&
   calls_.fail_queue(*group, failure);
   if (!group->is_listened()) return;
   group->listens.lost(&session);
-  if (!group->opens_again(false)) return group->listens.fail_all(failure);
+  if (!group->reopening().lost(ReopenPause::First::after_a_pause)) return group->listens.fail_all(failure);
   parts_.pump.schedule();
 }
 
@@ -146,7 +146,7 @@ void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure&
 // session.
 void SessionKeeper::sse_lost(HttpSession& session, SessionGroup& group) {
   std::string key = group.key;
-  bool listeners_too = !group.opens_again(false);
+  bool listeners_too = !group.reopening().lost(ReopenPause::First::after_a_pause);
   group.listens.lost(&session);
   groups_.close_session(group);
   core::Failure failure{EndReason::upstream_exited,
@@ -160,17 +160,17 @@ void SessionKeeper::sse_lost(HttpSession& session, SessionGroup& group) {
 void SessionKeeper::on_session_lost(HttpSession& session) {
   SessionGroup* group = group_of(session);
   if (group == nullptr) return;
-  if (group->scope != nullptr) group->scope->on_scope_reset();
+  if (group->scope() != nullptr) group->scope()->on_scope_reset();
   if (session.over_sse()) return sse_lost(session, *group);
   if (!group->replays()) {
-    if (group->scope != nullptr) group->scope->on_scope_ended();
+    if (group->scope() != nullptr) group->scope()->on_scope_ended();
     parts_.pump.schedule();
     return;  // its client must initialise anew
   }
   if (!group->own_handshake) group->revive();
   group->listens.lost(&session);
   groups_.close_session(*group);
-  if (!group->opens_again(true) && group->home) {
+  if (!group->reopening().lost(ReopenPause::First::at_once) && group->home) {
     group->listens.fail_all({EndReason::upstream_protocol,
                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
   }
@@ -188,9 +188,9 @@ void SessionKeeper::on_session_free(HttpSession& session) {
 void SessionKeeper::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
   SessionGroup* group = groups_.find(session.group());
   if (group == nullptr) return;
-  if (group->scope != nullptr) {
-    return group->scope->on_scope_message(std::move(message),
-                                          call ? std::optional(call->request.tag) : std::nullopt);
+  if (group->scope() != nullptr) {
+    return group->scope()->on_scope_message(std::move(message),
+                                            call ? std::optional(call->request.tag) : std::nullopt);
   }
   if (message.kind() == mcp::MessageKind::request)
     return parts_.slots.question(session, *group, std::move(message), call);

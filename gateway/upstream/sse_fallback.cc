@@ -18,26 +18,26 @@ bool SseFallback::may_try(const HttpCall& call, const SessionGroup* group, int s
   // One that has told that it is modern is none.
   return !era_.is_modern() && (status == 400 || status == 404 || status == 405) &&
          call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
-         group != nullptr && !group->plain && !group->own_handshake && group->session &&
-         !group->session->over_sse();
+         group != nullptr && !group->plain && !group->own_handshake && group->session() &&
+         !group->session()->over_sse();
 }
 
 void SseFallback::try_again(HttpCall& call, SessionGroup& group, core::Failure refused) {
   call.refused = std::move(refused);
-  group.queue.push_front(&call);
+  group.queue().put_back(call);
   groups_.close_session(group);
   groups_.open_session(group, HttpSession::Transport::http_sse);
   group.replaced();
-  group.session->connect();
+  group.session()->connect();
   groups_.want(group);
 }
 
 // No HTTP+SSE either: the client gets what Streamable HTTP said, unless this says more.
 void SseFallback::failed(SessionGroup& group, const core::Failure& failure) {
-  HttpCall* call = group.queue.empty() ? nullptr : group.queue.front();
+  HttpCall* call = group.queue().first();
   if (call == nullptr || !call->refused) return;
   if (failure.server_status == 401 || failure.server_status == 403) return;
-  group.queue.pop_front();
+  group.queue().take_first();
   if (call->refusal) return call->answer(std::move(*call->refusal));
   call->fail(*call->refused);
 }

@@ -23,6 +23,7 @@ class WaitLine {
     group.in_line = false;
     groups_.erase(std::find(groups_.begin(), groups_.end(), &group));
   }
+  static bool contains(const Group& group) { return group.in_line; }
   // Who wants nothing any more leaves.
   template <class Wants>
   void keep_if(Wants&& wants) {

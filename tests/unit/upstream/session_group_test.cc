@@ -1,9 +1,11 @@
 #include "upstream/session_group.h"
 
 #include <catch2/catch.hpp>
+#include <deque>
 #include <string>
 #include <utility>
 
+#include "upstream/http_health.h"
 #include "upstream/session_plan.h"
 
 using namespace lineward;
@@ -17,6 +19,39 @@ core::Scope session_of(std::string session, std::string principal) {
   scope.principal = std::move(principal);
   return scope;
 }
+
+class NoOwner final : public core::CallOwner {
+ public:
+  void on_call_phase(core::CallPhase) override {}
+  void on_call_message(mcp::Message) override {}
+  void on_call_failed(const core::Failure&) override {}
+};
+
+// For a call that is never sent.
+class NoHome final : public HttpCallHome {
+ public:
+  NoHome(net::Loop& loop, const config::Server& server)
+      : loop_(loop), server_(server), health_(loop, server) {}
+  net::Loop& loop() override { return loop_; }
+  const config::Server& server() const override { return server_; }
+  HttpHealth& health() override { return health_; }
+  void withdraw(HttpCall&, std::string_view) override {}
+  void reply(HttpCall&, std::string) override {}
+  void park(HttpCall&) override {}
+  void unpark(HttpCall&) override {}
+  void retried(HttpCall&) override {}
+  std::string server_info(const HttpCall&) override { return {}; }
+  bool has_session(const HttpCall&) override { return false; }
+  void call_opened(HttpCall&, HttpMessages&, const http::ResponseInfo&) override {}
+  void call_message(HttpCall&, HttpMessages&, mcp::Message&&) override {}
+  void call_malformed(HttpCall&, const mcp::MessageFault&) override {}
+  void call_ended(HttpCall&, const MessagesEnd&) override {}
+
+ private:
+  net::Loop& loop_;
+  const config::Server& server_;
+  HttpHealth health_;
+};
 
 }  // namespace
 
@@ -50,27 +85,53 @@ TEST_CASE("legacy clients share a session as isolation says") {
 TEST_CASE("a session that is lost again and again is opened after pauses, until those who listen are told") {
   net::Loop loop;
   config::Server server;
-  LegacyListens listens;
-  SessionPlan plan;
-  plan.key = "legacy";
-  plan.era = mcp::Era::legacy;
-  plan.initialize_params = "{}";
-  SessionGroup group(loop, server, plan, listens);
+  ReopenPause pause(loop, server);
   auto over = [] {};
 
-  CHECK(group.replays());
-  CHECK(group.can_initialize());
-  CHECK_FALSE(group.must_wait(over));
-  group.opened();
-  CHECK(group.session_number() == 1);
-  CHECK(group.opens_again(true));
-  CHECK_FALSE(group.must_wait(over));  // the first may come at once
+  CHECK_FALSE(pause.must_wait(over));
+  pause.opened();
+  CHECK(pause.lost(ReopenPause::First::at_once));
+  CHECK_FALSE(pause.must_wait(over));  // the first may come at once
   for (int loss = 2; loss <= 6; ++loss) {
     CAPTURE(loss);
-    CHECK(group.opens_again(true));
-    CHECK(group.must_wait(over));
+    CHECK(pause.lost(ReopenPause::First::at_once));
+    CHECK(pause.must_wait(over));
   }
-  CHECK_FALSE(group.opens_again(true));
+  CHECK_FALSE(pause.lost(ReopenPause::First::at_once));
+}
+
+TEST_CASE("a session that did not even stand is opened again after a pause") {
+  net::Loop loop;
+  config::Server server;
+  server.restart.backoff = std::chrono::milliseconds(20);
+  ReopenPause pause(loop, server);
+  bool told = false;
+  CHECK(pause.lost(ReopenPause::First::after_a_pause));
+  CHECK(pause.must_wait([&] {
+    told = true;
+    loop.stop();
+  }));
+  loop.run();
+  CHECK(told);
+  CHECK_FALSE(pause.must_wait([] {}));
+}
+
+TEST_CASE("calls wait in the order in which they came, and one that is tried again before all others") {
+  int first = 1, second = 2, third = 3;
+  CallQueue<int> queue;
+  CHECK(queue.empty());
+  CHECK(queue.first() == nullptr);
+  queue.join(first);
+  queue.join(second);
+  queue.put_back(third);
+  CHECK(queue.size() == 3);
+  CHECK(queue.first() == &third);
+  CHECK(queue.any([](int call) { return call == 2; }));
+  queue.withdraw(second);
+  CHECK_FALSE(queue.any([](int call) { return call == 2; }));
+  queue.take_first();
+  CHECK(queue.take_all() == std::deque<int*>{&first});
+  CHECK(queue.empty());
 }
 
 TEST_CASE("a session that its client initialises has to be told what it was, or ends with it") {
@@ -86,7 +147,17 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   CHECK_FALSE(group.replays());
   CHECK_FALSE(group.can_initialize());
   CHECK(group.session_over().session_over);
-  group.sees_status = false;  // its client cannot be told by 404
+  core::CallRequest request;
+  request.message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").value();
+  request.client_era = mcp::Era::legacy;
+  request.sees_status = false;  // its client cannot be told by 404
+  NoHome home(loop, server);
+  NoOwner owner;
+  HttpCall call(home, std::move(request), owner);
+  group.join(call);
+  CHECK(call.group == "session:1");
+  group.queue().withdraw(call);
+  call.cancel("");
   CHECK(group.replays());
   CHECK_FALSE(group.session_over().session_over);
   group.revive();

@@ -1,9 +1,8 @@
-// What of a request is nobody's business but its server's: the part of HttpTransfer (upstream/http_pool.h)
-// that keeps it out of texts.
+#include "upstream/request_secrets.h"
+
 #include <algorithm>
 
 #include "http/header_list.h"
-#include "upstream/http_pool.h"
 
 namespace lineward::upstream {
 namespace {
@@ -34,18 +33,19 @@ void black_out_header(std::string& text, std::string_view name, std::string_view
 
 }  // namespace
 
-std::string HttpTransfer::without_credentials(std::string text) const {
-  black_out_header(text, "Authorization", authorization_);
-  const std::string_view target = request_.target.empty() ? pool_.url_.target : request_.target;
+std::string without_secrets(std::string text, const HttpRequest& request, std::string_view target,
+                            std::string_view authorization) {
+  black_out_header(text, "Authorization", authorization);
+  if (!request.target.empty()) target = request.target;
   const size_t query = target.find('?');
   if (query != std::string_view::npos) black_out(text, target.substr(query + 1));
-  for (const http::OutHeader& header : request_.headers)
+  for (const http::OutHeader& header : request.headers)
     black_out_header(text, header.name, header.value);
-  if (request_.shared_headers != nullptr) {
-    for (const http::OutHeader& header : request_.shared_headers->all())
+  if (request.shared_headers != nullptr) {
+    for (const http::OutHeader& header : request.shared_headers->all())
       black_out_header(text, header.name, header.value);
   }
-  for (std::string_view rest = request_.lines; !rest.empty();) {
+  for (std::string_view rest = request.lines; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\r'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 2));
     const size_t colon = line.find(':');

@@ -1,0 +1,37 @@
+// Calls that wait for the session of their group, the first to be sent in front. Plain pointers: a call is
+// withdrawn before it is freed.
+#pragma once
+
+#include <deque>
+#include <utility>
+
+namespace lineward::upstream {
+
+template <class Call>
+class CallQueue {
+ public:
+  bool empty() const { return calls_.empty(); }
+  size_t size() const { return calls_.size(); }
+  // Null when none waits.
+  Call* first() const { return calls_.empty() ? nullptr : calls_.front(); }
+  void join(Call& call) { calls_.push_back(&call); }
+  // One that was sent, or tried, and is to be tried again before all others.
+  void put_back(Call& call) { calls_.push_front(&call); }
+  void take_first() { calls_.pop_front(); }
+  void withdraw(Call& call) { std::erase(calls_, &call); }
+  std::deque<Call*> take_all() { return std::exchange(calls_, {}); }
+  // A copy, for those whose calls leave while it is walked.
+  std::deque<Call*> all() const { return calls_; }
+  template <class Fits>
+  bool any(Fits&& fits) const {
+    for (const Call* call : calls_) {
+      if (fits(*call)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::deque<Call*> calls_;
+};
+
+}  // namespace lineward::upstream
