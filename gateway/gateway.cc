@@ -150,7 +150,7 @@ bool Gateway::paused(const std::function<void()>& work) {
 WorkerEvents Gateway::events(size_t index) {
   auto here = [this, index](std::function<void()> work) { on_first(index, std::move(work)); };
   WorkerEvents events;
-  events.ready = [this, here](const std::string& server, const upstream::Verdict& verdict) {
+  events.ready = [this, here](const std::string& server, const upstream::EraVerdict& verdict) {
     here([this, server, verdict] { upstream_ready(server, verdict); });
   };
   events.left = [this, here] {
@@ -251,7 +251,7 @@ void Gateway::warm_up() {
   on_each([](Worker& worker) { worker.upstreams().warm_up(); });
 }
 
-void Gateway::upstream_ready(const std::string& name, const upstream::Verdict& verdict) {
+void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict& verdict) {
   const config::Server* found = config::find_server(first_->config(), name);
   if (found == nullptr) return;  // a reload has just taken it away
   const config::Server& server = *found;

@@ -71,7 +71,7 @@ class Gateway final : public Staff {
   int cannot_listen(const net::ListenFailure& failure, const char* option);
   void greet();
   void warm_up();
-  void upstream_ready(const std::string& server, const upstream::Verdict& verdict);
+  void upstream_ready(const std::string& server, const upstream::EraVerdict& verdict);
   void on_signal(int signal);
   void drain();
   void begin_drain();

@@ -36,7 +36,7 @@ void UpstreamSet::add(const config::Server& server) {
   Running& one = *made;
   one.server = server;
   std::unique_ptr<core::Upstream> transport;
-  auto ready = [this, &one](const upstream::Verdict& verdict) {
+  auto ready = [this, &one](const upstream::EraVerdict& verdict) {
     if (one.door) one.door->tell_state();
     events_.ready(one.server, verdict);
   };

@@ -34,7 +34,7 @@ namespace lineward {
 class UpstreamSet final : public admin::UpstreamFinder {
  public:
   struct Events {
-    std::function<void(const config::Server&, const upstream::Verdict&)> ready;  // or not
+    std::function<void(const config::Server&, const upstream::EraVerdict&)> ready;  // or not
     std::function<void()> lost;  // a stdio server's process ended that was not told to; may be empty
     std::function<void()> left;  // one that was on its way out is gone
   };

@@ -85,7 +85,7 @@ Status<> Worker::prepare() {
   if (!spawner) return fail(spawner.error().text, true);
   spawner_ = std::move(*spawner);
   UpstreamSet::Events events;
-  events.ready = [this](const config::Server& server, const upstream::Verdict& verdict) {
+  events.ready = [this](const config::Server& server, const upstream::EraVerdict& verdict) {
     events_.ready(server.name, verdict);
   };
   events.left = [this] { events_.left(); };

@@ -39,7 +39,7 @@ class MemoryReturn;
 
 // Told on the worker's own thread.
 struct WorkerEvents {
-  std::function<void(const std::string& server, const upstream::Verdict&)> ready;  // or not
+  std::function<void(const std::string& server, const upstream::EraVerdict&)> ready;  // or not
   std::function<void()> left;          // a server that was on its way out is gone
   std::function<void()> lost;          // a server's process ended that was not told to; may be empty
   std::function<void()> spawner_lost;  // no server can be started any more

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_member.h"
-#include "mcp/errors.h"
-#include "mcp/modern_server.h"
+#include "config/config.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -16,24 +14,10 @@ constexpr std::chrono::milliseconds kDiscoverPatience{2000};
 constexpr int64_t kDiscoverId = 1;
 constexpr int64_t kInitializeId = 2;
 
-// An Implementation object: name and version are what people want to see.
-std::string describe(std::string_view implementation) {
-  std::string name = json::string_value(json::member(implementation, "name"));
-  std::string version = json::string_value(json::member(implementation, "version"));
-  return version.empty() ? name : name + " " + version;
-}
-
 }  // namespace
 
-core::Tells tells_of(const mcp::Message& discovered) {
-  if (discovered.kind() != mcp::MessageKind::result) return {};
-  auto server = mcp::read_discover_result(discovered);
-  if (!server) return {};
-  return {server->tools_list_changed, server->prompts_list_changed, server->resources_list_changed};
-}
-
 EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-                   std::function<void(const Verdict&)> decided, std::function<void()> finished)
+                   std::function<void(const EraVerdict&)> decided, std::function<void()> finished)
     : server_(server),
       decided_(std::move(decided)),
       finished_(std::move(finished)),
@@ -41,7 +25,7 @@ EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server&
       patience_(loop),
       limit_(loop) {
   limit_.start(server.timeouts.startup, [this] {
-    Verdict verdict;
+    EraVerdict verdict;
     verdict.failure = {mcp::EndReason::timeout_startup,
                        fmt::format("did not answer within {} ms of its start (timeouts.startup)",
                                    server_.timeouts.startup.count()),
@@ -68,43 +52,20 @@ void EraProbe::on_process_line(json::Text line) {
   if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification)
     return;
   std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
-  if (id == "n:1") return discover_answer(*message);
+  if (id == "n:1") return decide(verdict_of_discover(*message));
   if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
-    Verdict verdict;
+    EraVerdict verdict;
     verdict.known = true;
     verdict.versions = {message->text(Field::result_protocol_version)};
     if (message->has(Field::result_server_info))
-      verdict.server = describe(message->raw(Field::result_server_info));
+      verdict.server = describe_implementation(message->raw(Field::result_server_info));
     decide(std::move(verdict));
   }
 }
 
-// Modern: a result whose supportedVersions names a version that we speak, or −32022 whose data.supported
-// does.
-void EraProbe::discover_answer(const mcp::Message& message) {
-  Field list = message.kind() == mcp::MessageKind::result ? Field::result_supported_versions
-                                                          : Field::error_data_supported;
-  bool may_be_modern =
-      message.kind() == mcp::MessageKind::result || mcp::error_code(message) == mcp::kUnsupportedVersion;
-  Verdict verdict;
-  verdict.known = true;
-  if (may_be_modern && message.has(list)) {
-    verdict.versions = mcp::spoken_versions(message.raw(list));
-    for (const auto& version : verdict.versions) {
-      if (mcp::find_revision(version)->era == mcp::Era::modern) verdict.era = mcp::Era::modern;
-    }
-  }
-  if (verdict.era == mcp::Era::legacy) verdict.versions.clear();
-  verdict.tells = tells_of(message);
-  if (message.has(Field::result_meta_server_info)) {
-    verdict.server = describe(message.raw(Field::result_meta_server_info));
-  }
-  decide(std::move(verdict));
-}
-
 void EraProbe::on_process_down(const ProcessEnd& end) {
   if (!decided_) return;
-  Verdict verdict;
+  EraVerdict verdict;
   // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
   // started, or our own stop, tells nothing.
   verdict.known = end.reason == mcp::EndReason::upstream_exited;
@@ -112,7 +73,7 @@ void EraProbe::on_process_down(const ProcessEnd& end) {
   decide(std::move(verdict));
 }
 
-void EraProbe::decide(Verdict verdict) {
+void EraProbe::decide(EraVerdict verdict) {
   patience_.stop();
   limit_.stop();
   auto decided = std::exchange(decided_, nullptr);

@@ -5,35 +5,18 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "core/upstream.h"
-#include "mcp/message.h"
-#include "mcp/revision.h"
+#include "upstream/era_verdict.h"
 #include "upstream/stdio_process.h"
 
 namespace lineward::upstream {
-
-struct Verdict {
-  bool known = false;
-  mcp::Era era = mcp::Era::legacy;
-  std::vector<std::string> versions;  // that both it and Lineward speak
-  std::string server;                 // "name version", for people
-  core::Tells tells;                  // of a modern one
-  ProcessEnd failure;                 // when not known: why
-};
-
-// What the answer to server/discover says of that.
-core::Tells tells_of(const mcp::Message& discovered);
 
 class EraProbe final : public ProcessOwner {
  public:
   // `decided` is called once; `finished` once the sibling has ended (then the probe may be freed, at the end
   // of the turn). Both from the loop.
   EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-           std::function<void(const Verdict&)> decided, std::function<void()> finished);
+           std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
   void stop();
 
  private:
@@ -41,11 +24,10 @@ class EraProbe final : public ProcessOwner {
   void on_process_line(json::Text line) override;
   void on_process_down(const ProcessEnd& end) override;
   void on_process_gone() override;
-  void decide(Verdict verdict);
-  void discover_answer(const mcp::Message& message);
+  void decide(EraVerdict verdict);
 
   const config::Server& server_;
-  std::function<void(const Verdict&)> decided_;
+  std::function<void(const EraVerdict&)> decided_;
   std::function<void()> finished_;
   StdioProcess process_;
   net::Timer patience_;

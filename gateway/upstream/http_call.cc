@@ -1,12 +1,11 @@
 #include "upstream/http_call.h"
 
-#include "core/answer_size.h"
 #include "upstream/http_health.h"
 
 namespace lineward::upstream {
 
 HttpCall::HttpCall(HttpCallHome& home, core::CallRequest&& what, core::CallOwner& owner)
-    : OwnedCall(&owner), request(std::move(what)), timer(home.loop()), home_(home) {}
+    : TransportCall(std::move(what), owner), timer(home.loop()), home_(home) {}
 
 HttpCall::~HttpCall() {
   if (live()) cancel_alive(home_.server().name);
@@ -59,34 +58,16 @@ std::string HttpCall::server_info() const {
   return home_.server_info(*this);
 }
 
-void HttpCall::phase(core::CallPhase phase) {
-  if (!live() || (phase_told_ && phase == phase_)) return;
-  phase_told_ = true;
-  phase_ = phase;
-  owner_->on_call_phase(phase);
-}
-
-void HttpCall::message(mcp::Message message) {
-  if (!live()) return;
-  if (message.kind() == mcp::MessageKind::request) open_questions.asked(message);
-  if (mcp::method_of(message.method()) == mcp::Method::cancelled) open_questions.withdrawn(message);
-  owner_->on_call_message(std::move(message));
-}
-
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
   if (live()) home_.health().answered();
-  core::CallOwner* owner = take_owner();
-  if (owner == nullptr) return;
-  if (auto failure = core::too_long(home_.server(), request.method, message))
-    return owner->on_call_failed(*failure);
-  owner->on_call_message(std::move(message));
+  pass_answer(std::move(message), home_.server());
 }
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
   if (live()) home_.health().failed(failure, health_probe);
-  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
+  pass_failure(failure);
 }
 
 void HttpCall::on_messages_sent(HttpMessages&) {

@@ -11,11 +11,8 @@
 
 #include "base/intrusive_list.h"
 #include "base/pooled.h"
-#include "core/owned_call.h"
-#include "upstream/caller_shares.h"
 #include "upstream/http_messages.h"
-#include "upstream/legacy_listens.h"
-#include "upstream/open_questions.h"
+#include "upstream/transport_call.h"
 
 namespace lineward::upstream {
 
@@ -49,10 +46,7 @@ class HttpCallHome {
   ~HttpCallHome() = default;
 };
 
-class HttpCall final : public core::OwnedCall,
-                       public ListenCall,
-                       public MessagesOwner,
-                       public Pooled<HttpCall> {
+class HttpCall final : public TransportCall, public MessagesOwner, public Pooled<HttpCall> {
  public:
   HttpCall(HttpCallHome& home, core::CallRequest&& what, core::CallOwner& owner);
   ~HttpCall() override;
@@ -62,29 +56,22 @@ class HttpCall final : public core::OwnedCall,
   bool pause() override;
   bool resume() override;
   void hand_over(core::CallOwner& owner, core::Handover how) override;
-  const mcp::Message& request_message() const override { return request.message; }
   void retried(mcp::Message message) override;
   std::string server_info() const override;
   bool has_session() const override;
 
   // From here on for its home, and those it waits at.
-  core::CallRequest request;
-  std::string group;                       // key of the group it belongs to
   std::string family;                      // of a listen: the name of its group's family
-  int64_t id = 0;                          // the id the server knows
   std::unique_ptr<HttpMessages> messages;  // while something is under way
   bool sent = false;                       // the server may know of it
   std::chrono::milliseconds written_at{0};
-  uint64_t in_session = 0;    // the session of its group that it was sent in, where that has an id
-  bool repeated = false;      // was sent again after its session was lost
-  bool acknowledged = false;  // a listen
+  uint64_t in_session = 0;  // the session of its group that it was sent in, where that has an id
+  bool repeated = false;    // was sent again after its session was lost
   // An `initialize` that Streamable HTTP refused, while HTTP+SSE is tried: what its client gets when that
   // fails too.
   std::optional<core::Failure> refused;
   std::optional<mcp::Message> refusal;
-  bool parked = false;  // takes no place in flight
-  OpenQuestions open_questions;
-  CallerShares::Place place;  // of its caller; a listen has none
+  bool parked = false;        // takes no place in flight
   bool health_probe = false;  // shows whether the server is back (http_health.h)
   uint32_t failures = 0;      // in a row: of resuming, or of listening again
   std::string last_event_id;  // of a legacy stream
@@ -94,11 +81,7 @@ class HttpCall final : public core::OwnedCall,
   HttpCall* previous = nullptr;
   HttpCall* next = nullptr;
   bool counts() const { return !is_listen() && !parked; }
-  bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
 
-  void phase(core::CallPhase phase) override;
-  void message(mcp::Message message) override;  // not the last
-  const mcp::Message& listen_request() const override { return request.message; }
   // The last message, or the failure: the call is over.
   void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
@@ -111,8 +94,6 @@ class HttpCall final : public core::OwnedCall,
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
   HttpCallHome& home_;
-  core::CallPhase phase_ = core::CallPhase::queued;
-  bool phase_told_ = false;
 };
 
 }  // namespace lineward::upstream

@@ -9,11 +9,11 @@
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/first_revision.h"
-#include "upstream/http_era.h"
 #include "upstream/http_failures.h"
 #include "upstream/own_id.h"
 #include "upstream/question_slots.h"
 #include "upstream/request_ids.h"
+#include "upstream/server_era.h"
 #include "upstream/session_groups.h"
 #include "upstream/sse_fallback.h"
 
@@ -214,7 +214,7 @@ void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
     if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
       if (answer.kind() == mcp::MessageKind::result) {
         if (group->session()->over_sse() || !group->sees_status())
-          group->remember_handshake(handshake_of(*group->session(), call), call.request.account());
+          group->facade.keep_handshake(handshake_of(*group->session(), call), call.request.account());
         group->session()->initialized(answer);
         groups_.note_answer_of(*group->session());
         answer = legacy_answer(*group->session(), call, std::move(answer));

@@ -7,7 +7,7 @@
 
 namespace lineward::upstream {
 
-class HttpEra;
+class ServerEra;
 class HttpFailures;
 class HttpHealth;
 class HttpPool;
@@ -26,7 +26,7 @@ struct HttpParts {
   RequestIds& ids;
   SessionGroups& groups;
   QuestionSlots& slots;
-  HttpEra& era;
+  ServerEra& era;
   SseFallback& sse;
   net::Deferred& pump;  // is scheduled when a call may find a place that it did not find before
 };

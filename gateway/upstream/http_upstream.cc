@@ -49,7 +49,8 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
   portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
-  era_ = std::make_unique<HttpEra>(loop, server, *errands_, health_, broken_, *this);
+  prober_ = std::make_unique<HttpEraProber>(loop, server, *errands_, health_, broken_, *this);
+  era_ = std::make_unique<ServerEra>(loop, server, *prober_, *this);
   sse_ = std::make_unique<SseFallback>(server, *groups_, *era_);
   const HttpParts parts{.loop = loop,
                         .server = server,
@@ -74,8 +75,8 @@ HttpUpstream::~HttpUpstream() {
   errands_->drop_all();
 }
 
-void HttpUpstream::on_era_known(HttpCall& call) {
-  if (auto refused = enqueue(call)) call.fail(*refused);
+void HttpUpstream::on_era_known(TransportCall& call) {
+  if (auto refused = enqueue(static_cast<HttpCall&>(call))) call.fail(*refused);
 }
 
 // ---- calls on their way in ----
@@ -285,7 +286,7 @@ core::UpstreamStatus HttpUpstream::status() const {
     status.why = health_.why();
   } else if (era_->is_known()) {
     status.state = State::ready;
-  } else if (!era_->is_asking() && !era_->verdict().failure.text.empty()) {
+  } else if (!prober_->is_busy() && !era_->verdict().failure.text.empty()) {
     status.state = State::failed;
     status.why = era_->verdict().failure.text;
   } else {
@@ -318,10 +319,10 @@ void HttpUpstream::stop(std::function<void()> done) {
   groups_->stop();
   calls_->stop();
   plain_hops_.end_all(server_.name + " is leaving");
-  std::deque<HttpCall*> waiting = era_->stop();
+  std::deque<TransportCall*> waiting = era_->stop();
   std::deque<HttpCall*> slotless = slots_->stop();
   waiting.insert(waiting.end(), slotless.begin(), slotless.end());
-  for (HttpCall* call : waiting)
+  for (TransportCall* call : waiting)
     call->fail(stopping());
   for (const auto& key : groups_->keys()) {
     if (SessionGroup* group = groups_->find(key)) close_group(*group, "the gateway is stopping");

@@ -30,7 +30,8 @@ namespace lineward::upstream {
 class HttpUpstream final : public core::Upstream,
                            public core::DocumentSource,
                            public SessionGroupsOwner,
-                           public HttpEraOwner,
+                           public HttpEraProberOwner,
+                           public ServerEraOwner,
                            public HttpCallTableOwner {
  public:
   // `server.url` and its files were checked when the configuration was loaded; what is wrong with them all
@@ -39,7 +40,7 @@ class HttpUpstream final : public core::Upstream,
   ~HttpUpstream() override;
 
   // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
-  void warm_up(std::function<void(const Verdict&)> ready) { era_->warm_up(std::move(ready)); }
+  void warm_up(std::function<void(const EraVerdict&)> ready) { era_->warm_up(std::move(ready)); }
 
   // Whose credentials go up: where it is its clients' own, what it says of them comes down
   // (config::plain_sidecar).
@@ -57,9 +58,7 @@ class HttpUpstream final : public core::Upstream,
   void notify(const core::Scope& scope, const mcp::Message& message,
               const core::HeaderFields& headers) override;
   std::optional<std::vector<std::string>> versions() const override { return era_->versions(); }
-  std::optional<mcp::Era> era() const override {
-    return era_->is_known() ? std::optional(era_->era()) : std::nullopt;
-  }
+  std::optional<mcp::Era> era() const override { return era_->known_era(); }
   core::Tells tells() const override { return era_->verdict().tells; }
   std::optional<bool> keeps_sessions() const override {
     return sse_->speaks_sse() ? true : groups_->keeps_sessions();
@@ -74,10 +73,11 @@ class HttpUpstream final : public core::Upstream,
  private:
   // SessionGroupsOwner
   void close_group(SessionGroup& group, std::string_view why) override;
-  // HttpEraOwner
+  // HttpEraProberOwner
   int64_t next_id() override { return ids_.next(); }
   core::Failure failure_of(const MessagesEnd& end) override { return failures_.of(end); }
-  void on_era_known(HttpCall& call) override;
+  // ServerEraOwner
+  void on_era_known(TransportCall& call) override;
   // HttpCallTableOwner
   std::optional<core::Failure> enqueue(HttpCall& call) override;
 
@@ -103,7 +103,8 @@ class HttpUpstream final : public core::Upstream,
   HttpPlainHops plain_hops_;
   std::unique_ptr<HttpDocuments> documents_;
   HttpHealth health_{loop_, server_};
-  std::unique_ptr<HttpEra> era_;
+  std::unique_ptr<HttpEraProber> prober_;
+  std::unique_ptr<ServerEra> era_;
   std::unique_ptr<SseFallback> sse_;
   std::unique_ptr<HttpCallTable> calls_;
   std::unique_ptr<SessionKeeper> sessions_;

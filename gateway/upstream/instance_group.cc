@@ -6,9 +6,7 @@
 
 #include "base/log.h"
 #include "core/gate.h"
-#include "mcp/errors.h"
 #include "mcp/rewrite.h"
-#include "mcp/targets.h"
 #include "upstream/process_end.h"
 #include "upstream/spawn_budget.h"
 
@@ -22,19 +20,29 @@ using std::chrono::milliseconds;
 // So many starts in a row may come to nothing before those who listen are told that it is over.
 constexpr uint32_t kListenRestarts = 6;
 
+// From which call on the state of a group is somebody's. A name has to come back: one that was given to a
+// client that does not keep it is nobody's.
+uint32_t kept_from(const config::Server& server) {
+  switch (server.isolation) {
+    case config::Isolation::principal: return 1;
+    case config::Isolation::session: return 2;
+    default: return 0;
+  }
+}
+
 }  // namespace
 
 InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-                             GroupHome& home, GroupPlan plan)
+                             GroupHome& home, CallerGroup plan)
     : loop_(loop),
       spawner_(spawner),
       server_(server),
       home_(home),
       plan_(std::move(plan)),
       session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
-      backoff_(loop),
-      apart_timer_(loop) {
-  initialize_params_.keep(std::exchange(plan_.initialize_params, {}));
+      kept_from_(session_ ? 0 : kept_from(server)),
+      backoff_(loop) {
+  facade_.keep_handshake(std::exchange(plan_.initialize_params, {}));
   key_bytes_.set(2 * plan_.key.size());  // its name is in the upstream's table too
 }
 
@@ -44,8 +52,8 @@ InstanceGroup::~InstanceGroup() = default;
 
 void InstanceGroup::enqueue(StdioCall& call) {
   call.group = plan_.key;
-  if (calls_ < plan_.kept_from) ++calls_;
-  const bool of_one = session_ || plan_.per_call || plan_.kept_from > 0 ||
+  if (calls_ < kept_from_) ++calls_;
+  const bool of_one = session_ || plan_.per_call || kept_from_ > 0 ||
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
   queue_.push_back(&call);
@@ -59,13 +67,6 @@ void InstanceGroup::withdraw(StdioCall& call) {
 
 bool InstanceGroup::wants_pump() const {
   return !queue_.empty() || replacing_ || ((revive_ || !listens_.empty()) && instances_.empty());
-}
-
-size_t InstanceGroup::in_flight() const {
-  size_t sum = 0;
-  for (const auto& instance : instances_)
-    sum += instance->in_flight();
-  return sum;
 }
 
 void InstanceGroup::pump() {
@@ -125,8 +126,8 @@ StdioInstance* InstanceGroup::ready_instance() const {
 StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
-    if (instance->retiring()) continue;
-    if (asks(call) && (instance->asking() > 0 || kept_apart(*instance))) {
+    if (instance->wear().retires) continue;
+    if (asks(call) && (instance->calls().asking() > 0 || questions_.keeps_apart(instance->calls()))) {
       full = true;
       continue;
     }
@@ -144,7 +145,7 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
   // A call that needs a process for itself has one started for it, also while others come up.
   bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
   if (more) {
-    more = active() < plan_.most_instances && start_instance() != nullptr;
+    more = active() < plan_.most && start_instance() != nullptr;
     full = full || (!more && without_room_since_ != milliseconds::max());
   }
   if (more) ++coming_up;
@@ -159,42 +160,20 @@ StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& cl
 // What the server must be told again by a process that takes over.
 void InstanceGroup::remember(const StdioCall& call) {
   if (!session_) return;
-  const mcp::Message& message = call.request.message;
-  const AccountPtr& whose = call.request.account();
-  switch (call.request.method) {
-    case Method::initialize: initialize_params_.keep(std::string(message.raw(Field::params)), whose); break;
-    case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
-    case Method::resources_subscribe:
-      if (subscriptions_.size() < mcp::kMostSubscriptions)
-        subscriptions_.insert(message.text(Field::params_uri), whose);
-      break;
-    case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
-    default: break;
-  }
+  if (call.request.method != Method::initialize) return facade_.remember(call.request);
+  facade_.keep_handshake(std::string(call.request.message.raw(Field::params)), call.request.account());
 }
 
 // What a ready legacy process need not be asked: who it is, and the listens it does not know.
 bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
   if (!own_handshake()) return false;
-  bool modern = call.request.client_era == mcp::Era::modern;
-  std::string text;
-  if (modern && call.is_listen()) {
+  if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
     listens_.open(call, instance);
     return true;
   }
-  if (modern) {
-    text = mcp::answer_in_its_place(call.request.method, instance.legacy_server());
-  } else if (call.request.method == Method::initialize) {
-    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", instance.initialize_result());
-  }
-  if (text.empty()) return false;
-  auto answer = mcp::Message::parse(std::move(text));
-  if (answer) {
-    call.answer(std::move(*answer));
-  } else {
-    call.fail({mcp::EndReason::upstream_protocol,
-               fmt::format("{} answered initialize with no result", server_.name)});
-  }
+  auto answer = facade_.answer(call.request, instance.legacy_server(), instance.initialize_result());
+  if (!answer) return false;
+  *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
   return true;
 }
 
@@ -219,7 +198,7 @@ void InstanceGroup::forward(const mcp::Message& message) {
 StdioInstance* InstanceGroup::start_instance() {
   if (home_.stopping()) return nullptr;
   bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
-  if (session_ && !clients_own && initialize_params_.empty()) {
+  if (session_ && !clients_own && !facade_.has_handshake()) {
     fail_queue({mcp::EndReason::upstream_protocol,
                 fmt::format("this session was never initialised by {}", server_.name)});
     return nullptr;
@@ -228,7 +207,7 @@ StdioInstance* InstanceGroup::start_instance() {
   plan.era = plan_.era;
   // A new session's own `initialize` is the handshake; later processes of the session get the same one from
   // us.
-  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = initialize_params_.text();
+  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
   if (auto spare = home_.take_spare()) {
@@ -236,7 +215,7 @@ StdioInstance* InstanceGroup::start_instance() {
     instances_.back()->adopt(*this, plan_.key, std::move(plan));
     return instances_.back().get();
   }
-  milliseconds pause = home_.start_pause(not_before_);
+  milliseconds pause = home_.health().start_pause(not_before_);
   if (pause.count() > 0) {
     if (!backoff_.running()) backoff_.start(pause, [this] { home_.schedule_pump(*this); });
     return nullptr;
@@ -247,7 +226,7 @@ StdioInstance* InstanceGroup::start_instance() {
   }
   instances_.push_back(
       std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
-  home_.start_begun();
+  home_.health().start_begun();
   instances_.back()->start();
   return instances_.back().get();
 }
@@ -256,8 +235,9 @@ StdioInstance* InstanceGroup::oldest_idle() const {
   StdioInstance* oldest = nullptr;
   if (!queue_.empty() || !listens_.empty() || is_lived_in()) return nullptr;
   for (const auto& instance : instances_) {
-    if (!instance->idle()) continue;
-    if (oldest == nullptr || instance->last_used() < oldest->last_used()) oldest = instance.get();
+    if (!instance->calls().is_idle()) continue;
+    if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
+      oldest = instance.get();
   }
   return oldest;
 }
@@ -266,7 +246,7 @@ void InstanceGroup::end_idle(milliseconds longer_than) {
   std::vector<StdioInstance*> idle;
   bool keep_one = !listens_.empty();
   for (const auto& instance : instances_) {
-    if (!instance->idle() || loop_.now() - instance->last_used() <= longer_than) continue;
+    if (!instance->calls().is_idle() || loop_.now() - instance->record().last_used <= longer_than) continue;
     if (keep_one && instance->state() == StdioInstance::State::ready) {
       keep_one = false;
       continue;
@@ -288,12 +268,12 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {
-  if (plan_.per_call && instance.idle() && queue_.empty()) return home_.group_served(*this);
+  if (plan_.per_call && instance.calls().is_idle() && queue_.empty()) return home_.group_served(*this);
   home_.schedule_pump(*this);
 }
 
 void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
-  if (answer.kind() == mcp::MessageKind::error) initialize_params_.clear();
+  if (answer.kind() == mcp::MessageKind::error) facade_.forget_handshake();
 }
 
 void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
@@ -302,9 +282,9 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
       std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
   if (found == instances_.end()) return;
   bool lost = false;
-  bool was_ready = instance.was_ready();
-  milliseconds lived = loop_.now() - instance.started_at();
-  bool may_revive = instance.worn() || end.reason != mcp::EndReason::cancelled_drain;
+  bool was_ready = instance.record().was_ready;
+  milliseconds lived = loop_.now() - instance.record().started_at;
+  bool may_revive = instance.wear().is_worn() || end.reason != mcp::EndReason::cancelled_drain;
   home_.take_leaving(std::move(*found));
   instances_.erase(found);
   listens_.lost(&instance);
@@ -312,7 +292,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   if (end.reason != mcp::EndReason::cancelled_drain) {
     last_end_ = end.text;
     // Several that fail together failed once.
-    bool well = was_ready && (lived > SpawnBudget::kStable || instance.has_served());
+    bool well = was_ready && (lived > SpawnBudget::kStable || instance.record().has_served);
     if (loop_.now() >= not_before_) failures_ = well ? 1 : failures_ + 1;
     not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
     log::write(log::Level::warn, "upstream.down",
@@ -324,10 +304,10 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
                 {"next_start_ms", (not_before_ - loop_.now()).count()}});
     // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens
     // stay: they are opened again, until the budget for that is used up.
-    std::string text = instance.has_answered() ? end.text : start_failure_text(end, server_);
+    std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
     if (!was_ready) home_.start_failed(end);
-    if ((!was_ready || !instance.has_answered()) && instances_.empty()) refuse_waiting(failure);
+    if ((!was_ready || !instance.record().has_answered) && instances_.empty()) refuse_waiting(failure);
     if (failures_ > kListenRestarts) {
       listens_.fail_all(failure);
       for (StdioCall* call : listens)
@@ -335,9 +315,9 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
       listens.clear();
     }
     lost = true;
-    home_.instance_died(instance, end);
+    home_.health().died(instance.record(), end);
   }
-  revive_ = session_ && may_revive && !subscriptions_.empty() && failures_ <= kListenRestarts;
+  revive_ = session_ && may_revive && facade_.has_subscriptions() && failures_ <= kListenRestarts;
   for (StdioCall* call : listens) {
     if (!call->live()) continue;
     if (home_.stopping()) {
@@ -351,6 +331,91 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   home_.schedule_pump(*this);
   // Last, and not from here: it may end the whole gateway.
   if (lost) loop_.defer(lifetime_, [this] { home_.instance_lost(); });
+}
+
+// ---- one process in the place of another ----
+
+void InstanceGroup::on_instance_worn(StdioInstance& instance, std::string_view why) {
+  if (instance.wear().is_worn()) return;
+  log::write(log::Level::info, "upstream.replace",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(instance.pid())},
+              {"group", plan_.key.substr(0, 64)},
+              {"why", why}});
+  // A session's answers to its server's questions name no process: it has one at a time, which goes in a
+  // moment when it has nothing to do.
+  instance.set_wear({std::string(why), !session_});
+  replacing_ = true;
+  home_.schedule_pump(*this);
+}
+
+size_t InstanceGroup::active() const {
+  size_t sum = 0;
+  for (const auto& instance : instances_)
+    sum += instance->wear().retires ? 0 : 1;
+  return sum;
+}
+
+// The new one comes first where somebody listens; the old one goes when its calls are answered.
+void InstanceGroup::replace_worn() {
+  std::vector<StdioInstance*> worn;
+  for (const auto& instance : instances_) {
+    if (instance->wear().is_worn()) worn.push_back(instance.get());
+  }
+  replacing_ = !worn.empty();
+  for (StdioInstance* old : worn) {
+    StdioInstance* next = ready_instance();
+    if (next != nullptr && next->wear().is_worn()) next = nullptr;
+    bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
+    if (listened && next == nullptr && !session_) {
+      // Where no second one may run the old one has to make room.
+      if (active() > 0 || start_instance() != nullptr || home_.room_soon()) continue;
+    }
+    if (next != nullptr && listens_.served_by(old)) {
+      listens_.lost(old);
+      listens_.tell_changes();
+    }
+    if (old->calls().has_calls()) continue;
+    old->stop({mcp::EndReason::cancelled_drain, old->wear().why, {}});
+  }
+}
+
+// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
+// the one knew that it takes over from.
+void InstanceGroup::restore(StdioInstance& instance) {
+  if (own_handshake()) listens_.join(instance);
+  if (!session_ || instance.initialize_result().empty()) return;
+  initialized_sent_ = true;
+  facade_.replay(instance);
+  facade_.tell_state_is_gone(instance.legacy_server(), scope_);
+}
+
+// ---- what a server says that belongs to no single call by its id ----
+
+void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  if (scope_ != nullptr) {
+    return scope_->on_scope_message(std::move(message),
+                                    only ? std::optional(only->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request)
+    return questions_.take(std::move(message), instance.calls(), instance);
+  Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
+    return;
+  }
+  if (method == Method::cancelled) {
+    // A server takes a question back.
+    if (StdioCall* owner = plan_.exclusive ? instance.calls().asking_call() : nullptr)
+      owner->message(std::move(message));
+    return;
+  }
+  if (listens_.notify(instance, message, loop_.now())) return;
+  if (only != nullptr && method == Method::message) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
 }
 
 // ---- the end ----
@@ -373,8 +438,8 @@ void InstanceGroup::refuse_waiting(const core::Failure& failure) {
 }
 
 void InstanceGroup::close(std::string_view why) {
-  subscriptions_.clear();  // it lives until its processes are gone
-  initialize_params_.clear();
+  facade_.forget_subscriptions();  // it lives until its processes are gone
+  facade_.forget_handshake();
   scope_ = nullptr;
   core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
   fail_queue(failure);
@@ -384,6 +449,11 @@ void InstanceGroup::close(std::string_view why) {
     all.push_back(instance.get());
   for (StdioInstance* instance : all)
     instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+}
+
+void InstanceGroup::list(std::vector<core::UpstreamStatus::Process>& out) const {
+  for (const auto& instance : instances_)
+    instance->list(out);
 }
 
 }  // namespace lineward::upstream

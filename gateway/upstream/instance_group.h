@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/kept_text.h"
 #include "net/lifetime.h"
-#include "upstream/legacy_listens.h"
+#include "upstream/caller_group.h"
+#include "upstream/group_questions.h"
+#include "upstream/stdio_health.h"
 #include "upstream/stdio_instance.h"
 
 namespace lineward::upstream {
@@ -23,6 +24,8 @@ class InstanceGroup;
 // What a group needs from its upstream.
 class GroupHome {
  public:
+  // When processes may be started, and what they have shown.
+  virtual StdioHealth& health() = 0;
   // May one more process be started now? Where it may not, room is made when somebody's process is to be had
   // that is idle and nobody's: one process for each that asks.
   virtual bool room_for_instance(const InstanceGroup& asking) = 0;
@@ -30,14 +33,6 @@ class GroupHome {
   virtual bool room_soon() const = 0;
   // One that was started ahead, or null.
   virtual std::unique_ptr<StdioInstance> take_spare() = 0;
-  // How long no process may be started (spawn_budget.h, circuit_breaker.h) by who wants none before this
-  // time; 0: now.
-  virtual std::chrono::milliseconds start_pause(std::chrono::milliseconds not_before) = 0;
-  virtual void start_begun() = 0;
-  // One answered for the first time: a call, or only Lineward's handshake.
-  virtual void instance_answered(bool of_call) = 0;
-  // One ended that was not told to.
-  virtual void instance_died(const StdioInstance& instance, const ProcessEnd& end) = 0;
   // A process ended before it was ready: perhaps the era is not what it was taken for.
   virtual void start_failed(const ProcessEnd& end) = 0;
   virtual bool room_in_flight() const = 0;
@@ -55,24 +50,10 @@ class GroupHome {
   ~GroupHome() = default;
 };
 
-struct GroupPlan {
-  std::string key;
-  mcp::Era era = mcp::Era::modern;
-  // Legacy: parameters for Lineward's own `initialize`. Empty: the client's own (a session).
-  std::string initialize_params;
-  // The clients declared capabilities: one process works on one call that may ask at a time, so that every
-  // question has an owner.
-  bool exclusive = false;
-  bool per_call = false;
-  uint32_t most_instances = 1;
-  // What its process keeps is somebody's from so many calls on; 0: nobody's.
-  uint32_t kept_from = 0;
-};
-
 class InstanceGroup final : public InstanceOwner {
  public:
   InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home,
-                GroupPlan plan);
+                CallerGroup plan);
   ~InstanceGroup();
 
   const std::string& key() const { return plan_.key; }
@@ -95,8 +76,6 @@ class InstanceGroup final : public InstanceOwner {
   bool in_line = false;  // wait_line.h
 
   size_t instances() const { return instances_.size(); }
-  size_t in_flight() const;
-  size_t queued() const { return queue_.size(); }
   bool has_ready() const { return ready_instance() != nullptr; }
   // How long until it may be tried again, when its last processes came to nothing; 0: now.
   std::chrono::milliseconds pause() const {
@@ -114,7 +93,7 @@ class InstanceGroup final : public InstanceOwner {
   // What its processes keep is somebody's: a session that lives, or state that is called by a name or a
   // principal. They are never taken for a newcomer.
   bool is_lived_in() const {
-    return (scope_ != nullptr && scope_->is_lived_in()) || (plan_.kept_from > 0 && calls_ >= plan_.kept_from);
+    return (scope_ != nullptr && scope_->is_lived_in()) || (kept_from_ > 0 && calls_ >= kept_from_);
   }
   // Since when it has been waiting for room; max: it does not wait.
   std::chrono::milliseconds without_room_since() const { return without_room_since_; }
@@ -128,7 +107,7 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
   void on_instance_worn(StdioInstance& instance, std::string_view why) override;
-  void on_instance_answered(StdioInstance&, bool of_call) override { home_.instance_answered(of_call); }
+  void on_instance_answered(StdioInstance&, Heard what) override { home_.health().answered(what); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
@@ -140,7 +119,6 @@ class InstanceGroup final : public InstanceOwner {
   // A process for this call: one that may take it, else one that is coming up, else a new one.
   // `claimed` counts the processes that come up for calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
-  bool kept_apart(const StdioInstance& instance);
   StdioInstance* start_instance();
   void replace_worn();
   size_t active() const;  // processes that take calls, or will
@@ -148,26 +126,23 @@ class InstanceGroup final : public InstanceOwner {
   bool handled_here(StdioInstance& instance, StdioCall& call);
   void remember(const StdioCall& call);
   void restore(StdioInstance& instance);
-  void tell_state_is_gone(const StdioInstance& instance);
   void fail_queue(const core::Failure& failure);
-  void question(StdioInstance& instance, mcp::Message message);
-  void note_late_question(mcp::Method method, bool late);
 
   net::Loop& loop_;
   net::Spawner& spawner_;
   const config::Server& server_;
   GroupHome& home_;
-  GroupPlan plan_;
-  const bool session_;                 // the client's own `initialize` makes the first process
+  CallerGroup plan_;
+  const bool session_;  // the client's own `initialize` makes the first process
+  // What its process keeps is somebody's from so many calls on; 0: nobody's.
+  const uint32_t kept_from_;
   core::ScopeOwner* scope_ = nullptr;  // of a legacy session
   std::vector<std::unique_ptr<StdioInstance>> instances_;
   std::deque<StdioCall*> queue_;
   LegacyListens listens_;  // of modern clients on a legacy server
-  // What a session's next process must be told.
-  KeptText initialize_params_;
+  LegacyFacade facade_{server_};
+  GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { home_.schedule_pump(*this); }};
   bool initialized_sent_ = false;
-  std::string level_params_;  // of logging/setLevel: the level alone
-  KeptTexts subscriptions_;   // URIs
   std::string last_end_;
   HeldBytes key_bytes_;
   AccountPtr caller_;
@@ -178,8 +153,6 @@ class InstanceGroup final : public InstanceOwner {
   uint32_t failures_ = 0;   // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};
   net::Timer backoff_;
-  bool asks_late_ = false;  // a process of it asked something after it had answered the call
-  net::Timer apart_timer_;
   net::Lifetime lifetime_;
 };
 

@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/config.h"
 #include "config/duration.h"
+#include "net/child_process.h"
 
 namespace lineward::upstream {
 namespace {

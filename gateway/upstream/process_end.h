@@ -1,13 +1,27 @@
-// How the end of a process, or a start that came to nothing, is put into words.
+// How a process ended, or why it could not be started, and how that is put into words.
 #pragma once
 
 #include <string>
 
-#include "config/config.h"
-#include "net/child_process.h"
-#include "upstream/stdio_process.h"
+#include "mcp/end_reason.h"
+
+namespace lineward::config {
+struct Server;
+}
+namespace lineward::net {
+struct SpawnFailure;
+}
 
 namespace lineward::upstream {
+
+struct ProcessEnd {
+  mcp::EndReason reason = mcp::EndReason::upstream_exited;
+  std::string text;         // "exited with code 1"
+  std::string last_stderr;  // for the log only
+  std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
+  int64_t limit_ms = -1;    // the limit that was broken, where there was one; HTTP servers only
+  bool counts = true;       // says something about the server's health
+};
 
 // Why a command could not be started: the errno by its name, and what to do about it. What a client need not
 // know (PATH, directories) is in `detail`.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/json_scan.h"
 #include "base/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -16,7 +15,7 @@ using mcp::Method;
 
 void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
   const bool asks = mcp::may_ask(call.request.method);
-  const bool behind_others = plan.slots > 0 && asks && !waiting_.empty();
+  const bool behind_others = plan.slots() > 0 && asks && !waiting_.empty();
   SessionGroup* group = behind_others ? nullptr : free_group(std::move(plan), asks);
   if (group == nullptr) {
     waiting_.push_back(&call);
@@ -27,10 +26,10 @@ void QuestionSlots::place(HttpCall& call, SessionPlan plan) {
 
 // The group for a call; where calls take turns the first free one, or none. Other methods share the first.
 SessionGroup* QuestionSlots::free_group(SessionPlan plan, bool asks) {
-  if (plan.slots == 0) return &groups_.get(plan);
+  if (plan.slots() == 0) return &groups_.get(plan);
   std::string name = plan.key;
   plan.family = name;
-  for (uint32_t slot = 1; slot <= plan.slots; ++slot) {
+  for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
     plan.home = slot == 1;
     SessionGroup* group = groups_.find(plan.key);
@@ -101,16 +100,8 @@ void QuestionSlots::question(HttpSession& session, SessionGroup& group, mcp::Mes
   if (known && modern && !of_nobody) return owner->message(std::move(message));
   // While a cancelled call may still be at work, its late questions find nobody.
   bool late = group.exclusive && group.is_apart();
-  if (method != Method::roots_list || late) {
-    return session.post(mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound,
-                                           "no single client stands behind this session"));
-  }
-  std::string roots;
-  for (const auto& root : server_.roots) {
-    roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
-  }
-  session.post(
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", message.raw(Field::id), roots));
+  const bool is_answered = method == Method::roots_list && !late;
+  session.post(is_answered ? group.facade.roots(message) : LegacyFacade::nobody_to_ask(message, "session"));
 }
 
 }  // namespace lineward::upstream

@@ -4,16 +4,12 @@
 
 #include <utility>
 
-#include "mcp/legacy_server.h"
-#include "mcp/targets.h"
 #include "upstream/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
 
 using mcp::EndReason;
-using mcp::Field;
-using mcp::Method;
 using std::chrono::milliseconds;
 
 }  // namespace
@@ -27,13 +23,14 @@ SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const 
       own_handshake(!plan.initialize_params.empty()),
       per_call(plan.per_call),
       plain(plan.plain),
-      exclusive(plan.slots > 0),
+      exclusive(plan.exclusive),
       listens(its_listens),
+      facade(server),
       loop_(loop),
       server_(server),
       last_used_(loop.now()),
       reopening_(loop, server) {
-  initialize_params_.keep(plan.initialize_params);
+  facade.keep_handshake(plan.initialize_params);
   key_bytes_.set(3 * key.size());  // its name is in two tables too
 }
 
@@ -69,38 +66,13 @@ void SessionGroup::opened() {
   reopening_.opened();
 }
 
-std::string_view SessionGroup::initialize_params() const {
-  return (own_handshake ? initialize_params_ : replay_params_).text();
-}
-
-void SessionGroup::remember_handshake(std::string params, const AccountPtr& account) {
-  replay_params_.keep(std::move(params), account);
-}
-
 void SessionGroup::remember(const HttpCall& call) {
-  if (own_handshake) return;
-  const mcp::Message& message = call.request.message;
-  switch (call.request.method) {
-    case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
-    case Method::resources_subscribe:
-      if (subscriptions_.size() < mcp::kMostSubscriptions)
-        subscriptions_.insert(message.text(Field::params_uri), call.request.account());
-      break;
-    case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
-    default: break;
-  }
+  if (!own_handshake) facade.remember(call.request);
 }
 
 void SessionGroup::replay() {
-  if (!level_params_.empty()) session_->send_own("logging/setLevel", level_params_, nullptr);
-  for (const std::string& uri : subscriptions_)
-    session_->send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
-  if (scope_ == nullptr) return;
-  for (std::string& notice :
-       mcp::notices_of_lost_state(session_->legacy_server(), server_.name, level_params_)) {
-    auto message = mcp::Message::parse(std::move(notice));
-    if (message && scope_ != nullptr) scope_->on_scope_message(std::move(*message), std::nullopt);
-  }
+  facade.replay(*session_);
+  facade.tell_state_is_gone(session_->legacy_server(), scope_);
 }
 
 // For a legacy client its session ends with the server's (behaviour.md 11). A session of Lineward's own is no

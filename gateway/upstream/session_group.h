@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
-#include "base/kept_text.h"
 #include "upstream/call_queue.h"
 #include "upstream/http_call.h"
 #include "upstream/http_session.h"
+#include "upstream/legacy_facade.h"
 #include "upstream/reopen_pause.h"
 #include "upstream/session_plan.h"
 #include "upstream/wait_line.h"
@@ -43,6 +43,7 @@ class SessionGroup {
   // for a while after a cancelled one.
   const bool exclusive;
   LegacyListens& listens;  // of modern clients on a legacy server
+  LegacyFacade facade;
 
   // Null: there is none yet, or none any more.
   HttpSession* session() const { return session_.get(); }
@@ -82,15 +83,12 @@ class SessionGroup {
   void replaced() { ++opened_; }
   uint64_t session_number() const { return opened_; }
   // Whether there is something to initialise a session with, other than a client's own request.
-  bool can_initialize() const { return own_handshake || !replay_params_.empty(); }
-  std::string_view initialize_params() const;
+  bool can_initialize() const { return facade.has_handshake(); }
   // When the next one may be opened.
   ReopenPause& reopening() { return reopening_; }
   // A new session is opened although nobody calls: its client may be told something there.
-  void revive() { revive_ = !replay_params_.empty(); }
-  // What a client's own session was told, and the next one must be: the parameters of its `initialize`, its
-  // log level and what it is subscribed to.
-  void remember_handshake(std::string params, const AccountPtr& account);
+  void revive() { revive_ = facade.has_handshake(); }
+  // What a client's own session was told, the next one is told again.
   void remember(const HttpCall& call);
   void replay();
   // Why a call that needs the session that was lost has failed.
@@ -120,18 +118,14 @@ class SessionGroup {
  private:
   net::Loop& loop_;
   const config::Server& server_;
-  KeptText initialize_params_;
   HeldBytes key_bytes_;
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds apart_until_{0};
   std::chrono::milliseconds doubt_until_{0};
   std::chrono::milliseconds asked_until_{0};
-  bool unsettled_ = false;    // one that may ask is over, and no ping was answered since
-  uint64_t opened_ = 0;       // sessions so far
-  bool revive_ = false;       // its client may be told something while it calls nothing
-  KeptText replay_params_;    // of the client's own `initialize`
-  std::string level_params_;  // of logging/setLevel: the level alone
-  KeptTexts subscriptions_;   // URIs
+  bool unsettled_ = false;  // one that may ask is over, and no ping was answered since
+  uint64_t opened_ = 0;     // sessions so far
+  bool revive_ = false;     // its client may be told something while it calls nothing
   ReopenPause reopening_;
   std::unique_ptr<HttpSession> session_;
   core::ScopeOwner* scope_ = nullptr;

@@ -59,7 +59,7 @@ SessionGroup& SessionGroups::get(const SessionPlan& plan) {
 // clients are bounded by `listen.maxSessions`.
 bool SessionGroups::has_room(const SessionPlan& plan) {
   if (plan.initialize_params.empty() && !plan.plain) return true;
-  if (find(plan.slots == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
+  if (find(plan.slots() == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
   size_t sessions = 0;
   SessionGroup* oldest = nullptr;
   for (auto& [key, group] : groups_) {

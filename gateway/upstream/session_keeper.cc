@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
-#include "upstream/http_era.h"
 #include "upstream/http_failures.h"
 #include "upstream/question_slots.h"
 #include "upstream/request_ids.h"
+#include "upstream/server_era.h"
 #include "upstream/session_groups.h"
 #include "upstream/sse_fallback.h"
 
@@ -47,8 +47,8 @@ bool SessionKeeper::open(SessionGroup& group) {
   bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
   if (!clients_own) {
     const bool automatic = server_.type == config::ServerType::automatic;
-    group.session()->initialize(group.initialize_params(), automatic ? HttpSession::IfRefused::try_http_sse
-                                                                     : HttpSession::IfRefused::fail);
+    group.session()->initialize(group.facade.handshake(), automatic ? HttpSession::IfRefused::try_http_sse
+                                                                    : HttpSession::IfRefused::fail);
   } else if (parts_.sse.speaks_sse()) {
     group.session()->connect();
   }
@@ -88,28 +88,17 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
 
 bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
   if (!group.own_handshake) return false;
-  bool modern = call.request.client_era == mcp::Era::modern;
-  std::string text;
-  if (modern && call.is_listen()) {
+  if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
     if (!group.session()->stream_stands()) return false;
     group.queue().take_first();
     group.listens.open(call, *group.session());
     return true;
   }
-  if (modern) {
-    text = mcp::answer_in_its_place(call.request.method, group.session()->legacy_server());
-  } else if (call.request.method == Method::initialize) {
-    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", group.session()->initialize_result());
-  }
-  if (text.empty()) return false;
+  auto answer = group.facade.answer(call.request, group.session()->legacy_server(),
+                                    group.session()->initialize_result());
+  if (!answer) return false;
   group.queue().take_first();
-  auto answer = mcp::Message::parse(std::move(text));
-  if (answer) {
-    call.answer(std::move(*answer));
-  } else {
-    call.fail(
-        {EndReason::upstream_protocol, fmt::format("{} answered initialize with no result", server_.name)});
-  }
+  *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
   return true;
 }
 
@@ -208,11 +197,7 @@ void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp:
   if (group.listens.notify(session, message, parts_.loop.now())) return;
   if (call == nullptr) call = group.only_call();
   if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
-    // A modern call gets the log lines it asked for, at its level.
-    auto wanted = mcp::log_level(call->request.message.text(Field::meta_log_level));
-    auto level = mcp::log_level(message.text(Field::params_level));
-    bool modern = call->request.client_era == mcp::Era::modern;
-    if (!modern || (wanted && level && *level >= *wanted)) return call->message(std::move(message));
+    if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
     return;
   }
   log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});

@@ -1,38 +1,35 @@
-// Whose calls share a session with an HTTP server (behaviour.md 5): a legacy client's own session, one for
-// all legacy clients or for all of a principal, one for the modern callers that declare the same of a legacy
-// server, and none on a modern one.
+// Whose calls share a session with an HTTP server: the groups of callers that every transport has
+// (caller_group.h), apart by the credentials they come with, several of them side by side where calls take
+// turns; and the one group of calls that need no session at all.
 //
-// Owned by an HttpUpstream. Depends on what is asked and on the configuration alone; keeps no more than the
-// number of the last call that got a session for itself.
+// Owned by an HttpUpstream.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "base/result.h"
-#include "config/config.h"
-#include "core/upstream.h"
+#include "upstream/caller_group.h"
 
 namespace lineward::upstream {
 
-// Which group a call belongs to, and how it is made when it is the first one there.
-struct SessionPlan {
-  std::string key;
+struct SessionPlan : CallerGroup {
+  SessionPlan() = default;
+  explicit SessionPlan(CallerGroup group) : CallerGroup(std::move(group)) {}
+
   std::string family;  // where several groups take turns; empty: it is alone
   bool home = true;    // the first of them
-  mcp::Era era = mcp::Era::modern;
-  std::string initialize_params;  // of a legacy server; empty: its client initialises it
-  bool per_call = false;
   bool plain = false;
-  uint32_t slots = 0;  // of groups that take turns with calls that may ask; 0: no matter
+  // So many groups take turns with calls that may ask; 0: no matter.
+  uint32_t slots() const { return exclusive ? most : 0; }
 };
 
 class SessionPlanner {
  public:
-  explicit SessionPlanner(const config::Server& server) : server_(server) {}
+  explicit SessionPlanner(const config::Server& server) : server_(server), grouping_(server) {
+    stateless_.key = "modern";
+  }
 
   // Of a legacy client.
-  SessionPlan plan(const core::Scope& scope);
+  SessionPlan plan(const core::Scope& scope) { return SessionPlan(grouping_.of_legacy(scope)); }
   // Of a call to a server of this era. Fails where the server would have to be told more than is allowed.
   Result<SessionPlan, core::Failure> plan(const core::CallRequest& request, mcp::Era era);
   // No state anywhere: all such calls share one queue, and one plan that need not be made.
@@ -43,8 +40,8 @@ class SessionPlanner {
 
  private:
   const config::Server& server_;
-  const SessionPlan stateless_{.key = "modern", .family = {}, .initialize_params = {}};
-  uint64_t next_call_ = 1;
+  CallerGrouping grouping_;
+  SessionPlan stateless_;
 };
 
 }  // namespace lineward::upstream

@@ -32,14 +32,13 @@ void SessionWaits::stop() {
 
 // Calls that want this level wait a moment for it; it has longer.
 void SessionWaits::want_level(const mcp::Message& request) {
-  auto wanted = mcp::log_level(request.text(Field::meta_log_level));
-  if (!wanted || *wanted >= level_ || !owner_.legacy_server().logging) return;
-  level_ = *wanted;
+  const std::string params = level_.lower_for(request, owner_.legacy_server());
+  if (params.empty()) return;
   level_pending_ = true;
   level_timer_.start(kAnswerPatience, [this] { level_set(); });
-  requests_.ask("logging/setLevel", fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level)),
-                [this, level = level_](std::optional<mcp::Message>, const MessagesEnd& end) {
-                  if (owner_.check_lost(end) || level != level_) return;  // a lower one is on its way
+  requests_.ask("logging/setLevel", params,
+                [this, level = level_.value()](std::optional<mcp::Message>, const MessagesEnd& end) {
+                  if (owner_.check_lost(end) || level != level_.value()) return;  // a lower one is on its way
                   level_timer_.stop();
                   level_set();
                 });

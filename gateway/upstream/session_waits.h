@@ -10,6 +10,7 @@
 
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
+#include "upstream/legacy_facade.h"
 #include "upstream/session_requests.h"
 
 namespace lineward::upstream {
@@ -58,7 +59,7 @@ class SessionWaits {
 
   SessionRequests& requests_;
   SessionWaitsOwner& owner_;
-  int level_ = 8;  // the lowest log level asked for; 8: none yet
+  LowestLogLevel level_;
   bool settles_first_ = false;
   bool level_pending_ = false;  // set and not confirmed yet
   bool pinged_ = false;         // and has not answered yet

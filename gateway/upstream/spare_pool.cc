@@ -17,7 +17,7 @@ std::unique_ptr<StdioInstance> SparePool::take() {
 void SparePool::fill(size_t room) {
   if (home_.stopping()) return;
   while (spares_.size() < server_.pool.prewarm && room > 0) {
-    auto pause = home_.start_pause({});
+    auto pause = home_.health().start_pause({});
     if (pause.count() > 0) {
       if (!retry_.running()) retry_.start(pause, [this] { home_.schedule_pump(); });
       return;
@@ -26,7 +26,7 @@ void SparePool::fill(size_t room) {
     plan.spare = true;
     spares_.push_back(
         std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, "spare", std::move(plan)));
-    home_.start_begun();
+    home_.health().start_begun();
     spares_.back()->start();
     --room;
   }
@@ -45,7 +45,7 @@ bool SparePool::stop_one() {
 
 void SparePool::list(std::vector<core::UpstreamStatus::Process>& out) const {
   for (const auto& spare : spares_) {
-    if (spare->pid() > 0) out.push_back({spare->pid(), spare->number()});
+    spare->list(out);
   }
 }
 
@@ -66,7 +66,7 @@ void SparePool::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                 {"why", end.text},
                 {"stderr", end.last_stderr},
                 {"detail", end.detail}});
-    home_.instance_died(instance, end);
+    home_.health().died(instance.record(), end);
   }
   home_.schedule_pump();
 }

@@ -33,7 +33,7 @@ class SparePool final : public InstanceOwner {
   void on_instance_free(StdioInstance&) override {}
   void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // nobody asked for it
   void on_instance_initialized(StdioInstance&, const mcp::Message&) override {}
-  void on_instance_answered(StdioInstance&, bool) override {}
+  void on_instance_answered(StdioInstance&, Heard) override {}
   void on_instance_worn(StdioInstance& instance, std::string_view why) override;
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*>) override;
   void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }

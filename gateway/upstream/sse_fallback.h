@@ -5,14 +5,14 @@
 // Streamable HTTP said.
 #pragma once
 
-#include "upstream/http_era.h"
+#include "upstream/http_era_prober.h"
 #include "upstream/session_groups.h"
 
 namespace lineward::upstream {
 
 class SseFallback {
  public:
-  SseFallback(const config::Server& server, SessionGroups& groups, const HttpEra& era)
+  SseFallback(const config::Server& server, SessionGroups& groups, const ServerEra& era)
       : server_(server), groups_(groups), era_(era), speaks_sse_(server.type == config::ServerType::sse) {}
   SseFallback(const SseFallback&) = delete;
   SseFallback& operator=(const SseFallback&) = delete;
@@ -37,7 +37,7 @@ class SseFallback {
  private:
   const config::Server& server_;
   SessionGroups& groups_;
-  const HttpEra& era_;
+  const ServerEra& era_;
   bool speaks_sse_;
 };
 

@@ -10,21 +10,12 @@
 #include "base/line_splitter.h"
 #include "config/config.h"
 #include "core/stats.h"
-#include "mcp/end_reason.h"
 #include "net/byte_stream.h"
 #include "net/child_process.h"
 #include "net/lifetime.h"
+#include "upstream/process_end.h"
 
 namespace lineward::upstream {
-
-struct ProcessEnd {
-  mcp::EndReason reason = mcp::EndReason::upstream_exited;
-  std::string text;         // "exited with code 1"
-  std::string last_stderr;  // for the log only
-  std::string detail;       // likewise: what a client need not know, such as the PATH that was searched
-  int64_t limit_ms = -1;    // the limit that was broken, where there was one; HTTP servers only
-  bool counts = true;       // says something about the server's health
-};
 
 class ProcessOwner {
  public:

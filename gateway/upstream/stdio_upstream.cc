@@ -2,269 +2,144 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "base/log.h"
-#include "mcp/rewrite.h"
-#include "upstream/process_end.h"
-#include "upstream/translated_plan.h"
 
 namespace lineward::upstream {
 namespace {
 
-using config::Isolation;
 using std::chrono::milliseconds;
+using State = core::UpstreamStatus::State;
 
-constexpr milliseconds kLegacyVerdictLasts{24ll * 60 * 60 * 1000};
-constexpr milliseconds kReapEvery{5000};
 // While somebody waits for room: a session may have lost its client meanwhile.
 constexpr milliseconds kLookForRoom{250};
 
-// From which call on the state of a group is somebody's. A name has to come back: one that was given to a
-// client that does not keep it is nobody's.
-uint32_t kept_from(const config::Server& server) {
-  switch (server.isolation) {
-    case Isolation::principal: return 1;
-    case Isolation::session: return 2;
-    default: return 0;
-  }
+core::Failure stopping_now() {
+  return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
 }
 
 }  // namespace
 
 StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server)
     : loop_(loop),
-      spawner_(spawner),
       server_(server),
-      probe_timer_(loop),
-      reaper_(loop),
+      prober_(loop, spawner, server, health_, *this),
+      groups_(loop, spawner, server, *this),
+      spares_(loop, spawner, server, *this),
       room_timer_(loop),
       pump_later_(
-          loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {
-  if (server.protocol_era != config::Era::automatic) {
-    verdict_.known = true;
-    verdict_.era = server.protocol_era == config::Era::modern ? mcp::Era::modern : mcp::Era::legacy;
-    if (verdict_.era == mcp::Era::modern) verdict_.versions = {std::string(mcp::kNewestModern)};
-    verdict_until_ = milliseconds::max();
-  }
-  reaper_.start(kReapEvery, [this] { reap(); });
-}
+          loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {}
 
 StdioUpstream::~StdioUpstream() {
   lifetime_.end();
-  leaving_.clear();  // before the groups they know
 }
 
 // ---- the era ----
 
-void StdioUpstream::warm_up(std::function<void(const Verdict&)> ready) {
-  on_ready_ = std::move(ready);
+void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
   schedule_pump();  // for what is to be started ahead
-  if (!verdict_.known) return probe();
-  loop_.defer(lifetime_, [this] {
-    if (on_ready_) std::exchange(on_ready_, nullptr)(verdict_);
-  });
+  era_.warm_up(std::move(ready));
 }
 
-void StdioUpstream::probe() {
-  if (probe_ || stopping_) return;
-  milliseconds pause = start_pause(probe_not_before_);
-  if (pause.count() > 0) {
-    if (!probe_timer_.running()) probe_timer_.start(pause, [this] { probe(); });
-    return;
-  }
-  start_begun();
-  probe_ = std::make_unique<EraProbe>(
-      loop_, spawner_, server_, [this](const Verdict& verdict) { on_verdict(verdict); },
-      [this] {
-        loop_.retire(std::move(probe_));
-        check_stopped();
-        if (!undecided_.empty() && !verdict_.known) probe();
-      });
+// Where nobody calls, the probe is the trial of an open circuit.
+void StdioUpstream::wake() {
+  const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
+  if (!era_.is_known() || back) era_.ask();
 }
 
 // A process that never got ready contradicts a verdict that rests on an exit alone: the next call asks anew.
 void StdioUpstream::start_failed(const ProcessEnd& end) {
-  if (!verdict_from_exit_ || end.reason == mcp::EndReason::cancelled_drain) return;
-  verdict_.known = false;
-  verdict_from_exit_ = false;
+  if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
 }
 
-void StdioUpstream::on_verdict(const Verdict& verdict) {
-  verdict_ = verdict;
-  verdict_from_exit_ = verdict.known && !verdict.failure.text.empty();
-  failed_probes_ = verdict.known ? 0 : failed_probes_ + 1;
-  auto wait = server_.restart.backoff * (1ll << std::min(failed_probes_, 20u)) / 2;
-  probe_not_before_ = verdict.known ? milliseconds(0)
-                                    : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
-  verdict_until_ = verdict.era == mcp::Era::legacy ? loop_.now() + kLegacyVerdictLasts : milliseconds::max();
-  // A probe that was ended because everything ends is no news.
-  bool expected = verdict.known || stopping_;
-  note_verdict();
-  if (stopping_) on_ready_ = nullptr;
-  log::write(expected ? log::Level::info : log::Level::warn, "upstream.era",
-             {{"upstream", server_.name},
-              {"era", verdict.known ? mcp::name(verdict.era) : std::string_view("unknown")},
-              {"server", verdict.server},
-              {"why", verdict.failure.text},
-              {"stderr", verdict.failure.last_stderr},
-              {"detail", verdict.failure.detail}});
-  if (on_ready_) std::exchange(on_ready_, nullptr)(verdict);
-  std::deque<StdioCall*> waiting;
-  waiting.swap(undecided_);
-  for (StdioCall* call : waiting) {
-    if (!verdict.known) {
-      call->fail({verdict.failure.reason,
-                  fmt::format("{} {}", server_.name, start_failure_text(verdict.failure, server_))});
-      continue;
-    }
-    auto plan = plan_for(call->request);
-    if (plan) {
-      group_for(std::move(*plan)).enqueue(*call);
-    } else {
-      call->fail(plan.error());
-    }
-  }
+void StdioUpstream::on_prober_free() {
+  check_stopped();
+  era_.prober_free();
 }
 
-std::optional<mcp::Era> StdioUpstream::era() const {
-  return verdict_.known ? std::optional(verdict_.era) : std::nullopt;
+// The answer of a process proves that the server is there; a silent exit, which may mean the old era, does
+// not.
+void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
+  if (stopping_) return;
+  if (verdict.known && !verdict.is_weak()) return health_.answered(Heard::handshake);
+  // Of an exit the process that follows will tell, unless nobody waits for one.
+  if (verdict.known && (health_.circuit_closed() || era_.waiting() > 0)) return;
+  health_.probe_died(verdict.failure);
 }
 
-std::optional<std::vector<std::string>> StdioUpstream::versions() const {
-  if (!verdict_.known) return std::nullopt;
-  if (verdict_.era == mcp::Era::modern) return verdict_.versions;
-  // In front of a legacy server Lineward speaks the modern era itself, and passes the others.
-  std::vector<std::string> all;
-  for (const auto& revision : mcp::kRevisions)
-    all.emplace_back(revision.name);
-  return all;
+void StdioUpstream::on_era_known(TransportCall& call) {
+  auto& waited = static_cast<StdioCall&>(call);
+  if (auto refused = enqueue(waited)) waited.fail(*refused);
 }
 
 // ---- calls ----
 
 Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
-  if (stopping_) {
-    return Unexpected<core::Failure>{{mcp::EndReason::cancelled_drain, "the gateway is stopping"}};
-  }
+  using Refusal = Unexpected<core::Failure>;
+  if (stopping_) return Refusal{stopping_now()};
   if (live_calls_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
-    return Unexpected<core::Failure>{
-        {mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
-                                                 server_.limits.max_queue, server_.name)}};
+    return Refusal{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+                                                            server_.limits.max_queue, server_.name)}};
   }
-  if (auto full = shares_.refusal(request, server_)) return Unexpected<core::Failure>{std::move(*full)};
-  bool trial = false;
-  if (!breaker_.closed() && refused_by_circuit(request, trial))
-    return Unexpected<core::Failure>{breaker_.refusal(server_.name, loop_.now())};
+  if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
+  // A process that is up is no reason to refuse: only starts are held back.
+  const bool needs_start = !health_.circuit_closed() && !has_process_for(request);
+  if (needs_start && !health_.try_now()) return Refusal{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
-  call->trial = trial;
-  bool needs_verdict = call->request.client_era == mcp::Era::modern;
-  if (needs_verdict && (!verdict_.known || loop_.now() > verdict_until_)) {
-    undecided_.push_back(call.get());
-    loop_.defer(lifetime_, [this] {
-      for (StdioCall* waiting : std::deque<StdioCall*>(undecided_))
-        waiting->phase(core::CallPhase::starting);
-      probe();
-    });
-  } else {
-    auto plan = plan_for(call->request);
-    if (!plan) {
-      call->cancel("");
-      return Unexpected<core::Failure>{plan.error()};
-    }
-    group_for(std::move(*plan)).enqueue(*call);
+  call->trial = needs_start;
+  const bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  if (needs_verdict && !era_.is_current()) {
+    era_.wait(*call);
+  } else if (auto refused = enqueue(*call)) {
+    call->cancel("");
+    return Refusal{std::move(*refused)};
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
-GroupPlan StdioUpstream::plan_for(const core::Scope& scope) {
-  GroupPlan plan;
-  plan.era = mcp::Era::legacy;
-  if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
-    plan.key = "session:" + scope.session;
-    return plan;  // initialised by its own client
-  }
-  plan.key = "legacy";
-  if (server_.isolation == Isolation::principal) plan.key += ":" + scope.principal;
-  plan.kept_from = kept_from(server_);
-  if (server_.isolation == Isolation::call) plan.key = fmt::format("call:{}", next_group_++);
-  plan.per_call = server_.isolation == Isolation::call;
-  plan.initialize_params = mcp::bare_initialize_params();
-  return plan;
+bool StdioUpstream::has_process_for(const core::CallRequest& request) {
+  if (request.client_era == mcp::Era::modern && !era_.is_known()) return false;
+  auto plan = grouping_.of(request, era_.era());
+  const InstanceGroup* group = plan ? groups_.find(plan->key) : nullptr;
+  return group != nullptr && group->has_ready();
 }
 
-std::string StdioUpstream::modern_key(const core::Scope& scope) const {
-  if (server_.isolation == Isolation::principal) return "modern:" + scope.principal;
-  if (server_.isolation == Isolation::session) return "modern:" + scope.principal + "/" + scope.affinity;
-  return "modern";
-}
-
-// The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
-Result<GroupPlan, core::Failure> StdioUpstream::plan_for(const core::CallRequest& request) {
-  if (request.client_era == mcp::Era::legacy) return plan_for(request.scope);
-  GroupPlan plan;
-  plan.era = verdict_.era;
-  plan.per_call = server_.isolation == Isolation::call;
-  plan.kept_from = kept_from(server_);
-  uint64_t call_number = plan.per_call ? next_group_++ : 0;
-  if (plan.era == mcp::Era::modern) {
-    plan.key = modern_key(request.scope);
-    if (plan.per_call) plan.key = fmt::format("call:{}", call_number);
-    return plan;
-  }
-  auto translated = translated_plan(server_, request, call_number);
-  if (!translated) return Unexpected<core::Failure>{translated.error()};
-  plan.key = translated->key;
-  plan.initialize_params = translated->initialize_params;
-  plan.exclusive = translated->exclusive;
-  plan.most_instances = translated->most;
-  return plan;
-}
-
-InstanceGroup& StdioUpstream::group_for(GroupPlan plan) {
-  auto& slot = groups_[plan.key];
-  if (!slot) slot = std::make_unique<InstanceGroup>(loop_, spawner_, server_, *this, std::move(plan));
-  return *slot;
+std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
+  auto plan = grouping_.of(call.request, era_.era());
+  if (!plan) return plan.error();
+  groups_.get(std::move(*plan)).enqueue(call);
+  return std::nullopt;
 }
 
 void StdioUpstream::withdraw(StdioCall& call) {
-  std::erase(undecided_, &call);
-  auto found = groups_.find(call.group);
-  if (found != groups_.end()) found->second->withdraw(call);
+  era_.withdraw(call);
+  if (InstanceGroup* group = groups_.find(call.group)) group->withdraw(call);
+}
+
+void StdioUpstream::schedule_pump(InstanceGroup& group) {
+  groups_.want(group);
+  schedule_pump();
 }
 
 void StdioUpstream::pump() {
-  // A call that fails may start others and so add groups: walk a copy. One that is closed meanwhile lives
-  // until the end of the turn, and has nothing left to pump.
-  std::vector<InstanceGroup*> waiting;
-  wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
-  for (InstanceGroup* group : wanting_)
-    waiting.push_back(group);
-  // Who has lost a process comes before newcomers, and these come in the order in which they began to wait.
-  room_.reset();
-  std::stable_sort(waiting.begin(), waiting.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
-    return std::pair(!a->is_lived_in(), a->without_room_since()) <
-           std::pair(!b->is_lived_in(), b->without_room_since());
-  });
+  room_.count_anew();
   bool without_room = false;
-  for (InstanceGroup* group : waiting) {
+  // A call that fails may start others and so add groups: they are not in this line. A group that is closed
+  // meanwhile lives until the end of the turn, and has nothing left to pump.
+  for (InstanceGroup* group : groups_.wanting()) {
     group->pump();
     without_room = without_room || group->without_room_since() != milliseconds::max();
   }
   if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
-  fill_spares();
+  if (spares_.size() < server_.pool.prewarm) spares_.fill(room_.for_spares());
 }
 
 // ---- processes ----
 
 void StdioUpstream::instance_gone(StdioInstance& instance) {
-  auto found =
-      std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& i) { return i.get() == &instance; });
-  if (found == leaving_.end()) return;
-  loop_.retire(std::move(*found));
-  leaving_.erase(found);
-  free_closed_groups();
+  if (!groups_.gone(instance)) return;
   schedule_pump();  // it made room
   check_stopped();
 }
@@ -273,93 +148,83 @@ void StdioUpstream::instance_lost() {
   if (lost_ && !stopping_) lost_();
 }
 
-void StdioUpstream::reap() {
-  reaper_.start(kReapEvery, [this] { reap(); });
-  std::vector<std::string> unused;
-  for (auto& [key, group] : groups_) {
-    LW_DEBUG_CHECK(group->in_line || !group->wants_pump());
-    group->end_idle(server_.instance_idle);
-    if (group->unused()) unused.push_back(key);
-  }
-  for (const auto& key : unused)
-    drop_group(key);
-}
-
 // ---- scopes, ends ----
 
-InstanceGroup* StdioUpstream::session_group(const core::Scope& scope) {
-  auto found = groups_.find("session:" + scope.session);
-  return found == groups_.end() ? nullptr : found->second.get();
-}
-
 void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
-  GroupPlan plan = plan_for(scope);
-  if (plan.key == "session:" + scope.session) group_for(std::move(plan)).set_scope(&owner);
+  CallerGroup plan = grouping_.of_legacy(scope);
+  if (plan.key == "session:" + scope.session) groups_.get(std::move(plan)).set_scope(&owner);
 }
 
 void StdioUpstream::close_scope(const core::Scope& scope) {
-  if (InstanceGroup* group = session_group(scope)) close_group(*group, "its session ended");
-}
-
-void StdioUpstream::close_group(InstanceGroup& group, std::string_view why) {
-  group.close(why);
-  drop_group(group.key());
-}
-
-void StdioUpstream::drop_group(const std::string& key) {
-  auto found = groups_.find(key);
-  if (found == groups_.end()) return;
-  found->second->set_scope(nullptr);
-  wanting_.remove(*found->second);
-  closed_groups_.push_back(std::move(found->second));
-  groups_.erase(found);
-  free_closed_groups();
-}
-
-void StdioUpstream::free_closed_groups() {
-  for (auto group = closed_groups_.begin(); group != closed_groups_.end();) {
-    bool needed = std::any_of(leaving_.begin(), leaving_.end(),
-                              [&](const auto& instance) { return &instance->owner() == group->get(); });
-    if (needed) {
-      ++group;
-      continue;
-    }
-    loop_.retire(std::move(*group));
-    group = closed_groups_.erase(group);
-  }
+  if (InstanceGroup* group = groups_.of_session(scope)) groups_.close(*group, "its session ended");
 }
 
 void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  if (server_.isolation == Isolation::call) return;
+  if (server_.isolation == config::Isolation::call) return;
   // Of modern clients' notifications a legacy server would understand none.
-  bool modern = client_era == mcp::Era::modern;
-  if (modern && (!verdict_.known || verdict_.era == mcp::Era::legacy)) return;
-  auto found = groups_.find(modern ? modern_key(scope) : plan_for(scope).key);
-  if (found != groups_.end()) found->second->forward(message);
+  const bool modern = client_era == mcp::Era::modern;
+  if (modern && !era_.is_modern()) return;
+  InstanceGroup* group =
+      groups_.find(modern ? grouping_.key_of_modern(scope) : grouping_.of_legacy(scope).key);
+  if (group != nullptr) group->forward(message);
 }
 
 void StdioUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   stopped_ = std::move(done);
-  reaper_.stop();
+  groups_.stop();
   spares_.stop_all();
-  std::deque<StdioCall*> waiting;
-  waiting.swap(undecided_);
-  for (StdioCall* call : waiting)
-    call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
-  std::vector<std::string> keys;
-  for (auto& entry : groups_)
-    keys.push_back(entry.first);
-  for (const auto& key : keys) {
-    auto found = groups_.find(key);
-    if (found != groups_.end()) close_group(*found->second, "the gateway is stopping");
-  }
-  if (probe_) probe_->stop();
+  for (TransportCall* call : era_.stop())
+    call->fail(stopping_now());
+  groups_.close_all("the gateway is stopping");
+  prober_.stop();
   loop_.defer(lifetime_, [this] { check_stopped(); });
 }
 
 void StdioUpstream::check_stopped() {
-  if (stopped_ && leaving_.empty() && !probe_) std::exchange(stopped_, nullptr)();
+  if (stopped_ && groups_.leaving() == 0 && !prober_.is_busy()) std::exchange(stopped_, nullptr)();
+}
+
+// ---- for people and probes ----
+
+core::UpstreamStatus StdioUpstream::status() const {
+  core::UpstreamStatus status;
+  status.server = era_.verdict().server;
+  bool ready = false;
+  milliseconds pause{0};
+  for (const auto& [key, group] : groups_.all()) {
+    group->list(status.processes);
+    ready = ready || group->has_ready();
+    if (group->pause() <= pause) continue;
+    pause = group->pause();
+    status.why = group->last_end();
+  }
+  spares_.list(status.processes);
+  groups_.list_leaving(status.processes);
+  if (stopping_) {
+    status.state = State::draining;
+  } else if (!health_.circuit_closed() && !ready) {
+    status.state = State::open;
+    status.limit = health_.open_for();
+    status.why = health_.why();
+    return status;
+  } else if (ready) {
+    status.state = State::ready;
+  } else if (pause.count() > 0) {
+    status.state = State::backoff;
+    status.limit = pause;
+  } else if (era_.is_known()) {
+    status.state = State::ready;  // a process is started when somebody calls
+  } else if (prober_.has_failed()) {
+    status.limit = prober_.pause();
+    status.state = status.limit.count() > 0 ? State::backoff : State::failed;
+  } else {
+    status.state = State::starting;
+    status.limit = server_.timeouts.startup;
+  }
+  if (!era_.is_known()) status.why = era_.verdict().failure.text;
+  if (status.state == State::ready) status.why.clear();
+  return status;
 }
 
 }  // namespace lineward::upstream

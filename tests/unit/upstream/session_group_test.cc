@@ -162,7 +162,7 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   CHECK_FALSE(group.session_over().session_over);
   group.revive();
   CHECK_FALSE(group.wants_pump());  // there is nothing to initialise it with yet
-  group.remember_handshake(R"({"protocolVersion":"2025-06-18"})", nullptr);
+  group.facade.keep_handshake(R"({"protocolVersion":"2025-06-18"})", nullptr);
   CHECK(group.can_initialize());
   group.revive();
   CHECK(group.wants_pump());
