@@ -8,7 +8,7 @@
 #include "base/json_splice.h"
 #include "base/log.h"
 #include "mcp/cache_hints.h"
-#include "upstream/era_probe.h"
+#include "upstream/era_verdict.h"
 #include "upstream/http_headers.h"
 
 namespace lineward::upstream {
