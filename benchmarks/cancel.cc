@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "http_answer.h"
 #include "requests.h"
 

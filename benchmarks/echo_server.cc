@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "http_answer.h"
 #include "options.h"
 #include "process_cost.h"

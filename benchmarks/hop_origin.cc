@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "http/header_list.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "mcp/message.h"
 
 namespace {

@@ -12,10 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "log/log.h"
 #include "cli/command_line.h"
-#include "gateway.h"
-#include "net/spawner.h"
+#include "runtime/gateway.h"
+#include "process/spawner.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "plugin/shared_object.h"
-#include "plugins/types.h"
+#include "plugin/abi/shared_object.h"
+#include "plugins/common/types.h"
 
 namespace lineward::plugins {
 

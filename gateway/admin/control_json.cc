@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_member.h"
-#include "base/printable.h"
+#include "json/json_member.h"
+#include "log/printable.h"
 
 namespace lineward::admin {
 namespace {

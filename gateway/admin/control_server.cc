@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/control_json.h"
-#include "base/log.h"
-#include "base/printable.h"
+#include "log/log.h"
+#include "log/printable.h"
 
 namespace lineward::admin {
 namespace {

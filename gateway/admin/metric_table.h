@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/histogram.h"
+#include "metrics/histogram.h"
 #include "plugin/plugin.h"
 
 namespace lineward::admin {

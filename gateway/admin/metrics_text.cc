@@ -12,7 +12,7 @@
 #include "admin/metric_table.h"
 #include "admin/process_info.h"
 #include "base/held_bytes.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 
 namespace lineward::admin {
 namespace {

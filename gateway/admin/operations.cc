@@ -1,7 +1,7 @@
 #include "admin/operations.h"
 
 #include "admin/control_path.h"
-#include "base/log.h"
+#include "log/log.h"
 
 namespace lineward::admin {
 

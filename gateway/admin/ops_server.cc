@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "admin/metrics_text.h"
-#include "base/printable.h"
-#include "client/admission.h"
+#include "log/printable.h"
+#include "client/http/admission.h"
 
 namespace lineward::admin {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "net/process_tree.h"
+#include "process/process_tree.h"
 
 namespace lineward::admin {
 namespace {

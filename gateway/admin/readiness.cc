@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/stats.h"
+#include "metrics/stats.h"
 
 namespace lineward::admin {
 namespace {

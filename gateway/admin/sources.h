@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "admin/reload_door.h"
-#include "client/front.h"
+#include "client/endpoint/front.h"
 #include "config/config.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 #include "core/upstream.h"
 #include "exchange/exchange_table.h"
 #include "net/loop.h"

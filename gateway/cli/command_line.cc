@@ -15,10 +15,10 @@
 #include "cli/hash_key.h"
 #include "cli/prepare.h"
 #include "cli/stdio_command.h"
-#include "config/names.h"
-#include "config/options.h"
-#include "config/options_text.h"
-#include "config/read_value.h"
+#include "config/options/names.h"
+#include "config/options/options.h"
+#include "config/options/options_text.h"
+#include "config/options/read_value.h"
 #include "plugins/registry.h"
 
 namespace lineward::cli {

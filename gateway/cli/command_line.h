@@ -11,8 +11,8 @@
 
 #include "cli/exit_codes.h"
 #include "config/config.h"
-#include "config/load.h"
-#include "config/variables.h"
+#include "config/reader/load.h"
+#include "config/reader/variables.h"
 
 namespace lineward::cli {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "admin/control_path.h"
-#include "base/printable.h"
+#include "log/printable.h"
 
 namespace lineward::cli {
 namespace {

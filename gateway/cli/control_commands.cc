@@ -13,8 +13,8 @@
 #include "cli/control_client.h"
 #include "cli/control_text.h"
 #include "config/duration.h"
-#include "config/options.h"
-#include "config/read_value.h"
+#include "config/options/options.h"
+#include "config/options/read_value.h"
 
 namespace lineward::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/random_id.h"
 #include "cli/prepare.h"
-#include "plugins/key_file.h"
+#include "plugins/auth/key_file.h"
 
 namespace lineward::cli {
 namespace {

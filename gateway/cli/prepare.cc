@@ -12,11 +12,11 @@
 
 #include "cli/server_flags.h"
 #include "cli/words.h"
-#include "config/load.h"
-#include "config/names.h"
-#include "config/options.h"
-#include "config/read_value.h"
-#include "config/report.h"
+#include "config/reader/load.h"
+#include "config/options/names.h"
+#include "config/options/options.h"
+#include "config/options/read_value.h"
+#include "config/reader/report.h"
 #include "plugins/registry.h"
 
 namespace lineward::cli {

@@ -1,11 +1,11 @@
 // Where the commands print: stdout or stderr, a terminal perhaps. Whatever is printed comes out of
-// terminal_text (base/printable.h), so nothing of files, servers and clients steers the terminal.
+// terminal_text (log/printable.h), so nothing of files, servers and clients steers the terminal.
 #pragma once
 
 #include <ostream>
 #include <string_view>
 
-#include "base/printable.h"
+#include "log/printable.h"
 
 namespace lineward::cli {
 

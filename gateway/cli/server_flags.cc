@@ -7,9 +7,9 @@
 
 #include "cli/words.h"
 #include "config/aggregate.h"
-#include "config/names.h"
-#include "config/options.h"
-#include "config/read_value.h"
+#include "config/options/names.h"
+#include "config/options/options.h"
+#include "config/options/read_value.h"
 
 namespace lineward::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/flags.h"
 #include "config/config.h"
-#include "config/variables.h"
+#include "config/reader/variables.h"
 
 namespace lineward::cli {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "config/variables.h"
+#include "config/reader/variables.h"
 
 namespace lineward::cli {
 

@@ -1,7 +1,7 @@
-// The configuration as plain structs with their defaults; config/load.h fills them from YAML or JSON and
+// The configuration as plain structs with their defaults; config/reader/load.h fills them from YAML or JSON and
 // reports every error at once. A running gateway changes it between turns of its loop only, at a reload
-// (gateway/reloader.h): keep references to the structs, never into their strings and vectors. Option names,
-// units, ranges and help: config/options.h.
+// (gateway/runtime/reloader.h): keep references to the structs, never into their strings and vectors. Option names,
+// units, ranges and help: config/options/options.h.
 #pragma once
 
 #include <chrono>
@@ -178,7 +178,7 @@ struct Server {
   std::vector<std::string> roots;            // file:// URIs that answer roots/list where no session does
   bool required = false;
   bool disabled = false;
-  std::string files_seen;  // digests of caFile, clientCert and clientKey (config/changes.h)
+  std::string files_seen;  // digests of caFile, clientCert and clientKey (config/reader/changes.h)
 };
 
 struct Listen {

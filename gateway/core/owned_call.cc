@@ -1,7 +1,7 @@
 #include "core/owned_call.h"
 
 #include "base/check.h"
-#include "base/log.h"
+#include "log/log.h"
 
 namespace lineward::core {
 

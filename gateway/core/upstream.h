@@ -34,7 +34,7 @@ namespace lineward::core {
 struct Failure {
   mcp::EndReason reason = mcp::EndReason::internal;
   // One plain sentence for the client, without secrets. Where a server refused a request and said why in
-  // words of its own, they stand behind the sentence: bounded, printable and redacted (base/printable.h).
+  // words of its own, they stand behind the sentence: bounded, printable and redacted (log/printable.h).
   std::string text;
   int64_t limit_ms = -1;  // the limit that was broken, where there was one
   HeaderFields headers =
@@ -54,7 +54,7 @@ enum class CallPhase : uint8_t {
   written    // the server has it (or its bytes are on their way and cannot be taken back)
 };
 
-// The one server among many that a call goes to (route/routed_call.h).
+// The one server among many that a call goes to (aggregate/routed_call.h).
 struct RoutedTo {
   const config::Server* server = nullptr;  // its configuration; as long as the lease is held
   std::shared_ptr<void> lease;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/node_slabs.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 #include "mcp/end_reason.h"
 #include "mcp/revision.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "net/loop.h"
 
 namespace lineward::exchange {

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "core/exchange_door.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 #include "exchange/call_log.h"
 
 namespace lineward::exchange {

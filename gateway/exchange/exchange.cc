@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "base/log.h"
+#include "log/log.h"
 #include "base/spare_texts.h"
 #include "config/aggregate.h"
 #include "config/call_timeouts.h"
@@ -16,7 +16,7 @@
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
-#include "route/lists.h"
+#include "aggregate/lists.h"
 
 namespace lineward::exchange {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/pooled.h"
 #include "config/config.h"
 #include "core/exchange_door.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 #include "core/upstream.h"
 #include "exchange/call_clock.h"
 #include "exchange/call_log.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "config/aggregate.h"
 #include "core/request_size.h"
 #include "exchange/park_table.h"

@@ -1,6 +1,6 @@
 #include "exchange/exchange_report.h"
 
-#include "base/log.h"
+#include "log/log.h"
 #include "exchange/exchange_plugins.h"
 
 namespace lineward::exchange {

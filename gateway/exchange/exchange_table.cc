@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/log.h"
+#include "log/log.h"
 #include "config/aggregate.h"
 #include "exchange/exchange_report.h"
 #include "mcp/methods.h"

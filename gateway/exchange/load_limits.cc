@@ -6,7 +6,7 @@
 
 #include "base/held_bytes.h"
 #include "config/load_levels.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 
 namespace lineward::exchange {
 namespace {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/log.h"
+#include "log/log.h"
 #include "config/aggregate.h"
 #include "exchange/exchange.h"
 #include "plugin/client_facts.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
+#include "log/log.h"
 #include "mcp/client_capabilities.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"

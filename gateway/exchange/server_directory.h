@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "core/stats.h"
+#include "metrics/stats.h"
 #include "core/upstream.h"
 #include "exchange/served.h"
 #include "net/lifetime.h"

@@ -4,8 +4,8 @@
 
 #include <charconv>
 
-#include "base/json_scan.h"
-#include "base/log.h"
+#include "json/json_scan.h"
+#include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 

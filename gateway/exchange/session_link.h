@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/kept_refs.h"
-#include "client/session.h"
+#include "client/session/session.h"
 #include "core/upstream.h"
 #include "exchange/exchange.h"
 #include "exchange/served.h"

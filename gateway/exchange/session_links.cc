@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/log.h"
+#include "log/log.h"
 
 namespace lineward::exchange {
 

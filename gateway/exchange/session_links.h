@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client/session.h"
+#include "client/session/session.h"
 #include "core/upstream.h"
 #include "exchange/live_exchanges.h"
 #include "exchange/loose_policies.h"

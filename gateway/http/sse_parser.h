@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json_outline.h"
+#include "json/json_outline.h"
 
 namespace lineward::http {
 

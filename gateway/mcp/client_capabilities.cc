@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "base/json_member.h"
-#include "base/json_splice.h"
+#include "json/json_member.h"
+#include "json/json_splice.h"
 #include "mcp/methods.h"
 
 namespace lineward::mcp {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 
 namespace lineward::mcp {
 namespace {

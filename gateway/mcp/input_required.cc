@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "base/json_member.h"
-#include "base/json_splice.h"
+#include "json/json_member.h"
+#include "json/json_splice.h"
 
 namespace lineward::mcp {
 namespace {

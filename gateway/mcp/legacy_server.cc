@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/cache_hints.h"
 #include "mcp/errors.h"
 #include "mcp/revision.h"

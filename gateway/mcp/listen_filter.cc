@@ -1,7 +1,7 @@
 #include "mcp/listen_filter.h"
 
-#include "base/json_at.h"
-#include "base/json_splice.h"
+#include "json/json_at.h"
+#include "json/json_splice.h"
 #include "mcp/methods.h"
 
 namespace lineward::mcp {

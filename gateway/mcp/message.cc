@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/json_grammar.h"
+#include "json/json_grammar.h"
 
 namespace lineward::mcp {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_scan.h"
-#include "base/json_splice.h"
+#include "json/json_scan.h"
+#include "json/json_splice.h"
 #include "base/result.h"
 
 namespace lineward::mcp {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/cache_hints.h"
 #include "mcp/errors.h"
 #include "mcp/output_schema.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_member.h"
-#include "base/json_splice.h"
-#include "base/json_walk.h"
+#include "json/json_member.h"
+#include "json/json_splice.h"
+#include "json/json_walk.h"
 
 namespace lineward::mcp {
 namespace {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <set>
 
-#include "base/json_member.h"
-#include "base/json_walk.h"
+#include "json/json_member.h"
+#include "json/json_walk.h"
 #include "mcp/header_value.h"
 
 namespace lineward::mcp {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::mcp {

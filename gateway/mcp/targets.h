@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 

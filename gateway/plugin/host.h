@@ -41,13 +41,13 @@ class WebTask {
 class Host {
  public:
   virtual net::Loop& loop() = 0;
-  // What starts the processes of stdio servers (net/child_process.h): for plugins that run a program.
+  // What starts the processes of stdio servers (process/child_process.h): for plugins that run a program.
   virtual net::Spawner& spawner() = 0;
   // The configuration in effect; may be kept by reference.
   virtual const config::Config& config() const = 0;
   // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.
   virtual std::unique_ptr<WebTask> fetch(WebRequest request, std::function<void(WebAnswer)> done) = 0;
-  // JSON or plain text as it may be shown or logged: every redactor in turn (base/redaction.h). Log lines and
+  // JSON or plain text as it may be shown or logged: every redactor in turn (log/redaction.h). Log lines and
   // the console get it anyway.
   virtual std::string redacted(std::string_view json) const = 0;
   using Redactor = std::function<std::string(std::string_view text)>;  // from any thread

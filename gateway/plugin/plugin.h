@@ -1,6 +1,6 @@
 // The interface of plugins: each sees whole JSON-RPC messages and a narrow view of the exchange they belong
 // to, at three points: a client's message, a server's message, the end. Built-ins (plugins/) and shared
-// objects (plugin/shared_object.h) use the same one. docs/plugins.md says which messages come by.
+// objects (plugin/abi/shared_object.h) use the same one. docs/plugins.md says which messages come by.
 //
 // Everything happens on one worker's thread. A Plugin is made once per worker, a Hook once per exchange.
 #pragma once
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/plugin_spec.h"
+#include "config/options/plugin_spec.h"
 #include "core/gate.h"
 #include "core/headers.h"
 #include "mcp/end_reason.h"

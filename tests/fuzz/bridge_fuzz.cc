@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/modern_server.h"
 #include "mcp/output_schema.h"
 #include "mcp/revision.h"

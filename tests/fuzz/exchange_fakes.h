@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "core/exchange_door.h"
 #include "core/upstream.h"
 #include "mcp/errors.h"

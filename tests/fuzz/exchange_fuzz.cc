@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
-#include "client/session.h"
+#include "log/log.h"
+#include "client/session/session.h"
 #include "exchange/exchange_table.h"
 #include "exchange_fakes.h"
 #include "net/loop.h"

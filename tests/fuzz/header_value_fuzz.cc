@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "mcp/header_value.h"
 
 using namespace lineward;

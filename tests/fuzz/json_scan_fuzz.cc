@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 
 using namespace lineward::json;
 

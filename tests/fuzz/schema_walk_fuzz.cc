@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/output_schema.h"
 #include "mcp/param_headers.h"
 

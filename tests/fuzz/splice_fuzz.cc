@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/json_splice.h"
+#include "json/json_splice.h"
 
 using namespace lineward::json;
 

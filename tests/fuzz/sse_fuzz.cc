@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/json_splice.h"
+#include "json/json_splice.h"
 #include "http/sse_parser.h"
 #include "http/writer.h"
 

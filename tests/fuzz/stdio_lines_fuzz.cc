@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/line_splitter.h"
+#include "json/line_splitter.h"
 #include "mcp/message.h"
 #include "mcp/rewrite.h"
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "plugins/jwt_keys.h"
-#include "plugins/jwt_token.h"
-#include "plugins/key_file.h"
+#include "plugins/auth/jwt_keys.h"
+#include "plugins/auth/jwt_token.h"
+#include "plugins/auth/key_file.h"
 
 using namespace lineward;
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "plugins/uri_forms.h"
-#include "plugins/uri_rule.h"
+#include "plugins/tools/uri_forms.h"
+#include "plugins/tools/uri_rule.h"
 
 using namespace lineward::plugins;
 

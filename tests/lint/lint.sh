@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# lint.sh BUILD_DIR: rooms and sizes, clang-format, and clang-tidy over what BUILD_DIR compiles.
+# lint.sh BUILD_DIR: modules and sizes, clang-format, and clang-tidy over what BUILD_DIR compiles.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
 bad=0
-tests/lint/rooms.sh || bad=1
+tests/lint/modules.sh || bad=1
 tests/lint/twins.sh || bad=1
 tests/lint/crosses.sh || bad=1
 tests/lint/cited.sh || bad=1

@@ -30,7 +30,7 @@
 #include <string>
 #include <thread>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 #include "steps.h"

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_member.h"
+#include "json/json_member.h"
 #include "http_answer.h"
 #include "requests.h"
 

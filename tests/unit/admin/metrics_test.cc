@@ -9,7 +9,7 @@
 #include "admin/control_json.h"
 #include "admin/metric_table.h"
 #include "admin/process_info.h"
-#include "base/printable.h"
+#include "log/printable.h"
 #include "plugins/registry.h"
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
-#include "base/redaction.h"
+#include "log/redaction.h"
 
 #include <catch2/catch.hpp>
 
-#include "base/log.h"
-#include "base/printable.h"
+#include "log/log.h"
+#include "log/printable.h"
 
 using namespace lineward;
 

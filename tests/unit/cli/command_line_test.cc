@@ -13,7 +13,7 @@
 #include <sstream>
 #include <vector>
 
-#include "config/options_text.h"
+#include "config/options/options_text.h"
 
 using namespace lineward;
 using namespace lineward::cli;

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "config/changes.h"
-#include "config/load.h"
+#include "config/reader/changes.h"
+#include "config/reader/load.h"
 
 namespace lineward::config {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
+#include "log/log.h"
 
 namespace core = lineward::core;
 namespace mcp = lineward::mcp;

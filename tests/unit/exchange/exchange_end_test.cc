@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
-#include "client/session.h"
+#include "log/log.h"
+#include "client/session/session.h"
 #include "exchange/exchange_table.h"
 #include "mcp/errors.h"
 #include "net/loop.h"

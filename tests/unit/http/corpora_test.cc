@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "feed.h"
+#include "unit/http/feed.h"
 
 using namespace lineward::http;
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "feed.h"
+#include "unit/http/feed.h"
 
 using namespace lineward::http;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "feed.h"
+#include "unit/http/feed.h"
 #include "http/response_parser.h"
 
 using namespace lineward::http;

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "feed.h"
+#include "unit/http/feed.h"
 
 using namespace lineward::http;
 using Next = RequestParser::Next;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "http/writer.h"
 
 using namespace lineward;

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "feed.h"
+#include "unit/http/feed.h"
 
 using namespace lineward::http;
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "../base/json_gen.h"
+#include "unit/json/json_gen.h"
 #include "mcp/message.h"
 
 using namespace lineward;

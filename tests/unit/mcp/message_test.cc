@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "../base/json_gen.h"
+#include "unit/json/json_gen.h"
 
 using namespace lineward;
 using mcp::canonical_id;

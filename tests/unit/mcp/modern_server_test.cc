@@ -1,8 +1,8 @@
 // What a legacy client and a modern server see of each other (behaviour.md 10).
 #include <catch2/catch.hpp>
 
-#include "../base/json_gen.h"
-#include "base/json_member.h"
+#include "unit/json/json_gen.h"
+#include "json/json_member.h"
 #include "mcp/modern_server.h"
 
 using namespace lineward;

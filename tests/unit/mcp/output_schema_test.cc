@@ -1,7 +1,7 @@
 // Output schemas of any shape as old clients read them: an object with one member, `result`.
 #include <catch2/catch.hpp>
 
-#include "base/json_scan.h"
+#include "json/json_scan.h"
 #include "mcp/output_schema.h"
 
 using lineward::mcp::is_object_schema;

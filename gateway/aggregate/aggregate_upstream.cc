@@ -1,0 +1,289 @@
+#include "aggregate/aggregate_upstream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+#include "aggregate/fanned_listen.h"
+#include "aggregate/merged_call.h"
+#include "aggregate/routed_call.h"
+
+namespace lineward::route {
+namespace {
+
+using mcp::EndReason;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A server that was not there the last time is waited for this long, for a while, so that it does not hold up
+// each list.
+constexpr milliseconds kAbsentLimit{1000};
+constexpr milliseconds kAbsentFor{30000};
+// Between two questions whether the absent ones are there. It does not grow: a server that cannot be called
+// is left alone by its own pauses and circuit, and who listens is to know within a second that it is back.
+constexpr milliseconds kLook{500};
+constexpr size_t kMostTold = 1000;
+
+// What answers, be it with an error, too much or a refusal of this one client, is there.
+bool is_away(std::string_view reason) {
+  return reason.rfind("timeout_", 0) == 0 || reason == mcp::name(EndReason::upstream_exited) ||
+         reason == mcp::name(EndReason::upstream_unreachable) || reason == mcp::name(EndReason::circuit_open);
+}
+
+}  // namespace
+
+AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
+                                     const config::Server& together)
+    : loop_(loop), rules_(rules), together_(together), shown_(rules), learning_(*this), again_(loop) {}
+
+AggregateUpstream::~AggregateUpstream() {
+  lifetime_.end();
+  looks_.clear();
+}
+
+// ---- members ----
+
+void AggregateUpstream::join(const config::Server& server, plugin::GuardedUpstream& upstream,
+                             std::function<std::shared_ptr<void>()> lease,
+                             const std::vector<std::string>& order) {
+  auto place = [&](const std::string& name) {
+    return std::find(order.begin(), order.end(), name) - order.begin();
+  };
+  shown_.uris.add_server(server.name);
+  members_.push_back(std::make_shared<Member>(server, upstream, std::move(lease)));
+  std::stable_sort(members_.begin(), members_.end(),
+                   [&](const auto& a, const auto& b) { return place(a->name) < place(b->name); });
+  if (!listens_.empty()) watch();
+}
+
+void AggregateUpstream::leave(const std::string& name, const std::string& why) {
+  auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const auto& one) { return one->name == name; });
+  if (found == members_.end()) return;
+  (*found)->left = true;
+  members_.erase(found);
+  if (auto look = looks_.find(name); look != looks_.end()) {
+    look->second->cancel("the server is leaving");
+    loop_.retire(std::move(look->second));
+    looks_.erase(look);
+  }
+  for (FannedListen* listen : std::set<FannedListen*>(listens_)) {
+    if (listens_.count(listen) > 0) listen->left(name);
+  }
+  if (why.empty()) return;
+  for (RoutedCall* call : std::set<RoutedCall*>(parked_)) {
+    if (parked_.count(call) > 0) call->left(name, why);
+  }
+}
+
+std::vector<std::string> AggregateUpstream::member_names() const {
+  std::vector<std::string> names;
+  for (const auto& member : members_)
+    names.push_back(member->name);
+  return names;
+}
+
+std::shared_ptr<Member> AggregateUpstream::find(const std::string& name) const {
+  for (const auto& member : members_) {
+    if (member->name == name) return member;
+  }
+  return nullptr;
+}
+
+std::vector<Facts> AggregateUpstream::known_facts() const {
+  std::vector<Facts> facts;
+  for (const auto& member : members_) {
+    if (member->facts) facts.push_back(*member->facts);
+  }
+  return facts;
+}
+
+milliseconds AggregateUpstream::part_limit(const Member& member) const {
+  bool short_of = member.absent && loop_.now() - member.absent_since < kAbsentFor;
+  return short_of ? std::min(kAbsentLimit, rules_.part_timeout) : rules_.part_timeout;
+}
+
+bool AggregateUpstream::is_public() const {
+  return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
+    // What a plugin lets one caller see is nobody else's.
+    return member->server.cache_scope == config::CacheScope::everyone && !member->upstream.is_judged();
+  });
+}
+
+void AggregateUpstream::learned(Member& member, const mcp::Message& discovered) {
+  bool is_new = !member.facts && !member.left;
+  member.facts = facts_for_routing(member.name, discovered);
+  if (is_new && !listens_.empty()) tell_listens(find(member.name));
+}
+
+void AggregateUpstream::came(Member& member) {
+  if (!std::exchange(member.absent, false) || member.left) return;
+  log::write(log::Level::info, "aggregate.part_back", {{"upstream", member.name}});
+  auto shared = find(member.name);
+  if (shared.get() == &member) tell_listens(shared);
+}
+
+void AggregateUpstream::missed(Member& member, std::string_view method, const Missing& missing) {
+  // Once for each time that it goes, not for each list that it is not in.
+  log::write(member.absent || missing.by_policy ? log::Level::debug : log::Level::warn,
+             "aggregate.part_missing",
+             {{"upstream", member.name},
+              {"method", method},
+              {"reason", missing.reason},
+              {"why", missing.text.substr(0, 200)}});
+  if (is_away(missing.reason)) note_absent(member);
+}
+
+void AggregateUpstream::doubt(Member& member) {
+  if (member.left || std::exchange(member.doubted, true)) return;
+  if (!listens_.empty()) watch();
+}
+
+void AggregateUpstream::note_absent(Member& member) {
+  if (!std::exchange(member.absent, true) || loop_.now() - member.absent_since >= kAbsentFor)
+    member.absent_since = loop_.now();
+  if (!listens_.empty()) watch();
+}
+
+void AggregateUpstream::left_out(const Member& member, List list, const std::string& item) {
+  ++core::upstream_stats(member.name).left_out_items;
+  if (told_.size() >= kMostTold ||
+      !told_.insert(fmt::format("{}/{}/{}", static_cast<int>(list), member.name, item.substr(0, 200))).second)
+    return;
+  bool full = shown_.tools.owners().full() || shown_.prompts.owners().full() || shown_.uris.owners().full();
+  log::write(log::Level::warn, "aggregate.left_out",
+             {{"upstream", member.name},
+              {"list", row(list).member},
+              {"item", item.substr(0, 200)},
+              {"why", item.empty() ? "it has no name"
+                      : full       ? fmt::format("more than {} names", kMostNames)
+                                   : std::string("another server has this name")}});
+}
+
+// ---- calls ----
+
+Result<std::unique_ptr<core::Call>, core::Failure> AggregateUpstream::start(core::CallRequest&& request,
+                                                                            core::CallOwner& owner) {
+  using Started = Result<std::unique_ptr<core::Call>, core::Failure>;
+  if (stopping_) return Unexpected<core::Failure>{{EndReason::cancelled_drain, "the gateway is stopping"}};
+  if (members_.empty())
+    return Unexpected<core::Failure>{{EndReason::upstream_unreachable, "no server is configured"}};
+  if (request.method == Method::subscriptions_listen &&
+      request.message.is_object(mcp::Field::params_notifications)) {
+    auto call = std::make_unique<FannedListen>(*this, std::move(request), owner);
+    call->begin();
+    return Started(std::move(call));
+  }
+  if (request.method == Method::server_discover || list_of(request.method) != nullptr) {
+    auto call = std::make_unique<MergedCall>(*this, std::move(request), owner);
+    call->begin();
+    return Started(std::move(call));
+  }
+  auto call = std::make_unique<RoutedCall>(*this, std::move(request), owner);
+  call->begin();
+  return Started(std::move(call));
+}
+
+void AggregateUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  for (const auto& member : members_)
+    member->upstream.forward(scope, client_era, message);
+}
+
+void AggregateUpstream::notify(const core::Scope& scope, const mcp::Message& message,
+                               const core::HeaderFields& headers) {
+  for (const auto& member : members_) {
+    if (auto refusal = member->too_large(message.bytes().size(), false)) {
+      log::write(log::Level::info, "client.dropped",
+                 {{"kind", "notification"}, {"upstream", member->name}, {"why", refusal->text}});
+      continue;
+    }
+    member->upstream.notify(scope, message, member->headers_for_it(headers));
+  }
+}
+
+std::optional<std::vector<std::string>> AggregateUpstream::versions() const {
+  return std::vector<std::string>{std::string(mcp::kNewestModern)};
+}
+
+core::UpstreamStatus AggregateUpstream::status() const {
+  using State = core::UpstreamStatus::State;
+  core::UpstreamStatus status;
+  size_t ready = 0;
+  for (const auto& member : members_) {
+    core::UpstreamStatus its = member->upstream.status();
+    if (its.state == State::ready) {
+      ++ready;
+    } else {
+      status.why +=
+          fmt::format("{}{} is {}", status.why.empty() ? "" : ", ", member->name, core::name(its.state));
+    }
+  }
+  status.state = stopping_ ? State::draining : ready > 0 ? State::ready : State::starting;
+  if (!status.why.empty())
+    status.why = fmt::format("{} of {} servers; {}", ready, members_.size(), status.why);
+  return status;
+}
+
+void AggregateUpstream::stop(std::function<void()> done) {
+  stopping_ = true;
+  again_.stop();
+  looks_.clear();
+  learning_.stop();
+  loop_.defer(std::move(done));
+}
+
+// ---- who listens hears of those that come back ----
+
+void AggregateUpstream::opened(FannedListen& listen) {
+  listens_.insert(&listen);
+  watch();
+}
+
+void AggregateUpstream::closed(FannedListen& listen) {
+  listens_.erase(&listen);
+  if (listens_.empty()) again_.stop();
+}
+
+void AggregateUpstream::tell_listens(const std::shared_ptr<Member>& member) {
+  if (!member) return;
+  for (FannedListen* listen : std::set<FannedListen*>(listens_)) {
+    if (listens_.count(listen) > 0) listen->came(member);
+  }
+}
+
+void AggregateUpstream::watch() {
+  if (again_.running() || stopping_) return;
+  again_.start(kLook, [this] { look(); });
+}
+
+void AggregateUpstream::look() {
+  if (listens_.empty() || stopping_) return;
+  bool open = false;
+  for (const auto& member : members_) {
+    if (member->facts && !member->absent && !member->doubted) continue;
+    open = true;
+    if (looks_.count(member->name) > 0 || (!member->facts && learning_.is_asking(Topic::facts))) continue;
+    auto& look = looks_[member->name] = std::make_unique<Errand>(loop_, member);
+    look->ask(own_request((*listens_.begin())->request(), Method::server_discover, {}), rules_.part_timeout,
+              [this, member](Result<mcp::Message, core::Failure> answer) {
+                auto found = looks_.find(member->name);
+                if (found != looks_.end()) {
+                  loop_.retire(std::move(found->second));
+                  looks_.erase(found);
+                }
+                if (!answer && is_away(mcp::name(answer.error().reason))) return note_absent(*member);
+                bool was_doubted = std::exchange(member->doubted, false);
+                if (!answer || answer->kind() != mcp::MessageKind::result) return;
+                bool is_new = !member->facts;
+                learned(*member, *answer);
+                // What broke though its server is there is opened again after its own pauses.
+                if (std::exchange(member->absent, false) || is_new || !was_doubted) tell_listens(member);
+              });
+  }
+  if (open) watch();
+}
+
+}  // namespace lineward::route

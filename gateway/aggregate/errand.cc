@@ -1,0 +1,161 @@
+#include "aggregate/errand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/call_timeouts.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::route {
+
+using core::CallPhase;
+using mcp::EndReason;
+using mcp::Field;
+using std::chrono::milliseconds;
+
+Errand::~Errand() {
+  lifetime_.end();
+  cancel("nobody waits for it any more");
+}
+
+void Errand::ask(core::CallRequest request, milliseconds limit, Done done, Heard heard) {
+  done_ = std::move(done);
+  heard_ = std::move(heard);
+  request.headers = member_->headers_for_it(request.headers);
+  lease_ = member_->lease();
+  method_ = request.message.method();
+  own_ = config::timeouts_for(member_->server, method_);
+  if (request.wait()) own_.request = std::min(*request.wait(), own_.max_duration);
+  most_ = limit;
+  phase_ = CallPhase::queued;
+  begun_at_ = phase_since_ = loop_.now();
+  auto fail = [this](core::Failure why) {
+    loop_.defer(lifetime_, [this, failure = std::move(why)] { finish(Unexpected<core::Failure>{failure}); });
+  };
+  if (auto refusal = member_->too_large(request.bytes_in, request.on_stdio()))
+    return fail(std::move(*refusal));
+  auto call = member_->upstream.start(std::move(request), *this);
+  if (!call) return fail(std::move(call.error()));
+  call_ = std::move(*call);
+  set_clock();
+}
+
+// ---- its time ----
+
+void Errand::on_call_phase(CallPhase phase) {
+  if (phase == phase_) return;
+  phase_ = phase;
+  phase_since_ = last_progress_ = loop_.now();
+  set_clock();
+}
+
+// As an exchange's, in small (exchange/call_clock.h): the first limit that runs out counts.
+void Errand::set_clock() {
+  if (!call_ || !call_->live()) return;
+  struct Limit {
+    milliseconds at, limit;
+    EndReason reason;
+    std::string_view option;
+  };
+  Limit first{begun_at_ + most_, most_, EndReason::timeout_request, "aggregate.partTimeout"};
+  auto also = [&](milliseconds since, milliseconds limit, EndReason reason, std::string_view option) {
+    if (since + limit < first.at) first = {since + limit, limit, reason, option};
+  };
+  switch (phase_) {
+    case CallPhase::queued:
+      also(phase_since_, member_->server.limits.queue_timeout, EndReason::timeout_queue,
+           "limits.queueTimeout");
+      break;
+    case CallPhase::no_room:
+      also(phase_since_, member_->server.limits.queue_timeout, EndReason::queue_full, "limits.queueTimeout");
+      break;
+    case CallPhase::starting:
+      also(phase_since_, own_.startup, EndReason::timeout_startup, "timeouts.startup");
+      break;
+    case CallPhase::written:
+      also(phase_since_, own_.max_duration, EndReason::timeout_max_duration, "timeouts.maxDuration");
+      also(last_progress_, own_.request, EndReason::timeout_request, "timeouts.request");
+      break;
+  }
+  limit_.start(std::max(first.at - loop_.now(), milliseconds(0)),
+               [this, first] { late(first.reason, first.limit, first.option); });
+}
+
+void Errand::late(EndReason reason, milliseconds limit, std::string_view option) {
+  if (call_ && call_->live()) call_->cancel("its part did not come in time");
+  std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
+                          : reason == EndReason::queue_full      ? "had no free process (instances) for"
+                          : reason == EndReason::timeout_startup ? "was not ready for"
+                                                                 : "did not answer";
+  finish(Unexpected<core::Failure>{{reason,
+                                    fmt::format("{} {} {} within {} ms (lineward {})", member_->name, what,
+                                                method_.substr(0, 100), limit.count(), option),
+                                    limit.count()}});
+}
+
+void Errand::cancel(std::string_view why) {
+  done_ = nullptr;
+  limit_.stop();
+  if (call_ && call_->live()) call_->cancel(why);
+}
+
+void Errand::on_call_message(mcp::Message message) {
+  switch (message.kind()) {
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error: return finish(std::move(message));
+    case mcp::MessageKind::request:
+      if (call_)
+        call_->reply(
+            mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
+      return;
+    case mcp::MessageKind::notification:
+      if (own_.progress_resets && mcp::method_of(message.method()) == mcp::Method::progress) {
+        last_progress_ = loop_.now();
+        set_clock();
+      }
+      if (heard_) heard_(std::move(message));
+      return;
+  }
+}
+
+void Errand::on_call_failed(const core::Failure& failure) {
+  finish(Unexpected<core::Failure>{failure});
+}
+
+// What has just answered is on the stack.
+void Errand::finish(Result<mcp::Message, core::Failure> answer) {
+  limit_.stop();
+  loop_.retire(std::move(call_));
+  if (Done done = std::exchange(done_, nullptr)) done(std::move(answer));
+}
+
+core::CallRequest own_request(const core::CallRequest& like, mcp::Method method, std::string_view members) {
+  std::string meta;
+  auto add = [&](std::string_view key, std::string_view raw) {
+    if (!raw.empty()) meta += fmt::format("{}\"{}\":{}", meta.empty() ? "" : ",", key, raw);
+  };
+  add("io.modelcontextprotocol/protocolVersion", like.message.raw(Field::meta_protocol_version));
+  add("io.modelcontextprotocol/clientInfo", like.message.raw(Field::meta_client_info));
+  add("io.modelcontextprotocol/clientCapabilities", like.message.raw(Field::meta_client_capabilities));
+  core::CallRequest request;
+  auto message = mcp::Message::parse(
+      fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"{}","params":{{{}{}"_meta":{{{}}}}}}})",
+                  mcp::row(method)->name, members, members.empty() ? "" : ",", meta));
+  if (message) request.message = std::move(*message);
+  request.method = method;
+  request.client_era = mcp::Era::modern;
+  request.scope = like.scope;
+  request.of_gateway = true;
+  core::HeaderFields headers;
+  for (const auto& header : like.headers) {
+    if (header.first.size() < 4 ||
+        (header.first.compare(0, 4, "Mcp-") != 0 && header.first.compare(0, 4, "mcp-") != 0))
+      headers.push_back(header);
+  }
+  request.headers = std::move(headers);
+  return request;
+}
+
+}  // namespace lineward::route

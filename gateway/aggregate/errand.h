@@ -1,0 +1,63 @@
+// One request to one server of the aggregate, with a limit of its own and one answer: a part of a merged
+// answer, or something Lineward wants to know itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/upstream.h"
+#include "net/loop.h"
+#include "aggregate/member.h"
+
+namespace lineward::route {
+
+class Errand final : public core::CallOwner {
+ public:
+  // Called once, never from ask(). The errand may be given to Loop::retire() from inside.
+  using Done = std::function<void(Result<mcp::Message, core::Failure> answer)>;
+  // What comes before the answer: notifications of the call.
+  using Heard = std::function<void(mcp::Message message)>;
+
+  Errand(net::Loop& loop, std::shared_ptr<Member> member)
+      : member_(std::move(member)), loop_(loop), limit_(loop) {}
+  ~Errand();
+  Errand(const Errand&) = delete;
+  Errand& operator=(const Errand&) = delete;
+
+  // `limit`: at most that long, in all; the limits that its server has for such a call count below it, and
+  // the client's wish (CallRequest::wait).
+  void ask(core::CallRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
+  // Nothing is called after this.
+  void cancel(std::string_view why);
+
+  const std::shared_ptr<Member>& member() const { return member_; }
+
+ private:
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override;
+  void on_call_failed(const core::Failure& failure) override;
+  void finish(Result<mcp::Message, core::Failure> answer);
+  void set_clock();
+  void late(mcp::EndReason reason, std::chrono::milliseconds limit, std::string_view option);
+
+  std::shared_ptr<Member> member_;
+  std::shared_ptr<void> lease_;
+  net::Loop& loop_;
+  net::Timer limit_;
+  std::chrono::milliseconds most_{0};  // in all; below it the server's own limits count
+  config::Timeouts own_;
+  std::string method_;
+  core::CallPhase phase_ = core::CallPhase::queued;
+  std::chrono::milliseconds begun_at_{0}, phase_since_{0}, last_progress_{0};
+  Done done_;
+  Heard heard_;
+  std::unique_ptr<core::Call> call_;
+  net::Lifetime lifetime_;
+};
+
+// A request of Lineward's own, made as the client of `like` would make it. `members`: of params, raw, or
+// empty.
+core::CallRequest own_request(const core::CallRequest& like, mcp::Method method, std::string_view members);
+
+}  // namespace lineward::route

@@ -1,0 +1,392 @@
+#include "aggregate/fanned_listen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "json/json_at.h"
+#include "json/json_member.h"
+#include "log/log.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::route {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// Of timeouts.acknowledge, in tenths: for servers of which nothing is known, and until the client has its
+// own, without those that are not there. A legacy server's subscriptions have seven (upstream/shared/own_limits.h).
+constexpr int kFactsTenths = 4, kAllTenths = 8;
+constexpr size_t kMostUris = 1000;  // of one listen, and as many tasks
+
+// A URI stands in the filter, in its server's, and in what each of the two was granted.
+constexpr size_t kCopies = 3, kNode = 96;
+
+bool asked_for(std::string_view filter, std::string_view name) {
+  return json::member(filter, name) == "true";
+}
+
+std::string notification(std::string_view method, std::string_view members) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","method":"{}","params":{{{}{}"_meta":{{"io.modelcontextprotocol/subscriptionId":0}}}}}})",
+      method, members, members.empty() ? "" : ",");
+}
+
+std::string quoted_list(const std::vector<std::string>& raw) {
+  return fmt::format("[{}]", fmt::join(raw, ","));
+}
+
+}  // namespace
+
+FannedListen::FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
+    : OwnedCall(&owner), home_(home), request_(std::move(request)), ack_limit_(home.loop()) {
+  std::string_view filter = request_.message.raw(Field::params_notifications);
+  tools_ = asked_for(filter, "toolsListChanged");
+  prompts_ = asked_for(filter, "promptsListChanged");
+  resources_ = asked_for(filter, "resourcesListChanged");
+}
+
+FannedListen::~FannedListen() {
+  if (live()) cancel_alive(home_.name());
+}
+
+void FannedListen::begin() {
+  begun_at_ = home_.loop().now();
+  home_.opened(*this);
+  waiter_ = home_.learning().learn(Topic::facts, request_, lifetime_.guard([this] {
+    if (!live()) return;
+    waiter_ = 0;
+    open_legs();
+  }));
+  home_.loop().defer(lifetime_, [this] {
+    if (!live()) return;
+    owner_->on_call_phase(core::CallPhase::written);
+    if (live() && !legs_open_)
+      ack_limit_.start(home_.timeouts().acknowledge * kFactsTenths / 10, [this] { open_legs(); });
+  });
+}
+
+// Which server is to be asked for which URI and task.
+void FannedListen::route_uris() {
+  const std::string& text = request_.message.bytes();
+  json::Span filter = request_.message.at(Field::params_notifications);
+  // Where one server alone has resources, it knows best what nothing leads to.
+  std::vector<Facts> facts = home_.known_facts();
+  std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+  held_.charge(request_.account());
+  size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
+  json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
+                            [&](json::Span element) {
+                              if (++count > kMostUris) return;
+                              std::string uri = json::string_at(text, element);
+                              auto target = home_.shown().uris.to_server(uri);
+                              if (!target && facts.size() == 1)
+                                target = Uris::Target{facts.front().server, uri};
+                              if (!target) return;
+                              held_.add(kCopies * (target->uri.size() + uri.size() + kNode));
+                              uris_[target->server][target->uri] = uri;
+                            });
+  count = 0;
+  json::for_each_element_at(text, json::member_at(text, filter, "taskIds"), [&](json::Span element) {
+    if (++count > kMostUris) return;
+    auto task = open_task(element.in(text));
+    if (!task || json::validate(task->raw) != json::Fault::none) return;
+    held_.add(kCopies * (task->raw.size() + kNode));
+    tasks_[task->server].push_back(task->raw);
+  });
+}
+
+void FannedListen::open_legs() {
+  if (legs_open_) return;
+  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  route_uris();
+  legs_open_ = true;
+  const milliseconds due = begun_at_ + home_.timeouts().acknowledge * kAllTenths / 10;
+  ack_limit_.start(std::max(due - home_.loop().now(), milliseconds(0)), [this] { acknowledge(); });
+  opening_ = true;
+  for (const auto& member : std::vector<std::shared_ptr<Member>>(home_.members()))
+    add_leg(member);
+  opening_ = false;
+  check_acknowledged();
+}
+
+void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
+  if (!legs_open_ || legs_.count(member->name) > 0 || !member->facts) return;
+  auto leg = std::make_unique<Leg>(*this, member);
+  const Facts& facts = *member->facts;
+  leg->tools = tools_ && facts.has("tools", "listChanged");
+  leg->prompts = prompts_ && facts.has("prompts", "listChanged");
+  leg->resources = resources_ && facts.has("resources", "listChanged");
+  if (auto uris = uris_.find(member->name); uris != uris_.end()) leg->uris = uris->second;
+  // What the client was not granted it will not get.
+  if (acknowledged_)
+    std::erase_if(leg->uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
+  if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
+  if (!wishes(*leg)) return;
+  Leg& opened = *leg;
+  legs_[member->name] = std::move(leg);
+  open(opened);
+}
+
+std::string FannedListen::filter_of(const Leg& leg) const {
+  std::string out;
+  auto add = [&](std::string_view key, std::string_view raw) {
+    out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", key, raw);
+  };
+  if (leg.tools) add("toolsListChanged", "true");
+  if (leg.prompts) add("promptsListChanged", "true");
+  if (leg.resources) add("resourcesListChanged", "true");
+  std::vector<std::string> uris;
+  for (const auto& [own, shown] : leg.uris)
+    uris.push_back(json::quote(own));
+  if (!uris.empty()) add("resourceSubscriptions", quoted_list(uris));
+  if (!leg.tasks.empty()) add("taskIds", quoted_list(leg.tasks));
+  return "{" + out + "}";
+}
+
+void FannedListen::open(Leg& leg) {
+  core::CallRequest request;
+  json::Splice splice = request_.message.splice();
+  splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
+  auto message = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
+  if (!message) return refused(leg, "its filter makes no message");
+  request.message = std::move(*message);
+  request.method = Method::subscriptions_listen;
+  request.client_era = mcp::Era::modern;
+  request.scope = request_.scope;
+  request.headers = leg.member->headers_for_it(request_.headers);
+  request.mirrors_itself = request_.mirrors_itself;
+  request.from = request_.from;
+  request.bytes_in = request_.bytes_in;
+  leg.lease = leg.member->lease();
+  if (auto refusal = leg.member->too_large(request.bytes_in, request.on_stdio()))
+    return refused(leg, refusal->text);
+  home_.loop().retire(std::move(leg.call));
+  auto call = leg.member->upstream.start(std::move(request), leg);
+  if (!call) {
+    down(leg);
+    return lost(leg, call.error().text);
+  }
+  leg.call = std::move(*call);
+}
+
+// ---- what the servers say ----
+
+void FannedListen::heard(Leg& leg, mcp::Message message) {
+  if (!live()) return;
+  Method method = mcp::method_of(message.method());
+  switch (message.kind()) {
+    case mcp::MessageKind::request: return;
+    case mcp::MessageKind::error:
+      return leg.acknowledged ? lost(leg, message.text(Field::error_message))
+                              : refused(leg, message.text(Field::error_message));
+    case mcp::MessageKind::result: return lost(leg, "was ended by the server");
+    case mcp::MessageKind::notification: break;
+  }
+  if (method == Method::cancelled) return lost(leg, "was ended by the server");
+  if (method == Method::subscriptions_acknowledged) return acknowledged(leg, message);
+  if (!leg.acknowledged) return;
+  switch (method) {
+    case Method::tools_list_changed: return change(leg.tools, false, false);
+    case Method::prompts_list_changed: return change(false, leg.prompts, false);
+    case Method::resources_list_changed: return change(false, false, leg.resources);
+    case Method::resources_updated: {
+      auto asked = leg.uris.find(message.text(Field::params_uri));
+      if (asked == leg.uris.end() || granted_.count(asked->second) == 0 || !acknowledged_) return;
+      if (asked->first == asked->second) return owner_->on_call_message(std::move(message));
+      json::Splice splice = message.splice();
+      splice.replace(message.at(Field::params_uri), json::quote(asked->second));
+      return deliver(splice.apply());
+    }
+    default: break;
+  }
+  bool of_task = acknowledged_ && !leg.tasks.empty() && message.method().rfind("notifications/tasks", 0) == 0;
+  if (of_task) deliver(notification_for_client(home_.shown(), leg.member->name, message));
+}
+
+void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
+  leg.failures = 0;
+  leg.granted.clear();
+  auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
+  if (uris) {
+    for (auto& uri : mcp::string_array(*uris)) {
+      auto asked = leg.uris.find(uri);
+      if (asked == leg.uris.end()) continue;
+      if (!acknowledged_) granted_.insert(asked->second);
+      leg.granted.insert(uri);
+    }
+  }
+  leg.acknowledged = true;
+  leg.is_down = false;
+  bool first = !std::exchange(leg.settled, true);
+  if (!acknowledged_) return check_acknowledged();
+  // It stands anew, or later than the client was told: something may have been missed.
+  change(leg.tools, leg.prompts, leg.resources);
+  if (first) return;
+  for (const std::string& uri : leg.granted)
+    updated(leg.uris[uri]);
+}
+
+void FannedListen::again_now(Leg& leg) {
+  leg.again.stop();
+  leg.acknowledged = false;
+  if (leg.call && leg.call->live()) leg.call->cancel("it is opened anew");
+  open(leg);
+}
+
+void FannedListen::refused(Leg& leg, const std::string& why) {
+  log::write(log::Level::info, "aggregate.listen_refused",
+             {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
+  leg.settled = true;
+  home_.loop().retire(std::move(leg.call));
+  if (!acknowledged_) check_acknowledged();
+}
+
+// What is not there for this client, for which the whole is refused as at the server itself, or the whole
+// server.
+void FannedListen::forbidden(Leg& leg, const core::Failure& failure) {
+  if (!live()) return;
+  leg.denied = failure;
+  bool names_what_is_hidden = failure.reason == mcp::EndReason::invalid_request;
+  if (names_what_is_hidden && !acknowledged_) return fail(failure);
+  refused(leg, failure.text);
+}
+
+void FannedListen::fail(const core::Failure& failure) {
+  core::CallOwner* owner = owner_;
+  cancel("a plugin refused it");
+  owner->on_call_failed(failure);
+}
+
+void FannedListen::lost(Leg& leg, const std::string& why) {
+  if (!live()) return;
+  log::write(log::Level::info, "aggregate.listen_lost",
+             {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
+  leg.settled = true;
+  leg.acknowledged = false;
+  if (leg.call && leg.call->live()) leg.call->cancel("it was given up");
+  home_.loop().retire(std::move(leg.call));
+  const config::Restart& restart = leg.member->server.restart;
+  milliseconds wait = restart.backoff * (1ll << std::min(leg.failures++, 20u));
+  leg.again.start(std::min<milliseconds>(wait, restart.max_backoff), [this, &leg] { open(leg); });
+  // Not from within start(): lost() may have come from there.
+  home_.loop().defer(lifetime_, [this] {
+    if (live() && !acknowledged_) check_acknowledged();
+  });
+}
+
+// ---- what the client is told ----
+
+void FannedListen::check_acknowledged() {
+  if (acknowledged_ || !legs_open_ || opening_) return;
+  bool open = std::any_of(legs_.begin(), legs_.end(), [](const auto& leg) { return !leg.second->settled; });
+  if (open) return;
+  bool none = !legs_.empty() && std::all_of(legs_.begin(), legs_.end(),
+                                            [](const auto& leg) { return leg.second->denied.has_value(); });
+  none ? fail(*legs_.begin()->second->denied) : acknowledge();
+}
+
+void FannedListen::acknowledge() {
+  if (acknowledged_ || !live()) return;
+  acknowledged_ = true;
+  ack_limit_.stop();
+  std::string granted;
+  auto add = [&](std::string_view key, std::string_view raw) {
+    granted += fmt::format("{}\"{}\":{}", granted.empty() ? "" : ",", key, raw);
+  };
+  if (tools_) add("toolsListChanged", "true");
+  if (prompts_) add("promptsListChanged", "true");
+  if (resources_) add("resourcesListChanged", "true");
+  std::vector<std::string> uris;
+  for (const std::string& uri : granted_)
+    uris.push_back(json::quote(uri));
+  if (!uris.empty()) add("resourceSubscriptions", quoted_list(uris));
+  std::vector<std::string> tasks;
+  for (const auto& [server, ids] : tasks_) {
+    auto leg = legs_.find(server);
+    if (leg == legs_.end() || !leg->second->acknowledged) continue;
+    for (const std::string& id : ids)
+      tasks.push_back(seal_task(server, id));
+  }
+  if (!tasks.empty()) add("taskIds", quoted_list(tasks));
+  deliver(notification("notifications/subscriptions/acknowledged",
+                       fmt::format(R"("notifications":{{{}}})", granted)));
+}
+
+void FannedListen::updated(const std::string& shown_uri) {
+  if (live() && granted_.count(shown_uri) > 0)
+    deliver(
+        notification("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(shown_uri))));
+}
+
+void FannedListen::change(bool tools, bool prompts, bool resources) {
+  if (!acknowledged_) return;
+  changed_tools_ = changed_tools_ || (tools && tools_);
+  changed_prompts_ = changed_prompts_ || (prompts && prompts_);
+  changed_resources_ = changed_resources_ || (resources && resources_);
+  if (std::exchange(telling_, true)) return;
+  home_.loop().defer(lifetime_, [this] {
+    if (live()) tell_changes();
+  });
+}
+
+void FannedListen::tell_changes() {
+  telling_ = false;
+  if (std::exchange(changed_tools_, false)) deliver(notification("notifications/tools/list_changed", {}));
+  if (std::exchange(changed_prompts_, false)) deliver(notification("notifications/prompts/list_changed", {}));
+  if (std::exchange(changed_resources_, false))
+    deliver(notification("notifications/resources/list_changed", {}));
+}
+
+// ---- servers come and go ----
+
+void FannedListen::came(const std::shared_ptr<Member>& member) {
+  auto leg = legs_.find(member->name);
+  if (leg != legs_.end() && leg->second->member != member)
+    drop(member->name, "another form of it took its place");
+  add_leg(member);
+  leg = legs_.find(member->name);
+  if (leg != legs_.end() && leg->second->is_down && leg->second->settled) again_now(*leg->second);
+  if (!member->facts) return;
+  change(member->facts->has("tools"), member->facts->has("prompts"), member->facts->has("resources"));
+}
+
+void FannedListen::left(const std::string& member) {
+  drop(member, "the server is leaving");
+  change(true, true, true);
+}
+
+// It may be the one on the stack right now.
+void FannedListen::drop(const std::string& member, std::string_view why) {
+  auto found = legs_.find(member);
+  if (found == legs_.end()) return;
+  std::unique_ptr<Leg> leg = std::move(found->second);
+  legs_.erase(found);
+  leg->again.stop();
+  if (leg->call && leg->call->live()) leg->call->cancel(why);
+  home_.loop().retire(std::move(leg));
+  if (!acknowledged_) {
+    home_.loop().defer(lifetime_, [this] {
+      if (live()) check_acknowledged();
+    });
+  }
+}
+
+void FannedListen::cancel(std::string_view why) {
+  if (!live()) return;
+  owner_ = nullptr;
+  ack_limit_.stop();
+  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  home_.closed(*this);
+  for (auto& [name, leg] : legs_) {
+    leg->again.stop();
+    if (leg->call && leg->call->live()) leg->call->cancel(why);
+  }
+  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+}
+
+}  // namespace lineward::route

@@ -1,0 +1,119 @@
+// One client's subscriptions/listen on many servers (behaviour.md 6): a listen on each that is concerned. It
+// is acknowledged when all of these have answered, or a moment later without the rest: what was asked for, of
+// the lists all, since the aggregate's change as servers come and go, and of the URIs those that a server
+// granted. A server's loss does not end it: that one is listened to again, with backoff, and what may have
+// been missed is told as a change. Owned by its caller.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/held_bytes.h"
+#include "core/owned_call.h"
+#include "net/lifetime.h"
+#include "aggregate/aggregate_upstream.h"
+
+namespace lineward::route {
+
+class FannedListen final : public core::OwnedCall {
+ public:
+  FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  ~FannedListen() override;
+
+  void begin();  // calls nobody back
+
+  // core::Call
+  void cancel(std::string_view why) override;
+  const mcp::Message& request_message() const override { return request_.message; }
+
+  const core::CallRequest& request() const { return request_; }
+  // A server has come, or come back: what it lists is news.
+  void came(const std::shared_ptr<Member>& member);
+  void left(const std::string& member);
+
+ private:
+  struct Leg final : core::CallOwner {
+    Leg(FannedListen& its_home, std::shared_ptr<Member> its_member)
+        : home(its_home), member(std::move(its_member)), again(its_home.home_.loop()) {}
+    // After its acknowledgement: what stands behind it is being opened again.
+    void on_call_phase(core::CallPhase phase) override {
+      if (acknowledged && phase != core::CallPhase::written) home.down(*this);
+    }
+    void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
+    void on_call_failed(const core::Failure& failure) override {
+      if (failure.by_policy) return home.forbidden(*this, failure);
+      home.down(*this);
+      home.lost(*this, failure.text);
+    }
+
+    FannedListen& home;
+    std::shared_ptr<Member> member;
+    std::shared_ptr<void> lease;
+    std::unique_ptr<core::Call> call;
+    std::map<std::string, std::string> uris;  // as the server knows them → as the client asked
+    bool tools = false, prompts = false, resources = false;
+    std::vector<std::string> tasks;  // raw ids
+    std::set<std::string> granted;   // URIs as the server knows them
+    bool settled = false;            // acknowledged, refused, or given up for now
+    bool acknowledged = false;
+    bool is_down = false;  // it stood, and does not at present
+    std::optional<core::Failure> denied;
+    uint32_t failures = 0;
+    net::Timer again;
+  };
+  void route_uris();
+  void open_legs();
+  void add_leg(const std::shared_ptr<Member>& member);
+  void open(Leg& leg);
+  bool wishes(const Leg& leg) const {
+    return leg.tools || leg.prompts || leg.resources || !leg.uris.empty() || !leg.tasks.empty();
+  }
+  std::string filter_of(const Leg& leg) const;
+  void heard(Leg& leg, mcp::Message message);
+  void acknowledged(Leg& leg, const mcp::Message& message);
+  void lost(Leg& leg, const std::string& why);
+  void refused(Leg& leg, const std::string& why);
+  // It is opened again, by those below or from here, with pauses that grow; they are over when its server,
+  // which was not there, is back.
+  void down(Leg& leg) {
+    if (!live()) return;
+    leg.is_down = true;
+    home_.doubt(*leg.member);
+  }
+  void again_now(Leg& leg);
+  // A plugin does not let this server be listened to, or not to what was asked for.
+  void forbidden(Leg& leg, const core::Failure& failure);
+  void fail(const core::Failure& failure);
+  void acknowledge();
+  void check_acknowledged();
+  // Told at the end of the turn, once, however many servers say it.
+  void change(bool tools, bool prompts, bool resources);
+  void tell_changes();
+  void updated(const std::string& shown_uri);
+  void deliver(const std::string& text) {
+    auto message = mcp::Message::parse(text, json::kDepthCeiling);
+    if (message && live()) owner_->on_call_message(std::move(*message));
+  }
+  void drop(const std::string& member, std::string_view why);
+
+  AggregateUpstream& home_;
+  core::CallRequest request_;
+  bool tools_ = false, prompts_ = false, resources_ = false;
+  std::map<std::string, std::map<std::string, std::string>> uris_;  // by server
+  std::map<std::string, std::vector<std::string>> tasks_;           // by server
+  std::map<std::string, std::unique_ptr<Leg>> legs_;                // by member
+  std::set<std::string> granted_;                                   // as the client asked
+  HeldBytes held_;                                                  // of these, and of what legs have of them
+  bool legs_open_ = false, opening_ = false;
+  bool acknowledged_ = false;
+  bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;
+  uint64_t waiter_ = 0;
+  std::chrono::milliseconds begun_at_{0};
+  net::Timer ack_limit_;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::route

@@ -1,0 +1,67 @@
+// What has to be asked of the servers before a request can be routed: whose a name is that does not say it,
+// and who declares a capability. Asked on behalf of the client that needs it, for all who wait together, and
+// not again for a while: a name that is known is never asked for.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/upstream.h"
+#include "net/loop.h"
+#include "aggregate/errand.h"
+#include "aggregate/lists.h"
+
+namespace lineward::route {
+
+class AggregateUpstream;
+
+enum class Topic : uint8_t { tools, prompts, resources, facts, count_ };
+
+class Learning {
+ public:
+  explicit Learning(AggregateUpstream& home);
+  ~Learning();
+
+  // Was it asked a moment ago?
+  bool is_fresh(Topic topic) const;
+  // Is it being asked?
+  bool is_asking(Topic topic) const { return rounds_[static_cast<size_t>(topic)] != nullptr; }
+  // `done` is called once, never from here: when it is known, as far as the servers' limits allow. The number
+  // forgets it again.
+  uint64_t learn(Topic topic, const core::CallRequest& like, std::function<void()> done);
+  void forget(uint64_t waiter);
+  void stop();
+
+ private:
+  struct Reading {
+    std::unique_ptr<Errand> errand;
+    List list = List::count_;  // none: server/discover
+    uint32_t pages = 0;
+    std::string cursor;
+    std::vector<std::string> keys;  // names or URIs, as the server calls them
+    bool done = false;
+  };
+  struct Round {
+    core::CallRequest like;
+    std::vector<std::unique_ptr<Reading>> readings;
+    std::map<uint64_t, std::function<void()>> waiting;
+    std::chrono::milliseconds until{0};
+  };
+  void begin(Topic topic);
+  void ask(Topic topic, Reading& reading);
+  void read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer);
+  void check(Topic topic);
+
+  AggregateUpstream& home_;
+  std::array<std::unique_ptr<Round>, static_cast<size_t>(Topic::count_)> rounds_;
+  std::array<std::chrono::milliseconds, static_cast<size_t>(Topic::count_)> learned_at_;
+  uint64_t next_waiter_ = 1;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::route

@@ -1,0 +1,61 @@
+// One server of the aggregate, as the aggregate knows it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "config/forward_rules.h"
+#include "core/request_size.h"
+#include "core/upstream.h"
+#include "layers/guarded_upstream.h"
+#include "aggregate/merge.h"
+
+namespace lineward::route {
+
+// Owned by the AggregateUpstream; its calls share it, so that it stays while they do.
+struct Member {
+  Member(const config::Server& its_server, plugin::GuardedUpstream& its_upstream,
+         std::function<std::shared_ptr<void>()> its_lease)
+      : name(its_server.name),
+        server(its_server),
+        upstream(its_upstream),
+        lease(std::move(its_lease)),
+        forward(its_server, false) {}
+
+  // Of the client's headers, which were let in for any of the servers, those that are for this one, and those
+  // that repeat the message.
+  core::HeaderFields headers_for_it(const core::HeaderFields& all) const {
+    core::HeaderFields out;
+    for (const auto& header : all) {
+      bool repeats = header.first.size() > 3 && (header.first[0] == 'M' || header.first[0] == 'm') &&
+                     header.first[3] == '-';
+      if (repeats || forward.passes(header.first)) out.push_back(header);
+    }
+    return out;
+  }
+
+  // Nothing: it takes a request of that many bytes.
+  std::optional<core::Failure> too_large(uint64_t bytes, bool on_stdio) const {
+    return on_stdio ? std::nullopt : core::too_large(server, bytes);
+  }
+
+  const std::string name;
+  // As long as it is a member, or a lease is held:
+  const config::Server& server;
+  plugin::GuardedUpstream& upstream;
+  const std::function<std::shared_ptr<void>()> lease;
+  const config::ForwardRules forward;
+
+  std::optional<Facts> facts;  // for routing; what clients are told is asked for each of them
+  // It was not there when it was asked last: for a while it is not waited for as long as the others.
+  bool absent = false;
+  std::chrono::milliseconds absent_since{0};
+  bool doubted = false;  // something of it broke: it is asked whether it is there
+  bool left = false;     // no member any more
+};
+
+}  // namespace lineward::route

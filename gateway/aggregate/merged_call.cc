@@ -1,0 +1,263 @@
+#include "aggregate/merged_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "json/json_at.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+
+namespace lineward::route {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+MergedCall::MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
+    : OwnedCall(&owner), home_(home), request_(std::move(request)), list_(list_of(request_.method)) {}
+
+MergedCall::~MergedCall() {
+  if (live()) cancel_alive(home_.name());
+}
+
+void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
+  auto part = std::make_unique<Part>();
+  part->errand = std::make_unique<Errand>(home_.loop(), member);
+  part->from = std::move(from);
+  parts_.push_back(std::move(part));
+}
+
+void MergedCall::begin() {
+  const mcp::Message& message = request_.message;
+  if (list_ != nullptr && message.has(Field::params_cursor)) {
+    auto parts = message.is_string(Field::params_cursor)
+                     ? open_cursor(message.method(), message.text(Field::params_cursor))
+                     : std::nullopt;
+    if (!parts)
+      refusal_ =
+          mcp::error_message("0", mcp::kInvalidParams, "this cursor was not made here, or for another list");
+    for (CursorPart& from : parts ? *parts : std::vector<CursorPart>()) {
+      auto member = home_.find(from.server);
+      if (!member) {
+        refusal_ = mcp::error_message(
+            "0", mcp::kInvalidParams,
+            fmt::format("this cursor is of a server that is not there any more: {}", from.server));
+        break;
+      }
+      add(member, std::move(from));
+    }
+    if (!refusal_.empty()) parts_.clear();
+  } else {
+    for (const auto& member : home_.members()) {
+      bool without = list_ != nullptr && member->facts && !member->facts->has(list_->capability);
+      if (!without) add(member, {member->name, {}, 0});
+    }
+  }
+  // An answer may come while the others are being asked.
+  for (size_t at = 0; at < parts_.size(); ++at)
+    ask(*parts_[at]);
+  begun_ = true;
+  home_.loop().defer(lifetime_, [this] {
+    if (!live()) return;
+    owner_->on_call_phase(core::CallPhase::written);
+    if (live()) check();
+  });
+}
+
+void MergedCall::ask(Part& part) {
+  const Member& member = *part.errand->member();
+  core::CallRequest request;
+  auto message = mcp::Message::parse(request_for(part), json::kDepthCeiling);
+  if (message) request.message = std::move(*message);
+  request.method = request_.method;
+  request.client_era = mcp::Era::modern;
+  request.scope = request_.scope;
+  request.headers = member.headers_for_it(request_.headers);
+  request.mirrors_itself = request_.mirrors_itself;
+  request.from = request_.from;
+  request.bytes_in = request_.bytes_in;
+  part.errand->ask(
+      std::move(request), home_.part_limit(member),
+      [this, &part](Result<mcp::Message, core::Failure> answer) {
+        Member& from = *part.errand->member();
+        bool result = answer && answer->kind() == mcp::MessageKind::result;
+        if (result && list_ == nullptr && answer->bytes().size() <= home_.rules().max_part_bytes)
+          home_.learned(from, *answer);
+        if (result) home_.came(from);
+        part.held.charge(request_.account());
+        part.held.set(answer ? answer->bytes().size() : 0);
+        part.answer.emplace(std::move(answer));
+        check();
+      },
+      [this](mcp::Message heard) {
+        // Progress of one part says nothing of the whole.
+        if (live() && mcp::method_of(heard.method()) == Method::message)
+          owner_->on_call_message(std::move(heard));
+      });
+}
+
+std::string MergedCall::request_for(const Part& part) const {
+  const mcp::Message& message = request_.message;
+  if (!message.has(Field::params_cursor)) return message.bytes();
+  json::Splice splice = message.splice();
+  splice.replace(message.at(Field::params_cursor), part.from.raw);
+  return splice.apply();
+}
+
+// ---- the end ----
+
+core::CallOwner* MergedCall::leave() {
+  for (auto& part : parts_) {
+    part->errand->cancel("the call it belongs to has ended");
+    home_.loop().retire(std::move(part->errand));
+  }
+  return take_owner();
+}
+
+void MergedCall::cancel(std::string_view why) {
+  if (!live()) return;
+  for (auto& part : parts_)
+    part->errand->cancel(why);
+  leave();
+  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+}
+
+void MergedCall::finish(std::string text) {
+  auto message = mcp::Message::parse(std::move(text), json::kDepthCeiling);
+  core::CallOwner* owner = leave();
+  if (message) return owner->on_call_message(std::move(*message));
+  owner->on_call_failed({EndReason::internal, "the merged answer is no message: " + message.error().text});
+}
+
+std::optional<Missing> MergedCall::missing(const Part& part) const {
+  const auto& answer = *part.answer;
+  const std::string& server = part.errand->member()->name;
+  if (!answer)
+    return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
+                   answer.error().by_policy};
+  // Every part stands in memory until the last one is there, and each is searched through.
+  const uint64_t most = home_.rules().max_part_bytes;
+  if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most)
+    return Missing{server, std::string(mcp::name(EndReason::upstream_protocol)),
+                   fmt::format("its part of {} bytes is longer than {} (aggregate.maxPartBytes)",
+                               answer->bytes().size(), most)};
+  if (answer->kind() != mcp::MessageKind::error) return std::nullopt;
+  // It has no such list.
+  if (list_ != nullptr && mcp::error_code(*answer) == mcp::kMethodNotFound) return std::nullopt;
+  return Missing{server, "rpc_error", answer->text(Field::error_message)};
+}
+
+void MergedCall::missed(Part& part, const Missing& gap) {
+  home_.missed(*part.errand->member(), request_.message.method(), gap);
+  if (!std::exchange(part.counted, true)) ++core::upstream_stats(gap.server).missing_parts;
+}
+
+void MergedCall::check() {
+  if (!live() || !begun_) return;
+  if (!refusal_.empty()) return finish(std::move(refusal_));
+  if (std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return !part->answer; })) return;
+  size_t lost = 0;
+  for (const auto& part : parts_) {
+    if (auto gap = missing(*part)) {
+      missed(*part, *gap);
+      ++lost;
+    }
+  }
+  if (lost > 0 && lost == parts_.size()) {
+    const auto& first = *parts_.front()->answer;
+    if (first && first->kind() == mcp::MessageKind::result) {
+      const auto gap = missing(*parts_.front());
+      const core::Failure too_long{EndReason::upstream_protocol,
+                                   fmt::format("no server answered; {}: {}", gap->server, gap->text)};
+      return leave()->on_call_failed(too_long);  // afterwards: leaving takes the errands away
+    }
+    if (first) return finish(first->bytes());
+    core::Failure failure = first.error();
+    if (!failure.by_policy) failure.text = fmt::format("no server answered; {}", failure.text);
+    failure.session_over = false;
+    return leave()->on_call_failed(failure);
+  }
+  list_ == nullptr ? merge_discover() : merge_list();
+}
+
+void MergedCall::merge_discover() {
+  std::vector<Missing> gaps;
+  std::vector<Facts> facts;
+  for (const auto& part : parts_) {
+    // Not what another client was told.
+    if (auto gap = missing(*part)) {
+      gaps.push_back(std::move(*gap));
+    } else {
+      facts.push_back(read_facts(part->errand->member()->name, **part->answer));
+    }
+  }
+  finish(merged_discover(facts, gaps, home_.is_public()));
+}
+
+void MergedCall::merge_list() {
+  ListPage page;
+  page.list = list_->list;
+  for (auto& part : parts_) {
+    // What the server no longer knows.
+    bool stale = *part->answer && (*part->answer)->kind() == mcp::MessageKind::error &&
+                 !part->from.raw.empty() && mcp::error_code(**part->answer) == mcp::kInvalidParams;
+    if (stale) return finish((*part->answer)->bytes());
+    take_page(page, *part);
+  }
+  finish(merged_list(page, home_.is_public()));
+}
+
+void MergedCall::take_page(ListPage& page, Part& part) {
+  const std::string& server = part.errand->member()->name;
+  if (auto gap = missing(part)) {
+    page.missing.push_back(std::move(*gap));
+    return;
+  }
+  const mcp::Message& answer = **part.answer;
+  if (answer.kind() != mcp::MessageKind::result) return;
+  auto broken = [&](std::string text) {
+    Missing gap{server, std::string(mcp::name(EndReason::upstream_protocol)), std::move(text)};
+    missed(part, gap);
+    page.missing.push_back(std::move(gap));
+  };
+  take_items(page, part, answer);
+  std::string next = read_page(page, answer);
+  if (next.empty()) return;
+  if (next.front() != '"') return broken("its nextCursor is no string");
+  if (next == part.from.raw) return broken("it gave the same cursor again");
+  if (part.from.pages + 1 >= kMostPages)
+    return broken(fmt::format("its list has more than {} pages", kMostPages));
+  page.more.push_back({server, std::move(next), part.from.pages + 1});
+}
+
+void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answer) {
+  const Member& member = *part.errand->member();
+  const std::string& text = answer.bytes();
+  json::Span items = answer.at(list_->items);
+  // Of its tools and prompts: what metrics may call a call of it.
+  auto* names = list_->list == List::tools     ? &core::routed_stats(member.name).tools
+                : list_->list == List::prompts ? &core::routed_stats(member.name).prompts
+                                               : nullptr;
+  size_t taken = 0;
+  json::for_each_element_at(text, items, [&](json::Span item) {
+    if (++taken > home_.rules().max_items) return;
+    if (names != nullptr && names->size() < core::NameTable::kMost)
+      names->learn(json::string_at(text, json::member_at(text, item, list_->key)));
+    auto shown = item_for_client(home_.shown(), list_->list, member.name, item.in(text));
+    if (shown) {
+      page.items.push_back(std::move(*shown));
+    } else {
+      home_.left_out(member, list_->list, json::string_at(text, json::member_at(text, item, list_->key)));
+    }
+  });
+  if (taken <= home_.rules().max_items) return;
+  Missing gap{
+      member.name, std::string(mcp::name(EndReason::upstream_protocol)),
+      fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
+                  taken - home_.rules().max_items, home_.rules().max_items)};
+  missed(part, gap);
+  page.missing.push_back(std::move(gap));
+}
+
+}  // namespace lineward::route

@@ -1,0 +1,60 @@
+// A list, or server/discover, of many servers: asked of all that are concerned at once, each with its own
+// limit, and answered in the order of the configuration (behaviour.md 7). A part that does not come is
+// missing and said to be; when none comes the call fails. Owned by its caller.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/held_bytes.h"
+#include "core/owned_call.h"
+#include "net/lifetime.h"
+#include "aggregate/aggregate_upstream.h"
+#include "aggregate/errand.h"
+
+namespace lineward::route {
+
+class MergedCall final : public core::OwnedCall {
+ public:
+  MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  ~MergedCall() override;
+
+  void begin();  // calls nobody back
+
+  // core::Call
+  void cancel(std::string_view why) override;
+  const mcp::Message& request_message() const override { return request_.message; }
+
+ private:
+  struct Part {
+    std::unique_ptr<Errand> errand;
+    CursorPart from;  // raw is empty for the first page
+    std::optional<Result<mcp::Message, core::Failure>> answer;
+    HeldBytes held;        // of it, until the last part is there
+    bool counted = false;  // as missing, or cut: once
+  };
+  void missed(Part& part, const Missing& gap);
+  void add(const std::shared_ptr<Member>& member, CursorPart from);
+  void ask(Part& part);
+  std::string request_for(const Part& part) const;
+  void check();
+  void merge_discover();
+  void merge_list();
+  void take_page(ListPage& page, Part& part);
+  void take_items(ListPage& page, Part& part, const mcp::Message& answer);
+  std::optional<Missing> missing(const Part& part) const;
+  void finish(std::string text);
+  core::CallOwner* leave();
+
+  AggregateUpstream& home_;
+  core::CallRequest request_;
+  const ListRow* list_;  // null: discover
+  std::vector<std::unique_ptr<Part>> parts_;
+  bool begun_ = false;
+  std::string refusal_;  // of the whole, a message
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::route

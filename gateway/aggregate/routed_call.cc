@@ -1,0 +1,248 @@
+#include "aggregate/routed_call.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "json/json_at.h"
+#include "core/answer_size.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+
+namespace lineward::route {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+namespace {
+
+Topic topic_of(const mcp::Message& request, Method method) {
+  switch (method) {
+    case Method::tools_call: return Topic::tools;
+    case Method::resources_read: return Topic::resources;
+    case Method::completion_complete: {
+      const std::string& text = request.bytes();
+      json::Span ref = json::member_at(text, request.at(Field::params), "ref");
+      bool resource = json::string_at(text, json::member_at(text, ref, "type")) == "ref/resource";
+      return resource ? Topic::resources : Topic::prompts;
+    }
+    default: return Topic::prompts;
+  }
+}
+
+bool names_something(Method method) {
+  switch (method) {
+    case Method::tools_call:
+    case Method::prompts_get:
+    case Method::resources_read:
+    case Method::completion_complete:
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+RoutedCall::RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
+    : PassingCall(std::move(request), &owner), home_(home) {}
+
+RoutedCall::~RoutedCall() {
+  if (live()) cancel_alive(home_.name());
+  inner_.reset();  // before the lease on its server
+}
+
+void RoutedCall::begin() {
+  names_something(request_.method) ? go(false) : go_by_capability(false);
+}
+
+void RoutedCall::learn(Topic topic) {
+  home_.loop().defer(lifetime_, [this] {
+    if (live() && !inner_) owner_->on_call_phase(core::CallPhase::starting);
+  });
+  waiter_ = home_.learning().learn(topic, request_, lifetime_.guard([this, topic] {
+    if (!live()) return;
+    waiter_ = 0;
+    topic == Topic::facts ? go_by_capability(true) : go(true);
+  }));
+}
+
+void RoutedCall::go(bool lists_read) {
+  const mcp::Message& message = request_.message;
+  Topic topic = topic_of(message, request_.method);
+  Routed routed = route(home_.shown(), message, request_.method, home_.member_names(),
+                        lists_read || home_.learning().is_fresh(topic));
+  if (routed.fault == Fault::needs_lists) return learn(topic);
+  json::Span at = target_at(message, request_.method);
+  std::string target = json::string_at(message.bytes(), at);
+  auto member = routed.fault == Fault::none ? home_.find(routed.way.server) : nullptr;
+  if (member) return send(member, routed.way);
+  bool resource = topic == Topic::resources && request_.method != Method::tools_call;
+  if (routed.fault == Fault::unknown && resource && at) {
+    // Nothing says whose it is: where one server alone has resources, it knows best.
+    std::vector<Facts> facts = home_.known_facts();
+    std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+    if (facts.size() == 1) {
+      if (auto only = home_.find(facts.front().server)) return send(only, {only->name, json::quote(target)});
+    }
+  }
+  std::string what = request_.method == Method::tools_call ? "tool" : resource ? "resource" : "prompt";
+  if (request_.method == Method::tasks_get || request_.method == Method::tasks_update ||
+      request_.method == Method::tasks_cancel)
+    what = "task";
+  answer_later(mcp::kInvalidParams,
+               fmt::format("no server here has this {}: {}", what, target.substr(0, 200)),
+               resource ? fmt::format(R"({{"uri":{}}})", json::quote(target)) : std::string());
+}
+
+// A method that names nothing belongs to the one server that declares what it is a part of.
+void RoutedCall::go_by_capability(bool facts_read) {
+  std::vector<Facts> facts = home_.known_facts();
+  bool all_known = facts.size() == home_.members().size();
+  if (!facts_read && !all_known && !home_.learning().is_fresh(Topic::facts)) return learn(Topic::facts);
+  const std::string& method = request_.message.method();
+  std::vector<std::string> servers = servers_for(method, facts);
+  if (servers.size() == 1) {
+    if (auto member = home_.find(servers.front())) return send(member, {member->name, {}});
+  }
+  answer_later(mcp::kMethodNotFound,
+               servers.empty() ? "Method not found: no server here declares it: " + method.substr(0, 200)
+                               : fmt::format("Method not found: several servers declare it ({}): {}",
+                                             fmt::join(servers, ", "), method.substr(0, 200)));
+}
+
+void RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
+  auto text = request_for_server(request_.message, request_.method, way);
+  if (!text) {
+    return answer_later(mcp::kInvalidParams,
+                        "this requestState was not made by the server that the request goes to",
+                        R"({"reason":"foreign"})");
+  }
+  auto message = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
+  if (!message)
+    return fail_later({EndReason::internal, "this request could not be routed: " + message.error().text});
+  member_ = member;
+  way_ = way;
+  lease_ = member->lease();
+  note_routed(*message);
+  if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
+    return fail_later(std::move(*refusal));
+  core::CallRequest request;
+  request.message = std::move(*message);
+  request.method = request_.method;
+  request.client_era = mcp::Era::modern;
+  request.scope = request_.scope;
+  request.headers = member->headers_for_it(request_.headers);
+  request.mirrors_itself = request_.mirrors_itself;
+  request.from = request_.from;
+  request.tag = request_.tag;
+  request.bytes_in = request_.bytes_in;
+  auto call = member->upstream.start(std::move(request), *this);
+  if (!call) return fail_later(std::move(call.error()));
+  inner_ = std::move(*call);
+}
+
+void RoutedCall::note_routed(const mcp::Message& as_sent) {
+  auto to = std::make_shared<core::RoutedTo>();
+  to->server = &member_->server;
+  to->lease = lease_;
+  to->target = json::string_at(as_sent.bytes(), target_at(as_sent, request_.method));
+  to_ = std::move(to);
+  home_.loop().defer(lifetime_, [this] {
+    if (live()) tell_routed();
+  });
+}
+
+void RoutedCall::fail_later(core::Failure failure) {
+  home_.loop().defer(lifetime_, [this, failure = std::move(failure)] {
+    if (live()) on_call_failed(failure);
+  });
+}
+
+void RoutedCall::answer_later(int code, std::string text, std::string data) {
+  home_.loop().defer(lifetime_, [this, answer = mcp::error_message("0", code, text, data)] {
+    if (!live()) return;
+    auto message = mcp::Message::parse(answer);
+    core::CallOwner* owner = leave();
+    if (message) return owner->on_call_message(std::move(*message));
+    owner->on_call_failed({EndReason::internal, "an answer could not be made"});
+  });
+}
+
+// ---- from the client ----
+
+core::CallOwner* RoutedCall::leave() {
+  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  home_.unparked(*this);
+  return take_owner();
+}
+
+void RoutedCall::cancel(std::string_view why) {
+  if (!live()) return;
+  leave();
+  if (cancel_inner(why)) return;
+  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+}
+
+void RoutedCall::left(const std::string& server, const std::string& why) {
+  if (!live() || !member_ || member_->name != server) return;
+  cancel_inner(why);
+  leave()->on_call_failed({EndReason::cancelled_drain, why});
+}
+
+void RoutedCall::hand_over(core::CallOwner& owner, core::Handover how) {
+  if (live()) how == core::Handover::parked ? home_.parked(*this) : home_.unparked(*this);
+  PassingCall::hand_over(owner, how);
+}
+
+void RoutedCall::retried(mcp::Message request) {
+  // Its requestState was the gateway's own, and is of no use to the server.
+  json::Splice splice = request.splice();
+  json::Span at = target_at(request, request_.method);
+  if (at && !way_.raw.empty()) splice.replace(at, way_.raw);
+  auto message = mcp::Message::parse(splice.empty() ? request.bytes() : splice.apply(), json::kDepthCeiling);
+  request_.message = std::move(request);
+  if (message && inner_ && inner_->live()) inner_->retried(std::move(*message));
+}
+
+// ---- from the server ----
+
+void RoutedCall::on_call_phase(core::CallPhase phase) {
+  if (!live()) return;
+  tell_routed();
+  owner_->on_call_phase(phase);
+}
+
+void RoutedCall::on_call_message(mcp::Message message) {
+  if (!live()) return;
+  tell_routed();
+  bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  bool plain = message.kind() == mcp::MessageKind::notification;
+  if (last) {
+    home_.came(*member_);
+    if (auto failure = core::content_too_long(member_->server, message))
+      return leave()->on_call_failed(*failure);
+    if (auto text = result_for_client(home_.shown(), member_->name, message)) {
+      auto changed = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
+      if (changed) message = std::move(*changed);
+    }
+    return leave()->on_call_message(std::move(message));
+  }
+  Method method = plain ? mcp::method_of(message.method()) : Method::other;
+  if (plain && method == Method::resources_updated) {
+    auto changed = mcp::Message::parse(notification_for_client(home_.shown(), member_->name, message));
+    if (changed) message = std::move(*changed);
+  }
+  owner_->on_call_message(std::move(message));
+}
+
+void RoutedCall::on_call_failed(const core::Failure& failure) {
+  if (!live()) return;
+  tell_routed();
+  core::Failure told = failure;
+  told.session_over = false;  // its session, not the client's
+  leave()->on_call_failed(told);
+}
+
+}  // namespace lineward::route

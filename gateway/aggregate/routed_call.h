@@ -1,0 +1,63 @@
+// A request to one server of the aggregate, under the server's own names, and what comes back, under the
+// aggregate's. Where only the servers' lists tell whose it is, those are asked first. Owned by its caller.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/owned_call.h"
+#include "net/lifetime.h"
+#include "aggregate/aggregate_upstream.h"
+
+namespace lineward::route {
+
+class RoutedCall final : public core::PassingCall {
+ public:
+  RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  ~RoutedCall() override;
+
+  void begin();  // calls nobody back
+  // Its server leaves, and nobody can come back to it.
+  void left(const std::string& server, const std::string& why);
+
+  // core::Call
+  void cancel(std::string_view why) override;
+  void hand_over(core::CallOwner& owner, core::Handover how) override;
+  const mcp::Message& request_message() const override { return request_.message; }
+  void retried(mcp::Message request) override;
+  bool of_legacy_server() const override { return member_ && member_->upstream.era() == mcp::Era::legacy; }
+  bool has_session() const override { return true; }  // the bridge in front keeps it
+
+ private:
+  // core::CallOwner, of the server's call
+  void on_call_phase(core::CallPhase phase) override;
+  void on_call_message(mcp::Message message) override;
+  void on_call_failed(const core::Failure& failure) override;
+
+  // Sent, or it will be answered from here.
+  void go(bool lists_read);
+  void go_by_capability(bool facts_read);
+  void send(const std::shared_ptr<Member>& member, const Way& way);
+  // Its owner hears whose call it is, though not from here.
+  void note_routed(const mcp::Message& as_sent);
+  void learn(Topic topic);
+  void fail_later(core::Failure failure);
+  void answer_later(int code, std::string text, std::string data = {});
+  core::CallOwner* leave();
+  // For whatever tells its owner something: nothing comes before it.
+  void tell_routed() {
+    if (to_) owner_->on_call_routed(std::exchange(to_, nullptr));
+  }
+
+  AggregateUpstream& home_;
+  std::shared_ptr<Member> member_;
+  std::shared_ptr<void> lease_;
+  core::RoutedPtr to_;  // until its owner was told
+  Way way_;
+  uint64_t waiter_ = 0;  // for what has to be learned
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::route

@@ -1,0 +1,317 @@
+#include "bridge/bridge_listen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "json/json_member.h"
+#include "log/log.h"
+#include "mcp/errors.h"
+#include "mcp/modern_server.h"
+#include "mcp/rewrite.h"
+#include "mcp/targets.h"
+#include "http_client/http_headers.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A listen that stood this long did stand: its loss counts as the first again.
+constexpr milliseconds kStable{10000};
+constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
+// Each new subscription is a new listen with all of them: what they cost together is bounded.
+constexpr size_t kMostUriBytes = 256 * 1024;
+
+std::string plain_notification(std::string_view method, std::string_view params) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
+                     params.empty() ? "" : R"(,"params":)", params);
+}
+
+}  // namespace
+
+BridgeListen::BridgeListen(net::Loop& loop, core::Upstream& inner, const config::Server& server,
+                           core::Scope scope, std::function<std::string(const std::string&)> make,
+                           std::function<void(mcp::Message)> deliver)
+    : loop_(loop),
+      inner_(inner),
+      server_(server),
+      scope_(std::move(scope)),
+      make_(std::move(make)),
+      deliver_(std::move(deliver)),
+      again_(loop) {}
+
+BridgeListen::~BridgeListen() {
+  lifetime_.end();
+  stopped_ = true;
+  for (auto* listen : {&next_, &current_}) {
+    if (*listen && (*listen)->call && (*listen)->call->live()) (*listen)->call->cancel("the session ended");
+  }
+}
+
+void BridgeListen::stop(std::string_view why) {
+  stopped_ = true;
+  again_.stop();
+  waiters_.clear();
+  drop(next_, why);
+  drop(current_, why);
+}
+
+// It may be the one on the stack right now.
+void BridgeListen::drop(std::unique_ptr<Listen>& listen, std::string_view why) {
+  if (!listen) return;
+  listen->ack_limit.stop();
+  if (listen->call && listen->call->live()) listen->call->cancel(why);
+  loop_.retire(std::move(listen));
+}
+
+// ---- wishes ----
+
+void BridgeListen::want(Lists lists) {
+  wish_.lists = lists;
+  changed();
+}
+
+void BridgeListen::subscribe(const std::string& uri, Settled settled) {
+  SharedText text = wish_.uris.find(uri);
+  if (!text) text = shared_text(uri, account_);
+  const bool is_new = !wish_.uris.contains(uri);
+  if (wish_.uris.size() >= mcp::kMostSubscriptions && is_new) {
+    return tell({text, true, std::move(settled)},
+                fmt::format("this session has {} subscriptions already", mcp::kMostSubscriptions));
+  }
+  size_t bytes = is_new ? uri.size() : 0;
+  for (const SharedText& one : wish_.uris)
+    bytes += one->text().size();
+  if (is_new && bytes > kMostUriBytes) {
+    return tell({text, true, std::move(settled)},
+                fmt::format("the URIs of this session's subscriptions are longer than {} bytes together",
+                            kMostUriBytes));
+  }
+  wish_.uris.insert(text);
+  waiters_.push_back({std::move(text), true, std::move(settled)});
+  changed();
+}
+
+void BridgeListen::unsubscribe(const std::string& uri, Settled settled) {
+  SharedText text = wish_.uris.find(uri);
+  if (!text) text = shared_text(uri, account_);
+  wish_.uris.erase(uri);
+  established_.uris.erase(uri);
+  waiters_.push_back({std::move(text), false, std::move(settled)});
+  changed();
+}
+
+// Wishes of one loop turn make one listen.
+void BridgeListen::changed() {
+  if (scheduled_ || stopped_) return;
+  scheduled_ = true;
+  loop_.defer(lifetime_, [this] {
+    if (stopped_) return;
+    scheduled_ = false;
+    refresh();
+  });
+}
+
+void BridgeListen::refresh() {
+  if (stopped_ || next_ || again_.running()) return;  // when that is done it looks again
+  if (wish_.empty()) {
+    drop(current_, "nobody listens any more");
+    missed_ = false;
+    return settle();
+  }
+  if (current_ && current_->wish == wish_) return settle();
+  std::string filter;
+  auto add = [&](const std::string& member) { filter += (filter.empty() ? "" : ",") + member; };
+  if (wish_.lists.tools) add(R"("toolsListChanged":true)");
+  if (wish_.lists.prompts) add(R"("promptsListChanged":true)");
+  if (wish_.lists.resources) add(R"("resourcesListChanged":true)");
+  std::string uris;
+  for (const auto& uri : wish_.uris)
+    uris += (uris.empty() ? "" : ",") + json::quote(uri->text());
+  if (!uris.empty()) add(R"("resourceSubscriptions":[)" + uris + "]");
+  next_ = std::make_unique<Listen>(*this, wish_);
+  auto message = mcp::Message::parse(make_("{" + filter + "}"));
+  if (!message) return lost(*next_, "the wishes of this session make no message", Loss::refused);
+  next_->request_bytes.charge(account_);
+  next_->request_bytes.set(message->bytes().size());
+  core::CallRequest request;
+  request.message = std::move(*message);
+  request.method = Method::subscriptions_listen;
+  request.client_era = mcp::Era::modern;
+  request.scope = scope_;
+  request.headers = headers_;
+  request.from = from_;
+  auto call = inner_.start(std::move(request), *next_);
+  if (!call) return lost(*next_, call.error().text, loss_of(call.error()));
+  next_->call = std::move(*call);
+}
+
+// Not the trace of that one call.
+void BridgeListen::use_request(const core::CallRequest& request) {
+  from_ = request.from;
+  account_ = request.account();
+  from_bytes_.charge(account_);
+  from_bytes_.set(from_ ? core::bytes_of(*from_) : 0);
+  headers_ = request.headers;
+  std::erase_if(headers_, [](const auto& header) { return is_trace_header(header.first); });
+  if (std::exchange(given_up_, false)) changed();
+}
+
+// ---- what the server says ----
+
+void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
+  if (phase != core::CallPhase::written || acknowledged) return;
+  const milliseconds limit = home.server_.timeouts.acknowledge;
+  ack_limit.start(limit, [this, limit] {
+    home.fail_waiters(
+        fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
+    home.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);
+  });
+}
+
+void BridgeListen::heard(Listen& listen, mcp::Message message) {
+  if (stopped_ || (&listen != current_.get() && &listen != next_.get())) return;
+  Method method = mcp::method_of(message.method());
+  if (message.kind() == mcp::MessageKind::error) {
+    return lost(listen, message.text(Field::error_message),
+                listen.acknowledged ? Loss::broken : Loss::refused);
+  }
+  if (message.kind() == mcp::MessageKind::result || method == Method::cancelled) {
+    return lost(listen, "was ended by the server", Loss::broken);
+  }
+  if (method == Method::subscriptions_acknowledged) return acknowledged(listen, message);
+  if (listen.acknowledged) notify(listen, std::move(message));
+}
+
+void BridgeListen::acknowledged(Listen& listen, const mcp::Message& message) {
+  listen.ack_limit.stop();
+  listen.granted.clear();
+  auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
+  if (uris) {
+    for (auto& uri : mcp::string_array(*uris)) {
+      if (SharedText wished = listen.wish.uris.find(uri)) listen.granted.insert(std::move(wished));
+    }
+  }
+  listen.since = loop_.now();
+  // The server's process was replaced, and our listen put to the new one: this is its second acknowledgement.
+  if (std::exchange(listen.acknowledged, true)) return tell_changes(listen.wish);
+  if (&listen != next_.get()) return;
+  drop(current_, "other wishes took its place");
+  current_ = std::move(next_);
+  const Wish before = std::exchange(established_, current_->wish);
+  if (std::exchange(missed_, false)) tell_changes({current_->wish.lists, before.uris});
+  refresh();
+}
+
+void BridgeListen::notify(Listen& listen, mcp::Message message) {
+  switch (mcp::method_of(message.method())) {
+    case Method::tools_list_changed:
+      if (!listen.wish.lists.tools) return;
+      break;
+    case Method::prompts_list_changed:
+      if (!listen.wish.lists.prompts) return;
+      break;
+    case Method::resources_list_changed:
+      if (!listen.wish.lists.resources) return;
+      break;
+    case Method::resources_updated:
+      if (!wish_.uris.contains(message.text(Field::params_uri))) return;
+      break;
+    default: return;  // nothing else was asked for
+  }
+  auto plain = mcp::Message::parse(mcp::listen_notification_for_legacy(message));
+  if (plain) deliver_(std::move(*plain));
+}
+
+void BridgeListen::tell_changes(const Wish& wish) {
+  std::vector<std::string> changes;
+  if (wish.lists.tools) changes.push_back(plain_notification("notifications/tools/list_changed", ""));
+  if (wish.lists.prompts) changes.push_back(plain_notification("notifications/prompts/list_changed", ""));
+  if (wish.lists.resources) changes.push_back(plain_notification("notifications/resources/list_changed", ""));
+  for (const auto& uri : wish.uris) {
+    if (!wish_.uris.contains(uri->text())) continue;
+    changes.push_back(plain_notification("notifications/resources/updated", mcp::uri_params(uri->text())));
+  }
+  for (auto& text : changes) {
+    auto message = mcp::Message::parse(std::move(text));
+    if (message && !stopped_) deliver_(std::move(*message));
+  }
+}
+
+BridgeListen::Loss BridgeListen::loss_of(const core::Failure& failure) {
+  if (failure.by_policy) return Loss::refused;
+  return mcp::is_lack_of_room(failure.reason) ? Loss::no_room : Loss::broken;
+}
+
+void BridgeListen::lost(Listen& listen, const std::string& why, Loss loss) {
+  if (stopped_) return;
+  bool was_current = &listen == current_.get();
+  if (!was_current && &listen != next_.get()) return;
+  log::write(log::Level::info, "session.listen_lost",
+             {{"upstream", server_.name}, {"why", why.substr(0, 200)}});
+  missed_ = missed_ || was_current || !current_;
+  if (listen.acknowledged && loop_.now() - listen.since > kStable) failures_ = 0;
+  bool nothing_new = listen.wish == established_;
+  drop(was_current ? current_ : next_, "it was given up");
+  if (loss == Loss::refused) {
+    // What stood before may stand again without what was wished on top of it.
+    fail_waiters(why);
+    wish_ = nothing_new ? Wish{} : established_;
+    return changed();
+  }
+  if (loss != Loss::no_room && ++failures_ > kTries) {
+    fail_waiters(why);
+    return give_up();
+  }
+  if (next_) return;  // another is being made anyway
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(failures_, 1u) - 1, 20u));
+  again_.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this] { refresh(); });
+}
+
+// What stands goes on as it is.
+void BridgeListen::give_up() {
+  failures_ = kTries;
+  if (next_) return;
+  given_up_ = true;
+  log::write(log::Level::warn, "session.listen_given_up", {{"upstream", server_.name}});
+}
+
+void BridgeListen::fail_waiters(const std::string& why) {
+  std::vector<Waiter> waiting;
+  waiting.swap(waiters_);
+  for (Waiter& waiter : waiting) {
+    bool stands = !waiter.wanted || established_.uris.contains(waiter.uri->text());
+    if (!stands) wish_.uris.erase(waiter.uri->text());
+    tell(std::move(waiter),
+         stands ? std::nullopt : std::optional("the server cannot be listened to: " + why));
+  }
+}
+
+void BridgeListen::tell(Waiter waiter, std::optional<std::string> refusal) {
+  loop_.defer(lifetime_, [this, settled = std::move(waiter.settled), refusal = std::move(refusal)] {
+    if (!stopped_) settled(refusal);
+  });
+}
+
+// Answers who waited for what stands now.
+void BridgeListen::settle() {
+  std::vector<Waiter> waiting;
+  waiting.swap(waiters_);
+  const KeptRefs still_wished = current_ ? current_->wish.uris : KeptRefs();
+  for (Waiter& waiter : waiting) {
+    std::optional<std::string> refusal;
+    // A wish that was taken back meanwhile was fulfilled as far as anyone can tell.
+    bool wished = still_wished.contains(waiter.uri->text());
+    if (waiter.wanted && wished && !current_->granted.contains(waiter.uri->text())) {
+      refusal = "the server does not grant a subscription to this URI";
+      for (Wish* wish : {&wish_, &established_, &current_->wish})
+        wish->uris.erase(waiter.uri->text());
+    }
+    tell(std::move(waiter), std::move(refusal));
+  }
+}
+
+}  // namespace lineward::upstream

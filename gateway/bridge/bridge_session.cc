@@ -1,0 +1,222 @@
+#include "bridge/bridge_session.h"
+
+#include <fmt/format.h>
+
+#include "log/log.h"
+#include "base/random_id.h"
+#include "mcp/errors.h"
+#include "mcp/legacy_server.h"
+#include "upstream/shared/own_id.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}})";
+
+}  // namespace
+
+BridgeSession::BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial)
+    : home_(home),
+      scope_(std::move(scope)),
+      owner_(&owner),
+      trial_(trial),
+      listen_(
+          home.loop(), home.inner(), home.server(), modern_scope(),
+          [this](const std::string& filter) { return mcp::listen_for_client(client_, filter); },
+          [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {}
+
+BridgeSession::~BridgeSession() = default;
+
+void BridgeSession::close(const core::Failure& why) {
+  owner_ = nullptr;
+  listen_.stop(why.text);
+  auto calls = calls_;
+  for (const auto& entry : calls) {
+    if (BridgeCall* call = find(entry.first)) call->fail(why);
+  }
+}
+
+BridgeCall* BridgeSession::find(uint64_t serial) const {
+  auto found = calls_.find(serial);
+  return found == calls_.end() ? nullptr : found->second;
+}
+
+// ---- calls ----
+
+Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest&& request,
+                                                                        core::CallOwner& owner) {
+  bool handshake = request.method == Method::initialize;
+  if (trial_ && !handshake) return inner().start(std::move(request), owner);
+  if (!handshake && request.method != Method::ping && !server_) {
+    return Unexpected<core::Failure>{
+        {EndReason::upstream_protocol,
+         fmt::format("this session was never initialised by {}", inner().name())}};
+  }
+  auto call = std::make_unique<BridgeCall>(*this, std::move(request), owner);
+  listen_.use_request(call->request());
+  std::optional<core::Failure> failure;
+  if (handshake) {
+    client_ = mcp::read_initialize_params(call->request().message, call->request().wire());
+    client_bytes_.charge(call->request().account());
+    client_bytes_.set(mcp::bytes_of(client_));
+    failure = trial_ ? call->start_trial() : call->start_discover();
+  } else if (!handled_here(*call)) {
+    failure = call->start_translated();
+  }
+  if (failure) {
+    call->cancel("it could not be sent");
+    return Unexpected<core::Failure>{std::move(*failure)};
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+// What an old server would have been asked and a modern one does not know.
+bool BridgeSession::handled_here(BridgeCall& call) {
+  switch (call.request().method) {
+    case Method::ping: finish_later(call, std::string(kEmptyResult)); return true;
+    case Method::logging_set_level: set_level(call); return true;
+    case Method::resources_subscribe: subscription(call, true); return true;
+    case Method::resources_unsubscribe: subscription(call, false); return true;
+    case Method::server_discover:
+    case Method::subscriptions_listen:
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+    case Method::tasks_list:
+    case Method::tasks_result:
+      refuse_later(call, mcp::kMethodNotFound, "Method not found: not part of " + client_.revision);
+      return true;
+    default: return false;
+  }
+}
+
+void BridgeSession::finish_later(BridgeCall& call, std::string text) {
+  call.start_local();
+  loop().defer(lifetime_, [this, serial = call.serial(), text = std::move(text)] {
+    BridgeCall* one = find(serial);
+    if (one != nullptr) one->finish(text);
+  });
+}
+
+void BridgeSession::refuse_later(BridgeCall& call, int code, std::string_view text) {
+  finish_later(call, mcp::error_message("0", code, text));
+}
+
+void BridgeSession::set_level(BridgeCall& call) {
+  if (!server_->logging) return refuse_later(call, mcp::kMethodNotFound, "this server does not log");
+  std::string level = call.request().message.text(Field::params_level);
+  if (!mcp::log_level(level))
+    return refuse_later(call, mcp::kInvalidParams, "params.level is no logging level");
+  client_.log_level = std::move(level);
+  client_.set_level = true;
+  finish_later(call, std::string(kEmptyResult));
+}
+
+void BridgeSession::subscription(BridgeCall& call, bool wanted) {
+  if (!server_->resources_subscribe) {
+    return refuse_later(call, mcp::kMethodNotFound, "this server's resources cannot be subscribed to");
+  }
+  const mcp::Message& message = call.request().message;
+  if (!message.is_string(Field::params_uri))
+    return refuse_later(call, mcp::kInvalidParams, "params.uri must be a string");
+  std::string uri = message.text(Field::params_uri);
+  auto settled = [this, serial = call.serial()](const std::optional<std::string>& refusal) {
+    BridgeCall* one = find(serial);
+    if (one == nullptr) return;
+    one->finish(refusal ? mcp::error_message("0", mcp::kInvalidParams, *refusal) : std::string(kEmptyResult));
+  };
+  call.start_local();
+  wanted ? listen_.subscribe(uri, settled) : listen_.unsubscribe(uri, settled);
+}
+
+void BridgeSession::left(BridgeCall& call) {
+  calls_.erase(call.serial());
+  std::erase_if(questions_, [&](const auto& entry) { return entry.second == &call; });
+}
+
+// ---- the handshake ----
+
+// The server's own idea of this session is over: it has none.
+void BridgeSession::begin_bridging() {
+  if (!std::exchange(trial_, false)) return;
+  inner().close_scope(scope_);
+}
+
+std::optional<std::string> BridgeSession::discovered(const mcp::Message& answer) {
+  server_ = mcp::read_discover_result(answer);
+  server_bytes_.set(server_ ? mcp::bytes_of(*server_) : 0);
+  if (!server_) return std::nullopt;
+  return mcp::initialize_answer(*server_, client_);
+}
+
+std::optional<json::Text> BridgeSession::project(const core::CallRequest& request,
+                                                 const mcp::Message& answer) {
+  std::string tool;
+  if (request.method == Method::tools_call) tool = request.message.text(Field::params_name);
+  return mcp::modern_answer_for_legacy(answer, request.method, tool, wrapped_);
+}
+
+// ---- questions, notifications ----
+
+int64_t BridgeSession::new_question(BridgeCall& call) {
+  questions_[next_question_] = &call;
+  return next_question_++;
+}
+
+std::string BridgeSession::new_elicitation_id(const mcp::InputRequest& request) {
+  return mcp::is_url_elicitation(request) ? random_id() : std::string();
+}
+
+void BridgeSession::to_client(mcp::Message message, std::optional<uint64_t> tag) {
+  if (owner_ != nullptr) owner_->on_scope_message(std::move(message), tag);
+}
+
+void BridgeSession::refuse_question(const mcp::Message& question, const std::string& capability) {
+  auto refusal = mcp::Message::parse(
+      mcp::error_message(question.raw(Field::id), mcp::kMethodNotFound,
+                         "the server asks for what this client did not declare: " + capability));
+  if (refusal) forward(*refusal);
+}
+
+void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t tag) {
+  if (questions_.erase(question) == 0) return;
+  auto message = mcp::Message::parse(fmt::format(
+      R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":{}}}}})",
+      question, json::quote(why)));
+  if (message) to_client(std::move(*message), tag);
+}
+
+void BridgeSession::forward(const mcp::Message& message, const core::ClientRequestPtr& by) {
+  if (trial_) return inner().forward(scope_, mcp::Era::legacy, message);
+  if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
+    auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
+    auto found = id ? questions_.find(*id) : questions_.end();
+    if (found == questions_.end()) return;
+    BridgeCall* call = found->second;
+    questions_.erase(found);
+    return call->answered(*id, message);
+  }
+  switch (mcp::method_of(message.method())) {
+    case Method::initialized:
+      if (server_) {
+        listen_.want(
+            {server_->tools_list_changed, server_->prompts_list_changed, server_->resources_list_changed});
+      }
+      return;
+    // The next `roots/list` asks anew; progress of an answer has no modern form.
+    case Method::roots_list_changed:
+    case Method::progress: return;
+    default: break;
+  }
+  auto modern = mcp::Message::parse(mcp::legacy_message_for_modern(message, client_));
+  if (!modern || !server_) return;
+  core::Scope scope = modern_scope();
+  scope.by = by;
+  inner().forward(scope, mcp::Era::modern, *modern);
+}
+
+}  // namespace lineward::upstream

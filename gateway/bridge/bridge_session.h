@@ -1,0 +1,100 @@
+// A legacy client's session in front of a modern server, which has none: what lives in Lineward instead
+// (behaviour.md 10). Handshake, level, subscriptions, and which call each open question belongs to.
+//
+// Owned by the ModernBridge from open_scope to close_scope, retired at the end of the loop turn.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "core/upstream.h"
+#include "mcp/modern_server.h"
+#include "net/loop.h"
+#include "bridge/bridge_call.h"
+#include "bridge/bridge_listen.h"
+
+namespace lineward::upstream {
+
+class BridgeSession;
+
+// What a session needs from its bridge.
+class BridgeHome {
+ public:
+  virtual net::Loop& loop() = 0;
+  virtual core::Upstream& inner() = 0;
+  virtual const config::Server& server() const = 0;
+  // The server took this session's own `initialize`: it needs no bridge.
+  virtual void serves_itself(const std::string& session) = 0;
+  // The server refused one; `for_good` where it said that it does not know the old revisions.
+  virtual void learned_modern_only(bool for_good) = 0;
+
+ protected:
+  ~BridgeHome() = default;
+};
+
+class BridgeSession {
+ public:
+  // `trial`: the server gets the client's own `initialize` first; it may speak the old revisions itself.
+  BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial);
+  ~BridgeSession();
+
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner);
+  // `by`: who says it, where somebody may ask (core::Scope).
+  void forward(const mcp::Message& message, const core::ClientRequestPtr& by = nullptr);
+  // Ends everything; nobody is told anything after it.
+  void close(const core::Failure& why);
+  bool trial() const { return trial_; }
+
+  // For its calls.
+  net::Loop& loop() { return home_.loop(); }
+  core::Upstream& inner() { return home_.inner(); }
+  const mcp::LegacyClient& client() const { return client_; }
+  // As whom it asks the modern server: what a process keeps for it is told by its session.
+  core::Scope modern_scope() const { return {{}, scope_.principal, scope_.session}; }
+  uint64_t joined(BridgeCall& call) {
+    calls_[next_call_] = &call;
+    return next_call_++;
+  }
+  void left(BridgeCall& call);
+  void serves_itself() { home_.serves_itself(scope_.session); }
+  void learned_modern_only(bool for_good) { home_.learned_modern_only(for_good); }
+  void begin_bridging();
+  // The answer to `initialize`; nothing when the server's is unusable.
+  std::optional<std::string> discovered(const mcp::Message& answer);
+  std::optional<json::Text> project(const core::CallRequest& request, const mcp::Message& answer);
+  int64_t new_question(BridgeCall& call);
+  std::string new_elicitation_id(const mcp::InputRequest& request);
+  void to_client(mcp::Message message, std::optional<uint64_t> tag);
+  // Answers a question in the client's place: it did not declare what that takes.
+  void refuse_question(const mcp::Message& question, const std::string& capability);
+  void withdraw(int64_t question, std::string_view why, uint64_t tag);
+
+ private:
+  BridgeCall* find(uint64_t serial) const;
+  bool handled_here(BridgeCall& call);
+  void set_level(BridgeCall& call);
+  void subscription(BridgeCall& call, bool wanted);
+  void finish_later(BridgeCall& call, std::string text);
+  void refuse_later(BridgeCall& call, int code, std::string_view text);
+
+  BridgeHome& home_;
+  core::Scope scope_;
+  core::ScopeOwner* owner_;  // null once closed
+  bool trial_;
+  mcp::LegacyClient client_;
+  std::optional<mcp::ModernServer> server_;
+  HeldBytes client_bytes_, server_bytes_;
+  mcp::WrappedTools wrapped_;
+  BridgeListen listen_;
+  std::map<uint64_t, BridgeCall*> calls_;  // live, by serial number
+  std::map<int64_t, BridgeCall*> questions_;
+  uint64_t next_call_ = 1;
+  int64_t next_question_ = 1;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,104 @@
+#include "bridge/modern_bridge.h"
+
+#include "log/log.h"
+
+namespace lineward::upstream {
+
+using mcp::EndReason;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A server that broke down over an `initialize` may have had another reason: it is tried again after this.
+constexpr milliseconds kDoubt{10ll * 60 * 1000};
+
+}  // namespace
+
+ModernBridge::ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
+                           const config::Server& server)
+    : PassingUpstream(std::move(inner)), loop_(loop), server_(server) {
+  if (server.protocol_era == config::Era::modern) learned_modern_only(true);
+}
+
+ModernBridge::~ModernBridge() {
+  lifetime_.end();
+  sessions_.clear();  // their listens are calls of the inner one
+}
+
+BridgeSession* ModernBridge::find(const std::string& session) {
+  auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> ModernBridge::start(core::CallRequest&& request,
+                                                                       core::CallOwner& owner) {
+  if (request.client_era == mcp::Era::modern || request.scope.session.empty())
+    return inner_->start(std::move(request), owner);
+  BridgeSession* session = find(request.scope.session);
+  if (session == nullptr) return inner_->start(std::move(request), owner);
+  if (stopping_) {
+    return Unexpected<core::Failure>{{EndReason::cancelled_drain, "the gateway is stopping"}};
+  }
+  return session->start(std::move(request), owner);
+}
+
+void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  bool fixed_legacy = server_.protocol_era == config::Era::legacy;
+  bool bridged = loop_.now() < modern_only_until_ && inner_->era() == mcp::Era::modern;
+  if (!bridged) inner_->open_scope(scope, owner);
+  if (fixed_legacy) return;
+  sessions_[scope.session] = std::make_unique<BridgeSession>(*this, scope, owner, !bridged);
+  if (bridged) log::write(log::Level::debug, "session.bridged", {{"upstream", name()}});
+}
+
+void ModernBridge::close_scope(const core::Scope& scope) {
+  BridgeSession* session = find(scope.session);
+  if (session == nullptr || session->trial()) inner_->close_scope(scope);
+  drop(scope.session);
+}
+
+// What the bridge does for a session, no other process can go on with.
+core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
+  BridgeSession* session = find(scope.session);
+  return session == nullptr || session->trial() ? inner_->portable(scope) : nullptr;
+}
+
+// Where the server is modern a session is kept here; that it takes old clients one request at a time as well
+// is no reason to give them less (BridgeCall::look_for_better).
+std::optional<bool> ModernBridge::keeps_sessions() const {
+  return inner_->era() == mcp::Era::modern ? std::optional(true) : inner_->keeps_sessions();
+}
+
+void ModernBridge::drop(const std::string& id) {
+  auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  std::unique_ptr<BridgeSession> session = std::move(found->second);
+  sessions_.erase(found);
+  session->close({EndReason::cancelled_drain, "its session ended"});
+  loop_.retire(std::move(session));
+}
+
+void ModernBridge::learned_modern_only(bool for_good) {
+  modern_only_until_ = for_good ? milliseconds::max() : loop_.now() + kDoubt;
+}
+
+// The call that brought the news is on the stack.
+void ModernBridge::serves_itself(const std::string& session) {
+  loop_.defer(lifetime_, [this, session] { drop(session); });
+}
+
+void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  BridgeSession* session = client_era == mcp::Era::legacy ? find(scope.session) : nullptr;
+  if (session != nullptr) return session->forward(message, scope.by);
+  inner_->forward(scope, client_era, message);
+}
+
+void ModernBridge::stop(std::function<void()> done) {
+  stopping_ = true;
+  for (auto& entry : sessions_) {
+    if (!entry.second->trial()) entry.second->close({EndReason::cancelled_drain, "the gateway is stopping"});
+  }
+  PassingUpstream::stop(std::move(done));
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,47 @@
+// The answers of a JSON-RPC batch on one stream (2025-03-26, "Sending Messages to the Server"; later
+// revisions have none). Each request in it is an exchange of its own with a BatchReply; the stream ends with
+// the last of them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/session/session.h"
+
+namespace lineward::client {
+
+// What the replies of one batch share.
+struct Batch {
+  SessionTable& sessions;
+  std::string session;
+  uint32_t stream = 0;
+  size_t open = 0;           // requests that have not ended
+  bool streamed = false;     // an event was sent
+  bool as_array = false;     // the client takes no events: one JSON array at the end
+  std::string answers = {};  // of an array, so far
+};
+
+class BatchReply final : public core::ReplyStream {
+ public:
+  explicit BatchReply(std::shared_ptr<Batch> batch) : batch_(std::move(batch)) { ++batch_->open; }
+  ~BatchReply() override;
+  void send(std::string message) override;
+  void finish(std::string message, int status) override;
+  void finish_empty() override;
+  void cut() override;
+  bool can_send() const override;
+  std::optional<mcp::EndReason> lost() const override;
+  uint64_t bytes_out() const override { return bytes_; }
+
+ private:
+  SessionStream* stream() const;
+  // One less is open; true for the last.
+  bool ended();
+  void end_array();
+
+  std::shared_ptr<Batch> batch_;
+  uint64_t bytes_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,136 @@
+#include "client/endpoint/exchange_starter.h"
+
+#include <utility>
+
+namespace lineward::client {
+
+ReplyOptions reply_options(ClientConnection& connection, const config::Listen& config,
+                           const PathTable& paths) {
+  const Accepts takes = connection.facts().takes;
+  ReplyOptions options;
+  options.takes_json = takes.json;
+  options.takes_events = takes.events;
+  options.minor_version = connection.head().minor_version;
+  options.comment_every = config.keep_alive;
+  options.max_backlog_bytes = config.max_stream_backlog_bytes;
+  options.write_timeout = config.write_timeout;
+  options.resource = paths.resource;
+  return options;
+}
+
+ExchangeStarter::ExchangeStarter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
+                                 core::ExchangeDoor& door, SessionDirectory& sessions,
+                                 const std::shared_ptr<core::Gate>& gate)
+    : loop_(loop), config_(config), router_(router), door_(door), sessions_(sessions), gate_(gate) {}
+
+core::HeaderFields ExchangeStarter::seen_by_plugins(const ClientConnection& connection) const {
+  core::HeaderFields out;
+  if (!gate_ || gate_->headers_wanted().empty()) return out;
+  const http::HeaderList& headers = connection.head().headers;
+  for (const std::string& name : gate_->headers_wanted()) {
+    if (headers.count(std::string_view(name)) == 1)
+      out.emplace_back(name, std::string(headers.get(std::string_view(name))));
+  }
+  return out;
+}
+
+core::Arrival arrival_of(const Session& session) {
+  core::Arrival arrival;
+  arrival.era = mcp::Era::legacy;
+  arrival.upstream = session.upstream;
+  arrival.principal = session.principal;
+  place_in(session, arrival);
+  return arrival;
+}
+
+void place_in(const Session& session, core::Arrival& arrival) {
+  arrival.session = session.id;
+  arrival.revision = session.revision;
+  arrival.account = session.account();
+}
+
+core::Arrival ExchangeStarter::of_client(const ClientConnection& connection,
+                                         const std::string& server) const {
+  core::Arrival arrival;
+  arrival.upstream = server;
+  arrival.principal = connection.principal();
+  arrival.peer = connection.peer();
+  arrival.caller = connection.caller();
+  return arrival;
+}
+
+core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::string& server,
+                                       Mirrored mirrored) const {
+  core::Arrival arrival = of_client(connection, server);
+  arrival.wait = connection.facts().wait;
+  arrival.account = connection.account();
+  arrival.seen = seen_by_plugins(connection);
+  arrival.mirrors_itself = mirrored == Mirrored::yes;
+  arrival.headers = router_.forwarded(connection, server, mirrored);
+  return arrival;
+}
+
+core::Arrival ExchangeStarter::legacy_arrival(ClientConnection& connection, const std::string& server,
+                                              mcp::Message&& message, uint64_t bytes) const {
+  core::Arrival legacy = arrival(connection, server, Mirrored::no);
+  legacy.method = mcp::method_of(message.method());
+  legacy.era = mcp::Era::legacy;
+  legacy.bytes_in = bytes;
+  legacy.message = std::move(message);
+  return legacy;
+}
+
+void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arrival,
+                            std::vector<http::OutHeader> headers) {
+  ReplyOptions options = reply_options(connection, config_, router_.table());
+  options.headers = std::move(headers);
+  if (arrival.method == mcp::Method::initialize && !arrival.session.empty()) {
+    options.name_session = [this, id = arrival.session] { return sessions_.name_for_client(id); };
+  }
+  // The reply may be told that its client is gone only after start() has returned, so the id is known by
+  // then; and it lives until the end of the turn at least.
+  auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), nullptr);
+  HttpReply* raw = reply.get();
+  raw->on_gone([this, raw](mcp::EndReason why) { door_.client_gone(raw->exchange(), why); });
+  core::ExchangeId id = door_.start(std::move(arrival), std::move(reply));
+  raw->set_exchange(id);
+}
+
+void ExchangeStarter::start_in_session(ClientConnection& connection, Session& session,
+                                       core::Arrival&& arrival) {
+  place_in(session, arrival);
+  sessions_.table().touch(session);
+  SessionStream& stream = session.open_post_stream(nullptr);
+  stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });
+  stream.attach(transport(connection, session, stream, {}));
+  auto reply = std::make_unique<SessionReply>(sessions_.table(), session.id, stream.number());
+  const core::ExchangeId id = door_.start(std::move(arrival), std::move(reply));
+  stream.set_exchange(id);  // whatever has happened to it, it lives until the end of the turn
+}
+
+std::unique_ptr<HttpReply> ExchangeStarter::transport(ClientConnection& connection, Session& session,
+                                                      SessionStream& stream, std::string session_header,
+                                                      Primes primes) {
+  ReplyOptions options = reply_options(connection, config_, router_.table());
+  options.session_header = std::move(session_header);
+  if (primes == Primes::yes && session.primes()) options.prime_id = stream.prime_id();
+  auto lost = [this, id = session.id, number = stream.number()](mcp::EndReason why) {
+    transport_lost(id, number, why);
+  };
+  return std::make_unique<HttpReply>(loop_, connection, std::move(options), std::move(lost));
+}
+
+void ExchangeStarter::transport_lost(const std::string& session, uint32_t stream, mcp::EndReason why) {
+  Session* owner = sessions_.table().find(session);
+  if (owner == nullptr) return;
+  sessions_.table().touch(*owner);
+  if (SessionStream* lost = owner->find_stream(stream)) lost->transport_lost(why);
+  if (owner->shared() != nullptr && !owner->has_stream()) door_.stream_closed(owner->id);
+}
+
+void ExchangeStarter::watch_stream(ClientConnection& connection, Session& session) {
+  if (session.shared() == nullptr || !session.has_stream()) return;
+  door_.stream_opened(session.id, router_.forwarded(connection, session.upstream, Mirrored::no));
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,112 @@
+// The HTTP side towards clients. Wires its parts and nothing more: connections bring requests
+// (ConnectionTable), which are let in (Gatekeeper), perhaps passed to another replica (PeerRouter), and
+// served by the endpoint of their path and method. Both eras are on one endpoint.
+//
+//   FrontListener → ConnectionTable → ClientConnection → HttpFront → Gatekeeper → PeerRouter
+//     → McpEndpoint (POST), SessionEndpoint (GET, DELETE), LegacySseEndpoint, ResourceMetadataEndpoint
+//     → core::ExchangeDoor
+//
+// Owned by the worker; outlived by the exchange table it hands requests to.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/http/connection_table.h"
+#include "client/endpoint/exchange_starter.h"
+#include "client/endpoint/front.h"
+#include "client/http/front_listener.h"
+#include "client/endpoint/gatekeeper.h"
+#include "client/endpoint/legacy_sse_endpoint.h"
+#include "client/endpoint/mcp_endpoint.h"
+#include "client/endpoint/path_router.h"
+#include "client/endpoint/peer_router.h"
+#include "client/endpoint/refusal_writer.h"
+#include "client/endpoint/session_directory.h"
+#include "client/endpoint/session_endpoint.h"
+
+namespace lineward::client {
+
+class ResourceMetadataEndpoint;
+
+// The fronts of the other workers.
+struct Neighbours {
+  size_t self = 0;
+  std::function<void(size_t worker, MovedConnection connection)> send;
+};
+
+class HttpFront final : public Front, private RequestHandler, private AdmittedRequests {
+ public:
+  // `caps` are shared by the fronts of all workers.
+  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
+            std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
+  ~HttpFront() override;
+
+  Status<net::ListenFailure> listen() override;
+  // The same on the socket that the first worker's front has opened.
+  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  // For a reload that moves to another address.
+  FrontListener& listener() { return listener_; }
+  std::string address() const override { return listener_.address(); }
+
+  // Servers live on several workers: a connection goes to where its request's server is.
+  void use_neighbours(Neighbours neighbours);
+  void adopt(MovedConnection moved) { connections_.adopt(std::move(moved)); }
+  // A reload. Connections, sessions and what is being answered stay.
+  const PathTable& paths() const { return router_.table(); }
+  void use_paths(PathTable paths) { router_.use(std::move(paths)); }
+  // The other replicas, and the keys that they share.
+  void use_replicas(ReplicaLinks links) { links_ = std::move(links); }
+
+  SessionTable& sessions() override { return sessions_.table(); }
+  void use_documents(core::DocumentSource* source) override;
+  void use_gate(std::shared_ptr<core::Gate> gate) override { gate_ = std::move(gate); }
+
+  // No new connections; each that is open is closed after its answer, idle ones after one more answer or a
+  // second.
+  void drain() override;
+  size_t unanswered() const override;
+  size_t connections() const override { return connections_.size(); }
+  size_t take_most_connections() override { return connections_.take_most(); }
+  size_t backlog() const override { return connections_.backlog(); }
+  void close_all() override;
+
+ private:
+  void on_request(ClientConnection& connection, std::string body) override;
+  void on_closed(ClientConnection& connection) override;
+  bool on_head(ClientConnection& connection) override { return gatekeeper_.refuses_head(connection); }
+  bool belongs_elsewhere(ClientConnection& connection) override;
+  bool wants_body(const http::RequestHead& head) const override { return gatekeeper_.wants_body(head); }
+  bool draining() const override { return draining_; }
+  void on_fault(ClientConnection& connection, const http::RequestFault& fault) override {
+    refusals_.note_fault(connection, fault);
+  }
+  void on_full() override { connections_.make_room_later(); }
+
+  void on_admitted(ClientConnection& connection, std::string body) override;
+  void serve(ClientConnection& connection, std::string body);
+  bool serve_leaving(ClientConnection& connection, std::string& body);
+  void forget(ClientConnection& connection);
+
+  const config::Listen& config_;
+  bool draining_ = false;
+  std::shared_ptr<core::Gate> gate_;
+  ReplicaLinks links_;
+  std::optional<Neighbours> neighbours_;
+  PathRouter router_;
+  RefusalWriter refusals_;
+  SessionDirectory sessions_;
+  ConnectionTable connections_;
+  FrontListener listener_;
+  Gatekeeper gatekeeper_;
+  PeerRouter peers_;
+  ExchangeStarter starter_;
+  std::unique_ptr<ResourceMetadataEndpoint> metadata_;
+  LegacySseEndpoint sse_;
+  McpEndpoint mcp_;
+  SessionEndpoint session_endpoint_;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,78 @@
+// POST at an MCP endpoint, in both eras: one message, or in sessions of 2025-03-26 a batch. Finds out by head
+// and body which era and which session a message belongs to, refuses what fits to none, and hands the others
+// to the room of exchanges.
+//
+// Owned by the HttpFront. Must be told of each connection that is gone.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "client/endpoint/batch_endpoint.h"
+#include "client/http/client_connection.h"
+#include "client/endpoint/exchange_starter.h"
+#include "client/endpoint/path_router.h"
+#include "client/endpoint/peer_router.h"
+#include "client/endpoint/refusal_writer.h"
+#include "client/endpoint/session_directory.h"
+#include "client/endpoint/session_opener.h"
+#include "config/config.h"
+#include "core/exchange_door.h"
+#include "net/lifetime.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class McpEndpoint final : private AwaitsSession {
+ public:
+  McpEndpoint(net::Loop& loop, const config::Listen& config, const PathRouter& router,
+              core::ExchangeDoor& door, const RefusalWriter& refusals, SessionDirectory& sessions,
+              ExchangeStarter& starter, PeerRouter& peers);
+  McpEndpoint(const McpEndpoint&) = delete;
+  McpEndpoint& operator=(const McpEndpoint&) = delete;
+
+  void post(ClientConnection& connection, const std::string& server, std::string body);
+  // The same for a server that was taken away, whose sessions last until their calls have ended: the answers
+  // to what it asks meanwhile, and cancels, must reach it. False: it is no message that could do that.
+  bool post_to_leaving(ClientConnection& connection, const std::string& server, std::string body);
+  void connection_gone(ClientConnection& connection);
+  // Requests that wait for a session which Lineward opens for them.
+  size_t waiting() const { return opener_.waiting(); }
+
+ private:
+  void request(ClientConnection& connection, const std::string& server, mcp::Message&& message,
+               uint64_t bytes);
+  void modern_request(ClientConnection& connection, const std::string& server, mcp::Message&& message,
+                      uint64_t bytes);
+  void initialize(ClientConnection& connection, const std::string& server, mcp::Message&& message,
+                  uint64_t bytes);
+  void request_in_session(ClientConnection& connection, const std::string& server, mcp::Message&& message,
+                          uint64_t bytes);
+  void request_without_session(ClientConnection& connection, const std::string& server,
+                               mcp::Message&& message, uint64_t bytes);
+  void on_session_opened(ClientConnection& connection, const std::string& server, mcp::Message message,
+                         uint64_t bytes) override;
+  void start_with_state(ClientConnection& connection, core::Arrival&& arrival, mcp::Message message);
+  void notification(ClientConnection& connection, const std::string& server, mcp::Message message);
+  void answer(ClientConnection& connection, mcp::Message message);
+  std::vector<std::string> versions_to_tell(const std::string& server, std::string_view asked_for) const;
+  void accept_when_settled(ClientConnection& connection, const Session& session);
+  void refuse_homeless(ClientConnection& connection, std::string_view raw_id);
+
+  net::Loop& loop_;
+  const config::Listen& config_;
+  const PathRouter& router_;
+  core::ExchangeDoor& door_;
+  const RefusalWriter& refusals_;
+  SessionDirectory& sessions_;
+  ExchangeStarter& starter_;
+  PeerRouter& peers_;
+  BatchEndpoint batches_;
+  SessionOpener opener_;
+  std::unordered_map<ClientConnection*, std::unique_ptr<net::Timer>> unsettled_;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,56 @@
+// Which server is served at which path, and what of the configuration goes by paths. Made at start and at
+// each reload (routes.h); data alone, nothing here looks at a request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "client/http/resource_names.h"
+#include "config/forward_rules.h"
+
+namespace lineward::client {
+
+// Path → server name. A slash at the end of a path is none of its own: who puts an address together with one
+// means the same.
+class ServerPaths : private std::unordered_map<std::string, std::string> {
+  using Map = std::unordered_map<std::string, std::string>;
+
+ public:
+  using Map::begin;
+  using Map::end;
+  using Map::operator[];
+  const_iterator find(const std::string& path) const {
+    auto found = Map::find(path);
+    const bool slash = found == end() && path.size() > 1 && path.back() == '/';
+    return slash ? Map::find(path.substr(0, path.size() - 1)) : found;
+  }
+  size_t count(const std::string& path) const { return find(path) == end() ? 0 : 1; }
+};
+
+// `servers` lists what there is, for the error of a wrong path.
+struct PathTable {
+  ServerPaths servers;
+  std::unordered_map<std::string, std::string> sse_streams;  // the same for HTTP+SSE, where it is on
+  std::unordered_map<std::string, std::string> sse_posts;
+  // Of servers that a reload took away and that still have sessions: only answers, notifications, and what
+  // ends a session are taken there.
+  ServerPaths leaving;
+  std::string hint;
+  std::unordered_map<std::string, config::ForwardRules> forward;  // by server name
+  std::unordered_map<std::string, uint64_t> most_bytes;           // of a request's body, by server name
+  std::unordered_map<std::string, std::string> documents;         // for everybody: path → JSON
+  std::unordered_set<std::string> keep_state;                     // servers with `isolation: session`
+  std::unordered_set<std::string> refuse_missing;                 // servers with `sessions.missing: refuse`
+  std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
+  std::string plain;                                              // its name
+  std::unordered_map<std::string, size_t> homes;  // by server name: the worker it lives on; 0 where it is not
+
+  // The worker that answers requests for this path; the first one where no server does.
+  size_t home(std::string_view path) const;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,194 @@
+#include "client/endpoint/peer_router.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/log.h"
+#include "base/random_id.h"
+#include "client/http/admission.h"
+#include "client/endpoint/affinity.h"
+#include "client/endpoint/exchange_starter.h"
+#include "client/session/session.h"
+#include "core/parked_state.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+namespace {
+
+using mcp::Field;
+
+constexpr size_t kMostNotes = 256;  // at once
+// The id of a larger request is not looked for: it is needed only when its replica fails.
+constexpr size_t kSmall = 64 * 1024;
+// So many keep-alives of a stream may be missing.
+constexpr int kMissing = 3;
+
+std::string_view literal(std::string_view method) {
+  for (std::string_view known : {"POST", "GET", "DELETE"}) {
+    if (method == known) return known;
+  }
+  return {};
+}
+
+// Takes what is over out of those under way, to be freed at the end of the turn.
+template <class T>
+void retire_from(std::vector<std::unique_ptr<T>>& all, T& over, net::Loop& loop) {
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == &over; });
+  if (found == all.end()) return;
+  loop.retire(std::move(*found));
+  all.erase(found);
+}
+
+}  // namespace
+
+PeerRouter::PeerRouter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
+                       const ReplicaLinks& links, ServeHere serve_here)
+    : loop_(loop), config_(config), router_(router), links_(links), serve_here_(std::move(serve_here)) {}
+
+// Two replicas that take each other for a third would go on for ever.
+bool PeerRouter::was_passed(const ClientConnection& connection, std::string_view body) const {
+  const http::RequestHead& head = connection.head();
+  return head.headers.count(kPassedHeader) == 1 &&
+         links_.replicas->is_marked(head.headers.get(kPassedHeader), head.method, head.target, body,
+                                    Replicas::now());
+}
+
+core::PeerRequest PeerRouter::request_for_peer(const ClientConnection& connection, std::string body) const {
+  const http::RequestHead& head = connection.head();
+  core::PeerRequest request;
+  request.method = literal(head.method);
+  request.target = std::string(head.target);
+  request.host = std::string(head.headers.get("Host"));
+  request.headers = headers_for_peer(head.headers);
+  request.headers.push_back(
+      {std::string(kPassedHeader), links_.replicas->mark(head.method, head.target, body, Replicas::now())});
+  request.body = std::move(body);
+  return request;
+}
+
+bool PeerRouter::pass_on(ClientConnection& connection, std::string& body) {
+  if (!links_.replicas) return false;
+  const http::RequestHead& head = connection.head();
+  const bool passed = was_passed(connection, body);
+  if (passed) core::stats().count(core::Passed::in);
+  if (!links_.peers || passed || literal(head.method).empty()) return false;
+  std::string_view shown = head.headers.count("Mcp-Session-Id") == 1 ? head.headers.get("Mcp-Session-Id")
+                                                                     : session_in_query(head.target);
+  const bool tied = Replicas::is_tied(shown);
+  std::string peer = tied                    ? holder_of(shown)
+                     : head.method == "GET"  ? holder_of_stream(connection, shown)
+                     : head.method == "POST" ? holder_of_state(connection)
+                                             : std::string();
+  if (peer.empty() || !links_.peers->knows(peer)) return false;
+  PeerPassPlan plan;
+  if (!tied) {
+    plan.serve_here = [this, asker = &connection, copy = body]() mutable {
+      serve_here_(*asker, std::move(copy));
+    };
+  }
+  pass(connection, peer, std::move(body), std::move(plan));
+  return true;
+}
+
+// The other replica that this name is tied to; empty: none.
+std::string PeerRouter::holder_of(std::string_view tied) const {
+  Replicas::Read read = links_.replicas->read(tied, {}, {}, Replicas::now());
+  return read.kind == Replicas::Read::Kind::elsewhere ? read.replica : std::string();
+}
+
+// A stream that a client of a shared session wants to resume is where it was: it is asked for there while
+// that replica lives, and begins anew here when it does not.
+std::string PeerRouter::holder_of_stream(const ClientConnection& connection, std::string_view shown) const {
+  const http::RequestHead& head = connection.head();
+  if (head.headers.count("Last-Event-ID") != 1) return {};
+  std::string_view place = Session::place_of(head.headers.get("Last-Event-ID"));
+  if (place.empty() || place == links_.replicas->name()) return {};
+  Replicas::Read read =
+      links_.replicas->read(shown, router_.server_of_session(head), connection.principal(), Replicas::now());
+  return read.kind == Replicas::Read::Kind::sealed ? std::string(place) : std::string();
+}
+
+// What a client without a session calls its state says where that is, when the name is one that we gave.
+std::string PeerRouter::holder_of_state(const ClientConnection& connection) const {
+  const http::RequestHead& head = connection.head();
+  std::string_view server = router_.server_of(head);
+  if (server.empty() || router_.table().keep_state.count(std::string(server)) == 0) return {};
+  if (!mcp::looks_modern(head.headers.get("MCP-Protocol-Version"))) return {};
+  auto name = affinity_of(head.headers);
+  return name && Replicas::is_tied(*name) ? holder_of(*name) : std::string();
+}
+
+// It is the client's own, unless it has none or that replica is gone with the state.
+std::string PeerRouter::state_name(const std::string& shown) const {
+  if (!links_.peers) return shown.empty() ? random_id() : shown;
+  const bool lost = Replicas::is_tied(shown) && !holder_of(shown).empty();
+  return shown.empty() || lost ? links_.replicas->tied_id(random_id()) : shown;
+}
+
+bool PeerRouter::pass_retry(ClientConnection& connection, const mcp::Message& message) {
+  if (!links_.peers || !message.is_string(Field::params_request_state)) return false;
+  std::string made_by = core::parked_by(message.text(Field::params_request_state));
+  if (made_by.empty() || made_by == replica_tag(links_.replicas->name())) return false;
+  std::string peer = links_.peers->tagged(made_by);
+  if (peer.empty() || was_passed(connection, message.bytes())) return false;
+  mcp::GatewayError error{
+      .reason = mcp::EndReason::invalid_request,
+      .text = "the call that this requestState belongs to is gone with replica '" + peer + "'",
+      .upstream = std::string(router_.server_of(connection.head())),
+  };
+  std::string data = R"({"reason":"lost",)" + mcp::gateway_data(error).substr(1);
+  PeerPassPlan plan;
+  plan.lost = mcp::error_message(message.raw(Field::id), mcp::kInvalidParams, error.text, data);
+  pass(connection, peer, message.bytes(), std::move(plan));
+  return true;
+}
+
+void PeerRouter::pass(ClientConnection& connection, const std::string& peer, std::string body,
+                      PeerPassPlan plan) {
+  const http::RequestHead& head = connection.head();
+  plan.peer = peer;
+  plan.server = router_.server_of(head);
+  plan.is_stream = head.method == "GET" ||
+                   mcp::method_of(head.headers.get("Mcp-Method")) == mcp::Method::subscriptions_listen;
+  plan.quiet_limit = kMissing * config_.keep_alive;
+  if (head.method == "POST" && body.size() <= kSmall) {
+    auto parsed = mcp::Message::parse(body, static_cast<int>(config_.max_depth));
+    if (parsed && parsed->kind() == mcp::MessageKind::request) plan.raw_id = parsed->raw(Field::id);
+  }
+  plan.request = request_for_peer(connection, std::move(body));
+  log::write(log::Level::debug, "request.passed", {{"peer", peer}, {"remote", connection.peer()}});
+  auto reply =
+      std::make_unique<PassedReply>(loop_, connection, reply_options(connection, config_, router_.table()));
+  passes_.push_back(std::make_unique<PeerPass>(loop_, links_.peers, std::move(plan), std::move(reply),
+                                               [this](PeerPass& pass) { over(pass); }));
+}
+
+void PeerRouter::over(PeerPass& pass) {
+  retire_from(passes_, pass, loop_);
+}
+
+void PeerRouter::over(PeerNote& note) {
+  retire_from(notes_, note, loop_);
+}
+
+// Only the replica that made the call knows it under its client's id. Those that do not, ignore the cancel.
+void PeerRouter::tell_of_cancel(const ClientConnection& connection, const mcp::Message& cancel) {
+  if (!links_.peers || was_passed(connection, cancel.bytes())) return;
+  for (const std::string& peer : links_.peers->names()) {
+    if (notes_.size() >= kMostNotes) return;
+    notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer,
+                                                request_for_peer(connection, cancel.bytes()),
+                                                [this](PeerNote& note) { over(note); }));
+  }
+}
+
+void PeerRouter::drain() {
+  std::vector<PeerPass*> passes;
+  for (auto& pass : passes_)
+    passes.push_back(pass.get());
+  for (PeerPass* pass : passes)
+    pass->drain();  // which may end it
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,73 @@
+// Requests that only another replica can answer, and so go there whole (docs/replicas.md): of sessions and
+// state tied to it, streams that a client resumes where they were, retries of calls that are parked there,
+// and word of cancels of calls that may be any replica's. Once is enough: what was passed here is answered
+// here.
+//
+// Owned by the HttpFront. Owns what is under way to other replicas; each is freed at the end of the turn in
+// which it is over. Without replicas nothing is passed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/http/client_connection.h"
+#include "client/endpoint/path_router.h"
+#include "client/replica/peer_pass.h"
+#include "client/replica/replicas.h"
+#include "config/config.h"
+#include "core/peer_door.h"
+#include "mcp/message.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class PeerRouter {
+ public:
+  // Serves a request whose replica cannot be reached and has seen nothing of it.
+  using ServeHere = std::function<void(ClientConnection& connection, std::string body)>;
+
+  // `links`: those of today.
+  PeerRouter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
+             const ReplicaLinks& links, ServeHere serve_here);
+  PeerRouter(const PeerRouter&) = delete;
+  PeerRouter& operator=(const PeerRouter&) = delete;
+
+  // There are other replicas that can be asked.
+  bool has_peers() const { return links_.peers != nullptr; }
+  // True: another replica answers this request, by what its head says; `body` is taken then.
+  bool pass_on(ClientConnection& connection, std::string& body);
+  // Likewise the retry of a call that is parked elsewhere, by what its message says.
+  bool pass_retry(ClientConnection& connection, const mcp::Message& message);
+  // A cancel of a call that may be another replica's.
+  void tell_of_cancel(const ClientConnection& connection, const mcp::Message& cancel);
+  // The name that a client's state goes by from here on, which called it `shown` (empty: nothing).
+  std::string state_name(const std::string& shown) const;
+
+  // Requests that wait for another replica's answer.
+  size_t passing() const { return passes_.size(); }
+  // The gateway stops: what has no end of its own ends now.
+  void drain();
+
+ private:
+  bool was_passed(const ClientConnection& connection, std::string_view body) const;
+  core::PeerRequest request_for_peer(const ClientConnection& connection, std::string body) const;
+  void pass(ClientConnection& connection, const std::string& peer, std::string body, PeerPassPlan plan);
+  void over(PeerPass& pass);
+  void over(PeerNote& note);
+  std::string holder_of(std::string_view tied) const;
+  std::string holder_of_stream(const ClientConnection& connection, std::string_view shown) const;
+  std::string holder_of_state(const ClientConnection& connection) const;
+
+  net::Loop& loop_;
+  const config::Listen& config_;
+  const PathRouter& router_;
+  const ReplicaLinks& links_;
+  const ServeHere serve_here_;
+  std::vector<std::unique_ptr<PeerPass>> passes_;
+  std::vector<std::unique_ptr<PeerNote>> notes_;
+};
+
+}  // namespace lineward::client

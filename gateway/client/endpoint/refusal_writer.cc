@@ -1,0 +1,62 @@
+#include "client/endpoint/refusal_writer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log/log.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+
+void RefusalWriter::refuse(ClientConnection& connection, const Refusal& refusal,
+                           std::string_view raw_id) const {
+  ++core::stats().refused;
+  std::vector<http::OutHeader> headers;
+  const bool given = std::any_of(refusal.headers.begin(), refusal.headers.end(),
+                                 [](const auto& header) { return header.first == "Retry-After"; });
+  if (refusal.status == 503 && !given) headers.push_back({"Retry-After", "1"});
+  if (!refusal.allow.empty()) headers.push_back({"Allow", refusal.allow});
+  for (const auto& [name, value] : refusal.headers)
+    headers.push_back({name, value});
+  log::write(log::Level::info, "request.refused",
+             {{"reason", mcp::name(refusal.reason)},
+              {"status", refusal.status},
+              {"code", refusal.code},
+              {"why", refusal.text},
+              {"remote", connection.peer()}});
+  std::string body =
+      refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
+  if (!refusal.told) note(connection, refusal.status, refusal.reason, refusal.text);
+  connection.respond(refusal.status, "application/json", body, std::move(headers));
+}
+
+void RefusalWriter::note(const ClientConnection& connection, int status, mcp::EndReason reason,
+                         std::string_view why) const {
+  if (!gate_) return;
+  const http::RequestHead& head = connection.head();
+  gate_->on_refused({
+      .peer = connection.peer(),
+      .method = head.method,
+      .path = head.path,
+      .server = router_.server_of(head),
+      .status = status,
+      .reason = reason,
+      .why = why,
+      .caller = connection.caller().get(),
+  });
+}
+
+void RefusalWriter::note_fault(const ClientConnection& connection, const http::RequestFault& fault) const {
+  if (!gate_) return;
+  gate_->on_refused({
+      .peer = connection.peer(),
+      .status = fault.status,
+      .reason = mcp::EndReason::invalid_request,
+      .why = fault.text,
+  });
+}
+
+}  // namespace lineward::client

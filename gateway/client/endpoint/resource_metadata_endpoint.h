@@ -1,0 +1,51 @@
+// Protected-resource metadata (RFC 9728), by which clients find out where to get a token: Lineward's own,
+// made from the configuration and for everybody; and in a plain sidecar its server's, which is fetched each
+// time and told under the client's names (client/http/resource_names.h).
+//
+// Owned by the HttpFront. Must be told of each connection that is gone. What the server cannot tell is
+// answered with the status that its source names.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "client/http/client_connection.h"
+#include "client/http/front_listener.h"
+#include "client/endpoint/path_router.h"
+#include "client/endpoint/refusal_writer.h"
+#include "config/config.h"
+#include "core/document_source.h"
+#include "net/lifetime.h"
+
+namespace lineward::client {
+
+class ResourceMetadataEndpoint {
+ public:
+  ResourceMetadataEndpoint(const config::Listen& config, const FrontListener& listener,
+                           const PathRouter& router, const RefusalWriter& refusals);
+  ResourceMetadataEndpoint(const ResourceMetadataEndpoint&) = delete;
+  ResourceMetadataEndpoint& operator=(const ResourceMetadataEndpoint&) = delete;
+
+  // The plain sidecar's server, or null; must outlive this, or be taken back.
+  void use_source(core::DocumentSource* source) { source_ = source; }
+  // False: the path is none of Lineward's own documents. Asked before anybody is asked who they are.
+  bool serve_own(ClientConnection& connection);
+  // False: the path is no server's metadata.
+  bool serve(ClientConnection& connection);
+  void connection_gone(const ClientConnection& connection) { awaiting_.erase(&connection); }
+
+ private:
+  void fetch(ClientConnection& connection);
+
+  const config::Listen& config_;
+  const FrontListener& listener_;
+  const PathRouter& router_;
+  const RefusalWriter& refusals_;
+  core::DocumentSource* source_ = nullptr;
+  std::unordered_map<const ClientConnection*, uint64_t> awaiting_;  // and which of its requests
+  uint64_t next_ = 1;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::client

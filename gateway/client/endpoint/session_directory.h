@@ -1,0 +1,66 @@
+// Which legacy session a request means, and the name under which the session's client knows it. A client
+// names it in a header (over HTTP+SSE in its query), or it is known by its connection or principal
+// (`sessions.missing`, client/session/unnamed_sessions.h). Where there are several replicas a name may hold all that
+// is needed to go on with the session here (docs/replicas.md).
+//
+// Owned by the HttpFront; the sessions themselves are the table's. A foreign session looks like an unknown
+// one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/http/client_connection.h"
+#include "client/endpoint/path_router.h"
+#include "client/replica/replicas.h"
+#include "client/session/session.h"
+#include "client/session/unnamed_sessions.h"
+#include "config/config.h"
+#include "core/exchange_door.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class SessionDirectory {
+ public:
+  // `links`: those of today.
+  SessionDirectory(net::Loop& loop, const config::Listen& config, const PathRouter& router,
+                   core::ExchangeDoor& door, const ReplicaLinks& links);
+  SessionDirectory(const SessionDirectory&) = delete;
+  SessionDirectory& operator=(const SessionDirectory&) = delete;
+
+  SessionTable& table() { return sessions_; }
+
+  // The one that the request names, or null. One that another replica shared is made anew here.
+  Session* find(const ClientConnection& connection);
+  // The one that a client which never names one is in; null: none, or such clients are refused here.
+  Session* find_unnamed(ClientConnection& connection, const std::string& server);
+  // Of an answer, a GET or a DELETE, in either way; null: none, or one that is not known.
+  Session* find_meant(ClientConnection& connection);
+  // Does a legacy message go to the server as it is, which keeps no sessions?
+  bool goes_without(const ClientConnection& connection, const std::string& server) const;
+
+  // Null after the request was answered: there are too many.
+  Session* open(ClientConnection& connection, const std::string& server, std::string_view raw_id);
+  // May this request, which names none, have one made for it?
+  bool may_open(const ClientConnection& connection, const std::string& server) const;
+  // What the client is told as the name of one that is being opened; empty: it is to have none.
+  std::string name_for_client(const std::string& id);
+  // What its client is told as its id.
+  std::string shown_id(Session& session);
+
+  void connection_gone(const ClientConnection& connection) { unnamed_.connection_gone(&connection); }
+
+ private:
+  Session* find_named(const ClientConnection& connection);
+  Session* adopt(const Replicas::Read& read, const std::string& principal, const std::string& server,
+                 const AccountPtr& caller);
+
+  const PathRouter& router_;
+  core::ExchangeDoor& door_;
+  const ReplicaLinks& links_;
+  SessionTable sessions_;
+  UnnamedSessions unnamed_;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,139 @@
+#include "client/endpoint/session_opener.h"
+
+#include <utility>
+#include <vector>
+
+#include "client/http/admission.h"
+#include "client/http/resource_names.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::client {
+namespace {
+
+using mcp::Field;
+
+constexpr std::string_view kJson = "application/json";
+
+// The answer to an `initialize` that Lineward sends for a client.
+class OpeningReply final : public core::ReplyStream {
+ public:
+  using Told = std::function<void(std::string answer, int status, core::HeaderFields headers)>;
+  OpeningReply(net::Loop& loop, Told told) : loop_(loop), told_(std::move(told)) {}
+  ~OpeningReply() override { tell({}, 503); }
+
+  void send(std::string) override {}
+  void finish(std::string message, int status) override { tell(std::move(message), status); }
+  void finish_empty() override { tell({}, 503); }
+  void cut() override { tell({}, 503); }
+  bool can_send() const override { return false; }
+  uint64_t bytes_out() const override { return 0; }
+  void add_headers(const core::HeaderFields& fields) override {
+    headers_.insert(headers_.end(), fields.begin(), fields.end());
+  }
+
+ private:
+  void tell(std::string answer, int status) {
+    if (auto told = std::exchange(told_, nullptr))
+      loop_.defer(
+          [told = std::move(told), answer = std::move(answer), status,
+           headers = std::move(headers_)]() mutable { told(std::move(answer), status, std::move(headers)); });
+  }
+  net::Loop& loop_;
+  Told told_;
+  core::HeaderFields headers_;  // of the server's, that its client must see
+};
+
+}  // namespace
+
+SessionOpener::SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeDoor& door,
+                             SessionDirectory& sessions, const ExchangeStarter& starter, AwaitsSession& asker)
+    : loop_(loop), router_(router), door_(door), sessions_(sessions), starter_(starter), asker_(asker) {}
+
+void SessionOpener::open_for(ClientConnection& connection, const std::string& server, Session* session,
+                             mcp::Message&& message, uint64_t bytes) {
+  const bool opens = session == nullptr;
+  if (opens) session = sessions_.open(connection, server, message.raw(Field::id));
+  if (session == nullptr) return;
+  session->served_unnamed = true;
+  session->opening = true;
+  auto& slot = waiting_[&connection];
+  slot = std::make_unique<Waiting>();
+  Waiting& waits = *slot;
+  waits.session = session->id;
+  waits.server = server;
+  waits.message = std::move(message);
+  waits.bytes = bytes;
+  waits.held.charge(session->account());
+  waits.held.set(bytes);
+  if (opens) initialize(connection, server, *session);
+}
+
+void SessionOpener::initialize(ClientConnection& connection, const std::string& server, Session& session) {
+  session.by_gateway = true;
+  std::string_view revision = legacy_revision_named(connection.head().headers);
+  if (revision.empty()) revision = mcp::kNewestLegacy;
+  auto initialize =
+      mcp::Message::parse(mcp::initialize_request(1, mcp::initialize_params("{}", revision))).value();
+  core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(initialize), 0);
+  place_in(session, arrival);
+  arrival.sees_status = false;
+  auto told = lifetime_.guard(
+      [this, id = session.id](std::string answer, int status, const core::HeaderFields& headers) {
+        answered(id, std::move(answer), status, headers);
+      });
+  door_.start(std::move(arrival), std::make_unique<OpeningReply>(loop_, std::move(told)));
+}
+
+void SessionOpener::answered(const std::string& id, std::string answer, int status,
+                             const core::HeaderFields& headers) {
+  Session* session = sessions_.table().find(id);
+  auto parsed = mcp::Message::parse(std::move(answer));
+  const bool well = session != nullptr && parsed && parsed->kind() == mcp::MessageKind::result;
+  std::vector<ClientConnection*> waiting;
+  bool wanted = false;
+  for (const auto& [connection, waits] : waiting_) {
+    if (waits->session != id) continue;
+    waiting.push_back(connection);
+    wanted = wanted || sessions_.may_open(*connection, waits->server);
+  }
+  if (well) settle(*session, wanted);
+  for (ClientConnection* connection : waiting) {
+    auto found = waiting_.find(connection);
+    if (found == waiting_.end()) continue;  // it went with another's answer
+    std::unique_ptr<Waiting> waited = std::move(found->second);
+    waiting_.erase(found);
+    if (well) {
+      asker_.on_session_opened(*connection, waited->server, std::move(waited->message), waited->bytes);
+    } else {
+      fail(*connection, *waited, parsed ? &*parsed : nullptr, status, headers);
+    }
+  }
+}
+
+void SessionOpener::settle(Session& session, bool wanted) {
+  session.opening = false;
+  const std::string id = session.id;
+  if (!wanted || door_.keeps_sessions(session.upstream) == false) return door_.session_ended(id);
+  core::Arrival arrival = arrival_of(session);
+  arrival.method = mcp::Method::initialized;
+  arrival.message = mcp::Message::parse(std::string(mcp::kInitialized)).value();
+  door_.notified(std::move(arrival));
+}
+
+void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer,
+                         int status, const core::HeaderFields& headers) {
+  const std::string_view raw_id = waited.message.raw(Field::id);
+  if (answer != nullptr && answer->has(Field::id)) {
+    return connection.respond(status, kJson, mcp::with_id(*answer, raw_id),
+                              told_headers(headers, router_.table().resource.get(), connection.head()));
+  }
+  mcp::GatewayError error{
+      .reason = mcp::EndReason::upstream_unreachable,
+      .text = "no session could be opened for this request",
+      .upstream = waited.server,
+  };
+  connection.respond(200, kJson, mcp::gateway_error(raw_id, error));
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,73 @@
+// Opens a legacy session in the place of a client that never does: Lineward initialises it, and learns by the
+// answer whether the server keeps sessions at all. Requests that came meanwhile wait here, counted, until
+// that answer is there; then they go on, or are told what went wrong.
+//
+// Owned by the McpEndpoint. Must be told of each connection that is gone.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "base/held_bytes.h"
+#include "client/http/client_connection.h"
+#include "client/endpoint/exchange_starter.h"
+#include "client/endpoint/path_router.h"
+#include "client/endpoint/session_directory.h"
+#include "core/exchange_door.h"
+#include "mcp/message.h"
+#include "net/lifetime.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+// Who goes on with a request whose session is initialised, or whose server turned out to keep none.
+class AwaitsSession {
+ public:
+  virtual void on_session_opened(ClientConnection& connection, const std::string& server,
+                                 mcp::Message message, uint64_t bytes) = 0;
+
+ protected:
+  ~AwaitsSession() = default;
+};
+
+class SessionOpener {
+ public:
+  SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeDoor& door,
+                SessionDirectory& sessions, const ExchangeStarter& starter, AwaitsSession& asker);
+  SessionOpener(const SessionOpener&) = delete;
+  SessionOpener& operator=(const SessionOpener&) = delete;
+
+  // The request waits for `session`, which is being opened; null: one is made for it.
+  void open_for(ClientConnection& connection, const std::string& server, Session* session,
+                mcp::Message&& message, uint64_t bytes);
+  void connection_gone(ClientConnection& connection) { waiting_.erase(&connection); }
+  // Requests that wait.
+  size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Waiting {
+    std::string session, server;
+    mcp::Message message;
+    uint64_t bytes = 0;
+    HeldBytes held;
+  };
+  void initialize(ClientConnection& connection, const std::string& server, Session& session);
+  void answered(const std::string& session, std::string answer, int status,
+                const core::HeaderFields& headers);
+  // Tells the server that its client has seen the answer; or lets a session go that nobody will find again.
+  void settle(Session& session, bool wanted);
+  void fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer, int status,
+            const core::HeaderFields& headers);
+
+  net::Loop& loop_;
+  const PathRouter& router_;
+  core::ExchangeDoor& door_;
+  SessionDirectory& sessions_;
+  const ExchangeStarter& starter_;
+  AwaitsSession& asker_;
+  std::unordered_map<ClientConnection*, std::unique_ptr<Waiting>> waiting_;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::client

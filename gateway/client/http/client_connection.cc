@@ -1,0 +1,328 @@
+#include "client/http/client_connection.h"
+
+#include "client/http/cors.h"
+#include "config/load_levels.h"
+#include "metrics/stats.h"
+#include "http/writer.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+namespace {
+
+using Phase = http::RequestParser::Phase;
+using Next = http::RequestParser::Next;
+
+// Requests that a client sends ahead of their answers wait here; one that sends more is cut. Reading never
+// stops while a request is being answered, or its client's leaving would not be seen.
+constexpr size_t kMostPipelined = 256 * 1024;
+// No further request is looked at while this much of the answers before it was not taken.
+constexpr size_t kMostUnsent = 64 * 1024;
+// After the last answer we wait for the client to close, so that the answer is not lost to a reset.
+constexpr std::chrono::milliseconds kLinger{2000};
+
+http::RequestLimits request_limits(const config::Listen& limits) {
+  http::RequestLimits out;
+  out.head_bytes = limits.max_head_bytes;
+  out.fields = limits.max_fields;
+  out.body_bytes = limits.max_body_bytes;
+  return out;
+}
+
+}  // namespace
+
+ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                                   std::unique_ptr<net::ByteStream> stream, std::string peer)
+    : loop_(loop),
+      limits_(limits),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      parser_(request_limits(limits)),
+      timer_(loop),
+      pump_later_(
+          loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
+  stream_->set_owner(this);
+  use_account(account_of(nullptr, peer_));
+  stream_->start_reading();
+  arm();
+}
+
+ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
+                                   std::unique_ptr<net::ByteStream> stream, MovedConnection moved)
+    : loop_(loop),
+      limits_(limits),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(std::move(moved.peer)),
+      parser_(std::move(moved.parser)),
+      timer_(loop),
+      has_head_(true),
+      pump_later_(
+          loop, [](void* self) { static_cast<ClientConnection*>(self)->pump(); }, this) {
+  stream_->set_owner(this);
+  use_account(account_of(nullptr, peer_));
+  stream_->start_reading();
+  pump_later_.schedule();
+}
+
+std::optional<MovedConnection> ClientConnection::move_away() {
+  const int socket = stream_->detach();
+  if (socket < 0) return std::nullopt;
+  loop_.retire(std::move(stream_));
+  timer_.stop();
+  pump_later_.cancel();
+  held_.set(0);
+  return MovedConnection(socket, std::move(parser_), std::move(peer_));
+}
+
+ClientConnection::~ClientConnection() {
+  lifetime_.end();
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+}
+
+void ClientConnection::use_account(AccountPtr account) {
+  account_ = std::move(account);
+  held_.charge(account_);
+  if (stream_) stream_->charge(account_);
+}
+
+void ClientConnection::use_caller(core::CallerPtr caller) {
+  const bool same = caller == caller_ || (caller && caller_ && caller->principal == caller_->principal);
+  caller_ = std::move(caller);
+  if (!same) use_account(account_of(caller_, peer_));
+}
+
+bool ClientConnection::may_keep_alive() const {
+  return !unread_ && parser_.head().keep_alive && !handler_.draining();
+}
+
+void ClientConnection::learn_facts() {
+  facts_ = HeadFacts(head());
+}
+
+void ClientConnection::on_data(std::string_view bytes) {
+  core::stats().bytes(core::Side::client, bytes.size(), 0);
+  if (lingering_) return;
+  parser_.append(bytes);
+  const auto watch = lifetime_.watch();
+  if (!busy_ && !has_head_) {
+    pump();
+  } else if (parser_.buffered() > kMostPipelined) {
+    return cut(mcp::EndReason::cancelled_client);
+  }
+  if (!watch.gone()) note_held();
+}
+
+// Bodies that are on their way count like all that is held; none may grow where there is no room left.
+void ClientConnection::note_held() {
+  held_.set(parser_.held());
+  const config::Load load = config::load_of(HeldBytes::total(), limits_);
+  if (load >= config::Load::no_requests) handler_.on_full();
+  if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
+  if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
+    ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
+    refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
+  } else if (!account_->has_room(0)) {
+    ++core::stats().overload[static_cast<size_t>(core::Overload::principal)];
+    refuse({503,
+            "the gateway holds as much as it may for this caller "
+            "(listen.maxBufferedBytesPerPrincipal); try again later"});
+  }
+}
+
+void ClientConnection::on_end(int error) {
+  // A client that goes away, with FIN or RST, takes back what it asked for. Only the answer that is on its
+  // way already may still reach one that closed its own side.
+  if (error == 0 && lingering_ && backlog() > 0) return;
+  close();
+}
+
+void ClientConnection::on_drained() {
+  if (!stream_) return;
+  if (reply_ != nullptr) reply_->drained();
+  if (lingering_) {
+    timer_.start(kLinger, [this] { close(); });
+    return;
+  }
+  if (busy_ || pump_later_.scheduled()) return;
+  timed_ = Phase::complete;  // an idle time begins when the answer is out
+  pump();
+}
+
+// While an answer is on its way nothing else is timed; a client that takes none of it is gone for us.
+void ClientConnection::watch_writes() {
+  last_backlog_ = backlog();
+  timer_.start(limits_.write_timeout, [this] {
+    if (backlog() >= last_backlog_) return close();
+    watch_writes();
+  });
+}
+
+void ClientConnection::pump() {
+  while (!busy_ && !lingering_ && stream_) {
+    if (backlog() > kMostUnsent) {
+      // Not one more answer before the client took some of these; on_drained() goes on.
+      stream_->pause_reading();
+      return watch_writes();
+    }
+    Next next = has_head_ ? Next::head : parser_.next();
+    if (next == Next::head) {
+      has_head_ = true;
+      if (handler_.belongs_elsewhere(*this)) {
+        if (stream_) watch_writes();  // it goes when what it was answered before is out
+        return;
+      }
+      has_head_ = false;
+      unread_ = true;
+      begin();
+      if (handler_.on_head(*this)) return;
+      unread_ = busy_ = false;
+      --core::stats().http_active;
+      if (parser_.head().expect_continue && handler_.wants_body(parser_.head()))
+        stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
+      continue;
+    }
+    if (next == Next::failed) return refuse(parser_.fault());
+    if (next == Next::need_more) {
+      if (!stream_->reading()) stream_->start_reading();
+      return arm();
+    }
+    timer_.stop();
+    timed_ = Phase::complete;
+    begin();
+    const auto watch = lifetime_.watch();
+    std::string body = parser_.take_body();
+    held_.set(parser_.held());  // the body counts for the exchange from here on
+    handler_.on_request(*this, std::move(body));
+    if (watch.gone()) return;
+  }
+}
+
+void ClientConnection::begin() {
+  busy_ = true;
+  request_at_ = loop_.now();
+  ++core::stats().http_active;
+}
+
+void ClientConnection::add_headers(std::vector<http::OutHeader>& to) const {
+  add_cors(to, parser_.head().headers, limits_);
+}
+
+void ClientConnection::arm() {
+  Phase phase = parser_.phase();
+  if (phase == Phase::idle && backlog() > 0) {
+    timed_ = Phase::complete;
+    return watch_writes();
+  }
+  if (phase == timed_) return;  // counted from the phase's start, not from the last byte
+  timed_ = phase;
+  std::chrono::milliseconds limit = limits_.idle_timeout;
+  if (phase == Phase::in_head) limit = limits_.head_timeout;
+  if (phase == Phase::in_body) limit = limits_.read_timeout;
+  timer_.start(limit, [this] { too_late(); });
+}
+
+void ClientConnection::too_late() {
+  if (timed_ == Phase::idle) return close();
+  const bool head = timed_ == Phase::in_head;
+  const std::chrono::milliseconds limit = head ? limits_.head_timeout : limits_.read_timeout;
+  refuse({408, std::string("the request ") + (head ? "head" : "body") + " was not complete within " +
+                   std::to_string(limit.count()) + " ms"});
+}
+
+void ClientConnection::refuse(const http::RequestFault& fault) {
+  http::ResponseHead head;
+  head.status = fault.status;
+  head.keep_alive = false;
+  head.content_type = "application/json";
+  if (fault.status == 503) head.headers = {{"Retry-After", "1"}};
+  // Of what came before the body there is a head that is whole.
+  if (fault.status == 413 || parser_.phase() == Phase::in_body) add_headers(head.headers);
+  std::string response = http::full_response(head, mcp::error_message({}, fault.status, fault.text));
+  core::stats().bytes(core::Side::client, 0, response.size());
+  core::stats().http_requests.observe("", fault.status, 0);
+  handler_.on_fault(*this, fault);
+  stream_->write(std::move(response));
+  linger();
+}
+
+void ClientConnection::respond(int status, std::string_view content_type, const std::string& body,
+                               std::vector<http::OutHeader> headers) {
+  bool keep = may_keep_alive();
+  http::ResponseHead head;
+  head.status = status;
+  head.keep_alive = keep;
+  head.minor_version = parser_.head().minor_version;
+  head.headers = std::move(headers);
+  add_headers(head.headers);
+  head.content_type = content_type;
+  std::string response = http::full_response(head, body);
+  // The head is that of the answer to GET, its length too (RFC 9110, 8.6 and 9.3.2).
+  if (parser_.head().method == "HEAD") response.resize(response.size() - body.size());
+  core::stats().bytes(core::Side::client, 0, response.size());
+  stream_->write(std::move(response));
+  reply_finished(keep, status);
+}
+
+void ClientConnection::write(std::string bytes) {
+  if (!stream_) return;
+  core::stats().bytes(core::Side::client, 0, bytes.size());
+  stream_->write(std::move(bytes));
+  if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) handler_.on_full();
+}
+
+// A stream that broke off before its end counts as 499, as nginx has it.
+void ClientConnection::count_request(int status) {
+  if (!busy_) return;
+  --core::stats().http_active;
+  core::stats().http_requests.observe(parser_.head().method, status,
+                                      std::chrono::duration<double>(loop_.now() - request_at_).count());
+}
+
+void ClientConnection::reply_finished(bool keep_alive, int status) {
+  reply_ = nullptr;
+  count_request(status);
+  busy_ = false;
+  if (!keep_alive || handler_.draining()) return linger();
+  parser_.next_request();
+  if (parser_.head().number != facts_.number) facts_ = HeadFacts();  // too big a head to be kept
+  pump_later_.schedule();  // we may be deep inside the exchange that has just been answered
+}
+
+void ClientConnection::reply_dropped() {
+  reply_ = nullptr;
+  close();
+}
+
+void ClientConnection::close_when_idle() {
+  if (!busy_ && !lingering_ && parser_.phase() == Phase::idle) close();
+}
+
+void ClientConnection::cut(mcp::EndReason why) {
+  ConnectionReply* reply = std::exchange(reply_, nullptr);
+  close();
+  if (reply != nullptr) reply->connection_lost(why);
+}
+
+// Sends what is queued and a FIN, then waits for the client to close.
+void ClientConnection::linger() {
+  if (lingering_ || !stream_) return;
+  lingering_ = true;
+  stream_->end_writes();
+  if (!stream_->reading()) stream_->start_reading();
+  if (backlog() > 0) return watch_writes();
+  timer_.start(kLinger, [this] { close(); });
+}
+
+void ClientConnection::close() {
+  if (!stream_) return;
+  count_request(499);
+  busy_ = false;
+  timer_.stop();
+  stream_->close();
+  loop_.retire(std::move(stream_));
+  if (reply_ != nullptr) std::exchange(reply_, nullptr)->connection_lost(mcp::EndReason::cancelled_client);
+  handler_.on_closed(*this);
+}
+
+}  // namespace lineward::client

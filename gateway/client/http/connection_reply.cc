@@ -1,0 +1,98 @@
+#include "client/http/connection_reply.h"
+
+#include <utility>
+
+#include "client/http/client_connection.h"
+
+namespace lineward::client {
+namespace {
+
+// Of the cap, the part at which a server is held back.
+constexpr uint64_t kClogged = 4;
+
+}  // namespace
+
+ConnectionReply::ConnectionReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options,
+                                 Gone gone)
+    : loop_(loop),
+      connection_(&connection),
+      options_(std::move(options)),
+      gone_(std::move(gone)),
+      stall_(loop) {
+  connection.attach(this);
+}
+
+ConnectionReply::~ConnectionReply() {
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->reply_dropped();
+}
+
+http::ResponseHead ConnectionReply::begin_head(int status, std::string_view content_type) {
+  head_sent_ = true;
+  status_ = status;
+  keep_alive_ = options_.minor_version == 1 && connection_->may_keep_alive();
+  http::ResponseHead head;
+  head.status = status;
+  head.keep_alive = keep_alive_;
+  head.minor_version = options_.minor_version;
+  head.content_type = content_type;
+  return head;
+}
+
+void ConnectionReply::write(std::string bytes) {
+  bytes_out_ += bytes.size();
+  connection_->write(std::move(bytes));
+}
+
+void ConnectionReply::done() {
+  finished_ = true;
+  on_over();
+  std::exchange(connection_, nullptr)->reply_finished(keep_alive_, status_);
+}
+
+void ConnectionReply::cut_connection() {
+  if (connection_ == nullptr) return;
+  finished_ = true;
+  on_over();
+  std::exchange(connection_, nullptr)->reply_dropped();
+}
+
+void ConnectionReply::leave_connection() {
+  finished_ = true;
+  gone_ = nullptr;
+  on_over();
+  std::exchange(connection_, nullptr)->attach(nullptr);
+}
+
+bool ConnectionReply::has_backlog() {
+  const uint64_t mark = options_.max_backlog_bytes / kClogged;
+  if (connection_ == nullptr || finished_ || connection_->backlog() <= mark) return false;
+  connection_->flush_now();
+  return connection_->backlog() > mark;
+}
+
+void ConnectionReply::await_drain(std::function<void()> relieved) {
+  relieved_ = std::move(relieved);
+  watch_stall();
+}
+
+void ConnectionReply::watch_stall() {
+  if (connection_ == nullptr) return;
+  stall_.start(options_.write_timeout, [this, before = connection_->backlog()] {
+    if (connection_ == nullptr || !relieved_) return;
+    if (connection_->backlog() >= before) return connection_->cut(mcp::EndReason::client_too_slow);
+    watch_stall();
+  });
+}
+
+void ConnectionReply::drained() {
+  stall_.stop();
+  if (auto relieved = std::exchange(relieved_, nullptr)) relieved();
+}
+
+void ConnectionReply::connection_lost(mcp::EndReason why) {
+  connection_ = nullptr;
+  on_over();
+  if (auto gone = std::move(gone_)) gone(why);
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,139 @@
+#include "client/http/connection_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "log/log.h"
+#include "config/load_levels.h"
+#include "config/shares.h"
+
+namespace lineward::client {
+namespace {
+
+// Cutting a connection that holds less frees too little for what it costs its client.
+constexpr size_t kWorthCutting = 64 * 1024;
+constexpr std::chrono::milliseconds kLastChance{1000};
+
+}  // namespace
+
+ConnectionTable::ConnectionTable(net::Loop& loop, const config::Listen& config, RequestHandler& handler,
+                                 std::shared_ptr<ConnectionCaps> caps)
+    : loop_(loop),
+      config_(config),
+      handler_(handler),
+      caps_(std::move(caps)),
+      last_chance_(loop),
+      make_room_later_(
+          loop, [](void* self) { static_cast<ConnectionTable*>(self)->make_room(); }, this) {}
+
+void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
+  const ClientConnection* key = connection.get();
+  connections_.emplace(key, std::move(connection));
+  most_ = std::max(most_, connections_.size());
+}
+
+void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
+  using Verdict = ConnectionCaps::Verdict;
+  switch (caps_->enter(peer, config_.max_connections, config::connections_of_address(config_))) {
+    case Verdict::welcome: break;
+    case Verdict::too_many: return turned_away(core::Overload::connections);
+    case Verdict::too_many_of_address: return turned_away(core::Overload::address);
+  }
+  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
+}
+
+// Counted each, told once in a while: a flood must not be one of log lines too.
+void ConnectionTable::turned_away(core::Overload why) {
+  const uint64_t count = ++core::stats().overload[static_cast<size_t>(why)];
+  if ((count & (count - 1)) != 0) return;  // the first, the second, the fourth …
+  log::write(log::Level::warn, "connection.refused",
+             {{"limit", core::label(why)}, {"count", count}, {"open", uint64_t{caps_->total()}}});
+}
+
+void ConnectionTable::adopt(MovedConnection moved) {
+  auto stream = net::ByteStream::from_socket(loop_, moved.take_socket());
+  if (!stream) return caps_->leave(moved.peer);
+  keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(*stream), std::move(moved)));
+}
+
+// Its bytes were read here and are answered there; it stays counted until that worker has closed it.
+std::optional<MovedConnection> ConnectionTable::move_out(ClientConnection& connection) {
+  auto moved = connection.move_away();
+  if (!moved) {
+    if (connection.backlog() == 0) connection.cut(mcp::EndReason::cancelled_client);  // no descriptor left
+    return std::nullopt;
+  }
+  auto found = connections_.find(&connection);
+  if (found != connections_.end()) {
+    loop_.retire(std::move(found->second));
+    connections_.erase(found);
+  }
+  return moved;
+}
+
+void ConnectionTable::remove(ClientConnection& connection) {
+  auto found = connections_.find(&connection);
+  if (found == connections_.end()) return;
+  caps_->leave(connection.peer());
+  loop_.retire(std::move(found->second));
+  connections_.erase(found);
+}
+
+size_t ConnectionTable::backlog() const {
+  size_t sum = 0;
+  for (const auto& entry : connections_)
+    sum += entry.second->backlog();
+  return sum;
+}
+
+size_t ConnectionTable::idle() const {
+  return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                           [](const auto& entry) { return entry.second->may_ask(); }));
+}
+
+// What a client takes right now is no reason to cut it.
+void ConnectionTable::make_room() {
+  auto full = [this] { return config::load_of(HeldBytes::total(), config_) >= config::Load::no_requests; };
+  std::vector<std::pair<size_t, ClientConnection*>> slow;
+  for (const auto& entry : connections_) {
+    ClientConnection& connection = *entry.second;
+    if (connection.backlog() < kWorthCutting) continue;
+    connection.flush_now();
+    if (connection.backlog() >= kWorthCutting) slow.emplace_back(connection.backlog(), &connection);
+  }
+  std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [bytes, connection] : slow) {
+    if (!full()) return;
+    if (connections_.count(connection) == 0) continue;  // it went with another
+    const uint64_t count = ++core::stats().overload[static_cast<size_t>(core::Overload::backlog)];
+    if ((count & (count - 1)) == 0) {
+      log::write(log::Level::warn, "connection.cut",
+                 {{"limit", "listen.maxBufferedBytes"},
+                  {"held", HeldBytes::total()},
+                  {"backlog", uint64_t{bytes}},
+                  {"count", count},
+                  {"remote", connection->peer()}});
+    }
+    connection->cut(mcp::EndReason::client_too_slow);
+  }
+}
+
+void ConnectionTable::close_idle_soon() {
+  last_chance_.start(kLastChance, [this] {
+    std::vector<ClientConnection*> all;
+    for (auto& entry : connections_)
+      all.push_back(entry.second.get());
+    for (auto* connection : all)
+      connection->close_when_idle();
+  });
+}
+
+void ConnectionTable::close_all() {
+  std::vector<ClientConnection*> all;
+  for (auto& entry : connections_)
+    all.push_back(entry.second.get());
+  for (auto* connection : all)
+    connection->cut(mcp::EndReason::cancelled_client);
+}
+
+}  // namespace lineward::client

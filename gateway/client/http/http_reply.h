@@ -1,0 +1,86 @@
+// One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the
+// first message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
+//
+// Owned by an exchange (POST) or a session (GET). Its connection may go first (client/http/connection_reply.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/pooled.h"
+#include "client/http/connection_reply.h"
+#include "core/exchange_door.h"
+#include "core/reply_stream.h"
+#include "http/writer.h"
+#include "mcp/end_reason.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class HttpReply final : public core::ReplyStream, public ConnectionReply, public Pooled<HttpReply> {
+ public:
+  HttpReply(net::Loop& loop, ClientConnection& connection, ReplyOptions&& options, Gone gone);
+  ~HttpReply() override;
+
+  void send(std::string message) override;
+  void finish(std::string message, int status) override;
+  void finish_empty() override;
+  void cut() override { cut_connection(); }
+  bool clogged() override { return !lost_ && has_backlog(); }
+  void when_relieved(std::function<void()> relieved) override { await_drain(std::move(relieved)); }
+  bool can_send() const override { return connected() && options_.takes_events && !finished_ && !lost_; }
+  std::optional<mcp::EndReason> lost() const override { return lost_; }
+  uint64_t bytes_out() const override { return bytes_out_; }
+  void add_headers(const core::HeaderFields& fields) override;
+
+  // The same with an event id (legacy streams can be resumed).
+  void send_event(std::string message, std::string_view event_id);
+  void finish_event(std::string message, int status, std::string_view event_id);
+  // Starts the event stream now (GET streams).
+  void open_stream();
+  // A stream that begins with a named event (HTTP+SSE).
+  void announce(std::string_view event, std::string_view data);
+  bool primed() const { return primed_; }
+  // An event was sent on it; where none was, what was answered, if anything, was plain JSON.
+  bool streamed() const { return streamed_; }
+  // The session it would have announced never came to be.
+  void refuse_session() override {
+    options_.session_header.clear();
+    options_.name_session = nullptr;
+  }
+  // The exchange that it answers, for whoever is told that it is gone.
+  core::ExchangeId exchange() const { return exchange_; }
+  void set_exchange(core::ExchangeId id) { exchange_ = id; }
+
+ private:
+  void on_over() override { timer_.stop(); }
+  void start_events();
+  void add_session(std::vector<http::OutHeader>& headers);
+  void piece(const std::string& event);
+  // Of a stream, at whose end one may ask how far the client has read.
+  void write_part(std::string bytes);
+  void tick();
+  void open_with_tick();
+  bool too_slow();
+  // Its connection is cut after what runs now.
+  void give_up(mcp::EndReason why);
+
+  net::Timer timer_;
+  core::HeaderFields extra_;            // on a plain answer's head
+  std::optional<mcp::EndReason> lost_;  // given up, and why
+  net::Deferred cut_later_;
+  bool primed_ = false;
+  bool streamed_ = false;
+  bool quiet_ = true;  // nothing was written since the last tick
+  uint64_t sent_ = 0;  // of what was written, what the kernel had when we last looked
+  std::chrono::milliseconds sent_at_{0};
+  std::vector<uint64_t> boundaries_;  // where each message ends, counted as bytes_out()
+  size_t passed_ = 0;                 // so many of them are behind sent_
+  core::ExchangeId exchange_;
+};
+
+}  // namespace lineward::client

@@ -1,0 +1,52 @@
+// What a request is answered that is not served, and the names of the usual answers. Pure: nothing is written
+// here (client/endpoint/refusal_writer.h does that).
+#pragma once
+
+#include <string>
+
+#include "core/gate.h"
+#include "core/headers.h"
+#include "mcp/end_reason.h"
+#include "mcp/message.h"
+
+namespace lineward::client {
+
+// `code` is that of the JSON-RPC error in the body.
+struct Refusal {
+  int status = 400;
+  int code = -32600;
+  std::string text;
+  std::string body;   // the whole body where it is not made from code and text
+  std::string allow;  // for 405
+  mcp::EndReason reason = mcp::EndReason::invalid_request;
+  core::HeaderFields headers;
+  bool told = false;  // policies know of it: they refused it
+};
+
+// HTTP says all there is to say: the status is the code, too.
+Refusal refused_with(int status, std::string text);
+Refusal forbidden(std::string text);         // 403
+Refusal not_found(std::string text);         // 404
+Refusal session_not_found();                 // 404, for foreign sessions as for unknown ones
+Refusal not_acceptable(std::string text);    // 406
+Refusal too_large(std::string text);         // 413
+Refusal unsupported_type(std::string text);  // 415
+Refusal unavailable(std::string text);       // 503
+// 405; `allow` names the methods that are taken, as its header does.
+Refusal not_allowed(std::string allow, std::string text);
+
+// 400, with the code of a JSON-RPC error.
+Refusal bad_request(int code, std::string text);
+Refusal invalid_request(std::string text);
+Refusal invalid_params(std::string text);
+// A JSON-RPC error that has an HTTP status of its own.
+Refusal rpc_error(int status, int code, std::string text);
+
+// The body is no JSON-RPC message.
+Refusal no_message(const mcp::MessageFault& fault);
+
+// A policy has refused it. `told`: those who count what was refused know of it already.
+enum class ToldPolicies : bool { no, yes };
+Refusal denied(core::Denial denial, ToldPolicies told);
+
+}  // namespace lineward::client

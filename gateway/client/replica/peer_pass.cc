@@ -1,0 +1,191 @@
+#include "client/replica/peer_pass.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "log/log.h"
+#include "client/replica/replicas.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+
+namespace lineward::client {
+namespace {
+
+// A body with a length up to this is passed with it; a larger one in chunks.
+constexpr uint64_t kShort = 64 * 1024;
+constexpr std::string_view kEvents = "text/event-stream";
+constexpr std::chrono::milliseconds kNoteLimit{10000};
+
+// RFC 9110 7.6.1, and what this hop's own writer says.
+bool of_the_hop(std::string_view name, std::string_view connection) {
+  static constexpr std::array<std::string_view, 12> kNames{
+      "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate",
+      "TE",         "Trailer",    "Upgrade",          "Transfer-Encoding",   "Content-Length",
+      "Expect",     "Host"};
+  auto same = [name](std::string_view one) { return http::equals_ignoring_case(one, name); };
+  return std::any_of(kNames.begin(), kNames.end(), same) || same(kPassedHeader) ||
+         http::list_has_token(connection, name);
+}
+
+uint64_t length_of(const http::HeaderList& headers) {
+  std::string_view text = headers.get("Content-Length");
+  uint64_t length = UINT64_MAX;
+  if (!text.empty()) std::from_chars(text.data(), text.data() + text.size(), length);
+  return length;
+}
+
+}  // namespace
+
+std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers) {
+  std::vector<http::OutHeader> out;
+  for (const auto& header : headers.all()) {
+    if (of_the_hop(header.name, headers.get("Connection"))) continue;
+    out.push_back({std::string(header.name), std::string(header.value)});
+  }
+  return out;
+}
+
+PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPassPlan plan,
+                   std::unique_ptr<PassedReply> reply, Over over)
+    : loop_(loop),
+      door_(std::move(door)),
+      plan_(std::move(plan)),
+      reply_(std::move(reply)),
+      over_(std::move(over)),
+      silence_(loop) {
+  core::stats().count(core::Passed::out);
+  reply_->on_gone([this](mcp::EndReason) { finish(); });
+  held_.set(plan_.request.body.size());
+  call_ = door_->pass(plan_.peer, std::move(plan_.request), *this);
+}
+
+PeerPass::~PeerPass() = default;
+
+void PeerPass::drain() {
+  if (!plan_.is_stream) return;
+  status_ != 0 ? reply_->end() : reply_->cut();
+  finish();
+}
+
+void PeerPass::finish() {
+  silence_.stop();
+  call_.reset();
+  if (auto over = std::exchange(over_, nullptr)) over(*this);
+}
+
+void PeerPass::on_peer_head(const http::ResponseInfo& info) {
+  status_ = info.status;
+  held_.set(0);
+  type_ = std::string(info.headers.get("Content-Type"));
+  for (const auto& header : info.headers.all()) {
+    if (of_the_hop(header.name, info.headers.get("Connection"))) continue;
+    if (http::equals_ignoring_case(header.name, "Content-Type") ||
+        http::equals_ignoring_case(header.name, "Date"))
+      continue;
+    headers_.push_back({std::string(header.name), std::string(header.value)});
+  }
+  whole_ = status_ == 204 || status_ == 304 || length_of(info.headers) <= kShort;
+  if (!whole_) reply_->head(status_, std::move(headers_), type_);
+  if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
+}
+
+// A replica whose machine is gone says nothing, not even that.
+void PeerPass::watch_silence() {
+  if (plan_.quiet_limit.count() == 0) return;
+  silence_.start(plan_.quiet_limit, [this] {
+    log::write(log::Level::warn, "peer.silent", {{"peer", plan_.peer}, {"ms", plan_.quiet_limit.count()}});
+    reply_->cut();
+    finish();
+  });
+}
+
+void PeerPass::on_peer_body(std::string_view bytes) {
+  if (silence_.running()) watch_silence();
+  if (whole_) {
+    body_ += bytes;
+    return;
+  }
+  reply_->piece(bytes);
+  hold_back();
+}
+
+void PeerPass::hold_back() {
+  if (paused_ || !call_ || !reply_->clogged()) return;
+  paused_ = true;
+  silence_.stop();
+  call_->pause();
+  reply_->when_relieved([this] {
+    paused_ = false;
+    if (call_) call_->resume();
+    if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
+  });
+}
+
+void PeerPass::on_peer_complete() {
+  if (whole_) {
+    reply_->whole(status_, std::move(headers_), type_, body_);
+  } else {
+    reply_->end();
+  }
+  finish();
+}
+
+// A session whose replica is gone is lost with it. 404 says so in the one way that clients understand: they
+// initialise anew. A request that the replica may have begun is not answered that way: it is not known
+// whether it had an effect.
+void PeerPass::failed(Sent sent, const std::string& why) {
+  const bool nothing_sent = sent == Sent::nothing;
+  log::write(log::Level::warn, "peer.failed", {{"peer", plan_.peer}, {"why", why}, {"sent", !nothing_sent}});
+  core::stats().count(core::Passed::failed);
+  if (status_ != 0 && !whole_) {
+    reply_->cut();
+    return finish();
+  }
+  if (nothing_sent && plan_.serve_here && reply_->release()) {
+    auto serve_here = std::move(plan_.serve_here);
+    finish();
+    return serve_here();
+  }
+  if (nothing_sent && !plan_.lost.empty()) {
+    reply_->answer(plan_.lost, 200);
+    return finish();
+  }
+  std::string text = fmt::format("replica '{}', which holds this session, ", plan_.peer);
+  if (nothing_sent || plan_.raw_id.empty()) {
+    text += nothing_sent ? "cannot be reached: initialize anew" : "went away: try again, or initialize anew";
+    int status = nothing_sent ? 404 : 502;
+    reply_->answer(mcp::error_message(plan_.raw_id, status, "Session not found: " + text), status);
+  } else {
+    mcp::GatewayError error{
+        .reason = mcp::EndReason::upstream_unreachable,
+        .text = text + "went away before it answered: it may have done what was asked",
+        .upstream = plan_.server,
+    };
+    reply_->answer(mcp::gateway_error(plan_.raw_id, error), 200);
+  }
+  finish();
+}
+
+PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, const std::string& peer,
+                   core::PeerRequest request, Over over)
+    : door_(std::move(door)), over_(std::move(over)), limit_(loop) {
+  core::stats().count(core::Passed::out);
+  limit_.start(kNoteLimit, [this] { failed(); });
+  call_ = door_->pass(peer, std::move(request), *this);
+}
+
+void PeerNote::failed() {
+  core::stats().count(core::Passed::failed);
+  finish();
+}
+
+void PeerNote::finish() {
+  limit_.stop();
+  call_.reset();
+  if (auto over = std::exchange(over_, nullptr)) over(*this);
+}
+
+}  // namespace lineward::client

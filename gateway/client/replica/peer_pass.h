@@ -1,0 +1,98 @@
+// One client request that another replica answers: it goes there whole, and what comes back goes to the
+// client as it comes, event streams too. A client that leaves closes it there.
+//
+// Owned by the PeerRouter, which retires it at the end of the turn in which it is over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/held_bytes.h"
+#include "client/replica/passed_reply.h"
+#include "core/peer_door.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+struct PeerPassPlan {
+  std::string peer;    // its name
+  std::string server;  // for messages
+  std::string raw_id;  // of the JSON-RPC request; empty: it was none
+  std::string lost;  // the answer, status 200, when the peer cannot be reached; empty: 404, session not found
+  // Instead of that answer: the peer has seen nothing of it, and the request can be served here. Called after
+  // the end, when the connection is free again.
+  std::function<void()> serve_here;
+  bool is_stream = false;                    // a GET: it ends when the gateway drains
+  std::chrono::milliseconds quiet_limit{0};  // of an event stream: its keep-alive comes more often
+  core::PeerRequest request;
+};
+
+class PeerPass final : private core::PeerListener {
+ public:
+  using Over = std::function<void(PeerPass& pass)>;
+  // `door` must know the peer. `over` is called once, never from inside the constructor.
+  PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPassPlan plan,
+           std::unique_ptr<PassedReply> reply, Over over);
+  ~PeerPass();
+  PeerPass(const PeerPass&) = delete;
+  PeerPass& operator=(const PeerPass&) = delete;
+
+  // The gateway stops: what has no end of its own ends now.
+  void drain();
+
+ private:
+  void on_peer_head(const http::ResponseInfo& info) override;
+  void on_peer_body(std::string_view bytes) override;
+  void on_peer_complete() override;
+  void on_peer_failed(const std::string& why) override { failed(Sent::perhaps, why); }
+  void on_peer_unreached(const std::string& why) override { failed(Sent::nothing, why); }
+  enum class Sent : bool { nothing, perhaps };
+  void failed(Sent sent, const std::string& why);
+  void watch_silence();
+  void hold_back();
+  void finish();
+
+  net::Loop& loop_;
+  std::shared_ptr<core::PeerDoor> door_;
+  PeerPassPlan plan_;
+  std::unique_ptr<PassedReply> reply_;
+  std::unique_ptr<core::PeerCall> call_;
+  Over over_;
+  net::Timer silence_;
+  int status_ = 0;  // of the peer's head; 0: none yet
+  std::string type_;
+  std::vector<http::OutHeader> headers_;
+  bool whole_ = false;  // it has a short body, which is passed in one piece
+  std::string body_;
+  HeldBytes held_;  // of the request, until the peer has answered
+  bool paused_ = false;
+};
+
+// A request whose answer nobody needs. Owned likewise.
+class PeerNote final : private core::PeerListener {
+ public:
+  using Over = std::function<void(PeerNote& note)>;
+  PeerNote(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, const std::string& peer,
+           core::PeerRequest request, Over over);
+
+ private:
+  void on_peer_head(const http::ResponseInfo&) override {}
+  void on_peer_body(std::string_view) override {}
+  void on_peer_complete() override { finish(); }
+  void on_peer_failed(const std::string&) override { failed(); }
+  void on_peer_unreached(const std::string&) override { failed(); }
+  void failed();
+  void finish();
+
+  std::shared_ptr<core::PeerDoor> door_;
+  std::unique_ptr<core::PeerCall> call_;
+  Over over_;
+  net::Timer limit_;
+};
+
+// The headers of a client's request that go to another replica: all but what concerns this hop.
+std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers);
+
+}  // namespace lineward::client

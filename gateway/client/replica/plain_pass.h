@@ -1,0 +1,53 @@
+// A GET or DELETE that is answered as its server answers it, which keeps no sessions (core/plain_hop.h): a
+// stream of events as it comes, anything else in one piece. A client that leaves closes it there.
+//
+// Owned by the SessionEndpoint, which retires it at the end of the turn in which it is over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/replica/passed_reply.h"
+#include "core/exchange_door.h"
+#include "core/plain_hop.h"
+
+namespace lineward::client {
+
+class PlainPass final : public core::HopListener {
+ public:
+  using Over = std::function<void(PlainPass& pass)>;
+  // `over` is called once, never from inside the constructor or begin().
+  PlainPass(net::Loop& loop, std::unique_ptr<PassedReply> reply, Over over);
+  ~PlainPass();
+  PlainPass(const PlainPass&) = delete;
+  PlainPass& operator=(const PlainPass&) = delete;
+
+  // False: the server cannot be asked this way.
+  bool begin(core::ExchangeDoor& door, const std::string& server, core::HopRequest request);
+  // The gateway stops: a stream ends now, what was not answered is refused.
+  void drain();
+  // It came to nothing: the connection is free for another answer.
+  void give_up();
+
+ private:
+  void on_hop_head(int status, std::string type, core::HeaderFields headers) override;
+  void on_hop_body(std::string_view bytes) override;
+  void on_hop_end(const std::string& why) override;
+  void hold_back();
+  void finish();
+
+  net::Loop& loop_;
+  std::unique_ptr<PassedReply> reply_;
+  std::unique_ptr<core::Hop> hop_;
+  Over over_;
+  int status_ = 0;
+  std::string type_;
+  std::vector<http::OutHeader> headers_;
+  bool streams_ = false;
+  std::string body_;
+  bool paused_ = false;
+};
+
+}  // namespace lineward::client

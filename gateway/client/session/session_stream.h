@@ -1,0 +1,115 @@
+// A stream of a legacy session that can outlive its connection: events have ids and are kept, bounded, so
+// that a client that lost its connection goes on where it was (2025-11-25 transports, "Resumability and
+// Redelivery").
+//
+// Owned by its Session. A POST's stream belongs to one exchange, which holds a SessionReply; a GET's stream
+// to nobody.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/held_bytes.h"
+#include "client/http/http_reply.h"
+#include "core/reply_stream.h"
+#include "net/loop.h"
+
+namespace lineward::client {
+
+class SessionStream;
+
+// What the streams of one session keep for resuming, all together.
+struct EventStore {
+  HeldBytes held;
+  // Called when more was kept: where that is too much, something has to go.
+  std::function<void(SessionStream& by)> trim;
+};
+
+class SessionStream {
+ public:
+  // The connection is lost for good: it cannot be resumed, or nobody did in time.
+  using Gone = std::function<void(mcp::EndReason why)>;
+  // Nothing can be resumed here any more: the owner may remove it (at the end of the turn). Or it has ended
+  // and stays a while, for whoever lost its end; perhaps said more than once.
+  using Over = std::function<void(uint32_t number)>;
+  using Lingers = std::function<void(uint32_t number)>;
+
+  // `place`: its session's, which it need not outlive.
+  SessionStream(net::Loop& loop, uint32_t number, const std::string& place, std::shared_ptr<EventStore> store,
+                std::chrono::milliseconds window, Gone gone, Over over, Lingers lingers);
+  ~SessionStream();
+
+  uint32_t number() const { return number_; }
+  // The id that stands for "before the first event".
+  std::string prime_id() const { return event_id(0); }
+  void attach(std::unique_ptr<HttpReply> transport) { transport_ = std::move(transport); }
+  // What HttpReply's `gone` must call.
+  void transport_lost(mcp::EndReason why);
+  // Goes on behind event `after` on a new connection. False when that cannot be.
+  bool can_resume(uint64_t after) const;
+  void resume(uint64_t after, std::unique_ptr<HttpReply> transport);
+
+  // False when it will never come to the client by this stream, nor by a resume of it.
+  bool send(std::string message);
+  void finish(std::string message, int status);
+  void add_headers(const core::HeaderFields& fields) {
+    if (transport_) transport_->add_headers(fields);
+  }
+  void finish_empty();
+  void cut();
+  bool attached() const { return transport_ != nullptr && transport_->can_send(); }
+  // Attached, or to be resumed yet.
+  bool can_send() const { return !finished_ && (transport_ ? transport_->can_send() : ids_sent_); }
+  std::optional<mcp::EndReason> lost() const { return transport_ ? transport_->lost() : std::nullopt; }
+  bool finished() const { return finished_; }
+  size_t events() const { return events_.size(); }
+  // Who was before it can resume no more.
+  void forget_oldest();
+  bool clogged() { return transport_ != nullptr && transport_->clogged(); }
+  void when_relieved(std::function<void()> relieved);
+  // On all its connections.
+  uint64_t bytes_out() const { return bytes_before_ + (transport_ ? transport_->bytes_out() : 0); }
+  // Its exchange is no more: what did not end in order is cut.
+  void abandon();
+  // The exchange that a POST's stream belongs to, for whoever is told that it is gone.
+  core::ExchangeId exchange() const { return exchange_; }
+  void set_exchange(core::ExchangeId id) { exchange_ = id; }
+  void on_gone(Gone gone) { gone_ = std::move(gone); }
+
+ private:
+  struct Event {
+    uint64_t number;
+    std::string message;
+  };
+  std::string event_id(uint64_t event) const;
+  uint64_t keep(const std::string& message);
+  void forget_all();
+  void end_transport();
+  void relieve();
+  void linger();
+
+  net::Loop& loop_;
+  const uint32_t number_;
+  const std::string& place_;
+  const std::shared_ptr<EventStore> store_;
+  const std::chrono::milliseconds window_length_;
+  Gone gone_;
+  Over over_;
+  Lingers lingers_;
+  std::function<void()> relieved_;
+  std::unique_ptr<HttpReply> transport_;
+  net::Timer window_;
+  std::list<Event> events_;  // most streams never have one: an empty list owns no memory
+  size_t bytes_ = 0;
+  uint64_t bytes_before_ = 0;  // went out on connections that it has no more
+  uint64_t last_event_ = 0;
+  core::ExchangeId exchange_;
+  bool ids_sent_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace lineward::client

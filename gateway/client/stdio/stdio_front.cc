@@ -1,0 +1,344 @@
+#include "client/stdio/stdio_front.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "json/json_splice.h"
+#include "log/log.h"
+#include "client/http/admission.h"
+#include "mcp/errors.h"
+#include "mcp/methods.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::client {
+namespace {
+
+using mcp::EndReason;
+using mcp::Era;
+using mcp::Field;
+using mcp::Method;
+
+constexpr std::string_view kPrincipal = "anonymous";
+constexpr size_t kMostHeld = 1024;
+constexpr size_t kMostInBatch = 256;
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+// An id that may be repeated in an answer.
+bool is_id(std::string_view raw) {
+  return !raw.empty() &&
+         (raw.front() == '"' || raw.front() == '-' || (raw.front() >= '0' && raw.front() <= '9'));
+}
+
+}  // namespace
+
+StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::string server,
+                       core::ExchangeDoor& door, Left left, int in, int out)
+    : loop_(loop),
+      config_(config),
+      server_(std::move(server)),
+      door_(door),
+      left_(std::move(left)),
+      in_(in),
+      out_(out),
+      sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
+      streams_(std::make_unique<net::StdStreams>(loop, static_cast<net::StreamOwner&>(*this))),
+      writer_(loop, config, *streams_, [this] { leave_soon(EndReason::client_too_slow); }),
+      lines_(config.max_body_bytes) {}
+
+StdioFront::~StdioFront() = default;
+
+Status<net::ListenFailure> StdioFront::listen() {
+  auto opened = streams_->open(in_, out_);
+  if (!opened) {
+    net::ListenFailure failure;
+    failure.text = opened.error().text;
+    return Unexpected<net::ListenFailure>{std::move(failure)};
+  }
+  streams_->start_reading();
+  return Done{};
+}
+
+void StdioFront::close_all() {
+  left_ = nullptr;
+  input_ended_ = false;
+  leave(EndReason::cancelled_client);
+}
+
+// ---- what comes in ----
+
+void StdioFront::on_data(std::string_view bytes) {
+  lines_.feed(
+      bytes, [this](std::string text) { take_line(std::move(text)); },
+      [this](std::string_view beginning) { too_long(beginning); });
+  if (writer_.far_behind()) streams_->pause_reading();
+}
+
+void StdioFront::on_drained() {
+  writer_.drained();
+  if (!gone_ && !input_ended_) streams_->start_reading();
+}
+
+// A file has no client that could be gone: what was asked in it is answered first.
+void StdioFront::on_end(int error) {
+  if (error == 0 && streams_->reads_file()) {
+    take_line(lines_.take_partial());
+    input_ended_ = true;
+    if (running_.empty()) leave_soon(EndReason::cancelled_client);
+    return;
+  }
+  leave_soon(EndReason::cancelled_client);
+}
+
+void StdioFront::take_line(std::string text) {
+  if (gone_ || is_blank(text)) return;
+  auto parsed = mcp::Message::parse(std::move(text), static_cast<int>(config_.max_depth));
+  if (!parsed) return take_fault(parsed.error());
+  if (!hold(*parsed)) take(std::move(*parsed));
+}
+
+void StdioFront::too_long(std::string_view beginning) {
+  mcp::Salvage found = mcp::salvage(beginning);
+  bool certain = found.raw_ids.size() == 1 && is_id(found.raw_ids.front());
+  refuse(certain ? found.raw_ids.front() : std::string(), mcp::kInvalidRequest,
+         fmt::format("a message is longer than {} bytes (lineward listen.maxBodyBytes)",
+                     config_.max_body_bytes));
+}
+
+void StdioFront::take_fault(const mcp::MessageFault& fault) {
+  Session* open = session();
+  std::vector<std::string> elements;
+  // 2025-03-26 alone has batches; each answer may go out by itself.
+  bool batch = fault.kind == mcp::MessageFault::Kind::batch;
+  if (batch && open != nullptr && open->revision == "2025-03-26") elements = mcp::batch_elements(fault.bytes);
+  if (elements.empty() || elements.size() > kMostInBatch) {
+    int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
+    return refuse(fault.raw_id, code, fault.text);
+  }
+  for (std::string& element : elements)
+    take_line(std::move(element));
+}
+
+// A legacy client may write on before its `initialize` is answered; nothing of that means anything yet.
+bool StdioFront::hold(mcp::Message& message) {
+  if (opening_ == 0 || message.has(Field::meta_protocol_version)) return false;
+  if (message.method() == "notifications/cancelled" && named_by(message) != nullptr) {
+    notification(std::move(message));
+    return true;
+  }
+  size_t bytes = message.bytes().size();
+  if (held_.size() >= kMostHeld || held_bytes_ + bytes > config_.max_body_bytes) {
+    if (message.kind() == mcp::MessageKind::request) {
+      refuse_busy(message.raw(Field::id), EndReason::queue_full,
+                  "too many messages before initialize was answered");
+    }
+    return true;
+  }
+  held_bytes_ += bytes;
+  held_.push_back(std::move(message));
+  return true;
+}
+
+void StdioFront::release_held() {
+  while (!held_.empty() && opening_ == 0 && !gone_) {
+    mcp::Message message = std::move(held_.front());
+    held_.pop_front();
+    held_bytes_ -= message.bytes().size();
+    if (!hold(message)) take(std::move(message));
+  }
+}
+
+void StdioFront::take(mcp::Message message) {
+  switch (message.kind()) {
+    case mcp::MessageKind::request: return request(std::move(message));
+    case mcp::MessageKind::notification: return notification(std::move(message));
+    case mcp::MessageKind::result:
+    case mcp::MessageKind::error:
+      if (session() == nullptr) return dropped("answer_without_session");
+      return answer(std::move(message));
+  }
+}
+
+core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
+  core::Arrival arrival;
+  arrival.method = mcp::method_of(message.method());
+  arrival.era = era;
+  arrival.upstream = server_;
+  arrival.principal = kPrincipal;
+  arrival.peer = "stdio";
+  arrival.on_stdio = true;
+  arrival.sees_status = false;
+  arrival.bytes_in = message.bytes().size() + 1;
+  if (era == Era::legacy) arrival.session = session_id_;
+  if (era == Era::modern) arrival.affinity = kPrincipal;  // one client, for as long as it is there
+  return arrival;
+}
+
+void StdioFront::request(mcp::Message message) {
+  std::string raw_id(message.raw(Field::id));
+  if (draining_) return refuse_busy(raw_id, EndReason::cancelled_drain, "the gateway is stopping");
+  auto arrival = admit(message);
+  if (!arrival) return;
+  uint64_t serial = ++serial_;
+  if (arrival->method == Method::initialize && arrival->era == Era::legacy) opening_ = serial;
+  Running& running = running_[serial];
+  running.canonical_id = mcp::canonical_id(raw_id);
+  by_id_[running.canonical_id] = serial;
+  const bool listens = arrival->method == Method::subscriptions_listen && arrival->era == Era::modern;
+  arrival->message = std::move(message);
+  auto reply = std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id),
+                                            listens ? StdioReply::Of::listen : StdioReply::Of::call);
+  core::ExchangeId id = door_.start(std::move(*arrival), std::move(reply));
+  if (auto started = running_.find(serial); started != running_.end()) started->second.exchange = id;
+}
+
+// What the request is, or nothing after it was refused.
+std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
+  std::string_view raw_id = message.raw(Field::id);
+  if (message.has(Field::meta_protocol_version)) {
+    auto known = door_.versions(server_);
+    auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
+    if (auto refusal = check_modern_body(message, supported)) {
+      if (refusal->body.empty()) {
+        refuse(raw_id, refusal->code, refusal->text);
+      } else {
+        line(std::move(refusal->body), Kind::awaited);
+      }
+      return std::nullopt;
+    }
+    core::Arrival arrival = arrival_of(message, Era::modern);
+    arrival.revision = message.text(Field::meta_protocol_version);
+    return arrival;
+  }
+  Session* open = session();
+  if (message.method() == "initialize") {
+    if (open != nullptr) {
+      refuse(raw_id, mcp::kInvalidRequest, "this session is initialized already");
+    } else if (!message.is_object(Field::params) || !message.is_string(Field::params_protocol_version)) {
+      refuse(raw_id, mcp::kInvalidParams, "initialize needs params.protocolVersion");
+    } else {
+      open = sessions_.create(std::string(kPrincipal), server_, nullptr);
+      open->use_pipe([this](const std::string& text) { line(text, Kind::unasked_for); });
+      session_id_ = open->id;
+      return arrival_of(message, Era::legacy);
+    }
+    return std::nullopt;
+  }
+  if (open != nullptr) {
+    core::Arrival arrival = arrival_of(message, Era::legacy);
+    arrival.revision = open->revision;
+    return arrival;
+  }
+  if (message.method() == "ping") {  // legacy clients may, before anything else
+    line(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", raw_id), Kind::awaited);
+  } else {
+    refuse(raw_id, mcp::kInvalidRequest,
+           "this request names no protocol version in params._meta, and there was no initialize; start with "
+           "initialize or server/discover");
+  }
+  return std::nullopt;
+}
+
+void StdioFront::answer(mcp::Message message) {
+  core::Arrival arrival = arrival_of(message, Era::legacy);
+  arrival.message = std::move(message);
+  if (!door_.judge(arrival)) door_.answered(session_id_, std::move(arrival.message));
+}
+
+void StdioFront::notification(mcp::Message message) {
+  bool modern = message.has(Field::meta_protocol_version);
+  core::Arrival arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
+  arrival.message = std::move(message);
+  if (door_.judge(arrival)) return;
+  if (arrival.method == Method::cancelled) {
+    const Running* call = named_by(arrival.message);
+    if (call == nullptr) return dropped("cancel_of_nothing");
+    return door_.cancelled(call->exchange, arrival.message.text(Field::params_reason));
+  }
+  if (!modern && session() == nullptr) return dropped("notification_without_session");
+  door_.notified(std::move(arrival));
+}
+
+// On a shared pipe an id names one request, whatever the era; a cancel need not say which (2026-07-28
+// cancellation).
+const StdioFront::Running* StdioFront::named_by(const mcp::Message& cancel) const {
+  if (!cancel.has(Field::params_request_id)) return nullptr;
+  auto found = by_id_.find(mcp::canonical_id(cancel.raw(Field::params_request_id)));
+  auto running = found == by_id_.end() ? running_.end() : running_.find(found->second);
+  return running == running_.end() ? nullptr : &running->second;
+}
+
+void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text) {
+  log::write(log::Level::info, "request.refused",
+             {{"reason", mcp::name(EndReason::invalid_request)},
+              {"code", code},
+              {"why", std::string(text)},
+              {"remote", "stdio"}});
+  if (gate_) {
+    gate_->on_refused({
+        .peer = "stdio",
+        .server = server_,
+        .reason = EndReason::invalid_request,
+        .why = text,
+        .on_stdio = true,
+    });
+  }
+  line(mcp::error_message(raw_id, code, text), Kind::awaited);
+}
+
+void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::string_view text) {
+  mcp::GatewayError error;
+  error.reason = reason;
+  error.text = std::string(text);
+  error.upstream = server_;
+  line(mcp::gateway_error(raw_id, error), Kind::awaited);
+}
+
+void StdioFront::dropped(std::string_view kind) {
+  log::write(log::Level::debug, "client.dropped", {{"kind", std::string(kind)}, {"remote", "stdio"}});
+}
+
+// ---- ends ----
+
+void StdioFront::reply_over(uint64_t serial) {
+  auto found = running_.find(serial);
+  if (found == running_.end()) return;
+  writer_.forget(serial);
+  auto named = by_id_.find(found->second.canonical_id);
+  if (named != by_id_.end() && named->second == serial) by_id_.erase(named);
+  running_.erase(found);
+  if (opening_ == serial) {
+    opening_ = 0;
+    // A session that failed to open ends at the end of this turn, before this.
+    loop_.defer(lifetime_, [this] { release_held(); });
+  }
+  if (input_ended_ && running_.empty() && held_.empty()) leave_soon(EndReason::cancelled_client);
+}
+
+// Not now: an exchange may be on the stack.
+void StdioFront::leave_soon(EndReason why) {
+  loop_.defer(lifetime_, [this, why] { leave(why); });
+}
+
+void StdioFront::leave(EndReason why) {
+  if (gone_ || (input_ended_ && why == EndReason::cancelled_client && !running_.empty())) return;
+  gone_ = true;
+  streams_->pause_reading();
+  writer_.stop();
+  held_.clear();
+  log::write(
+      why == EndReason::client_too_slow ? log::Level::error : log::Level::info, "client.gone",
+      {{"reason", mcp::name(why)}, {"remote", "stdio"}, {"calls", static_cast<uint64_t>(running_.size())}});
+  std::vector<core::ExchangeId> calls;
+  for (const auto& [serial, running] : running_)
+    calls.push_back(running.exchange);
+  for (core::ExchangeId id : calls)
+    door_.client_gone(id, why);
+  if (session() != nullptr) door_.session_ended(session_id_);
+  if (left_) left_(why);
+}
+
+}  // namespace lineward::client

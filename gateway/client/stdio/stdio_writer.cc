@@ -1,0 +1,78 @@
+#include "client/stdio/stdio_writer.h"
+
+#include <algorithm>
+
+#include "json/json_splice.h"
+
+namespace lineward::client {
+namespace {
+
+// From this part of the cap on, servers that can be are held back.
+constexpr uint64_t kClogged = 4;
+
+}  // namespace
+
+void StdioWriter::write(std::string message, StdioLines::Kind kind) {
+  if (stopped_) return;
+  json::flatten_lines(message);
+  message += '\n';
+  written_ += message.size();
+  pieces_.push_back({written_, kind == StdioLines::Kind::awaited ? 0 : message.size()});
+  unasked_for_ += pieces_.back().unasked_for;
+  streams_.write(std::move(message));
+  settle();
+  const uint64_t cap = config_.max_stream_backlog_bytes;
+  if (unasked_for_ <= cap && streams_.backlog() <= cap) return;
+  streams_.flush_now();
+  settle();
+  if (unasked_for_ > kBurst * cap) return too_slow_();
+  if (streams_.backlog() > cap) watch_reader();
+}
+
+// Forgets what the kernel has. The message being written may be of any size and is not counted.
+void StdioWriter::settle() {
+  uint64_t sent = written_ - std::min<uint64_t>(written_, streams_.backlog());
+  while (!pieces_.empty() && pieces_.front().end <= sent) {
+    unasked_for_ -= pieces_.front().unasked_for;
+    pieces_.pop_front();
+  }
+  if (pieces_.empty() || pieces_.front().unasked_for == 0) return;
+  unasked_for_ -= std::exchange(pieces_.front().unasked_for, 0);
+}
+
+// All calls share this pipe, so a client that takes nothing gets more time than one HTTP stream.
+void StdioWriter::watch_reader() {
+  if (stall_.running()) return;
+  sent_ = written_ - streams_.backlog();
+  stall_.start(config_.write_timeout, [this] {
+    const bool behind = streams_.backlog() > config_.max_stream_backlog_bytes;
+    if (stopped_ || (!behind && relieved_.empty())) return;
+    if (written_ - streams_.backlog() == sent_) return too_slow_();
+    watch_reader();
+  });
+}
+
+void StdioWriter::stop() {
+  stopped_ = true;
+  stall_.stop();
+}
+
+bool StdioWriter::clogged() {
+  const uint64_t mark = config_.max_stream_backlog_bytes / kClogged;
+  if (streams_.backlog() <= mark) return false;
+  streams_.flush_now();
+  return streams_.backlog() > mark;
+}
+
+void StdioWriter::when_relieved(uint64_t serial, std::function<void()> relieved) {
+  relieved_[serial] = std::move(relieved);
+  watch_reader();
+}
+
+void StdioWriter::drained() {
+  auto relieved = std::exchange(relieved_, {});
+  for (auto& [serial, call_back] : relieved)
+    call_back();
+}
+
+}  // namespace lineward::client

@@ -1,0 +1,84 @@
+// Where a server lives, for one other worker that calls it: starts that worker's calls and posts what becomes
+// of them, in order. The other half is cluster/remote_upstream.h.
+//
+// Shared by nobody but its owner, who destroys it before the server; everything is called on its own thread,
+// by mail. Between two workers nobody waits: what the other has not taken yet is counted, and the server is
+// held back, or the call ends, when that is too much.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/upstream.h"
+#include "net/loop.h"
+#include "cluster/remote_mail.h"
+
+namespace lineward::upstream {
+
+class RemoteDesk;
+
+class RemoteDoor {
+ public:
+  // `lease` keeps the server while the other worker wants it.
+  RemoteDoor(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease);
+  ~RemoteDoor();
+  RemoteDoor(const RemoteDoor&) = delete;
+  RemoteDoor& operator=(const RemoteDoor&) = delete;
+
+  // Who calls. Comes before everything else.
+  void use(Elsewhere<RemoteDesk> desk) { desk_ = std::move(desk); }
+  // What is known of the server has changed.
+  void tell_state();
+
+  // Calls have the number that the desk gave them; of one that has ended nothing is heard.
+  void start(uint64_t number, core::CallRequest request);
+  void cancel(uint64_t number, uint64_t tag, std::string_view why);
+  void reply(uint64_t number, std::string message);
+  void pause(uint64_t number);
+  void resume(uint64_t number);
+  void hand_over(uint64_t number, core::Handover how);
+  void retried(uint64_t number, mcp::Message request);
+  // So many bytes of its messages are with its owner.
+  void taken(uint64_t number, size_t bytes);
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message);
+  void notify(const core::Scope& scope, const mcp::Message& message, const core::HeaderFields& headers) {
+    server_.notify(scope, message, headers);
+  }
+  void wake() { server_.wake(); }
+  // The other worker has no more calls, and makes none.
+  void let_go() { lease_.reset(); }
+
+  size_t size() const { return calls_.size(); }
+
+ private:
+  struct FarCall final : core::CallOwner {
+    FarCall(RemoteDoor& its_door, uint64_t its_number) : door(its_door), number(its_number) {}
+    void on_call_phase(core::CallPhase phase) override;
+    void on_call_message(mcp::Message message) override;
+    void on_call_failed(const core::Failure& failure) override;
+    void hold() { can_pause = call && call->live() && (paused || held ? call->pause() : call->resume()); }
+
+    RemoteDoor& door;
+    const uint64_t number;
+    std::unique_ptr<core::Call> call;
+    bool paused = false;     // by who waits for it
+    bool held = false;       // since much of it is under way
+    bool can_pause = false;  // as it said the last time
+    size_t under_way = 0;    // bytes that the other worker has not taken yet
+  };
+  FarCall* find(uint64_t number);
+  // It may be on the stack.
+  void over(uint64_t number);
+  void fail(uint64_t number, core::Failure failure);
+
+  net::Loop& loop_;
+  core::Upstream& server_;
+  std::shared_ptr<void> lease_;
+  Elsewhere<RemoteDesk> desk_;
+  std::unordered_map<uint64_t, std::unique_ptr<FarCall>> calls_;
+};
+
+}  // namespace lineward::upstream

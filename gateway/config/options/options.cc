@@ -1,0 +1,474 @@
+#include "config/options/options.h"
+
+#include <algorithm>
+
+#include "config/forward_rules.h"
+#include "config/options/names.h"
+#include "config/options/option_row.h"
+#include "config/options/options_aggregate.h"
+#include "config/options/options_limits.h"
+#include "config/options/options_replicas.h"
+#include "config/options/read_value.h"
+
+namespace lineward::config {
+namespace {
+
+using rows::choice;
+using rows::row;
+
+constexpr uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
+constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+constexpr uint64_t kMillion = 1'000'000;
+
+std::string_view check_address(const Value& value) {
+  return address_fault(value.text);
+}
+
+std::string_view check_path(const Value& value) {
+  if (value.text.empty() || value.text[0] != '/') return "a path begins with /";
+  if (value.text.find_first_of("?# \t\r\n") != std::string::npos) return "a path holds no space, ? or #";
+  return {};
+}
+
+std::string_view check_roots(const Value& value) {
+  for (const std::string& root : value.list) {
+    if (root.rfind("file://", 0) != 0) return "roots are file:// URIs, such as file:///srv/data";
+  }
+  return {};
+}
+
+std::string_view check_retry(const Value& value) {
+  for (const std::string& one : value.list) {
+    if (one != "connect" && one != "reset" && one != "unavailable")
+      return "retry.on takes connect, reset and unavailable";
+  }
+  return {};
+}
+
+std::string_view check_command(const Value& value) {
+  return value.text.empty() ? "the command is empty" : std::string_view();
+}
+
+// Credentials go over TLS, or nowhere but this machine.
+std::string_view check_https(const Value& value) {
+  std::string_view text = value.text;
+  bool local = text.substr(0, 17) == "http://localhost:" || text.substr(0, 11) == "http://127.";
+  if (text.empty() || local || text.substr(0, 8) == "https://") return {};
+  return "an authorization server is at https://";
+}
+
+// The rest of a URL is judged by who connects.
+std::string_view check_names(const Value& value) {
+  for (const std::string& name : value.list) {
+    if (name.empty() || name.find_first_of("= \t\n") != std::string::npos)
+      return "a variable has a name without = and blanks";
+    if (name.substr(0, 9) == "LINEWARD_") return "LINEWARD_* is never passed on";
+  }
+  return {};
+}
+
+std::string_view check_url(const Value& value) {
+  std::string_view text = value.text;
+  if (text.empty()) return {};
+  bool known =
+      text.substr(0, 7) == "http://" || text.substr(0, 8) == "https://" || text.substr(0, 6) == "unix:/";
+  if (!known) return "a url begins with http://, https:// or unix:/";
+  for (char c : text) {
+    if (c <= ' ' || c >= 0x7f || c == '#') return "a url holds no space, no # and nothing but ASCII";
+  }
+  if (text.substr(0, text.find_first_of("/?", 8)).find('@') != std::string_view::npos) {
+    return "a url holds no user; put credentials into headers: Authorization";
+  }
+  return {};
+}
+
+// The rest is judged by who connects; nothing here may repeat it, since it may hold a password.
+std::string_view check_proxy(const Value& value) {
+  std::string_view text = value.text;
+  if (text.empty() || text == "none") return {};
+  size_t scheme = text.find("://");
+  if (scheme != std::string_view::npos && text.substr(0, scheme) != "http")
+    return "a proxy is http://host:port, or none";
+  for (char c : text) {
+    if (c <= ' ' || c >= 0x7f) return "the URL of a proxy holds no space and nothing but ASCII";
+  }
+  return {};
+}
+
+void listen_rows(std::vector<Option>& rows) {
+  using L = Listen;
+  constexpr auto k = &Config::listen;
+  rows.push_back(row<k, &L::address>(
+      "listen.address", Kind::text, "127.0.0.1:8000", {},
+      "Where clients connect: host:port, :port (every interface) or unix:/path.", check_address));
+  rows.push_back(row<k, &L::path>("listen.path", Kind::text, "/mcp", {},
+                                  "The MCP path; several servers are below it by name: /mcp/<name>.",
+                                  check_path));
+  rows.push_back(
+      row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
+                                "Host names clients may use, besides the address itself and localhost."));
+  rows.push_back(
+      row<k, &L::allowed_origins>("listen.allowedOrigins", Kind::list, "", {},
+                                  "Origins of web pages that may call; any other Origin is refused."));
+  rows.push_back(row<k, &L::max_connections>("listen.maxConnections", Kind::count, "10000", {1, kMillion},
+                                             "Client connections at once."));
+  rows.push_back(row<k, &L::head_timeout>("listen.headTimeout", Kind::duration, "10s", {10, kHour},
+                                          "A whole request head, from its first byte."));
+  rows.push_back(row<k, &L::read_timeout>("listen.readTimeout", Kind::duration, "30s", {10, kDay},
+                                          "A whole request body."));
+  rows.push_back(
+      row<k, &L::write_timeout>("listen.writeTimeout", Kind::duration, "30s", {10, kDay},
+                                "A client that takes nothing of its answer for this long is cut."));
+  rows.push_back(row<k, &L::idle_timeout>("listen.idleTimeout", Kind::duration, "75s", {10, kDay},
+                                          "A keep-alive connection with nothing in flight."));
+  rows.push_back(row<k, &L::keep_alive>(
+      "listen.keepAlive", Kind::duration, "15s", {100, kHour},
+      "How often a quiet event stream gets a comment, so that nothing between cuts it."));
+  rows.push_back(row<k, &L::max_body_bytes>("listen.maxBodyBytes", Kind::size, "8MiB", {kKiB, kGiB},
+                                            "The largest request body."));
+  rows.push_back(row<k, &L::max_head_bytes>("listen.maxHeadBytes", Kind::size, "32KiB", {kKiB, kMiB},
+                                            "The largest request head."));
+  rows.push_back(row<k, &L::max_fields>("listen.maxFields", Kind::count, "100", {8, 10000},
+                                        "Header fields in one request."));
+  rows.push_back(row<k, &L::max_depth>("listen.maxDepth", Kind::count, "128", {8, 1024},
+                                       "How deep JSON may be nested."));
+  rows.push_back(row<k, &L::legacy_sse>(
+      "listen.legacySse", Kind::flag, "false", {},
+      "HTTP+SSE of 2024-11-05 for clients: /sse and /messages; several servers: /sse/<name>."));
+  rows.push_back(row<k, &L::max_sessions>("listen.maxSessions", Kind::count, "10000", {1, kMillion},
+                                          "Legacy sessions at once."));
+  rows.push_back(row<k, &L::session_idle>("listen.sessionIdle", Kind::duration, "1h", {kSecond, 30 * kDay},
+                                          "A legacy session with no stream and no call ends after this."));
+  rows.push_back(row<k, &L::resume_window>(
+      "listen.resumeWindow", Kind::duration, "10s", {0, kHour},
+      "How long a legacy stream that was cut may be resumed, where an event id was sent on it."));
+  rows.push_back(row<k, &L::max_stream_backlog_bytes>(
+      "listen.maxStreamBacklogBytes", Kind::size, "256KiB", {4 * kKiB, kGiB},
+      "What may wait behind the message being written to a slow reader."));
+  add_listen_limits(rows);
+}
+
+std::string_view check_ops(const Value& value) {
+  return value.text == "off" ? std::string_view() : address_fault(value.text);
+}
+
+std::string_view check_admin(const Value& value) {
+  const std::string& text = value.text;
+  if (text == "auto" || text == "off" || text.rfind("unix:/", 0) == 0) return {};
+  return "write unix:/path, auto or off; the admin listener is a Unix socket so far";
+}
+
+void gateway_rows(std::vector<Option>& rows) {
+  rows.push_back(row<&Config::ops, &Ops::address>(
+      "ops.address", Kind::text, "127.0.0.1:9464", {},
+      "Probes and metrics (/livez, /readyz, /metrics), read-only: host:port, unix:/path or off.", check_ops));
+  rows.back().set = [](Config& config, Server&, const Value& value) {
+    config.ops.address = value.text;
+    config.ops.given = true;
+  };
+  rows.push_back(row<&Config::admin, &Admin::address>("admin.address", Kind::text, "auto", {},
+                                                      "Where lineward ps, cancel and status ask: unix:/path, "
+                                                      "off, or auto: a socket in $XDG_RUNTIME_DIR/lineward, "
+                                                      "/run/lineward or /tmp/lineward-UID.",
+                                                      check_admin));
+  rows.push_back(row<&Config::shutdown, &Shutdown::delay>(
+      "shutdown.delay", Kind::duration, "0s", {0, kHour},
+      "After the signal: still accept for this long, already not ready, so that load balancers notice."));
+  rows.push_back(row<&Config::shutdown, &Shutdown::drain>("shutdown.drain", Kind::duration, "25s", {0, kDay},
+                                                          "How long calls in flight may finish after that."));
+  rows.push_back(row<&Config::workers>(
+      "workers", Kind::count, "1", {1, 64},
+      "Threads that serve. Each server lives on one of them, with all its clients (docs/workers.md)."));
+  rows.push_back(row<&Config::reload, &Reload::watch>(
+      "reload.watch", Kind::flag, "false", {},
+      "Read the configuration file again when it changes (also run --watch); SIGHUP always does."));
+  rows.push_back(
+      row<&Config::watchdog, &Watchdog::warn>("watchdog.warn", Kind::duration, "100ms", {50, kHour},
+                                              "Nothing was read or written for this long although there was "
+                                              "something: a warning with a stack."));
+  rows.push_back(
+      row<&Config::watchdog, &Watchdog::abort>("watchdog.abort", Kind::duration, "60s", {0, kHour},
+                                               "The same, hopeless: the process ends with a stack, for its "
+                                               "supervisor to start it again. Time in which no processor "
+                                               "was free for it does not count. 0s: never."));
+  rows.push_back(
+      choice<&Config::log, &Log::format>("log.format", "auto|text|logfmt|json", "auto",
+                                         "auto is text on a terminal, else logfmt. Always on stderr."));
+  rows.push_back(choice<&Config::log, &Log::level>("log.level", "debug|info|warn|error", "info",
+                                                   "The least important line that is written."));
+}
+
+void server_rows(std::vector<Option>& rows) {
+  using S = Server;
+  rows.push_back(choice<&S::type>("mcpServers.*.type", "auto|stdio|http|sse", "auto",
+                                  "auto: a command is stdio; a url is http (Streamable HTTP), then sse."));
+  rows.push_back(row<&S::command>("mcpServers.*.command", Kind::text, "", {},
+                                  "The program, started without a shell: signals reach the real process.",
+                                  check_command));
+  rows.push_back(row<&S::args>("mcpServers.*.args", Kind::list, "", {}, "Its arguments, one by one."));
+  rows.push_back(
+      row<&S::env>("mcpServers.*.env", Kind::map, "", {},
+                   "Environment, added last. ${env:NAME}, ${NAME:-default} and ${file:/path} are replaced."));
+  rows.push_back(
+      row<&S::env_file>("mcpServers.*.envFile", Kind::text, "", {},
+                        "A file of NAME=value lines, below `env` in rank; relative to this file."));
+  rows.push_back(row<&S::cwd>("mcpServers.*.cwd", Kind::text, "", {}, "Its working directory."));
+  rows.push_back(row<&S::inherit_env>("mcpServers.*.inheritEnv", Kind::names, "", {},
+                                      "What it gets of Lineward's own environment. A list: these, and what "
+                                      "programs need to run (PATH HOME USER "
+                                      "LOGNAME SHELL LANG LC_* TZ TERM TMPDIR, proxies). true: all, but for "
+                                      "what ${env:NAME} gives to others. "
+                                      "false: only PATH HOME LANG TZ TMPDIR. Of a command behind -- all.",
+                                      check_names));
+  rows.push_back(row<&S::url>("mcpServers.*.url", Kind::text, "", {},
+                              "A server over Streamable HTTP: http://…, https://… or unix:/socket[:/path].",
+                              check_url));
+  rows.push_back(row<&S::headers>("mcpServers.*.headers", Kind::map, "", {},
+                                  "HTTP: on every request to it. ${env:NAME} and ${file:/path} are replaced.",
+                                  headers_fault));
+  rows.push_back(
+      row<&S::forward_headers>("mcpServers.*.forwardHeaders", Kind::list, "", {},
+                               "HTTP: client headers that are passed on to it, by name or glob (X-*).",
+                               [](const Value& value) { return forward_fault(value.list); }));
+  rows.push_back(row<&S::ca_file>("mcpServers.*.caFile", Kind::text, "", {},
+                                  "HTTPS: authorities to trust instead of the system's, PEM."));
+  rows.push_back(row<&S::client_cert>("mcpServers.*.clientCert", Kind::text, "", {},
+                                      "HTTPS: the certificate to show it, PEM with its chain."));
+  rows.push_back(row<&S::client_key>("mcpServers.*.clientKey", Kind::text, "", {},
+                                     "HTTPS: its key, PEM; not needed when it is in clientCert."));
+  constexpr auto c = &S::credentials;
+  using C = ClientCredentials;
+  rows.push_back(row<c, &C::client_id>("mcpServers.*.clientCredentials.clientId", Kind::text, "", {},
+                                       "HTTP: who Lineward is to the authorization server (OAuth)."));
+  rows.push_back(row<c, &C::client_secret>("mcpServers.*.clientCredentials.clientSecret", Kind::text, "", {},
+                                           "Its secret; write ${env:NAME} or ${file:/path}."));
+  rows.push_back(row<c, &C::private_key>("mcpServers.*.clientCredentials.privateKey", Kind::text, "", {},
+                                         "Instead of a secret: a PEM key that signs (private_key_jwt)."));
+  rows.push_back(choice<c, &C::algorithm>("mcpServers.*.clientCredentials.algorithm",
+                                          "ES256|ES384|ES512|RS256|RS384|RS512", "ES256",
+                                          "What that key signs with."));
+  rows.push_back(row<c, &C::issuer>("mcpServers.*.clientCredentials.issuer", Kind::text, "", {},
+                                    "The authorization server that gave them; no other one gets them.",
+                                    check_https));
+  rows.push_back(row<c, &C::token_url>("mcpServers.*.clientCredentials.tokenUrl", Kind::text, "", {},
+                                       "Its token endpoint, where it has no metadata to discover.",
+                                       check_https));
+  rows.push_back(row<c, &C::scope>("mcpServers.*.clientCredentials.scope", Kind::text, "", {},
+                                   "Scopes to ask for, instead of those that the server asks for."));
+  rows.push_back(
+      row<&S::proxy>("mcpServers.*.proxy", Kind::text, "", {},
+                     "HTTP: http://[user:password@]host:port, or none; else HTTPS_PROXY, http_proxy "
+                     "and NO_PROXY count.",
+                     check_proxy));
+  rows.push_back(
+      choice<&S::protocol_era>("mcpServers.*.protocolEra", "auto|legacy|modern", "auto",
+                               "Which MCP it speaks; auto asks server/discover, then initialize."));
+  rows.push_back(choice<&S::isolation>("mcpServers.*.isolation", "auto|shared|session|principal|call", "auto",
+                                       "Who shares one process."));
+  rows.push_back(choice<&S::missing_session>(
+      "mcpServers.*.sessions.missing", "adopt|refuse", "adopt",
+      "Legacy requests without Mcp-Session-Id: one session for each principal or connection, or 400."));
+  rows.push_back(
+      row<&S::instances>("mcpServers.*.instances", Kind::count, "64", {1, 10000},
+                         "At most that many processes; over HTTP, sessions for calls that may ask."));
+  rows.push_back(row<&S::instance_idle>("mcpServers.*.instanceIdle", Kind::duration, "10m",
+                                        {kSecond, 30 * kDay},
+                                        "A process nobody used for this long is stopped."));
+  rows.push_back(choice<&S::cancel>(
+      "mcpServers.*.cancel", "send|never|kill", "send",
+      "never: cancels crash it, so it is told nothing; the HTTP stream of a call stays open "
+      "then, at most for maxDuration. kill: it is ended when it ignores one past "
+      "cancelGrace."));
+  rows.push_back(choice<&S::stdout_mode>("mcpServers.*.stdout", "tolerant|strict", "tolerant",
+                                         "tolerant: lines that are no MCP message are logged, not fatal."));
+  rows.push_back(row<&S::roots>("mcpServers.*.roots", Kind::list, "", {},
+                                "file:// URIs that answer roots/list where no client session does.",
+                                check_roots));
+  rows.push_back(row<&S::required>("mcpServers.*.required", Kind::flag, "false", {},
+                                   "The gateway is ready only when it is."));
+  rows.push_back(row<&S::disabled>("mcpServers.*.disabled", Kind::flag, "false", {},
+                                   "Kept in the file, never started."));
+}
+
+void inherited_rows(std::vector<Option>& rows) {
+  constexpr auto t = &Server::timeouts;
+  constexpr auto l = &Server::limits;
+  rows.push_back(row<t, &Timeouts::connect>(
+      "mcpServers.*.timeouts.connect", Kind::duration, "5s", {10, kHour},
+      "HTTP: until it is connected: look-up, every address, proxy and TLS handshake together."));
+  rows.push_back(row<t, &Timeouts::startup>("mcpServers.*.timeouts.startup", Kind::duration, "60s",
+                                            {10, kDay}, "From its start until its first answer."));
+  rows.push_back(row<t, &Timeouts::request>("mcpServers.*.timeouts.request", Kind::duration, "60s",
+                                            {1, 30 * kDay}, "No answer and no progress for this long."));
+  rows.push_back(row<t, &Timeouts::max_duration>("mcpServers.*.timeouts.maxDuration", Kind::duration, "10m",
+                                                 {1, 30 * kDay}, "The hard end of a call; never restarts."));
+  rows.push_back(row<t, &Timeouts::acknowledge>(
+      "mcpServers.*.timeouts.acknowledge", Kind::duration, "5s", {10, kHour},
+      "Until a server has acknowledged a listen; URIs not granted by then are left out."));
+  rows.push_back(row<t, &Timeouts::park>("mcpServers.*.timeouts.park", Kind::duration, "10m",
+                                         {kSecond, 30 * kDay},
+                                         "While the server's question waits for its client."));
+  rows.push_back(row<t, &Timeouts::settle>("mcpServers.*.timeouts.settle", Kind::duration, "5ms",
+                                           {0, kMinute},
+                                           "Questions a server asks within this go to the client together."));
+  rows.push_back(
+      row<t, &Timeouts::cancel_grace>("mcpServers.*.timeouts.cancelGrace", Kind::duration, "5s", {0, kHour},
+                                      "How long a cancelled call may still answer before it counts as "
+                                      "ignored, and one that is over may be meant by what names no call."));
+  rows.push_back(row<t, &Timeouts::progress_resets>("mcpServers.*.timeouts.progressResets", Kind::flag,
+                                                    "true", {},
+                                                    "A progress notification restarts `request`."));
+  rows.push_back(row<l, &Limits::max_in_flight>("mcpServers.*.limits.maxInFlight", Kind::count, "64",
+                                                {1, 100000},
+                                                "Calls at once; listens and parked calls are not counted."));
+  rows.push_back(row<l, &Limits::max_queue>("mcpServers.*.limits.maxQueue", Kind::count, "256", {0, kMillion},
+                                            "Calls that wait for their turn."));
+  rows.push_back(row<l, &Limits::queue_timeout>("mcpServers.*.limits.queueTimeout", Kind::duration, "10s",
+                                                {0, kDay}, "How long they wait."));
+  rows.push_back(row<l, &Limits::max_parked>("mcpServers.*.limits.maxParked", Kind::count, "256",
+                                             {1, kMillion},
+                                             "Calls whose client was asked and has not come back yet."));
+  rows.push_back(row<l, &Limits::max_parked_bytes>("mcpServers.*.limits.maxParkedBytes", Kind::size, "16MiB",
+                                                   {kKiB, kGiB},
+                                                   "What is kept for them: questions, results."));
+  rows.push_back(row<l, &Limits::max_message_bytes>("mcpServers.*.limits.maxMessageBytes", Kind::size,
+                                                    "32MiB", {kKiB, 2 * kGiB},
+                                                    "The largest message from the server."));
+  rows.push_back(row<l, &Limits::max_list_bytes>("mcpServers.*.limits.maxListBytes", Kind::size, "4MiB",
+                                                 {256 * kKiB, kGiB},
+                                                 "A list in an answer, and whatever else of one is gone "
+                                                 "through item by item (long texts do not count)."));
+  rows.push_back(row<l, &Limits::max_request_bytes>(
+      "mcpServers.*.limits.maxRequestBytes", Kind::size, "0", {0, kGiB},
+      "HTTP body of a client's request to this server; 0: listen.maxBodyBytes, which it cannot exceed."));
+  rows.push_back(row<l, &Limits::max_connections>(
+      "mcpServers.*.limits.maxConnections", Kind::count, "10000", {1, kMillion},
+      "HTTP: connections at once, streams and idle ones included; calls beyond it wait."));
+  rows.push_back(row<l, &Limits::idle_connections>("mcpServers.*.limits.idleConnections", Kind::count, "64",
+                                                   {0, 10000}, "HTTP: kept open for the next request."));
+  rows.push_back(row<l, &Limits::idle_timeout>(
+      "mcpServers.*.limits.idleTimeout", Kind::duration, "4s", {0, kHour},
+      "HTTP: how long, where the server does not say it itself (Keep-Alive: timeout=)."));
+  rows.push_back(row<l, &Limits::max_head_bytes>("mcpServers.*.limits.maxHeadBytes", Kind::size, "64KiB",
+                                                 {kKiB, kMiB}, "HTTP: the largest response head."));
+  rows.push_back(
+      row<l, &Limits::max_sessions>("mcpServers.*.limits.maxSessions", Kind::count, "10000", {1, kMillion},
+                                    "HTTP: legacy sessions with the server, whoever opened them."));
+  rows.push_back(row<l, &Limits::max_own_sessions>(
+      "mcpServers.*.limits.maxOwnSessions", Kind::count, "1000", {1, kMillion},
+      "HTTP: of these, those that Lineward opened for clients without sessions; an idle one makes room."));
+  rows.push_back(row<&Server::restart, &Restart::backoff>("mcpServers.*.restart.backoff", Kind::duration,
+                                                          "200ms", {1, kHour},
+                                                          "The first pause after it died; doubles."));
+  rows.push_back(row<&Server::restart, &Restart::max_backoff>(
+      "mcpServers.*.restart.maxBackoff", Kind::duration, "30s", {1, kDay}, "The longest pause."));
+  add_server_limits(rows);
+  constexpr auto r = &Server::retry;
+  rows.push_back(row<r, &Retry::attempts>("mcpServers.*.retry.attempts", Kind::count, "1", {1, 5},
+                                          "How often a call is tried in all; 1 repeats nothing."));
+  rows.push_back(row<r, &Retry::on>(
+      "mcpServers.*.retry.on", Kind::list, "", {},
+      "connect (default): nothing was sent; reset, unavailable: idempotent tools only.", check_retry));
+  rows.push_back(row<r, &Retry::backoff>("mcpServers.*.retry.backoff", Kind::duration, "100ms", {1, kMinute},
+                                         "The pause before a repeat; doubles."));
+  rows.push_back(row<r, &Retry::budget>("mcpServers.*.retry.budget", Kind::count, "20", {0, 100},
+                                        "At most that many repeats for 100 calls."));
+  rows.push_back(row<&Server::stop, &Stop::stdin_grace>("mcpServers.*.stop.stdinGrace", Kind::duration, "2s",
+                                                        {0, kHour}, "From closing its stdin to SIGTERM."));
+  rows.push_back(
+      row<&Server::stop, &Stop::term_grace>("mcpServers.*.stop.termGrace", Kind::duration, "5s", {0, kHour},
+                                            "From SIGTERM to SIGKILL, both to its whole process group."));
+}
+
+std::vector<Option> all_rows() {
+  std::vector<Option> rows;
+  listen_rows(rows);
+  gateway_rows(rows);
+  add_aggregate_rows(rows);
+  add_replica_rows(rows);
+  server_rows(rows);
+  add_part_rows(rows);
+  inherited_rows(rows);
+  return rows;
+}
+
+}  // namespace
+
+const std::vector<Option>& options() {
+  static const std::vector<Option> table = all_rows();
+  return table;
+}
+
+// ---- how they are named and found ----
+
+bool Option::per_server() const {
+  return path.substr(0, kServerPrefix.size()) == kServerPrefix;
+}
+
+bool Option::inherited() const {
+  return per_server() && key().find('.') != std::string::npos;
+}
+
+std::string_view Option::leaf() const {
+  return path.substr(path.rfind('.') + 1);
+}
+
+std::string Option::key() const {
+  return std::string(per_server() ? path.substr(kServerPrefix.size()) : path);
+}
+
+std::string Option::env_name() const {
+  if (per_server() || kind == Kind::list || kind == Kind::map || kind == Kind::names) return {};
+  std::string name = "LINEWARD_";
+  for (char c : path) {
+    if (c >= 'A' && c <= 'Z') name += '_';
+    name += c == '.' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return name;
+}
+
+const Option* find_option(std::string_view path) {
+  for (const Option& option : options()) {
+    if (option.path == path) return &option;
+  }
+  return nullptr;
+}
+
+bool is_group(std::string_view path) {
+  return std::any_of(options().begin(), options().end(), [path](const Option& option) {
+    return option.path.size() > path.size() && option.path.substr(0, path.size()) == path &&
+           option.path[path.size()] == '.';
+  });
+}
+
+std::vector<std::string_view> children(std::string_view group) {
+  std::vector<std::string_view> names;
+  size_t skip = group.empty() ? 0 : group.size() + 1;
+  for (const Option& option : options()) {
+    if (!group.empty() && (option.path.size() <= skip || option.path.substr(0, skip - 1) != group ||
+                           option.path[skip - 1] != '.')) {
+      continue;
+    }
+    std::string_view name = option.path.substr(skip);
+    name = name.substr(0, name.find('.'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string_view kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::duration: return "duration";
+    case Kind::size: return "size";
+    case Kind::count: return "number";
+    case Kind::flag: return "true or false";
+    case Kind::text: return "text";
+    case Kind::list: return "list";
+    case Kind::map: return "map";
+    case Kind::choice: return "choice";
+    case Kind::names: return "true, false or a list of names";
+  }
+  return "";
+}
+
+}  // namespace lineward::config

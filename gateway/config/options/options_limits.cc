@@ -1,0 +1,116 @@
+#include "config/options/options_limits.h"
+
+#include "config/options/option_row.h"
+
+namespace lineward::config {
+namespace {
+
+using rows::row;
+
+constexpr uint64_t kSecond = 1000, kHour = 3600 * kSecond, kDay = 24 * kHour;
+constexpr uint64_t kMiB = 1024 * 1024, kGiB = 1024 * kMiB;
+constexpr uint64_t kMillion = 1'000'000;
+
+// A page table alone needs more than this.
+std::string_view check_memory(const Value& value) {
+  if (value.number == 0 || value.number >= kMiB) return {};
+  return "no program starts with less than 1MiB of address space";
+}
+
+std::string_view check_cpu(const Value& value) {
+  return value.duration.count() % 1000 == 0 ? std::string_view() : "CPU time is limited in whole seconds";
+}
+
+std::string_view check_open_files(const Value& value) {
+  if (value.number == 0 || value.number >= 8) return {};
+  return "a program needs a few descriptors for itself: at least 8";
+}
+
+std::string_view check_buffered(const Value& value) {
+  if (value.number == 0 || value.number >= kMiB) return {};
+  return "at least 1MiB, or 0 for no limit";
+}
+
+}  // namespace
+
+void add_listen_limits(std::vector<Option>& rows) {
+  using L = Listen;
+  constexpr auto k = &Config::listen;
+  rows.push_back(row<k, &L::max_buffered_bytes>("listen.maxBufferedBytes", Kind::size, "512MiB",
+                                                {0, 1024 * kGiB},
+                                                "What Lineward holds in memory for all clients and servers "
+                                                "together: bodies, queues, backlogs. From 85 % "
+                                                "on no new streams, from 95 % on no requests. 0: no limit.",
+                                                check_buffered));
+  rows.push_back(row<k, &L::max_buffered_bytes_per_principal>(
+      "listen.maxBufferedBytesPerPrincipal", Kind::size, "0", {0, 1024 * kGiB},
+      "Of that, what is held for one principal, or for one address where nobody knows who calls; mind "
+      "proxies, whose clients share one. 0: a quarter."));
+  rows.push_back(row<k, &L::principal_share>(
+      "listen.principalShare", Kind::count, "75", {1, 100},
+      "Of listen.maxSessions, of each server's instances and of its calls, waiting ones included, what one "
+      "principal (or one address where nobody knows who calls) may have, in percent; of "
+      "listen.maxConnections what one address may."));
+  rows.push_back(row<k, &L::max_in_flight>("listen.maxInFlight", Kind::count, "10000", {0, kMillion},
+                                           "Requests of all clients at once, without listens. 0: no limit."));
+  rows.push_back(row<k, &L::max_in_flight_per_principal>(
+      "listen.maxInFlightPerPrincipal", Kind::count, "0", {0, kMillion},
+      "The same for one principal; without authentication all clients are one. 0: no limit."));
+  rows.push_back(row<k, &L::max_connections_per_address>(
+      "listen.maxConnectionsPerAddress", Kind::count, "0", {0, kMillion},
+      "Connections at once from one IP address (of IPv6 a /64); mind proxies, whose clients share one. 0: "
+      "listen.principalShare of listen.maxConnections."));
+}
+
+void add_server_limits(std::vector<Option>& rows) {
+  constexpr auto b = &Server::circuit_breaker;
+  rows.push_back(row<b, &CircuitBreaker::consecutive_failures>(
+      "mcpServers.*.circuitBreaker.consecutiveFailures", Kind::count, "5", {0, 1000},
+      "After so many failures in a row calls are refused at once (docs/limits.md). 0: never."));
+  rows.push_back(row<b, &CircuitBreaker::open_for>("mcpServers.*.circuitBreaker.openFor", Kind::duration,
+                                                   "30s", {10, kDay},
+                                                   "For how long; then one call tries whether it is back."));
+  constexpr auto p = &Server::pool;
+  rows.push_back(
+      row<p, &Pool::prewarm>("mcpServers.*.pool.prewarm", Kind::count, "0", {0, 1000},
+                             "stdio: processes started ahead, for the next session or call that needs one. "
+                             "They count as instances."));
+  rows.push_back(row<p, &Pool::max_lifetime>(
+      "mcpServers.*.pool.maxLifetime", Kind::duration, "0s", {0, 365 * kDay},
+      "stdio: a process this old takes no more calls, ends its own and is replaced. 0: never."));
+  rows.push_back(
+      row<p, &Pool::max_requests>("mcpServers.*.pool.maxRequests", Kind::count, "0", {0, 1'000'000'000},
+                                  "stdio: likewise a process that was given so many calls. 0: any number."));
+  constexpr auto c = &Server::cache;
+  rows.push_back(row<c, &Cache::enabled>(
+      "mcpServers.*.cache.enabled", Kind::flag, "false", {},
+      "Answer discover, lists and resources/read from memory as long as the server allows (ttlMs), and let "
+      "identical ones under way share one call."));
+  rows.push_back(row<c, &Cache::trust_public>(
+      "mcpServers.*.cache.trustPublic", Kind::flag, "false", {},
+      "What this server calls public is kept for all principals together; else each has its own."));
+  rows.push_back(row<c, &Cache::max_bytes>("mcpServers.*.cache.maxBytes", Kind::size, "16MiB", {1024, kGiB},
+                                           "What may be kept; what was used longest ago goes first."));
+  constexpr auto r = &Server::rlimit;
+  rows.push_back(row<r, &Rlimit::memory>(
+      "mcpServers.*.rlimit.memory", Kind::size, "0", {0, 1024 * kGiB},
+      "stdio: address space of each process (RLIMIT_AS); Node reserves gigabytes. 0: as Lineward's own.",
+      check_memory));
+  rows.push_back(row<r, &Rlimit::open_files>("mcpServers.*.rlimit.openFiles", Kind::count, "0", {0, kMillion},
+                                             "stdio: its open descriptors (RLIMIT_NOFILE). 0: as Lineward's.",
+                                             check_open_files));
+  rows.push_back(row<r, &Rlimit::cpu>("mcpServers.*.rlimit.cpu", Kind::duration, "0s", {0, 365 * kDay},
+                                      "stdio: CPU time until the kernel ends it (RLIMIT_CPU), in whole "
+                                      "seconds. 0: any.",
+                                      check_cpu));
+  rows.push_back(row<r, &Rlimit::processes>("mcpServers.*.rlimit.processes", Kind::count, "0", {0, kMillion},
+                                            "stdio: processes and threads of its user, all programs together "
+                                            "(RLIMIT_NPROC); root is exempt. 0: any."));
+  rows.push_back(row<r, &Rlimit::core>("mcpServers.*.rlimit.core", Kind::flag, "true", {},
+                                       "stdio: false: it writes no core files, which may hold secrets."));
+  rows.push_back(row<&Server::tell_stderr>(
+      "mcpServers.*.errors.stderr", Kind::flag, "true", {},
+      "stdio: a start that failed is answered with its last line on stderr, values of `env` blacked out."));
+}
+
+}  // namespace lineward::config

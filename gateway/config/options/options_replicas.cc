@@ -1,0 +1,77 @@
+#include "config/options/options_replicas.h"
+
+#include <algorithm>
+
+#include "config/options/option_row.h"
+
+namespace lineward::config {
+namespace {
+
+using rows::row;
+
+constexpr size_t kMostPeers = 64;
+constexpr uint64_t kMinute = 60'000, kDay = 24 * 60 * kMinute;
+
+// What is wrong with it, or empty. 1 to 63 letters, digits, '-', '_' and '.': it stands in header values.
+std::string_view replica_name_fault(std::string_view name) {
+  bool good = !name.empty() && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  return good ? std::string_view() : "a replica's name is 1 to 63 letters, digits, '-', '_' and '.'";
+}
+
+// http://host:port, https://host:port or unix:/path: no path of a request, no user.
+std::string_view peer_url_fault(std::string_view url) {
+  constexpr std::string_view kFault =
+      "a peer is http://host:port, https://host:port or unix:/path, and no more";
+  bool plain = std::all_of(url.begin(), url.end(),
+                           [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '?' && c != '#'; });
+  if (!plain) return kFault;
+  if (url.substr(0, 6) == "unix:/") return url.size() > 6 ? std::string_view() : kFault;
+  for (std::string_view scheme : {"http://", "https://"}) {
+    if (url.substr(0, scheme.size()) != scheme) continue;
+    std::string_view authority = url.substr(scheme.size());
+    if (!authority.empty() && authority.back() == '/') authority.remove_suffix(1);
+    return authority.empty() || authority.find('/') != std::string_view::npos ? kFault : std::string_view();
+  }
+  return kFault;
+}
+
+std::string_view check_name(const Value& value) {
+  return value.text.empty() ? std::string_view() : replica_name_fault(value.text);
+}
+
+std::string_view check_peers(const Value& value) {
+  if (value.map.size() > kMostPeers) return "at most 64 peers";
+  for (const auto& [name, url] : value.map) {
+    std::string_view fault = replica_name_fault(name);
+    if (fault.empty()) fault = peer_url_fault(url);
+    if (!fault.empty()) return fault;
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_replica_rows(std::vector<Option>& rows) {
+  using R = Replicas;
+  constexpr auto k = &Config::replicas;
+  rows.push_back(row<k, &R::key_file>(
+      "replicas.keyFile", Kind::text, "", {},
+      "Keys that all replicas share, one a line (openssl rand -base64 32): the first seals, every one opens. "
+      "With it a legacy session on an HTTP server can be served by any replica."));
+  rows.push_back(row<k, &R::name>("replicas.name", Kind::text, "", {},
+                                  "The name of this replica, in the ids of sessions that only it can serve.",
+                                  check_name));
+  rows.push_back(row<k, &R::peers>(
+      "replicas.peers", Kind::map, "", {},
+      "The others by name, and this one if you like: { a: http://10.0.0.1:8000 }. Requests that only one of "
+      "them can serve are passed there.",
+      check_peers));
+  rows.push_back(row<k, &R::session_lifetime>(
+      "replicas.sessionLifetime", Kind::duration, "24h", {kMinute, 365 * kDay},
+      "How long a sealed session id is good for; then its client has to initialise anew."));
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,12 @@
+// The rows of config/options/options.h about several processes that serve the same sessions (docs/replicas.md).
+#pragma once
+
+#include <vector>
+
+#include "config/options/options.h"
+
+namespace lineward::config {
+
+void add_replica_rows(std::vector<Option>& rows);
+
+}  // namespace lineward::config

@@ -1,0 +1,174 @@
+#include "config/options/options_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/duration.h"
+#include "config/options/options.h"
+
+namespace lineward::config {
+namespace {
+
+constexpr size_t kWidth = 108;
+
+std::string bound(Kind kind, uint64_t value) {
+  if (kind == Kind::duration) return format_duration(milliseconds(value));
+  return kind == Kind::size ? format_size(value) : std::to_string(value);
+}
+
+std::string accepted(const Option& option) {
+  std::string text(kind_name(option.kind));
+  if (option.kind == Kind::choice) {
+    text = option.choices;
+    for (size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar + 3)) {
+      text.replace(bar, 1, " | ");
+    }
+  }
+  if (option.least != 0 || option.most != 0) {
+    text += fmt::format(", {} to {}", bound(option.kind, option.least), bound(option.kind, option.most));
+  }
+  return text;
+}
+
+void add_wrapped(std::string_view words, const std::string& lead, std::string& out) {
+  size_t room = kWidth - lead.size();
+  while (!words.empty()) {
+    size_t end = words.size();
+    if (end > room) {
+      end = words.rfind(' ', room);
+      if (end == std::string_view::npos) end = words.size();
+    }
+    out += lead + std::string(words.substr(0, end)) + "\n";
+    words.remove_prefix(std::min(words.size(), end + 1));
+  }
+}
+
+// A server without a command is not valid, so the file shows one that exists.
+std::string sample(const Option& option) {
+  if (option.path == "mcpServers.*.command") return "npx";
+  if (option.path == "mcpServers.*.args") return "[\"-y\", \"@modelcontextprotocol/server-everything\"]";
+  if (option.kind == Kind::list || option.kind == Kind::names) return "[]";
+  if (option.kind == Kind::map) return "{}";
+  if (option.kind == Kind::text) return fmt::format("\"{}\"", option.fallback);
+  return std::string(option.fallback);
+}
+
+void add_option(const Option& option, const std::string& indent, std::string& out) {
+  add_wrapped(option.help, indent + "# ", out);
+  std::string facts = accepted(option);
+  if (!option.env_name().empty()) facts += "; " + option.env_name();
+  add_wrapped(facts, indent + "# ", out);
+  out += fmt::format("{}{}: {}\n", indent, option.leaf(), sample(option));
+}
+
+// Options come grouped in the table: a new group opens when the name before the last dot changes.
+void add_groups(const std::vector<const Option*>& rows, const std::string& indent, std::string& out) {
+  std::string open;
+  for (const Option* option : rows) {
+    std::string key = option->key();
+    size_t dot = key.find('.');
+    std::string group = dot == std::string::npos ? "" : key.substr(0, dot);
+    if (group != open && !group.empty()) out += fmt::format("{}{}:\n", indent, group);
+    open = group;
+    add_option(*option, group.empty() ? indent : indent + "  ", out);
+  }
+}
+
+std::vector<const Option*> select(bool (*wanted)(const Option&)) {
+  std::vector<const Option*> rows;
+  for (const Option& option : options()) {
+    if (wanted(option)) rows.push_back(&option);
+  }
+  return rows;
+}
+
+bool of_gateway(const Option& option) {
+  return !option.per_server();
+}
+bool of_one_server(const Option& option) {
+  return option.per_server() && !option.inherited();
+}
+bool of_defaults(const Option& option) {
+  return option.inherited();
+}
+
+std::string topic_of(const Option& option) {
+  std::string key = option.key();
+  size_t dot = key.find('.');
+  if (dot == std::string::npos) return option.per_server() ? "servers" : key;
+  return key.substr(0, dot);
+}
+
+constexpr std::string_view kTimeoutsIntroduction =
+    "How the clocks of a call follow each other:\n"
+    "  queue -> startup -> request (restarts at each progress) <= maxDuration (never restarts)\n"
+    "When one runs out the server is told to cancel, gets cancelGrace to do so, and the client gets error "
+    "504.\n"
+    "While the server's question waits for its client, only `park` runs.\n"
+    "A server's `methods:` and `tools.overrides:` give single methods and tools other values "
+    "(docs/limits.md).\n\n";
+
+// Maps by names that the user writes: no rows of the table (server_reader.cc).
+constexpr std::string_view kOverridesYaml =
+    "    # Other limits for single methods: request, maxDuration and progressResets, by glob; the first "
+    "that\n"
+    "    # matches counts.\n"
+    "    # map; \"prompts/*\": { timeouts: { request: 10s } }\n"
+    "    methods: {}\n"
+    "    tools:\n"
+    "      # Likewise for single tools, by the server's own names; they outrank those of the method. allow "
+    "and\n"
+    "      # deny may stand here too: docs/plugins.md.\n"
+    "      # map; \"search_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
+    "      overrides: {}\n";
+
+}  // namespace
+
+std::string options_yaml() {
+  std::string out =
+      "# Every option with its default, printed by: lineward options --format yaml\n"
+      "# Copy the lines you want to change; whatever is not written has the value shown here.\n"
+      "# The environment variable behind an option outranks this file, a command-line flag outranks "
+      "both.\n\n";
+  add_groups(select(of_gateway), "", out);
+  out +=
+      "\n# What every server below has unless it says otherwise; each may also stand at one "
+      "server.\ndefaults:\n";
+  add_groups(select(of_defaults), "  ", out);
+  out +=
+      "\nmcpServers:\n  # The name is the last part of the server's path when there are several: "
+      "/mcp/everything\n";
+  out += "  everything:\n";
+  add_groups(select(of_one_server), "    ", out);
+  out += kOverridesYaml;
+  return out;
+}
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> topics;
+  for (const Option& option : options()) {
+    std::string topic = topic_of(option);
+    if (std::find(topics.begin(), topics.end(), topic) == topics.end()) topics.push_back(topic);
+  }
+  return topics;
+}
+
+std::string options_help(std::string_view topic) {
+  std::string out;
+  for (const Option& option : options()) {
+    if (topic != "options" && topic_of(option) != topic) continue;
+    std::string key = option.per_server() ? "mcpServers.NAME." + option.key() : option.key();
+    std::string fallback = option.fallback.empty() ? "" : fmt::format("   default {}", option.fallback);
+    out += fmt::format("{}{}\n", key, fallback);
+    add_wrapped(option.help, "    ", out);
+    std::string facts = accepted(option);
+    if (!option.env_name().empty()) facts += "; " + option.env_name();
+    if (option.inherited()) facts += "; may stand under defaults: too";
+    add_wrapped(facts, "    ", out);
+  }
+  if (!out.empty() && topic == "timeouts") out = std::string(kTimeoutsIntroduction) + out;
+  return out;
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,40 @@
+// Plugins in a configuration: what a plugin can be told (its own option table), and what it was told. What
+// plugins there are is told to the loader (LoadOptions::plugins); this room knows none.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/options/options.h"
+#include "config/plugin_values.h"
+
+namespace lineward::config {
+
+// A row of a plugin's option table; the path is the option's own name ("jwks.url"). Lists and maps have no
+// default.
+Option plugin_option(std::string_view name, Kind kind, std::string_view fallback, uint64_t least,
+                     uint64_t most, std::string_view help, std::string_view (*check)(const Value&) = nullptr);
+Option plugin_choice(std::string_view name, std::string_view choices, std::string_view fallback,
+                     std::string_view help);
+
+struct PluginSpec {
+  std::string_view name;  // as in the file: "rateLimit"
+  std::string_view summary;
+  bool authenticates = false;  // stands below `auth:`, not in `plugins:`
+  std::vector<Option> options;
+  // Names of options that must be given.
+  std::vector<std::string_view> required;
+};
+using PluginSpecs = std::vector<const PluginSpec*>;
+
+const PluginSpec* find_spec(const PluginSpecs& specs, std::string_view name);
+// Every option of the spec at its default.
+PluginValues plugin_defaults(const PluginSpec& spec);
+
+// The reference of all plugins for `lineward help plugins` and conf/every-option.yaml.
+std::string plugins_help(const PluginSpecs& specs);
+
+}  // namespace lineward::config

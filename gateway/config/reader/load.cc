@@ -1,0 +1,223 @@
+#include "config/reader/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "config/aggregate.h"
+#include "config/reader/document.h"
+#include "config/options/options.h"
+#include "config/options/read_value.h"
+#include "config/reader/replicas.h"
+#include "config/reader/report.h"
+#include "config/reader/secrets.h"
+#include "config/reader/tree_reader.h"
+
+namespace lineward::config {
+namespace {
+
+void apply(const Setting& setting, LoadResult& result) {
+  const Option* option = find_option(setting.path);
+  Diagnostic diagnostic;
+  diagnostic.origin = setting.origin;
+  if (option == nullptr) return;
+  Result<Value, Misfit> value = read_value(*option, setting.text);
+  Misfit misfit;
+  if (!value) {
+    misfit = value.error();
+  } else if (Result<Done, Misfit> checked = check_value(*option, *value, setting.text); !checked) {
+    misfit = checked.error();
+  } else {
+    Server unused;
+    if (!option->per_server()) option->set(result.config, unused, *value);
+    for (Server& server : result.config.servers) {
+      if (option->per_server()) option->set(result.config, server, *value);
+    }
+    if (option->inherited()) option->set(result.config, result.config.together, *value);
+    return;
+  }
+  diagnostic.code = misfit.code;
+  diagnostic.message = fmt::format("{}: {}", setting.origin, misfit.message);
+  diagnostic.hint = misfit.hint;
+  diagnostic.note = misfit.note;
+  result.diagnostics.push_back(std::move(diagnostic));
+}
+
+void apply_environment(const EnvLookup& env, LoadResult& result) {
+  if (!env) return;
+  auto one = [&](std::string_view path, const std::string& name) {
+    std::optional<std::string> text = name.empty() ? std::nullopt : env(name);
+    if (text && !text->empty()) apply({std::string(path), *text, name}, result);
+  };
+  for (const Option& option : options())
+    one(option.path, option.env_name());
+}
+
+void check_names(const std::vector<Server>& servers, LoadResult& result) {
+  for (const Server& server : servers) {
+    bool taken = std::any_of(result.config.servers.begin(), result.config.servers.end(),
+                             [&](const Server& other) { return other.name == server.name; });
+    if (!taken) continue;
+    Diagnostic diagnostic;
+    diagnostic.code = "duplicate-key";
+    diagnostic.message = fmt::format("the file has a server '{}' already", server.name);
+    diagnostic.hint = "choose another name with --name";
+    diagnostic.origin = "command line";
+    result.diagnostics.push_back(std::move(diagnostic));
+  }
+}
+
+// The command line says who a server is; how it is treated comes from `defaults:`.
+void add_servers(const std::vector<Server>& servers, const Server& defaults, LoadResult& result) {
+  check_names(servers, result);
+  for (Server server : servers) {
+    server.timeouts = defaults.timeouts;
+    server.limits = defaults.limits;
+    server.restart = defaults.restart;
+    server.stop = defaults.stop;
+    result.config.servers.push_back(std::move(server));
+  }
+}
+
+// Where the file names this server; null when it does not.
+const Member* find_server_member(const Node& root, const std::string& name) {
+  for (const char* group : {"mcpServers", "servers"}) {
+    const Member* servers = root.find(group);
+    const Member* found = servers != nullptr ? servers->value.find(name) : nullptr;
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// A name that is asked for and yet withheld would puzzle whoever wrote it.
+void tell_withheld(const Node& root, const Server& server, LoadResult& result) {
+  for (const std::string& name : server.withheld_env) {
+    const std::vector<std::string>& asked = server.inherit_env.names;
+    if (std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
+    Diagnostic diagnostic;
+    diagnostic.severity = Severity::warning;
+    diagnostic.code = "withheld-variable";
+    diagnostic.message = fmt::format("{} is used elsewhere in this file, so '{}' does not inherit it",
+                                     clip(name), server.name);
+    diagnostic.hint = fmt::format("write env: {{ {0}: \"${{env:{0}}}\" }}", clip(name));
+    if (const Member* member = find_server_member(root, server.name)) {
+      diagnostic.line = member->line;
+      diagnostic.column = member->column;
+      diagnostic.length = member->length;
+    }
+    result.diagnostics.push_back(std::move(diagnostic));
+  }
+}
+
+// What cannot be served together.
+void check_together(const Node& root, LoadResult& result) {
+  const Config& config = result.config;
+  auto add = [&](std::string code, std::string message, std::string hint, const std::string& server) {
+    Diagnostic diagnostic;
+    diagnostic.code = std::move(code);
+    diagnostic.message = std::move(message);
+    diagnostic.hint = std::move(hint);
+    diagnostic.origin = "aggregate";
+    if (const Member* member = find_server_member(root, server)) {
+      diagnostic.line = member->line;
+      diagnostic.column = member->column;
+      diagnostic.length = member->length;
+    }
+    result.diagnostics.push_back(std::move(diagnostic));
+  };
+  if (auto clash = prefix_clash(config)) {
+    std::string shorter = rendered_prefix(config.aggregate, clash->shorter);
+    std::string longer = rendered_prefix(config.aggregate, clash->longer);
+    add("prefix-clash",
+        fmt::format(
+            "names of '{}' begin with {}, which begins {} of '{}' too: nobody could tell whose a tool is",
+            clash->shorter, shorter, longer, clash->longer),
+        "rename one, or change aggregate.prefix", clash->longer);
+  }
+  if (!is_aggregated(config)) return;
+  for (const Server& server : config.servers) {
+    if (server.disabled || config.listen.path + "/" + server.name != aggregate_path(config)) continue;
+    add("bad-value", fmt::format("aggregate.path is the path of the server '{}'", server.name),
+        "choose another path", server.name);
+  }
+}
+
+std::string directory_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+bool LoadResult::has(Severity severity) const {
+  return std::any_of(diagnostics.begin(), diagnostics.end(),
+                     [severity](const Diagnostic& diagnostic) { return diagnostic.severity == severity; });
+}
+
+bool LoadResult::ok() const {
+  return !has(Severity::error);
+}
+
+std::string LoadResult::report(bool colour) const {
+  return render_report(diagnostics, {name, text, &secrets}, colour);
+}
+
+LoadResult load_text(std::string text, std::string name, const LoadOptions& options) {
+  LoadResult result;
+  result.name = std::move(name);
+  result.text = std::move(text);
+  result.config.log.level = options.log_level;
+  Document document = parse_document(result.text, syntax_of(result.name, result.text));
+  result.diagnostics = std::move(document.diagnostics);
+  Server defaults;
+  VariableUses uses;
+  if (document.parsed) {
+    result.secrets = find_secrets(document.root);
+    TreeReader reader(result.config, result.diagnostics, {options.env, options.directory, options.read_files},
+                      options.plugins);
+    reader.read(document.root);
+    defaults = reader.defaults();
+    result.config.together = defaults;
+    result.config.together.protocol_era = Era::modern;  // the only one that many servers are asked in
+    uses = reader.uses();
+  } else {
+    result.secrets = guess_secrets(result.text);
+  }
+  add_servers(options.servers, defaults, result);
+  withhold(result.config.servers, uses);
+  for (const Server& server : result.config.servers)
+    tell_withheld(document.root, server, result);
+  apply_environment(options.env, result);
+  for (const Setting& setting : options.settings)
+    apply(setting, result);
+  result.config.together.name = aggregate_path(result.config);
+  check_together(document.root, result);
+  check_replicas(document.root, options, result);
+  std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) {
+                     return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
+                   });
+  return result;
+}
+
+LoadResult load_file(const std::string& path, LoadOptions options) {
+  bool not_permitted = false;
+  Result<std::string> text = read_small_file(path, kMaxDocumentBytes + 1, &not_permitted);
+  if (text) {
+    options.directory = path == "-" ? "." : directory_of(path);
+    return load_text(std::move(*text), path, options);
+  }
+  LoadResult result;
+  result.name = path;
+  result.unreadable = true;
+  result.not_permitted = not_permitted;
+  Diagnostic diagnostic;
+  diagnostic.code = "cannot-read";
+  diagnostic.message = fmt::format("cannot read {}", text.error().text);
+  result.diagnostics.push_back(std::move(diagnostic));
+  return result;
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,50 @@
+// A configuration file as structs, or everything that is wrong with it. Values rank: command line, LINEWARD_*
+// environment, file, default.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "config/diagnostic.h"
+#include "config/options/plugin_spec.h"
+#include "config/reader/variables.h"
+
+namespace lineward::config {
+
+// One value from the command line; a path below "mcpServers.*." counts for every server.
+struct Setting {
+  std::string path;
+  std::string text;
+  std::string origin;  // "--timeout", for messages
+};
+
+struct LoadOptions {
+  EnvLookup env;  // may be empty: nothing is set
+  std::vector<Setting> settings;
+  std::vector<Server> servers;  // from the command line, behind those of the file; they take `defaults:` too
+  LogLevel log_level = LogLevel::info;  // where nobody says which
+  std::string directory = ".";          // load_text only: what relative paths start from
+  bool read_files = true;
+  const PluginSpecs* plugins = nullptr;  // those there are; null: `plugins:` and `auth:` are no options
+};
+
+struct LoadResult {
+  Config config;                        // usable when ok()
+  std::vector<Diagnostic> diagnostics;  // sorted by line
+  std::string name;
+  std::string text;
+  std::vector<SecretSpan> secrets;
+  bool unreadable = false;     // the file could not be read at all
+  bool not_permitted = false;  // … because of its permissions
+
+  bool ok() const;
+  bool has(Severity severity) const;
+  std::string report(bool colour) const;  // config/reader/report.h, with the secrets masked
+};
+
+LoadResult load_file(const std::string& path, LoadOptions options);  // "-" is stdin
+LoadResult load_text(std::string text, std::string name, const LoadOptions& options);
+
+}  // namespace lineward::config

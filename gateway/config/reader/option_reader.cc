@@ -1,0 +1,154 @@
+#include "config/reader/option_reader.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "config/options/names.h"
+#include "config/options/read_value.h"
+
+namespace lineward::config {
+namespace {
+
+struct Later {
+  std::string_view path;
+  std::string_view what;
+};
+
+// Options that exist as words before their feature does: refused by name, because ignoring a policy is worse.
+constexpr Later kLater[] = {
+    {"listen.tls", "TLS on the listener"},
+    {"listen.trustedProxies", "trusted proxies"},
+    {"health", "health checks of servers"},
+    {"retry", "retries"},
+    {"tools", "tool filters"},
+    {"telemetry", "telemetry export"},
+    {"mcpServers.*.rateLimit", "rate limiting"},
+    {"mcpServers.*.health", "health checks of servers"},
+    {"mcpServers.*.restart.policy", "a restart policy other than always"},
+};
+
+bool says(const Node& node, std::string_view word) {
+  return node.kind == NodeKind::scalar && node.text == word;
+}
+
+// The values that ask for what happens anyway.
+bool is_harmless(std::string_view path, const Node& value) {
+  if (path == "mcpServers.*.restart.policy") return says(value, "always");
+  return false;
+}
+
+std::string join(const std::string& group, std::string_view name) {
+  return group.empty() ? std::string(name) : fmt::format("{}.{}", group, name);
+}
+
+bool below_servers(std::string_view path) {
+  return path.substr(0, 10) == "mcpServers";
+}
+
+// As a user would write it from where he stands: only the last word inside the same group.
+std::string spell_target(const std::string& group, std::string_view target) {
+  std::string prefix = group + ".";
+  if (target.substr(0, prefix.size()) == prefix) return std::string(target.substr(prefix.size()));
+  if (target.substr(0, kServerPrefix.size()) != kServerPrefix) return std::string(target);
+  std::string key(target.substr(kServerPrefix.size()));
+  bool inherited = key.find('.') != std::string::npos;
+  return below_servers(group) || !inherited ? key : "defaults." + key;
+}
+
+std::string help_topic(std::string_view target) {
+  if (target.substr(0, kServerPrefix.size()) == kServerPrefix) target.remove_prefix(kServerPrefix.size());
+  size_t dot = target.find('.');
+  return dot == std::string_view::npos ? "servers" : std::string(target.substr(0, dot));
+}
+
+}  // namespace
+
+void OptionReader::set(const Option& option, const Node& node, Server& server) {
+  Value value;
+  if (values_.read_option(option, node, value)) option.set(config_, server, value);
+}
+
+bool OptionReader::not_built(const std::string& path, const Member& member) {
+  for (const Later& later : kLater) {
+    if (later.path != path) continue;
+    if (is_harmless(path, member.value)) return true;
+    Diagnostic& diagnostic = values_.add(
+        "not-built", fmt::format("'{}' is not built yet: {}", spell_target("mcpServers.*", path), later.what),
+        member);
+    diagnostic.hint = "remove it";
+    return true;
+  }
+  return false;
+}
+
+void OptionReader::read(const std::string& group, const Member& member, Server& server) {
+  std::string path = join(group, member.key);
+  if (not_built(path, member)) return;
+  // A dot in a key would reach into another group; "*" is no name of anybody's.
+  bool plain = member.key.find_first_of(".*") == std::string::npos && !member.key.empty();
+  const Option* option = plain ? find_option(path) : nullptr;
+  if (option != nullptr) return set(*option, member.value, server);
+  if (!plain || !is_group(path)) return unknown(group, member);
+  if (member.value.kind == NodeKind::null) return;
+  if (says(member.value, "off") && (path == "ops" || path == "admin"))
+    return set(*find_option(path + ".address"), member.value, server);
+  if (member.value.kind != NodeKind::mapping) {
+    values_.add("wrong-type",
+                fmt::format("'{}' is a map with {}", member.key, fmt::join(children(path), ", ")),
+                member.value);
+    return;
+  }
+  for (const Member& child : member.value.members)
+    read(path, child, server);
+}
+
+void OptionReader::unknown(const std::string& group, const Member& member) {
+  const Option* meant = nullptr;
+  Diagnostic& diagnostic =
+      values_.add("unknown-option", fmt::format("'{}' is not an option here", clip(member.key)), member);
+  suggest(group, member, diagnostic, meant);
+  // Its value may be wrong too; the user should not learn that only after renaming it.
+  if (meant == nullptr || meant->kind == Kind::list || meant->kind == Kind::map) return;
+  Value unused;
+  if (member.value.kind == NodeKind::scalar) values_.read_scalar(*meant, member.value, unused);
+}
+
+void OptionReader::suggest(const std::string& group, const Member& member, Diagnostic& diagnostic,
+                           const Option*& meant) {
+  std::vector<std::string_view> siblings = children(group);
+  if (group.empty()) siblings.push_back("defaults");
+  auto did_you_mean = [&](std::string_view words) {
+    diagnostic.hint = fmt::format("did you mean '{}'?", words);
+  };
+  for (std::string_view sibling : siblings) {
+    if (normalised(sibling) != normalised(clip(member.key))) continue;
+    meant = find_option(join(group, sibling));
+    return did_you_mean(sibling);
+  }
+  const Synonym* synonym = find_synonym(member.key, below_servers(group));
+  if (synonym != nullptr &&
+      (below_servers(group) || synonym->target.substr(0, 10) != "mcpServers" || group.empty())) {
+    std::string target = spell_target("mcpServers.*", synonym->target);
+    did_you_mean(spell_target(group, synonym->target));
+    if (!synonym->said_by.empty()) {
+      diagnostic.note = fmt::format("{} calls it {}; here it is {} (lineward help {})", synonym->said_by,
+                                    member.key, target, help_topic(synonym->target));
+    }
+    meant = find_option(synonym->target);
+    return;
+  }
+  std::string_view likely = nearest(member.key, siblings);
+  if (!likely.empty()) {
+    meant = find_option(join(group, likely));
+    return did_you_mean(likely);
+  }
+  for (const Option& option : options()) {
+    bool same_side = option.per_server() == below_servers(group) || group.empty();
+    if (!same_side || option.leaf() != member.key) continue;
+    diagnostic.hint = fmt::format("it belongs elsewhere: {}", spell_target(group, option.path));
+    return;
+  }
+}
+
+}  // namespace lineward::config

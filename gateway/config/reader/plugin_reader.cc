@@ -1,0 +1,400 @@
+#include "config/reader/plugin_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "config/options/names.h"
+#include "config/options/read_value.h"
+
+namespace lineward::config {
+namespace {
+
+constexpr size_t kMostPlugins = 64;
+constexpr size_t kMostRawOptions = 256;
+
+std::string_view check_resource(const Value& value) {
+  const std::string& text = value.text;
+  bool web = text.rfind("https://", 0) == 0 || text.rfind("http://", 0) == 0;
+  if (!web) return "a resource is the https:// URL by which clients know this endpoint";
+  if (text.find_first_of("#? \t") != std::string::npos) return "a resource has no query and no fragment";
+  return {};
+}
+
+const std::vector<Option>& auth_options() {
+  static const std::vector<Option> rows{
+      plugin_option(
+          "anonymous", Kind::flag, "false", 0, 0,
+          "Who brings no credentials at all comes in as \"anonymous\"; wrong ones are refused anyway."),
+  };
+  return rows;
+}
+
+const std::vector<Option>& metadata_options() {
+  static const std::vector<Option> rows{
+      plugin_option("resource", Kind::text, "", 0, 0,
+                    "The URL of listen.path as clients know it; servers are below it by name.",
+                    check_resource),
+      plugin_option("authorizationServers", Kind::list, "", 0, 0,
+                    "Issuers of authorization servers; empty: those of auth.jwt."),
+      plugin_option("scopesSupported", Kind::list, "", 0, 0, "Scopes that clients may ask for."),
+      plugin_option("name", Kind::text, "", 0, 0, "What people call this resource."),
+      plugin_option("documentation", Kind::text, "", 0, 0, "A URL for developers."),
+  };
+  return rows;
+}
+
+const Option* find(const std::vector<Option>& rows, std::string_view path) {
+  for (const Option& row : rows) {
+    if (row.path == path) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool PluginReader::read(const Member& member) {
+  if (member.key == "plugins") {
+    read_list(member);
+    return true;
+  }
+  if (member.key == "auth") {
+    read_auth(member);
+    return true;
+  }
+  const PluginSpec* spec = find_spec(specs_, member.key);
+  if (spec == nullptr || spec->authenticates) return false;
+  on_top_.push_back(read_entry(*spec, member));
+  return true;
+}
+
+std::string PluginReader::known(bool authenticating) const {
+  std::string out;
+  for (const PluginSpec* spec : specs_) {
+    if (spec->authenticates == authenticating) out += (out.empty() ? "" : ", ") + std::string(spec->name);
+  }
+  return out;
+}
+
+void PluginReader::read_list(const Member& member) {
+  if (member.value.kind == NodeKind::null) return;
+  if (member.value.kind != NodeKind::sequence) {
+    values_.add("wrong-type", "'plugins' is a list, in the order in which they see a request", member.value)
+        .hint = "write - rateLimit: { requests: 600, per: 1m }";
+    return;
+  }
+  if (member.value.items.size() > kMostPlugins) {
+    values_.add("out-of-range", fmt::format("more than {} plugins", kMostPlugins), member);
+    return;
+  }
+  for (const Node& item : member.value.items)
+    read_item(item);
+}
+
+// `- rateLimit: {…}`, with `servers:` and `name:` beside it; or `- path: ./x.so`.
+void PluginReader::read_item(const Node& item) {
+  if (item.kind != NodeKind::mapping || item.members.empty()) {
+    values_.add("wrong-type", "a plugin is a map that begins with its name", item).hint =
+        "write - rateLimit: { requests: 600, per: 1m }";
+    return;
+  }
+  const Member* named = nullptr;
+  const PluginSpec* spec = nullptr;
+  for (const Member& member : item.members) {
+    const PluginSpec* one = find_spec(specs_, member.key);
+    if (one == nullptr) continue;
+    if (named != nullptr) {
+      values_
+          .add("bad-value", fmt::format("two plugins in one entry: {} and {}", named->key, member.key),
+               member)
+          .hint = "begin a new entry with -";
+      return;
+    }
+    named = &member;
+    spec = one;
+  }
+  PluginEntry entry;
+  if (spec != nullptr) {
+    if (spec->authenticates) {
+      values_.add("bad-value", fmt::format("'{}' says who calls: it stands below auth:", spec->name), *named);
+      return;
+    }
+    entry = read_entry(*spec, *named);
+  } else if (item.find("path") != nullptr) {
+    entry.type = "sharedObject";
+    entry.directory = directory_;
+    entry.line = item.line;
+  }
+  for (const Member& member : item.members) {
+    if (&member == named || read_common(member, entry)) continue;
+    if (entry.type == "sharedObject" && member.key == "path") {
+      static const Option kPath = plugin_option("path", Kind::text, "", 0, 0, "");
+      Value value;
+      if (values_.read_scalar(kPath, member.value, value)) entry.path = value.text;
+    } else if (entry.type == "sharedObject" && member.key == "options") {
+      read_raw(member.value, entry);
+    } else {
+      values_.add("unknown-option", fmt::format("there is no plugin '{}'", clip(member.key)), member).hint =
+          fmt::format("there are {}; or path: for a shared object", known(false));
+    }
+  }
+  if (!entry.type.empty()) config_.plugins.push_back(std::move(entry));
+}
+
+bool PluginReader::read_common(const Member& member, PluginEntry& entry) {
+  static const Option kServers = plugin_option("servers", Kind::list, "", 0, 0, "");
+  static const Option kName = plugin_option("name", Kind::text, "", 0, 0, "");
+  Value value;
+  if (member.key == "servers") {
+    if (values_.read_list(kServers, member.value, value)) entry.servers = std::move(value.list);
+    return true;
+  }
+  if (member.key != "name") return false;
+  if (!values_.read_scalar(kName, member.value, value)) return true;
+  bool plain = !value.text.empty() && value.text.size() <= 64 &&
+               std::all_of(value.text.begin(), value.text.end(), [](unsigned char c) {
+                 return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+               });
+  if (!plain) {
+    values_.add("bad-value", "a plugin's name is made of up to 64 letters, digits, '-', '_' and '.'",
+                member.value);
+  }
+  entry.name = value.text;
+  return true;
+}
+
+PluginEntry PluginReader::read_entry(const PluginSpec& spec, const Member& member) {
+  PluginEntry entry;
+  entry.type = spec.name;
+  entry.directory = directory_;
+  entry.line = member.line;
+  entry.values = plugin_defaults(spec);
+  std::vector<std::string_view> given;
+  if (member.value.kind == NodeKind::mapping) {
+    read_options(spec, "", member.value, entry, given);
+  } else if (member.value.kind != NodeKind::null) {
+    values_.add("wrong-type", fmt::format("'{}' takes a map of options", spec.name), member.value).hint =
+        "lineward help plugins";
+  }
+  for (std::string_view needed : spec.required) {
+    if (std::find(given.begin(), given.end(), needed) != given.end()) continue;
+    values_.add("missing-option", fmt::format("'{}' needs {}", spec.name, needed), member).hint =
+        "lineward help plugins";
+  }
+  return entry;
+}
+
+void PluginReader::read_options(const PluginSpec& spec, const std::string& group, const Node& node,
+                                PluginEntry& entry, std::vector<std::string_view>& given) {
+  for (const Member& member : node.members) {
+    std::string path = group.empty() ? member.key : group + "." + member.key;
+    // Below auth: there is no entry around it to hold them.
+    if (group.empty() && spec.authenticates && read_common(member, entry)) continue;
+    const Option* option = find(spec.options, path);
+    if (option != nullptr) {
+      given.push_back(option->path);
+      Value value;
+      if (values_.read_option(*option, member.value, value)) entry.values.set(option->path, std::move(value));
+      continue;
+    }
+    bool is_group = std::any_of(spec.options.begin(), spec.options.end(), [&](const Option& one) {
+      return one.path.substr(0, path.size() + 1) == path + ".";
+    });
+    if (is_group && member.value.kind == NodeKind::mapping) {
+      read_options(spec, path, member.value, entry, given);
+      continue;
+    }
+    Diagnostic& diagnostic = values_.add(
+        "unknown-option", fmt::format("'{}' is not an option of {}", clip(path), spec.name), member);
+    std::vector<std::string_view> names;
+    for (const Option& one : spec.options)
+      names.push_back(one.path);
+    std::string_view likely = nearest(path, names);
+    diagnostic.hint = likely.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                     : fmt::format("did you mean '{}'?", likely);
+  }
+}
+
+// A shared object checks its options itself: it gets them as text.
+void PluginReader::read_raw(const Node& node, PluginEntry& entry) {
+  static const Option kOptions = plugin_option("options", Kind::map, "", 0, 0, "");
+  Value value;
+  if (!values_.read_map(kOptions, node, value)) return;
+  if (value.map.size() > kMostRawOptions) {
+    values_.add("out-of-range", fmt::format("more than {} options", kMostRawOptions), node);
+    return;
+  }
+  entry.raw = std::move(value.map);
+}
+
+void PluginReader::read_auth(const Member& member) {
+  if (member.value.kind == NodeKind::null) return;
+  config_.auth.given = true;
+  config_.auth.line = member.line;
+  if (member.value.kind != NodeKind::mapping) {
+    values_.add("wrong-type", fmt::format("'auth' is a map with {}", known(true)), member.value);
+    return;
+  }
+  for (const Member& child : member.value.members) {
+    if (child.key == "resourceMetadata") {
+      read_metadata(child.value);
+    } else if (const Option* option = find(auth_options(), child.key)) {
+      Value value;
+      if (values_.read_option(*option, child.value, value)) config_.auth.anonymous = value.flag;
+    } else if (const PluginSpec* spec = find_spec(specs_, child.key);
+               spec != nullptr && spec->authenticates) {
+      config_.auth.methods.push_back(read_entry(*spec, child));
+    } else {
+      values_.add("unknown-option", fmt::format("'{}' is no way to authenticate", clip(child.key)), child)
+          .hint = fmt::format("there are {}, anonymous and resourceMetadata", known(true));
+    }
+  }
+  if (config_.auth.methods.empty() && !config_.auth.anonymous) {
+    values_.add("missing-option", "'auth' names no way to come in", member).hint =
+        fmt::format("add one of {}, or remove auth:", known(true));
+  }
+  if (config_.auth.anonymous) tell_of_anonymous(member);
+}
+
+// What `anonymous: true` means beside rules for scopes is easily taken for more than it is.
+void PluginReader::tell_of_anonymous(const Member& auth) {
+  const auto given = [&](std::string_view option) {
+    return std::any_of(config_.auth.methods.begin(), config_.auth.methods.end(),
+                       [&](const PluginEntry& entry) {
+                         const PluginSpec* spec = find_spec(specs_, entry.type);
+                         if (spec == nullptr || find(spec->options, option) == nullptr) return false;
+                         const Value& value = entry.values.at(option);
+                         return !value.map.empty() || !value.list.empty();
+                       });
+  };
+  const bool rules = given("toolScopes") || given("methodScopes");
+  const bool required = given("requiredScopes");
+  if (!rules && !required) return;
+  Diagnostic& told = values_.add(
+      "anonymous-scopes",
+      rules ? "callers without credentials have no scopes: what toolScopes and methodScopes name is refused "
+              "to them"
+            : "callers without credentials have no scopes, and requiredScopes is asked of credentials alone",
+      auth);
+  told.severity = Severity::info;
+  told.hint = rules ? "no more than a key without scopes may do"
+                    : "name what needs a scope in toolScopes and methodScopes";
+}
+
+void PluginReader::read_metadata(const Node& node) {
+  if (node.kind != NodeKind::mapping) {
+    values_.add("wrong-type", "'resourceMetadata' is a map with resource", node);
+    return;
+  }
+  ResourceMetadata& out = config_.auth.resource_metadata;
+  for (const Member& member : node.members) {
+    const Option* option = find(metadata_options(), member.key);
+    if (option == nullptr) {
+      values_
+          .add("unknown-option", fmt::format("'{}' is not an option of resourceMetadata", clip(member.key)),
+               member)
+          .hint = "there are resource, authorizationServers, scopesSupported, name and documentation";
+      continue;
+    }
+    Value value;
+    if (!values_.read_option(*option, member.value, value)) continue;
+    if (option->path == "resource") out.resource = value.text;
+    if (option->path == "authorizationServers") out.authorization_servers = value.list;
+    if (option->path == "scopesSupported") out.scopes_supported = value.list;
+    if (option->path == "name") out.name = value.text;
+    if (option->path == "documentation") out.documentation = value.text;
+  }
+  if (out.resource.empty())
+    values_.add("missing-option", "'resourceMetadata' needs resource, the URL that clients use", node);
+}
+
+void PluginReader::filter_tools(const std::string& server, bool allow, std::vector<std::string> globs,
+                                int line) {
+  const PluginSpec* spec = find_spec(specs_, "toolFilter");
+  if (spec == nullptr) return;
+  auto found = std::find_if(filters_.begin(), filters_.end(),
+                            [&](const PluginEntry& entry) { return entry.servers.front() == server; });
+  if (found == filters_.end()) {
+    PluginEntry entry;
+    entry.type = spec->name;
+    entry.name = "tools." + server;
+    entry.servers = {server};
+    entry.values = plugin_defaults(*spec);
+    entry.directory = directory_;
+    entry.line = line;
+    found = filters_.insert(filters_.end(), std::move(entry));
+  }
+  std::string_view option = allow ? "allow" : "deny";
+  Value value = found->values.at(option);
+  value.list.insert(value.list.end(), globs.begin(), globs.end());
+  found->values.set(option, std::move(value));
+}
+
+// What clients show to this gateway is for nobody else (MCP authorization, "Access Token Privilege
+// Restriction"): a server that got it could act as them here.
+void PluginReader::refuse_passthrough(const Server& server) {
+  for (const std::string& header : server.forward_headers) {
+    std::string lower(header);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    if (lower != "authorization" && lower != "x-api-key") continue;
+    Node here;
+    here.line = config_.auth.line;
+    here.column = 1;
+    values_
+        .add("bad-value",
+             fmt::format("'{}' of server '{}' would pass on what clients show to this gateway: with auth: it "
+                         "is never forwarded",
+                         clip(header), clip(server.name)),
+             here)
+        .hint =
+        "take it out of forwardHeaders; give the server credentials of its own with headers: or "
+        "clientCredentials:";
+  }
+}
+
+void PluginReader::finish() {
+  config_.plugins.insert(config_.plugins.begin(), std::make_move_iterator(on_top_.begin()),
+                         std::make_move_iterator(on_top_.end()));
+  on_top_.clear();
+  config_.plugins.insert(config_.plugins.end(), std::make_move_iterator(filters_.begin()),
+                         std::make_move_iterator(filters_.end()));
+  filters_.clear();
+  std::map<std::string, int> uses;
+  auto name = [&](PluginEntry& entry) {
+    bool given = !entry.name.empty();
+    std::string base = given ? entry.name : entry.type;
+    int use = ++uses[base];
+    if (use > 1 && given) {
+      Node here;
+      here.line = entry.line;
+      here.column = 1;
+      values_.add("duplicate-key", fmt::format("two plugins are called '{}'", base), here);
+    }
+    entry.name = use == 1 ? base : fmt::format("{}-{}", base, use);
+    for (const std::string& server : entry.servers) {
+      bool known_server = std::any_of(config_.servers.begin(), config_.servers.end(),
+                                      [&](const Server& one) { return one.name == server; });
+      if (known_server) continue;
+      Node here;
+      here.line = entry.line;
+      here.column = 1;
+      values_
+          .add("bad-value",
+               fmt::format("plugin {} is for '{}', and there is no such server", entry.name, clip(server)),
+               here)
+          .hint = "servers: takes names of mcpServers";
+    }
+  };
+  for (const Server& server : config_.servers) {
+    if (config_.auth.given) refuse_passthrough(server);
+  }
+  for (PluginEntry& entry : config_.auth.methods)
+    name(entry);
+  for (PluginEntry& entry : config_.plugins)
+    name(entry);
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,377 @@
+#include "config/reader/server_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/duration.h"
+#include "config/options/names.h"
+#include "config/reader/plugin_reader.h"
+#include "config/options/read_value.h"
+
+namespace lineward::config {
+namespace {
+
+constexpr size_t kMaxEnvFile = 256 * 1024;
+constexpr size_t kMaxServers = 1000;
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Matters between a client and its user; they mean nothing to a gateway.
+bool is_client_matter(std::string_view key) {
+  static constexpr std::array<std::string_view, 9> kWords = {
+      "autoApprove", "alwaysAllow", "trust", "dev", "oauth", "auth", "description", "gallery", "icon"};
+  return is_one_of(kWords, key) || key.substr(0, 7) == "sandbox";
+}
+
+}  // namespace
+
+void ServerReader::read(const Member& member) {
+  if (member.value.kind == NodeKind::null) return;
+  if (member.value.kind != NodeKind::mapping) {
+    values_.add("wrong-type", fmt::format("'{}' is a map from a name to a server", member.key), member.value)
+        .hint = "write name: { command: … }";
+    return;
+  }
+  for (const Member& child : member.value.members) {
+    if (config_.servers.size() == kMaxServers) {
+      values_.add("too-many", fmt::format("more than {} servers", kMaxServers), child);
+      return;
+    }
+    read_server(child);
+  }
+}
+
+void ServerReader::read_server(const Member& member) {
+  if (!is_server_name(member.key)) {
+    values_.add("bad-name", fmt::format("'{}' cannot be the name of a server", clip(member.key)), member)
+        .hint = "use 1 to 64 of A-Z a-z 0-9 _ -";
+  }
+  bool taken = std::any_of(config_.servers.begin(), config_.servers.end(),
+                           [&member](const Server& other) { return other.name == member.key; });
+  if (taken) {
+    // Within one map the document reports it already.
+    bool reported = std::any_of(values_.diagnostics().begin(), values_.diagnostics().end(),
+                                [&member](const Diagnostic& diagnostic) {
+                                  return diagnostic.line == member.line && diagnostic.column == member.column;
+                                });
+    if (!reported)
+      values_.add("duplicate-key", fmt::format("a server '{}' exists already", clip(member.key)), member);
+  }
+  Server server = defaults_;
+  server.name = member.key;
+  if (member.value.kind != NodeKind::mapping && member.value.kind != NodeKind::null) {
+    values_.add("wrong-type", "a server is a map with command, args, env and so on", member.value);
+    return;
+  }
+  HttpSigns http;
+  values_.read_for(server.name);
+  for (const Member& child : member.value.members)
+    read_server_member(child, server, http);
+  finish_server(member, server, http);
+  values_.read_for(std::string());
+  config_.servers.push_back(std::move(server));
+}
+
+void ServerReader::read_server_member(const Member& member, Server& server, HttpSigns& http) {
+  if (!read_client_word(member, server, http) && !read_overrides_word(member, server))
+    options_.read("mcpServers.*", member, server);
+}
+
+bool ServerReader::read_client_word(const Member& member, Server& server, HttpSigns& http) {
+  static constexpr std::array<std::string_view, 3> kUrls = {"url", "httpUrl", "serverUrl"};
+  static constexpr std::array<std::string_view, 3> kTypes = {"type", "transportType", "transport"};
+  if (is_one_of(kUrls, member.key)) {
+    options_.set(*find_option("mcpServers.*.url"), member.value, server);
+    if (member.value.kind != NodeKind::null && !member.value.text.empty()) http.url = &member;
+  } else if (member.key == "headers") {
+    http.headers = &member;
+    options_.set(*find_option("mcpServers.*.headers"), member.value, server);
+  } else if (is_one_of(kTypes, member.key)) {
+    read_type(member, server, http);
+  } else if (member.key == "enabled") {
+    read_enabled(member, server);
+  } else if (member.key == "timeout") {
+    const Option* option = find_option("mcpServers.*.timeouts.maxDuration");
+    bool bare = member.value.kind == NodeKind::scalar && lacks_unit(member.value.text);
+    Value unused;
+    if (bare) {
+      values_.read_scalar(*option, member.value, unused);
+      values_.diagnostics().back().note += "; here it is timeouts.maxDuration";
+    } else {
+      values_.add("unknown-option", "'timeout' is not an option here", member).hint =
+          "did you mean 'timeouts.maxDuration'?";
+    }
+  } else if (is_client_matter(member.key)) {
+    values_
+        .add("ignored-option", fmt::format("'{}' concerns the client only and is ignored", member.key),
+             member)
+        .severity = Severity::info;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void ServerReader::read_type(const Member& member, Server& server, HttpSigns& http) {
+  static constexpr std::array<std::string_view, 4> kHttp = {"http", "streamable-http", "streamableHttp",
+                                                            "streamable_http"};
+  if (member.value.kind != NodeKind::scalar) {
+    values_.add("wrong-type", fmt::format("'{}' takes one word: stdio, http or sse", member.key),
+                member.value);
+  } else if (is_one_of(kHttp, member.value.text)) {
+    http.type = &member;
+    server.type = ServerType::http;
+  } else if (member.value.text == "sse") {
+    http.type = &member;
+    server.type = ServerType::sse;
+  } else if (member.value.text == "stdio") {
+    server.type = ServerType::stdio;
+  } else if (member.value.text == "auto") {
+    server.type = ServerType::automatic;
+  } else {
+    values_
+        .add("unknown-choice", fmt::format("'{}' is not a type of server", clip(member.value.text)),
+             member.value)
+        .hint = "write stdio, http or sse, or remove it";
+  }
+}
+
+void ServerReader::read_enabled(const Member& member, Server& server) {
+  Value value;
+  if (values_.read_scalar(*find_option("mcpServers.*.disabled"), member.value, value))
+    server.disabled = !value.flag;
+}
+
+void ServerReader::finish_server(const Member& member, Server& server, const HttpSigns& http) {
+  const Node& node = member.value;
+  const Member* command = node.find("command");
+  bool wanted = http.headers != nullptr && !http.headers->value.members.empty();
+  if (wanted && http.url == nullptr) {
+    values_.add("ignored-option", "'headers' concerns HTTP servers only and is ignored", *http.headers)
+        .severity = Severity::info;
+  }
+  if (server.disabled) {
+    // Never started: may be anything.
+  } else if (server.type == ServerType::sse && server.protocol_era == Era::modern) {
+    values_
+        .add("two-eras",
+             fmt::format("server '{}' speaks HTTP+SSE, which the modern era does not have", clip(member.key)),
+             *http.type)
+        .hint = "remove protocolEra: modern, or write type: http";
+  } else if (http.url != nullptr && command != nullptr) {
+    values_
+        .add("two-servers", fmt::format("server '{}' has a command and a url", clip(member.key)), *http.url)
+        .hint = "remove one of them";
+  } else if (http.type != nullptr && http.url == nullptr) {
+    values_.add("missing-option", fmt::format("server '{}' has no url", clip(member.key)), *http.type).hint =
+        "add url: http://…";
+  } else if (server.type == ServerType::stdio && command == nullptr) {
+    values_.add("missing-option", fmt::format("server '{}' has no command", clip(member.key)), member).hint =
+        http.url != nullptr ? "write type: http, or remove it" : "add command: and args:";
+  } else if (http.url == nullptr && command == nullptr) {
+    values_
+        .add("missing-option", fmt::format("server '{}' has no command and no url", clip(member.key)), member)
+        .hint = "add command: and args:, or url:";
+  }
+  check_command(node, server);
+  check_credentials(node, server);
+  check_timeouts(node, server);
+  if (!server.env_file.empty()) merge_env_file(node, server);
+  for (std::string* file : {&server.ca_file, &server.client_cert, &server.client_key}) {
+    if (!file->empty()) *file = resolve_path(*file, values_.sources().directory);
+  }
+}
+
+void ServerReader::check_command(const Node& server_node, const Server& server) {
+  bool several_words = server.command.find(' ') != std::string::npos && server.args.empty();
+  const Member* command = server_node.find("command");
+  if (command == nullptr || !several_words) return;
+  Diagnostic& diagnostic =
+      values_.add("command-words", "the command is one word here: no shell splits it", command->value);
+  diagnostic.severity = Severity::warning;
+  diagnostic.hint = "put the rest into args: [...]";
+}
+
+void ServerReader::check_credentials(const Node& server_node, const Server& server) {
+  const Member* credentials = server_node.find("clientCredentials");
+  if (credentials == nullptr || server.disabled) return;
+  const ClientCredentials& given = server.credentials;
+  if (server.url.empty()) {
+    values_
+        .add("ignored-option", "'clientCredentials' concerns HTTP servers only and is ignored", *credentials)
+        .severity = Severity::info;
+  } else if (given.client_id.empty() || given.client_secret.empty() == given.private_key.empty()) {
+    values_
+        .add("missing-option", "clientCredentials takes clientId and one of clientSecret and privateKey",
+             *credentials)
+        .hint = "write clientSecret: ${file:/run/secrets/name}";
+  } else if (given.issuer.empty() && given.token_url.empty()) {
+    values_
+        .add("missing-option",
+             "clientCredentials takes an issuer: else the credentials would go to whatever authorization "
+             "server "
+             "this "
+             "server names",
+             *credentials)
+        .hint = "add clientCredentials.issuer, or tokenUrl where it has no metadata";
+  }
+}
+
+void ServerReader::check_timeouts(const Node& server_node, const Server& server) {
+  if (server.timeouts.request <= server.timeouts.max_duration) return;
+  const Member* timeouts = server_node.find("timeouts");
+  if (timeouts == nullptr) return;
+  const Member* request = timeouts->value.find("request");
+  if (request == nullptr) request = timeouts->value.find("maxDuration");
+  if (request == nullptr) return;
+  Diagnostic& diagnostic = values_.add(
+      "request-beyond-max",
+      fmt::format("timeouts.request {} never runs out: the call ends at maxDuration {}",
+                  format_duration(server.timeouts.request), format_duration(server.timeouts.max_duration)),
+      request->value);
+  diagnostic.severity = Severity::warning;
+  diagnostic.hint = "raise maxDuration as well";
+}
+
+void ServerReader::merge_env_file(const Node& server_node, Server& server) {
+  const Node& at = server_node.find("envFile")->value;
+  if (!values_.sources().read_files) {
+    values_.add("missing-file", "files are not read here", at);
+    return;
+  }
+  Result<std::string> text =
+      read_small_file(resolve_path(server.env_file, values_.sources().directory), kMaxEnvFile);
+  if (!text) {
+    values_.add("missing-file", fmt::format("envFile: {}", text.error().text), at);
+    return;
+  }
+  Result<std::vector<EnvLine>> lines = parse_env_file(*text);
+  if (!lines) {
+    values_.add("bad-env-file", fmt::format("envFile: {}", lines.error().text), at);
+    return;
+  }
+  // In the file the last one counts; `env` counts more than the file.
+  std::vector<std::pair<std::string, std::string>> merged;
+  for (EnvLine& line : *lines) {
+    auto same = [&line](const auto& entry) { return entry.first == line.name; };
+    if (std::any_of(server.env.begin(), server.env.end(), same)) continue;
+    auto earlier = std::find_if(merged.begin(), merged.end(), same);
+    if (earlier != merged.end()) {
+      earlier->second = std::move(line.value);
+    } else {
+      merged.emplace_back(std::move(line.name), std::move(line.value));
+    }
+  }
+  merged.insert(merged.end(), server.env.begin(), server.env.end());
+  server.env = std::move(merged);
+}
+
+// ---- limits by method and by tool ----
+
+bool ServerReader::read_overrides_word(const Member& member, Server& server) {
+  if (member.key == "methods") {
+    read_overrides(member, server.method_timeouts);
+    return true;
+  }
+  if (member.key != "tools") return read_tool_words(member, server);
+  if (member.value.kind != NodeKind::mapping) {
+    values_.add("wrong-type", "'tools' is a map with allow, deny and overrides", member.value);
+    return true;
+  }
+  for (const Member& child : member.value.members) {
+    if (child.key == "overrides") {
+      read_overrides(child, server.tool_timeouts);
+    } else if (child.key == "allow" || child.key == "deny") {
+      read_tool_names(child, child.key == "allow", server);
+    } else {
+      values_.add("unknown-option", fmt::format("'{}' is not an option here", clip(child.key)), child).hint =
+          "there are allow, deny and overrides";
+    }
+  }
+  return true;
+}
+
+void ServerReader::read_overrides(const Member& member, std::vector<TimeoutOverride>& out) {
+  if (member.value.kind != NodeKind::mapping) {
+    values_
+        .add("wrong-type", fmt::format("'{}' is a map from a glob to its limits", member.key), member.value)
+        .hint = "write \"search_*\": { timeouts: { request: 2m } }";
+    return;
+  }
+  for (const Member& glob : member.value.members) {
+    const Member* timeouts = glob.value.kind == NodeKind::mapping ? glob.value.find("timeouts") : nullptr;
+    if (timeouts == nullptr || timeouts->value.kind != NodeKind::mapping || glob.value.members.size() != 1) {
+      values_.add("wrong-type", fmt::format("'{}' takes timeouts: and nothing else", clip(glob.key)), glob)
+          .hint = "write { timeouts: { request: 2m } }";
+      continue;
+    }
+    TimeoutOverride limits;
+    limits.pattern = glob.key;
+    for (const Member& limit : timeouts->value.members) {
+      Server scratch;
+      if (limit.key != "request" && limit.key != "maxDuration" && limit.key != "progressResets") {
+        values_
+            .add("unknown-option", fmt::format("'{}' is not a limit of a method or tool", clip(limit.key)),
+                 limit)
+            .hint = "request, maxDuration and progressResets are";
+        continue;
+      }
+      options_.read("mcpServers.*.timeouts", limit, scratch);
+      if (limit.key == "request") limits.request = scratch.timeouts.request;
+      if (limit.key == "maxDuration") limits.max_duration = scratch.timeouts.max_duration;
+      if (limit.key == "progressResets") limits.progress_resets = scratch.timeouts.progress_resets;
+    }
+    out.push_back(std::move(limits));
+  }
+}
+
+// ---- which tools ----
+
+bool ServerReader::read_tool_words(const Member& member, const Server& server) {
+  if (member.key == "includeTools" || member.key == "excludeTools") {
+    read_tool_names(member, member.key == "includeTools", server);
+    return true;
+  }
+  const Member* filter = nullptr;
+  if (member.key == "options" && member.value.kind == NodeKind::mapping && member.value.members.size() == 1 &&
+      member.value.members[0].key == "toolFilter")
+    filter = &member.value.members[0];
+  if (filter == nullptr || filter->value.kind != NodeKind::mapping) return false;
+  const Member* mode = filter->value.find("mode");
+  const Member* list = filter->value.find("list");
+  bool allow = mode != nullptr && mode->value.text == "allow";
+  bool fine = mode != nullptr && list != nullptr && filter->value.members.size() == 2 &&
+              (allow || mode->value.text == "block");
+  if (!fine) {
+    values_.add("wrong-type", "'toolFilter' takes mode: allow or block, and list", *filter).hint =
+        "write tools: { allow: [...] } or tools: { deny: [...] }";
+    return true;
+  }
+  read_tool_names(*list, allow, server);
+  return true;
+}
+
+void ServerReader::read_tool_names(const Member& member, bool allow, const Server& server) {
+  static const Option kNames = plugin_option("tools", Kind::list, "", 0, 0, "");
+  Value value;
+  if (!values_.read_list(kNames, member.value, value)) return;
+  // An empty list of what is allowed is not "all", and nobody means "none".
+  if (allow && value.list.empty()) {
+    values_.add("bad-value", fmt::format("'{}' is empty: it would allow no tool at all", member.key), member)
+        .hint = "remove it, or disable the server";
+    return;
+  }
+  if (!plugins_) {
+    values_.add("not-built", "there is no tool filter here", member);
+    return;
+  }
+  plugins_->filter_tools(server.name, allow, std::move(value.list), member.line);
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,59 @@
+// The entries of mcpServers, ours or pasted from a client's file: the words of clients, limits by method and
+// by tool, and which tools clients may see.
+//
+// Owned by the TreeReader.
+#pragma once
+
+#include <vector>
+
+#include "config/config.h"
+#include "config/reader/option_reader.h"
+#include "config/reader/value_reader.h"
+
+namespace lineward::config {
+
+class PluginReader;
+
+class ServerReader {
+ public:
+  // `plugins` may be null: there are none. `defaults`: what a server begins as.
+  ServerReader(ValueReader& values, OptionReader& options, Config& config, const Server& defaults,
+               PluginReader* plugins)
+      : values_(values), options_(options), config_(config), defaults_(defaults), plugins_(plugins) {}
+
+  void read(const Member& member);
+
+ private:
+  struct HttpSigns {
+    const Member* url = nullptr;
+    const Member* type = nullptr;
+    const Member* headers = nullptr;
+  };
+
+  void read_server(const Member& member);
+  void read_server_member(const Member& member, Server& server, HttpSigns& http);
+  bool read_client_word(const Member& member, Server& server, HttpSigns& http);
+  void read_type(const Member& member, Server& server, HttpSigns& http);
+  void read_enabled(const Member& member, Server& server);
+  void finish_server(const Member& member, Server& server, const HttpSigns& http);
+  void check_credentials(const Node& server_node, const Server& server);
+  void check_timeouts(const Node& server_node, const Server& server);
+  void check_command(const Node& server_node, const Server& server);
+  void merge_env_file(const Node& server_node, Server& server);
+
+  // `methods: {glob: {timeouts: …}}` and `tools: {overrides: {glob: {timeouts: …}}}`.
+  bool read_overrides_word(const Member& member, Server& server);
+  void read_overrides(const Member& member, std::vector<TimeoutOverride>& out);
+  // `tools: {allow, deny}`, `includeTools` and `excludeTools` (Gemini CLI, Envoy AI Gateway), `options:
+  // {toolFilter: {mode, list}}` (TBXark): all become one toolFilter for that server.
+  bool read_tool_words(const Member& member, const Server& server);
+  void read_tool_names(const Member& member, bool allow, const Server& server);
+
+  ValueReader& values_;
+  OptionReader& options_;
+  Config& config_;
+  const Server& defaults_;
+  PluginReader* plugins_;
+};
+
+}  // namespace lineward::config

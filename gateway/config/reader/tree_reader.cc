@@ -1,0 +1,75 @@
+#include "config/reader/tree_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/options/names.h"
+#include "config/reader/plugin_reader.h"
+
+namespace lineward::config {
+
+TreeReader::TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources,
+                       const PluginSpecs* plugins)
+    : values_(diagnostics, std::move(sources)),
+      options_(values_, config),
+      plugins_(plugins == nullptr
+                   ? nullptr
+                   : std::make_unique<PluginReader>(values_, config, *plugins, values_.sources().directory)),
+      servers_(values_, options_, config, defaults_, plugins_.get()) {}
+
+TreeReader::~TreeReader() = default;
+
+void TreeReader::read(const Node& root) {
+  if (root.kind == NodeKind::null) return;
+  if (root.kind != NodeKind::mapping) {
+    values_.add("wrong-type", "a configuration is a map of options such as listen: and mcpServers:", root);
+    return;
+  }
+  // Servers copy the defaults when they are made, wherever in the file those stand.
+  if (const Member* defaults = root.find("defaults"); defaults != nullptr) read_defaults(*defaults);
+  values_.read_for(std::string());
+  for (const Member& member : root.members) {
+    if (member.key != "defaults") read_top(member);
+  }
+  if (plugins_) plugins_->finish();
+}
+
+void TreeReader::read_top(const Member& member) {
+  static constexpr std::array<std::string_view, 3> kEditorWords = {"inputs", "globalShortcut", "preferences"};
+  if (member.key == "$schema") return;
+  if (member.key == "mcpServers" || member.key == "servers") return servers_.read(member);
+  if (std::find(kEditorWords.begin(), kEditorWords.end(), member.key) != kEditorWords.end()) {
+    values_
+        .add("ignored-option", fmt::format("'{}' concerns the client only and is ignored", member.key),
+             member)
+        .severity = Severity::info;
+    return;
+  }
+  if (plugins_ && plugins_->read(member)) return;
+  Server unused;
+  options_.read("", member, unused);
+}
+
+void TreeReader::read_defaults(const Member& member) {
+  if (member.value.kind == NodeKind::null) return;
+  if (member.value.kind != NodeKind::mapping) {
+    values_.add("wrong-type", "'defaults' is a map with timeouts, limits, restart and stop", member.value);
+    return;
+  }
+  for (const Member& child : member.value.members) {
+    const Option* option = find_option(std::string(kServerPrefix) + child.key);
+    if (option == nullptr) {
+      options_.read("mcpServers.*", child, defaults_);
+      continue;
+    }
+    values_
+        .add("not-inherited",
+             fmt::format("'{}' belongs to one server and cannot stand under defaults", child.key), child)
+        .hint = "timeouts, limits, restart and stop can";
+  }
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,40 @@
+// Fills a Config from a parsed document and notes everything that does not belong.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "config/config.h"
+#include "config/diagnostic.h"
+#include "config/reader/document.h"
+#include "config/reader/option_reader.h"
+#include "config/options/plugin_spec.h"
+#include "config/reader/server_reader.h"
+#include "config/reader/value_reader.h"
+
+namespace lineward::config {
+
+class TreeReader {
+ public:
+  // Without `plugins` there are none, and their sections are not options.
+  TreeReader(Config& config, std::vector<Diagnostic>& diagnostics, VariableSources sources,
+             const PluginSpecs* plugins = nullptr);
+  ~TreeReader();
+
+  void read(const Node& root);
+  // What `defaults:` makes of a server that says nothing itself.
+  const Server& defaults() const { return defaults_; }
+  const VariableUses& uses() const { return values_.uses(); }
+
+ private:
+  void read_top(const Member& member);
+  void read_defaults(const Member& member);
+
+  Server defaults_;
+  ValueReader values_;
+  OptionReader options_;
+  std::unique_ptr<PluginReader> plugins_;
+  ServerReader servers_;
+};
+
+}  // namespace lineward::config

@@ -1,0 +1,39 @@
+// Which proxy stands between us and an HTTP server: the one its configuration names, or what HTTPS_PROXY,
+// http_proxy and NO_PROXY say, as curl and Go read them. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "http_client/http_url.h"
+
+namespace lineward::upstream {
+
+struct HttpProxy {
+  std::string host;
+  uint16_t port = 0;
+  std::string authorization;  // the value of Proxy-Authorization, or empty. A secret: never log it
+};
+
+using Environment = std::function<std::optional<std::string>(std::string_view name)>;
+Environment process_environment();
+
+// `option`: a URL, "none", or empty: as the environment says. Nothing: no proxy. Errors never hold
+// credentials.
+Result<std::optional<HttpProxy>> choose_proxy(const HttpUrl& url, std::string_view option,
+                                              const Environment& env);
+
+// http://[user[:password]@]host[:port]; without a scheme it is http, without a port 80 (8080 is not guessed).
+Result<HttpProxy> parse_proxy(std::string_view text);
+
+// Does NO_PROXY name this host? Entries are separated by commas or blanks: `*` is every host, example.com
+// that host and those below it, .example.com and *.example.com only those below it, an address or a network
+// in CIDR notation; each with :port for that port alone. Loopback hosts never go through a proxy of the
+// environment.
+bool bypasses_proxy(std::string_view no_proxy, std::string_view host, uint16_t port);
+
+}  // namespace lineward::upstream

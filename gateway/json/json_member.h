@@ -1,0 +1,43 @@
+// One look into a JSON object that is not on the message path: the raw value of a member.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "json/json_scan.h"
+
+namespace lineward::json {
+
+// Calls visit(key, value): the decoded key and the raw value of each member, in order. False when `object` is
+// none.
+template <class F>
+bool for_each_member(std::string_view object, F&& visit) {
+  Cursor cursor(object);
+  if (!cursor.at_object() || !cursor.enter_object()) return false;
+  Span key, value;
+  bool escaped = false;
+  while (cursor.next_key(key, escaped)) {
+    std::string name = escaped ? unescape(key.in(object)) : std::string(key.in(object));
+    if (!cursor.skip(value)) return false;
+    visit(name, value.in(object));
+  }
+  return cursor.done();
+}
+
+// The raw value of the first member of that name.
+inline std::optional<std::string_view> member(std::string_view object, std::string_view name) {
+  std::optional<std::string_view> found;
+  for_each_member(object, [&](const std::string& key, std::string_view value) {
+    if (!found && key == name) found = value;
+  });
+  return found;
+}
+
+// The text of a raw string value; empty when it is none.
+inline std::string string_value(std::optional<std::string_view> raw) {
+  if (!raw || raw->size() < 2 || raw->front() != '"') return {};
+  return unescape(raw->substr(1, raw->size() - 2));
+}
+
+}  // namespace lineward::json

@@ -1,0 +1,196 @@
+#include "layers/listen_hub.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "json/json_splice.h"
+#include "log/log.h"
+#include "http_client/http_headers.h"
+
+namespace lineward::upstream {
+namespace {
+
+using core::CallPhase;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A listen that stood this long was not ended because it cannot stand.
+constexpr milliseconds kStood{30000};
+// So often in a row a server may end a listen soon after it stood, before its clients are told that it is
+// over.
+constexpr uint32_t kMostFailures = 8;
+
+}  // namespace
+
+// ---- the listen ----
+
+SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like)
+    : SharedCall(hub.loop(), hub.inner(), std::move(key), like),
+      hub_(hub),
+      asked_(like.message.raw(Field::params_notifications), like.account()),
+      again_(hub.loop()) {}
+
+void SharedListen::close(std::string_view why) {
+  again_.stop();
+  SharedCall::close(why);
+}
+
+void SharedListen::over() {
+  hub_.over(*this);
+}
+
+// While it is not written it is not open: it is being opened again, here or further below.
+void SharedListen::on_call_phase(CallPhase phase) {
+  if (phase != CallPhase::written) stands_ = false;
+  SharedCall::on_call_phase(phase);
+}
+
+void SharedListen::on_call_message(mcp::Message message) {
+  using Kind = mcp::MessageKind;
+  const bool final = message.kind() == Kind::result || message.kind() == Kind::error;
+  const Method method = mcp::method_of(message.method());
+  if (final && !acknowledgement_) {
+    // It never stood: everybody is told the server's own words.
+    tell_end(message);
+    return over();
+  }
+  if (final) return open_again(message.kind() == Kind::result ? "result" : "error", false);
+  // For its server it is over, and so it is for us: no cancel is owed.
+  if (method == Method::cancelled) return open_again("cancelled", false);
+  if (method != Method::subscriptions_acknowledged || acknowledgement_) hub_.seen(message);
+  if (method == Method::subscriptions_acknowledged) return stood(std::move(message));
+  tell(message);
+}
+
+// What nobody asked for is not granted.
+void SharedListen::stood(mcp::Message acknowledgement) {
+  if (auto cut = asked_.cut(acknowledgement.raw(Field::params_notifications))) {
+    json::Splice splice = acknowledgement.splice();
+    splice.replace(acknowledgement.at(Field::params_notifications), std::move(*cut));
+    if (auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
+      acknowledgement = std::move(*less);
+  }
+  acknowledgement_ = std::move(acknowledgement);
+  acknowledgement_bytes_.charge(like().account());
+  acknowledgement_bytes_.set(acknowledgement_->bytes().size());
+  granted_ = std::make_shared<const mcp::ListenFilter>(acknowledgement_->raw(Field::params_notifications),
+                                                       like().account());
+  stands_ = true;
+  stands_since_ = loop_.now();
+  tell_acknowledged(*acknowledgement_);
+}
+
+// What is below gives up only when its own tries are used up; lack of room is no reason to.
+void SharedListen::on_call_failed(const core::Failure& failure) {
+  const bool for_good = failure.by_policy || failure.session_over || hub_.stopping() ||
+                        failure.reason == mcp::EndReason::cancelled_drain;
+  const bool no_room = mcp::is_lack_of_room(failure.reason);
+  if (acknowledgement_ && !for_good && (no_room || !stands_))
+    return open_again(mcp::name(failure.reason), no_room);
+  give_up(failure);
+}
+
+void SharedListen::give_up(const core::Failure& failure) {
+  again_.stop();
+  tell_end(failure);
+  over();
+}
+
+// The server ended it, and somebody still listens: it is opened again, with pauses that double. What was
+// refused may be granted later: only the budget ends it.
+void SharedListen::open_again(std::string_view why, bool no_room) {
+  if (stands_ && loop_.now() - stands_since_ >= kStood) failures_ = tries_ = 0;
+  if (!no_room) ++failures_;
+  log::write(log::Level::info, "listen.ended",
+             {{"upstream", hub_.name()},
+              {"by", why},
+              {"clients", uint64_t{living()}},
+              {"times", uint64_t{failures_}}});
+  if (failures_ > kMostFailures || hub_.stopping()) {
+    core::Failure failure;
+    failure.reason = mcp::EndReason::upstream_protocol;
+    failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
+    return give_up(failure);
+  }
+  ++tries_;
+  stands_ = false;
+  // The call is on the stack.
+  loop_.retire(std::move(call_));
+  milliseconds wait = hub_.server().restart.backoff * (1ll << std::min(tries_ - 1, 20u));
+  again_.start(std::min<milliseconds>(wait, hub_.server().restart.max_backoff), [this] { again(); });
+  on_call_phase(CallPhase::starting);  // for those who come meanwhile
+}
+
+void SharedListen::again() {
+  if (auto failure = open()) on_call_failed(*failure);
+}
+
+// ---- the hub ----
+
+ListenHub::~ListenHub() {
+  stopping_ = true;
+  for (auto& [key, shared] : shared_)
+    shared->close("the gateway is stopping");
+}
+
+// The same wishes, and the same one in the server's eyes.
+std::string ListenHub::key_of(const core::CallRequest& request, bool apart) const {
+  std::string key = identity_of(forwarded_headers(server_, request.headers));
+  key += '\n' + request.scope.affinity + '\n';
+  if (apart) {
+    key += request.scope.principal + '\n' + request.scope.session + '\n';
+    key += json::compact(request.message.raw(Field::meta_client_capabilities));
+  }
+  key += request.of_gateway ? "\nown\n" : "\n";  // these keep no process
+  key += request.message.raw(Field::meta_protocol_version);
+  key += '\n' + json::compact(request.message.raw(Field::params_notifications));
+  return key;
+}
+
+// While the server's era is unknown, and on legacy servers, where processes and sessions belong to groups of
+// callers, nobody shares with another caller.
+SharedListen* ListenHub::find(const core::CallRequest& request, std::string& key) {
+  using config::Isolation;
+  bool apart = inner_->era() != mcp::Era::modern || server_.isolation == Isolation::principal ||
+               server_.isolation == Isolation::session || server_.isolation == Isolation::call;
+  key = key_of(request, apart);
+  auto found = shared_.find(key);
+  if (found != shared_.end()) return found->second.get();
+  if (apart) return nullptr;
+  // One that was opened before the era was known is everybody's now.
+  auto early = shared_.extract(key_of(request, true));
+  if (!early) return nullptr;
+  early.key() = key;
+  early.mapped()->rename(key);
+  return shared_.insert(std::move(early)).position->second.get();
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::CallRequest&& request,
+                                                                    core::CallOwner& owner) {
+  bool shares = request.method == Method::subscriptions_listen && request.client_era == mcp::Era::modern &&
+                request.message.is_object(Field::params_notifications) && !stopping_;
+  if (!shares) return inner_->start(std::move(request), owner);
+  std::string key;
+  SharedListen* shared = find(request, key);
+  if (shared == nullptr) {
+    auto made = std::make_unique<SharedListen>(*this, key, request);
+    if (auto failure = made->open()) return Unexpected<core::Failure>{std::move(*failure)};
+    shared = shared_.emplace(key, std::move(made)).first->second.get();
+  }
+  auto lease = std::make_unique<Lease>(server_, std::move(request), owner);
+  shared->join(*lease);
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(lease));
+}
+
+void ListenHub::over(SharedListen& shared) {
+  auto found = shared_.find(shared.key());
+  if (found == shared_.end() || found->second.get() != &shared) return;
+  // It may be on the stack.
+  loop_.retire(std::move(found->second));
+  shared_.erase(found);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,162 @@
+#include "layers/shared_call.h"
+
+#include "json/json_splice.h"
+#include "metrics/stats.h"
+
+namespace lineward::upstream {
+
+// ---- one caller's share ----
+
+Lease::~Lease() {
+  if (live()) cancel_alive(server_.name);
+}
+
+void Lease::cancel(std::string_view why) {
+  if (take_owner() == nullptr) return;
+  core::CancelReport report;  // others still want it, or it came from memory: nothing had to be sent
+  if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr && shared->leave(*this)) {
+    // Of the first one's call the transport tells itself what became of it.
+    report.told = server_.url.empty() ? core::CancelTold::notification : core::CancelTold::stream_closed;
+    bool first = shared->like().tag == request_.tag;
+    shared->close(why);
+    shared->over();
+    if (first) return;
+  }
+  core::upstream_stats(server_.name).cancel_settled(request_.tag, report);
+}
+
+// ---- the call ----
+
+SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, core::CallRequest like)
+    : loop_(loop),
+      inner_(inner),
+      key_(std::move(key)),
+      like_(std::move(like)),
+      greet_later_(
+          loop, [](void* self) { static_cast<SharedCall*>(self)->greet(); }, this) {
+  like_bytes_.charge(like_.account());
+  like_bytes_.set(2 * like_.message.bytes().size() + 2 * key_.size() +
+                  (like_.from ? core::bytes_of(*like_.from) : 0));
+}
+
+SharedCall::~SharedCall() {
+  if (call_ && call_->live()) call_->cancel("the gateway is stopping");
+}
+
+std::optional<core::Failure> SharedCall::open() {
+  auto call = inner_.start(core::CallRequest(like_), *this);
+  if (!call) return std::move(call.error());
+  call_ = std::move(*call);
+  return std::nullopt;
+}
+
+void SharedCall::join(Lease& lease) {
+  lease.shared_ = this;
+  lease.place_ = leases_.size();
+  leases_.push_back(&lease);
+  ++living_;
+  if (phase_ || acknowledgement() != nullptr) greet_later_.schedule();
+}
+
+// A client may leave, or come, whenever one is told something.
+template <class F>
+void SharedCall::each(F&& visit) {
+  bool outer = !std::exchange(telling_, true);
+  for (size_t i = 0; i < leases_.size(); ++i) {
+    if (leases_[i] != nullptr) visit(*leases_[i]);
+  }
+  if (!outer) return;
+  telling_ = false;
+  std::erase(leases_, nullptr);
+  for (size_t i = 0; i < leases_.size(); ++i)
+    leases_[i]->place_ = i;
+}
+
+// Those who came later hear what the others know already; not while they are being started.
+void SharedCall::greet() {
+  each([&](Lease& lease) {
+    if (lease.acknowledged_) return;
+    if (phase_ && lease.told_ != phase_) tell_phase(lease);
+    const mcp::Message* acknowledged = acknowledgement();
+    if (acknowledged != nullptr && lease.live()) acknowledge(lease, *acknowledged);
+  });
+}
+
+void SharedCall::tell_phase(Lease& lease) {
+  lease.told_ = phase_;
+  lease.owner_->on_call_phase(*phase_);
+}
+
+// Who hears it once more hears of what it was granted the first time.
+void SharedCall::acknowledge(Lease& lease, const mcp::Message& acknowledgement) {
+  if (!std::exchange(lease.acknowledged_, true)) lease.granted_ = granted();
+  auto cut = lease.granted_ ? lease.granted_->cut(acknowledgement.raw(mcp::Field::params_notifications))
+                            : std::nullopt;
+  if (!cut) return lease.owner_->on_call_message(acknowledgement);
+  json::Splice splice = acknowledgement.splice();
+  splice.replace(acknowledgement.at(mcp::Field::params_notifications), std::move(*cut));
+  auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
+  if (less) lease.owner_->on_call_message(std::move(*less));
+}
+
+bool SharedCall::leave(Lease& lease) {
+  --living_;
+  leases_[lease.place_] = nullptr;
+  if (!telling_) {
+    // Their order means nothing.
+    leases_[lease.place_] = leases_.back();
+    if (leases_[lease.place_] != nullptr) leases_[lease.place_]->place_ = lease.place_;
+    leases_.pop_back();
+  }
+  return living_ == 0 && !closed_;
+}
+
+void SharedCall::close(std::string_view why) {
+  closed_ = true;
+  greet_later_.cancel();
+  if (call_ && call_->live()) call_->cancel(why);
+}
+
+core::CallOwner* SharedCall::release(Lease& lease) {
+  lease.shared_ = nullptr;
+  leases_[lease.place_] = nullptr;
+  --living_;
+  return lease.take_owner();
+}
+
+void SharedCall::tell_end(const mcp::Message& answer) {
+  closed_ = true;
+  each([&](Lease& lease) { release(lease)->on_call_message(answer); });
+}
+
+void SharedCall::tell_end(const core::Failure& failure) {
+  closed_ = true;
+  each([&](Lease& lease) { release(lease)->on_call_failed(failure); });
+}
+
+void SharedCall::tell_acknowledged(const mcp::Message& acknowledgement) {
+  each([&](Lease& lease) { acknowledge(lease, acknowledgement); });
+}
+
+void SharedCall::tell(const mcp::Message& notification) {
+  // Mostly all were granted the same.
+  const mcp::ListenFilter* judged = nullptr;
+  bool passes = true;
+  each([&](Lease& lease) {
+    if (!lease.acknowledged_) return;
+    if (lease.granted_.get() != judged) {
+      judged = lease.granted_.get();
+      passes = judged == nullptr || judged->passes(notification);
+    }
+    if (passes) lease.owner_->on_call_message(notification);
+  });
+}
+
+void SharedCall::on_call_phase(core::CallPhase phase) {
+  phase_ = phase;
+  each([&](Lease& lease) {
+    if (!lease.acknowledged_ || phase != core::CallPhase::written) tell_phase(lease);
+  });
+}
+
+}  // namespace lineward::upstream

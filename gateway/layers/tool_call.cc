@@ -1,0 +1,263 @@
+#include "layers/tool_call.h"
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "metrics/stats.h"
+#include "mcp/errors.h"
+#include "layers/tool_upstream.h"
+
+namespace lineward::upstream {
+namespace {
+
+using core::CallPhase;
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A list that is not older than that is not fetched again only because a call does not fit it.
+constexpr milliseconds kFresh{1000};
+constexpr milliseconds kLongestBackoff{10000};
+
+bool is_param_header(const std::string& name) {
+  constexpr std::string_view kPrefix = "mcp-param-";
+  return name.size() > kPrefix.size() &&
+         std::equal(kPrefix.begin(), kPrefix.end(), name.begin(),
+                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
+}
+
+}  // namespace
+
+ToolCall::ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwner& owner, HeaderRole role)
+    : PassingCall(std::move(request), &owner),
+      home_(home),
+      role_(role),
+      view_(home.view_key(request_)),
+      timer_(home.loop()) {
+  if (request_.method == Method::tools_call) tool_ = request_.message.text(Field::params_name);
+  keeps_message_ = home.server().retry.attempts > 1 || role == HeaderRole::make;
+}
+
+ToolCall::~ToolCall() {
+  lifetime_.end();
+  if (live()) cancel_alive(home_.name());
+}
+
+// ---- on the way to the server ----
+
+std::optional<core::Failure> ToolCall::begin() {
+  // A server that is not known to be modern is not asked for what only modern ones have.
+  bool asks = role_ == HeaderRole::make || home_.inner().era() == mcp::Era::modern;
+  bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
+  if (!wants_facts || home_.book().view(view_).known || !home_.may_learn(view_)) return go();
+  learn();
+  return std::nullopt;
+}
+
+void ToolCall::learn() {
+  listing_ = true;
+  home_.learn(*this);
+}
+
+void ToolCall::listing_phase(CallPhase phase) {
+  tell(core::waits_in_line(phase) ? phase : CallPhase::starting);
+}
+
+void ToolCall::learned(bool listed) {
+  if (!live()) return;
+  listing_ = false;
+  if (auto failure = std::exchange(failure_, std::nullopt)) {
+    const ToolFacts* known = facts();
+    if (!listed || known == nullptr || !known->repeatable || !home_.may_repeat()) return fail(*failure);
+    count_repeat(*failure);
+    return go_later(home_.server().retry.backoff);
+  }
+  if (auto refusal = std::exchange(refusal_, std::nullopt)) {
+    // The same headers would be refused again.
+    const ToolFacts* known = facts();
+    if (!listed || known == nullptr || known->params.empty()) return answer(std::move(*refusal));
+  }
+  if (auto failure = go()) fail(*failure);
+}
+
+const ToolFacts* ToolCall::facts() const {
+  return home_.book().view(view_).find(tool_);
+}
+
+std::string ToolCall::header_fault() const {
+  const ToolFacts* known = facts();
+  if (known == nullptr || known->params.empty()) return {};
+  return mcp::param_header_fault(known->params, request_.message.raw(Field::params_arguments),
+                                 request_.headers);
+}
+
+// Never calls back.
+std::optional<core::Failure> ToolCall::go() {
+  if (role_ == HeaderRole::check && request_.method == Method::tools_call && attempts_ == 0) {
+    if (std::string fault = header_fault(); !fault.empty()) {
+      bool old = home_.loop().now() - home_.book().view(view_).listed_at > kFresh;
+      if (old && home_.may_learn(view_) && !std::exchange(relisted_, true)) {  // the tool may have changed
+        learn();
+        return std::nullopt;
+      }
+      auto refusal =
+          mcp::Message::parse(mcp::error_message("0", mcp::kHeaderMismatch, "Header mismatch: " + fault));
+      home_.loop().defer(lifetime_,
+                         [this, message = std::move(*refusal)]() mutable { answer(std::move(message)); });
+      return std::nullopt;
+    }
+  }
+  if (role_ == HeaderRole::make && request_.method == Method::tools_call) {
+    core::HeaderFields headers = request_.headers;
+    std::erase_if(headers, [](const auto& header) { return is_param_header(header.first); });
+    if (const ToolFacts* known = facts()) {
+      for (auto& header :
+           mcp::make_param_headers(known->params, request_.message.raw(Field::params_arguments)))
+        headers.push_back(std::move(header));
+    }
+    request_.headers = std::move(headers);
+  }
+  ++attempts_;
+  written_ = false;
+  // What is not sent again need not be kept: the whole message would be copied.
+  core::CallRequest request;
+  if (keeps_message_) {
+    request = request_;
+  } else {
+    request = std::move(request_);
+    request_.method = request.method;
+  }
+  auto call = home_.inner().start(std::move(request), *this);
+  if (!call) return call.error();
+  inner_ = std::move(*call);
+  return std::nullopt;
+}
+
+void ToolCall::go_later(milliseconds after) {
+  milliseconds wait = std::min<milliseconds>(after * (1ll << std::min(attempts_ - 1, 10u)), kLongestBackoff);
+  timer_.start(wait, [this] {
+    if (auto failure = go()) fail(*failure);
+  });
+}
+
+// ---- on the way back ----
+
+// The exchange's clock never goes back behind the first time that the server got it.
+void ToolCall::tell(CallPhase phase) {
+  if (!live() || told_ == phase || told_ == CallPhase::written) return;
+  told_ = phase;
+  owner_->on_call_phase(phase);
+}
+
+void ToolCall::on_call_phase(CallPhase phase) {
+  written_ = written_ || phase == CallPhase::written;
+  tell(phase);
+}
+
+void ToolCall::on_call_message(mcp::Message message) {
+  bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (!last) {
+    heard_ = true;
+    if (mcp::method_of(message.method()) == Method::tools_list_changed) home_.book().changed();
+    if (inner_ && !inner_->live()) return answer(std::move(message));  // a listen may end with a notification
+    if (live()) owner_->on_call_message(std::move(message));
+    return;
+  }
+  if (refused_headers(message)) return;
+  if (request_.method == Method::tools_list && message.kind() == mcp::MessageKind::result) {
+    ToolView& view = home_.book().view(view_);
+    if (home_.book().read(view, message) && role_ == HeaderRole::make) {
+      auto cut = mcp::Message::parse(ToolBook::without_invalid(view, message));
+      if (cut) message = std::move(*cut);
+    }
+  }
+  answer(std::move(message));
+}
+
+// The server knows its tool differently than we do: once, its list is fetched anew.
+bool ToolCall::refused_headers(const mcp::Message& message) {
+  bool mismatch = role_ == HeaderRole::make && request_.method == Method::tools_call &&
+                  message.kind() == mcp::MessageKind::error &&
+                  mcp::error_code(message) == mcp::kHeaderMismatch;
+  if (!mismatch || heard_ || !home_.may_learn(view_) || std::exchange(relisted_, true)) return false;
+  log::write(log::Level::info, "tool.headers_refused",
+             {{"upstream", home_.name()}, {"tool", tool_.substr(0, 128)}});
+  retire_inner();
+  refusal_ = message;
+  learn();
+  return true;
+}
+
+void ToolCall::on_call_failed(const core::Failure& failure) {
+  if (!repeats(failure)) fail(failure);
+}
+
+// behaviour.md 11: again only when not one byte was sent, or the tool says that it does not matter and the
+// configuration opts in.
+bool ToolCall::repeats(const core::Failure& failure) {
+  const config::Retry& retry = home_.server().retry;
+  auto opted = [&](std::string_view what) {
+    if (retry.on.empty()) return what == "connect";
+    return std::find(retry.on.begin(), retry.on.end(), what) != retry.on.end();
+  };
+  if (attempts_ >= retry.attempts || heard_ || failure.session_over || !keeps_message_) return false;
+  bool unreachable = failure.reason == EndReason::upstream_unreachable;
+  if (!written_) {
+    if (!unreachable && failure.reason != EndReason::timeout_connect) return false;
+    if (!opted("connect") || !home_.may_repeat()) return false;
+    retire_inner();
+    count_repeat(failure);
+    go_later(retry.backoff);
+    return true;
+  }
+  bool busy = failure.server_status >= 502 && failure.server_status <= 504;
+  bool lost = failure.server_status == 0 && (unreachable || failure.reason == EndReason::upstream_exited);
+  if (!(busy && opted("unavailable")) && !(lost && opted("reset"))) return false;
+  if (request_.method != Method::tools_call) return false;
+  retire_inner();
+  if (!home_.book().view(view_).known && home_.may_learn(view_)) {
+    failure_ = failure;
+    learn();
+    return true;
+  }
+  const ToolFacts* known = facts();
+  if (known == nullptr || !known->repeatable || !home_.may_repeat()) return false;
+  count_repeat(failure);
+  go_later(retry.backoff);
+  return true;
+}
+
+void ToolCall::count_repeat(const core::Failure& failure) {
+  auto on = !written_                      ? core::RetryOn::connect
+            : failure.server_status >= 502 ? core::RetryOn::unavailable
+                                           : core::RetryOn::reset;
+  ++core::upstream_stats(home_.server().name).retries[static_cast<size_t>(on)];
+}
+
+// ---- the end ----
+
+void ToolCall::answer(mcp::Message message) {
+  if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
+}
+
+void ToolCall::fail(const core::Failure& failure) {
+  if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
+}
+
+void ToolCall::retire_inner() {
+  home_.loop().retire(std::move(inner_));
+}
+
+void ToolCall::cancel(std::string_view why) {
+  if (!live()) return;
+  owner_ = nullptr;
+  timer_.stop();
+  if (listing_) home_.forget(*this);
+  listing_ = false;
+  if (cancel_inner(why)) return;
+  core::upstream_stats(home_.server().name)
+      .cancel_settled(request_.tag, {});  // between two tries, or before the first
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,225 @@
+#include "layers/tool_upstream.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "log/log.h"
+#include "http_client/http_headers.h"
+#include "upstream/shared/own_limits.h"
+
+namespace lineward::upstream {
+namespace {
+
+using core::CallPhase;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A server that does not list its tools within this time is asked without; and in no case do calls spend more
+// than half of timeouts.startup on it.
+constexpr milliseconds kListPatience{10000};
+// The list of a server that let us wait for it is not asked for again at once.
+constexpr milliseconds kFirstPause{10000};
+constexpr milliseconds kLongestPause{600000};
+constexpr uint32_t kMostPages = 100;
+// Repeats that are always there, and that can be saved up.
+constexpr double kFirstRepeats = 3;
+constexpr double kMostRepeats = 20;
+
+}  // namespace
+
+ToolUpstream::ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner,
+                           const config::Server& server)
+    : PassingUpstream(std::move(inner)),
+      loop_(loop),
+      server_(server),
+      book_(server.name),
+      repeats_left_(kFirstRepeats),
+      repeats_per_call_(server.retry.budget / 100.0) {}
+
+ToolUpstream::~ToolUpstream() {
+  lifetime_.end();
+  for (auto& [view, listing] : listings_) {
+    if (listing->call && listing->call->live()) listing->call->cancel("the gateway is stopping");
+  }
+  listings_.clear();
+}
+
+HeaderRole ToolUpstream::role_of(const core::CallRequest& request) const {
+  if (request.client_era != mcp::Era::modern) return HeaderRole::none;
+  bool http = !server_.url.empty();
+  bool modern_http = http && inner_->era() != mcp::Era::legacy;
+  if (!request.mirrors_itself) return modern_http ? HeaderRole::make : HeaderRole::none;
+  return modern_http ? HeaderRole::none : HeaderRole::check;
+}
+
+std::string ToolUpstream::view_key(const core::CallRequest& request) const {
+  std::string key = identity_of(forwarded_headers(server_, request.headers));
+  return request.scope.principal + "\n" + key;
+}
+
+Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::CallRequest&& request,
+                                                                       core::CallOwner& owner) {
+  bool repeats = server_.retry.attempts > 1;
+  Method method = request.method;
+  HeaderRole role = role_of(request);
+  if (repeats) repeats_left_ = std::min(kMostRepeats, repeats_left_ + repeats_per_call_);
+  bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats);
+  if (!passes && !repeats) {
+    passes = method != Method::tools_call && method != Method::tools_list &&
+             method != Method::subscriptions_listen;
+  }
+  if (!passes && !repeats && role == HeaderRole::check && method == Method::tools_call) {
+    ToolView& view = book_.view(view_key(request));
+    passes = (view.known || inner_->era() != mcp::Era::modern) &&
+             (view.tools.empty() || view.find(request.message.text(Field::params_name)) == nullptr);
+  }
+  if (passes || stopping_) return inner_->start(std::move(request), owner);
+  auto call = std::make_unique<ToolCall>(*this, std::move(request), owner, role);
+  if (auto failure = call->begin()) {
+    call->cancel("was not begun");
+    return Unexpected<core::Failure>{std::move(*failure)};
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+bool ToolUpstream::may_repeat() {
+  if (repeats_left_ < 1) return false;
+  repeats_left_ -= 1;
+  return true;
+}
+
+void ToolUpstream::reconfigured() {
+  repeats_per_call_ = server_.retry.budget / 100.0;
+  PassingUpstream::reconfigured();
+}
+
+// ---- the list ----
+
+void ToolUpstream::learn(ToolCall& call) {
+  auto& listing = listings_[call.view()];
+  bool first = !listing;
+  if (first) listing = std::make_unique<Listing>(*this, call.view(), call.request());
+  listing->waiting.push_back(&call);
+  // Not from here: its caller is not to be called back yet.
+  loop_.defer(lifetime_, [this, first, view = call.view(), one = listing.get()] {
+    auto found = listings_.find(view);
+    if (found == listings_.end() || found->second.get() != one) return;
+    if (first && !one->ask({})) return listed(*one, false);
+    std::vector<ToolCall*> waiting = one->waiting;
+    for (ToolCall* each : waiting)
+      each->listing_phase(one->phase);
+  });
+}
+
+void ToolUpstream::forget(ToolCall& call) {
+  auto found = listings_.find(call.view());
+  if (found == listings_.end()) return;
+  Listing& listing = *found->second;
+  std::erase(listing.waiting, &call);
+  if (!listing.waiting.empty() || listing.overdue) return;
+  if (listing.call && listing.call->live()) listing.call->cancel("nobody waits for the list any more");
+  loop_.retire(std::move(found->second));
+  listings_.erase(found);
+}
+
+ToolUpstream::Listing::Listing(ToolUpstream& its_home, std::string its_view, const core::CallRequest& from)
+    : home(its_home),
+      view(std::move(its_view)),
+      like(from),
+      limit(its_home.loop_),
+      patience(its_home.loop_) {}
+
+bool ToolUpstream::Listing::ask(std::string_view next) {
+  bool modern = like.client_era == mcp::Era::modern;
+  auto message = mcp::Message::parse(tools_list_request(like.message, modern, next));
+  if (!message) return false;
+  core::CallRequest request;
+  request.message = std::move(*message);
+  request.method = Method::tools_list;
+  request.client_era = like.client_era;
+  request.scope = like.scope;
+  core::HeaderFields headers = like.headers;
+  std::erase_if(headers, [](const auto& header) {
+    return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
+  });
+  request.headers = std::move(headers);
+  home.loop_.retire(std::move(call));
+  auto started = home.inner_->start(std::move(request), *this);
+  if (!started) return false;
+  call = std::move(*started);
+  return true;
+}
+
+void ToolUpstream::Listing::on_call_phase(CallPhase now) {
+  phase = now;
+  if (now == CallPhase::written) {
+    limit.start(own_limit(home.server_, "tools/list"), [this] { ran_out(); });
+    if (!overdue && !patience.running())
+      patience.start(std::min(kListPatience, home.server_.timeouts.startup / 2),
+                     [this] { home.go_without(*this); });
+  }
+  std::vector<ToolCall*> all = waiting;
+  for (ToolCall* one : all)
+    one->listing_phase(now);
+}
+
+void ToolUpstream::Listing::ran_out() {
+  if (call->live()) call->cancel("the list of tools did not come in time");
+  if (!overdue) home.go_without(*this);
+  home.listed(*this, false);
+}
+
+void ToolUpstream::Listing::on_call_message(mcp::Message message) {
+  // A server without tools says so once.
+  if (message.kind() == mcp::MessageKind::error) return home.listed(*this, true);
+  if (message.kind() != mcp::MessageKind::result) return;
+  home.book_.read(home.book_.view(view), message);
+  std::string next(message.raw(Field::result_next_cursor));
+  bool more = !next.empty() && next != "null" && next != cursor && ++pages < kMostPages;
+  if (!more) return home.listed(*this, true);
+  cursor = next;
+  if (!ask(cursor)) home.listed(*this, false);
+}
+
+bool ToolUpstream::may_learn(const std::string& view) {
+  auto found = listings_.find(view);
+  if (found != listings_.end()) return !found->second->overdue;
+  return loop_.now() >= book_.view(view).not_before;
+}
+
+void ToolUpstream::go_without(Listing& listing) {
+  listing.overdue = true;
+  listing.patience.stop();
+  ToolView& view = book_.view(listing.view);
+  view.not_before =
+      loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(view.waits, 10u)), kLongestPause);
+  ++view.waits;
+  log::write(log::Level::warn, "tool.list_late", {{"upstream", server_.name}});
+  std::vector<ToolCall*> waiting = std::move(listing.waiting);
+  listing.waiting.clear();
+  for (ToolCall* call : waiting)
+    call->learned(false);
+}
+
+void ToolUpstream::listed(Listing& listing, bool to_the_end) {
+  auto found = listings_.find(listing.view);
+  if (found == listings_.end() || found->second.get() != &listing) return;
+  listing.limit.stop();
+  listing.patience.stop();
+  std::vector<ToolCall*> waiting = std::move(listing.waiting);
+  listing.waiting.clear();
+  ToolView& view = book_.view(listing.view);
+  view.known = view.known || to_the_end;
+  view.listed_at = loop_.now();
+  if (to_the_end) {
+    view.not_before = milliseconds(0);
+    view.waits = 0;
+  }
+  loop_.retire(std::move(found->second));
+  listings_.erase(found);
+  for (ToolCall* call : waiting)
+    call->learned(to_the_end);
+}
+
+}  // namespace lineward::upstream

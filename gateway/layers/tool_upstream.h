@@ -1,0 +1,78 @@
+// An upstream in front of an upstream that knows its tools: it makes the Mcp-Param-* headers for clients that
+// make none, checks those of clients whose server does not, leaves out tools that cannot be called so, and
+// repeats what may be repeated (behaviour.md 11; docs/headers.md). Where none of this is wanted, calls pass
+// straight through.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "core/passing_upstream.h"
+#include "net/loop.h"
+#include "layers/tool_book.h"
+#include "layers/tool_call.h"
+
+namespace lineward::upstream {
+
+class ToolUpstream final : public core::PassingUpstream {
+ public:
+  ToolUpstream(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
+  ~ToolUpstream() override;
+
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner) override;
+  void reconfigured() override;
+
+  // For ToolCall.
+  net::Loop& loop() { return loop_; }
+  core::Upstream& inner() { return *inner_; }
+  const config::Server& server() const { return server_; }
+  ToolBook& book() { return book_; }
+  std::string view_key(const core::CallRequest& request) const;
+  // Asks for the list on behalf of `call`, which hears of it through learned(), never from here.
+  void learn(ToolCall& call);
+  // False while its list lets us wait: a call goes on with what is known.
+  bool may_learn(const std::string& view);
+  void forget(ToolCall& call);
+  // One more attempt within the budget?
+  bool may_repeat();
+
+ private:
+  // Lineward's own tools/list, for the calls that wait.
+  struct Listing final : core::CallOwner {
+    Listing(ToolUpstream& its_home, std::string its_view, const core::CallRequest& like);
+    bool ask(std::string_view cursor);
+    void on_call_phase(core::CallPhase phase) override;
+    void on_call_message(mcp::Message message) override;
+    void on_call_failed(const core::Failure&) override { home.listed(*this, false); }
+    void ran_out();
+
+    ToolUpstream& home;
+    std::string view;
+    core::CallRequest like;  // its message stands for its client
+    std::unique_ptr<core::Call> call;
+    std::vector<ToolCall*> waiting;
+    std::string cursor;
+    uint32_t pages = 0;
+    core::CallPhase phase = core::CallPhase::queued;
+    bool overdue = false;  // nobody waits for it any more; what it brings is for those who come
+    net::Timer limit, patience;
+  };
+  void listed(Listing& listing, bool to_the_end);
+  // Those who wait go on without the list, and nobody waits for it for a while.
+  void go_without(Listing& listing);
+  HeaderRole role_of(const core::CallRequest& request) const;
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  ToolBook book_;
+  std::map<std::string, std::unique_ptr<Listing>> listings_;  // by view
+  double repeats_left_ = 0;
+  double repeats_per_call_ = 0;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,339 @@
+#include "log/log.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <utility>
+
+#include "log/printable.h"
+#include "log/redaction.h"
+
+namespace lineward::log {
+namespace {
+
+constexpr size_t kLongestLine = 4096;
+
+// stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
+// rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
+// Lines that gathered go out in one system call.
+class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  std::function<void(bool urgent)> wanted;
+
+  // The text gathered so far; after a line was added to it, added() must follow.
+  std::string& lines() { return lines_; }
+  void added(bool urgent) {
+    ++count_;
+    if (!wanted || lines_.size() > kMostGathered) return flush_();
+    if (count_ == 1 || (urgent && !urgent_)) wanted(urgent);
+    urgent_ = urgent_ || urgent;
+  }
+  // In a signal handler.
+  void last_words() const {
+    if (!lines_.empty() && ::write(STDERR_FILENO, lines_.data(), lines_.size()) < 0) return;
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    lines_.append(message.payload.data(), message.payload.size());
+    lines_ += '\n';
+    added(message.level >= spdlog::level::warn);
+  }
+  void flush_() override {
+    if (lines_.empty()) return;
+    // Lines go out in pieces of a pipe's page: those of two threads must not mix.
+    static std::mutex one_at_a_time;
+    std::lock_guard<std::mutex> lock(one_at_a_time);
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) {
+      dropped_ += count_;
+    } else {
+      // In front: what is told last may find no room.
+      if (dropped_ > 0)
+        lines_.insert(0, fmt::format("(lineward dropped {} log lines that nobody read)\n", dropped_));
+      // A pipe with room takes a page without blocking; more goes in pages.
+      size_t at = 0;
+      while (at < lines_.size()) {
+        size_t piece = std::min<size_t>(lines_.size() - at, PIPE_BUF);
+        if (at > 0 && (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0)) break;
+        ssize_t written = ::write(STDERR_FILENO, lines_.data() + at, piece);
+        if (written <= 0) break;
+        at += static_cast<size_t>(written);
+      }
+      if (at > 0) {
+        dropped_ = static_cast<uint64_t>(
+            std::count(lines_.begin() + static_cast<std::ptrdiff_t>(at), lines_.end(), '\n'));
+      } else {
+        dropped_ += count_;
+      }
+    }
+    lines_.clear();
+    count_ = 0;
+    urgent_ = false;
+  }
+
+ private:
+  static constexpr size_t kMostGathered = 64 * 1024;
+  std::string lines_;
+  uint64_t count_ = 0;
+  bool urgent_ = false;  // there is a warning among them
+  uint64_t dropped_ = 0;
+};
+
+struct Settings {
+  Format format = Format::logfmt;
+  std::atomic<Level> level = Level::info;
+  bool colour = false;
+  bool ready = false;
+};
+
+// Where this thread's lines gather; null until it has some. A plain pointer, for the signal handler.
+thread_local StderrSink* sink = nullptr;
+
+StderrSink& own_sink() {
+  thread_local StderrSink mine;
+  sink = &mine;
+  return mine;
+}
+
+// The one process-wide object: written by configure() before any thread starts, read-only after but for the
+// level.
+Settings& settings() {
+  static Settings the;
+  return the;
+}
+
+constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
+constexpr std::string_view kUpper[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
+constexpr std::string_view kColours[] = {"\x1b[2m", "", "\x1b[33m", "\x1b[31m"};
+
+}  // namespace
+
+// The date part is made once a second.
+std::string_view iso_now() {
+  using namespace std::chrono;
+  thread_local std::time_t made_for = -1;
+  thread_local char date[32];
+  constexpr size_t kDate = 19;  // bytes of it; then ".mmmZ"
+  auto now = system_clock::now();
+  auto ms = duration_cast<milliseconds>(now.time_since_epoch()).count() % 1000;
+  std::time_t seconds = system_clock::to_time_t(now);
+  if (seconds != made_for) {
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    made_for = seconds;
+  }
+  date[kDate] = '.';
+  date[kDate + 1] = static_cast<char>('0' + ms / 100);
+  date[kDate + 2] = static_cast<char>('0' + ms / 10 % 10);
+  date[kDate + 3] = static_cast<char>('0' + ms % 10);
+  date[kDate + 4] = 'Z';
+  return {date, kDate + 5};
+}
+
+namespace {
+
+// What has gathered is what tells why.
+void on_crash(int signal) {
+  if (sink != nullptr) sink->last_words();
+  raise(signal);  // its handler is the default one again
+}
+
+void watch_crashes() {
+  struct sigaction action {};
+  action.sa_handler = on_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  sigemptyset(&action.sa_mask);
+  for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
+    struct sigaction before {};
+    // Others who watch (a sanitizer) stay.
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+      sigaction(signal, &action, nullptr);
+    }
+  }
+}
+
+// A line at the end of a text, in which room was made for it: some sixty pieces, most of a few bytes.
+class Line {
+ public:
+  Line(std::string& text, size_t room) : text_(text), start_(text.size()) {
+    text.resize(start_ + room);
+    at_ = text.data() + start_;
+  }
+  size_t size() const { return static_cast<size_t>(at_ - text_.data()) - start_; }
+  void put(std::string_view piece) {
+    std::memcpy(at_, piece.data(), piece.size());
+    at_ += piece.size();
+  }
+  // What may take more room than was made for it.
+  void put_made(const std::string& piece) {
+    const size_t before = static_cast<size_t>(at_ - text_.data());
+    text_.resize(text_.size() + piece.size());
+    at_ = text_.data() + before;
+    put(piece);
+  }
+  void put(int64_t number) { at_ = std::to_chars(at_, at_ + kLongestNumber, number).ptr; }
+  void cut(size_t size) { at_ = text_.data() + start_ + size; }
+  void end() { text_.resize(static_cast<size_t>(at_ - text_.data())); }
+
+  static constexpr size_t kLongestNumber = 24;
+
+ private:
+  std::string& text_;
+  const size_t start_;
+  char* at_;
+};
+
+bool is_left_out(const Field& field) {
+  return !field.number && field.text.empty();
+}
+
+size_t room_for(std::initializer_list<Field> fields) {
+  size_t room = 160;  // time, level, colours, the mark of a cut
+  for (const Field& field : fields)
+    room += field.key.size() + field.text.size() + Line::kLongestNumber + 4;
+  return room;
+}
+
+void put_value(Line& line, const Field& field, bool quote) {
+  if (field.number) return line.put(field.value);
+  // Most are, and then nothing is made of them.
+  if (!quote && !redaction::active() && is_plain_word(field.text)) return line.put(field.text);
+  line.put_made(logged(field.text, quote));
+}
+
+void append_line(std::string& to, Format format, Level level, std::string_view event,
+                 std::initializer_list<Field> fields, std::string_view iso_time, bool colour) {
+  const auto index = static_cast<size_t>(level);
+  const bool coloured = colour && !kColours[index].empty();
+  Line line(to, room_for(fields) + event.size() + iso_time.size());
+  if (coloured) line.put(kColours[index]);
+  const auto pairs = [&](std::string_view gap) {
+    for (const Field& field : fields) {
+      if (is_left_out(field)) continue;
+      line.put(gap);
+      line.put(field.key);
+      line.put("=");
+      put_value(line, field, false);
+    }
+  };
+  switch (format) {
+    case Format::text:
+      line.put(iso_time.substr(11, 8));
+      line.put(" ");
+      line.put(kUpper[index]);
+      line.put(" ");
+      line.put(event);
+      pairs("  ");
+      break;
+    case Format::logfmt:
+      line.put("time=");
+      line.put(iso_time);
+      line.put(" level=");
+      line.put(kNames[index]);
+      line.put(" event=");
+      line.put(event);
+      pairs(" ");
+      break;
+    case Format::json:
+      line.put(R"({"time":")");
+      line.put(iso_time);
+      line.put(R"(","level":")");
+      line.put(kNames[index]);
+      line.put(R"(","event":")");
+      line.put(event);
+      line.put("\"");
+      for (const Field& field : fields) {
+        if (is_left_out(field)) continue;
+        line.put(",\"");
+        line.put(field.key);
+        line.put("\":");
+        put_value(line, field, true);
+      }
+      line.put("}");
+      break;
+  }
+  const size_t longest = kLongestLine + (coloured ? kColours[index].size() : 0);
+  if (line.size() > longest && format != Format::json) {
+    line.cut(longest);
+    line.put("…");
+  }
+  if (coloured) line.put("\x1b[0m");
+  line.end();
+}
+
+}  // namespace
+
+void configure(Format format, Level level, bool colour) {
+  auto& s = settings();
+  s.format = format;
+  s.level = level;
+  s.colour = colour;
+  s.ready = true;
+}
+
+void gather(std::function<void(bool urgent)> wanted) {
+  if (!settings().ready) return;
+  if (wanted) watch_crashes();
+  own_sink().wanted = std::move(wanted);
+}
+
+void flush() {
+  if (sink != nullptr) sink->flush();
+}
+
+bool enabled(Level level) {
+  return level >= settings().level.load(std::memory_order_relaxed);
+}
+
+void set_level(Level level) {
+  settings().level = level;
+}
+
+std::string render(Format format, Level level, std::string_view event, std::initializer_list<Field> fields,
+                   std::string_view iso_time, bool colour) {
+  std::string line;
+  append_line(line, format, level, event, fields, iso_time, colour);
+  return line;
+}
+
+void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  const auto& s = settings();
+  if (!s.ready || !enabled(level)) return;
+  std::string line = render(s.format, level, event, fields, iso_now(), s.colour) + '\n';
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+void tell(const std::string& text) {
+  // A full disk or a closed stderr is no reason to do anything else.
+  if (std::fputs(terminal_text(text).c_str(), stderr) < 0) std::clearerr(stderr);
+}
+
+void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  auto& s = settings();
+  if (!s.ready || !enabled(level)) return;
+  // One for each call: straight to where lines gather, not through the logger.
+  StderrSink& out = sink != nullptr ? *sink : own_sink();
+  std::string& lines = out.lines();
+  append_line(lines, s.format, level, event, fields, iso_now(), s.colour);
+  lines += '\n';
+  out.added(level >= Level::warn);
+}
+
+}  // namespace lineward::log

@@ -1,0 +1,242 @@
+// What is counted while the gateway works: plain numbers, no locks. admin/ makes metrics from them.
+//
+// Like the log they are there for everybody, for each worker's thread its own. The hot path increments
+// through references that were looked up once; a series is allocated when its labels occur for the first
+// time. All label values are bounded: methods, reasons, codes and revisions by their tables, tools and
+// prompts by what the server itself listed (NameTable).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "metrics/histogram.h"
+#include "mcp/end_reason.h"
+#include "mcp/message.h"
+#include "mcp/methods.h"
+
+namespace lineward::core {
+
+template <class Enum>
+constexpr size_t size_of = static_cast<size_t>(Enum::count_);
+
+enum class CancelInitiator : uint8_t { client, operator_, timeout, drain, count_ };
+// What became of a cancel (docs/metrics.md). stopped: it had not been sent, its stream was closed, its
+// process ended, or the server answered that it stopped. raced: the server had finished all the same.
+// ignored: no word of the server about it within cancelGrace; the specification asks servers to be silent, so
+// it may have stopped.
+enum class CancelOutcome : uint8_t { stopped, raced, ignored, count_ };
+// How the server was told.
+enum class CancelTold : uint8_t { not_sent, notification, stream_closed, nothing, process_ended };
+enum class ListenType : uint8_t { tools, prompts, resources, resource, count_ };
+enum class MessageError : uint8_t { not_json, oversize, unknown_id, bad_utf8, malformed, count_ };
+enum class ExitCause : uint8_t { exit, signal, killed, spawn, count_ };
+enum class RetryOn : uint8_t { connect, reset, unavailable, session_lost, count_ };
+// What was refused because there was too much of it: requests by a limit over all, connections before any.
+enum class Overload : uint8_t {
+  requests,
+  streams,
+  in_flight,
+  principal,
+  connections,
+  address,
+  descriptors,
+  backlog,  // cut, not refused: what a client had not taken was needed for others
+  count_
+};
+// Requests between replicas: taken from a peer, passed to one, and those of the latter that it did not
+// answer.
+enum class Passed : uint8_t { in, out, failed, count_ };
+enum class Side : uint8_t { client, upstream, count_ };
+
+// Names of tools or prompts, for labels: those that the server listed, the first 200 of them.
+class NameTable {
+ public:
+  static constexpr size_t kMost = 200;
+  static constexpr uint8_t kNone = 0;   // the call names none
+  static constexpr uint8_t kOther = 1;  // one that was not listed, or one too many
+
+  void learn(std::string_view name);
+  uint8_t find(std::string_view name) const;
+  // For a label: empty, "_other" or the name.
+  std::string_view name(uint8_t slot) const;
+  size_t size() const { return names_.size(); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  std::unordered_map<std::string, uint8_t, Hash, std::equal_to<>> slots_;
+  std::vector<std::string> names_;
+};
+
+// The labels of one MCP operation, as small numbers.
+struct Operation {
+  mcp::Method method = mcp::Method::other;
+  uint8_t name = NameTable::kNone;  // a tool's slot for tools/call, a prompt's for prompts/get
+  uint8_t revision = 0;             // revision_slot()
+  mcp::EndReason reason = mcp::EndReason::ok;
+  uint8_t code = 0;  // code_slot(), of rpc_error only
+};
+
+// Protocol revisions and JSON-RPC error codes that occur in labels; all others are one value each.
+uint8_t revision_slot(std::string_view revision);
+std::string_view revision_label(uint8_t slot);
+uint8_t code_slot(int code);
+std::string code_label(uint8_t slot);
+// semconv error.type and rpc.response.status_code; empty where there is none.
+std::string error_type(const Operation& operation);
+std::string status_code(const Operation& operation);
+
+// Durations of operations by their labels.
+class OperationSeries {
+ public:
+  static constexpr size_t kMostSeries = 4000;
+
+  void observe(Operation operation, double seconds);
+  template <class F>
+  void for_each(F&& visit) const {
+    for (const auto& [key, histogram] : series_)
+      visit(unpack(key), *histogram);
+  }
+  size_t size() const { return series_.size(); }
+
+ private:
+  static uint32_t pack(const Operation& operation);
+  static Operation unpack(uint32_t key);
+  std::unordered_map<uint32_t, std::unique_ptr<Histogram>> series_;
+  uint32_t last_key_ = UINT32_MAX;
+  Histogram* last_ = nullptr;
+};
+
+struct CancelReport {
+  CancelOutcome outcome = CancelOutcome::stopped;
+  CancelTold told = CancelTold::not_sent;
+  std::chrono::milliseconds after{0};  // from the cancel to what settled it
+};
+
+// Hears once what became of each cancelled call, named by CallRequest::tag; it may come from inside
+// Call::cancel(), so it must not call into upstreams.
+class CancelWatcher {
+ public:
+  virtual void on_cancel_settled(uint64_t tag, const CancelReport& report) = 0;
+
+ protected:
+  ~CancelWatcher() = default;
+};
+
+// Of one configured server. Lives as long as the process.
+struct UpstreamStats {
+  explicit UpstreamStats(std::string its_name) : name(std::move(its_name)) {}
+  UpstreamStats(const UpstreamStats&) = delete;
+  UpstreamStats& operator=(const UpstreamStats&) = delete;
+
+  const std::string name;
+  // The hop to it: "pipe", "tcp" or "unix"; address and port where there are any. Never a path or
+  // credentials.
+  std::string transport = "pipe";
+  std::string server_address, server_port;
+
+  using Ends = std::array<uint64_t, static_cast<size_t>(mcp::EndReason::count_)>;
+  std::array<Ends, static_cast<size_t>(mcp::Method::other) + 1> ends{};
+  NameTable tools, prompts;
+  OperationSeries server_operations;  // the client's view: arrival to end
+  OperationSeries client_operations;  // the hop to the server: written to end
+  Histogram queue_wait{Buckets::mcp};
+  Histogram cancel_latency{Buckets::mcp};
+  Histogram start_duration{Buckets::mcp};
+  std::array<Histogram, 8> client_sessions{};  // by revision_slot
+  std::array<std::array<uint64_t, size_of<CancelOutcome>>, size_of<CancelInitiator>> cancellations{};
+  uint64_t late_responses = 0;
+  uint64_t cache_hits = 0, cache_misses = 0, cache_shared = 0;
+  uint64_t park_timeouts = 0;
+  std::array<uint64_t, size_of<ListenType>> subscription_events{};
+  uint64_t starts_ok = 0, starts_failed = 0;
+  std::array<uint64_t, size_of<ExitCause>> exits{};
+  uint64_t stderr_lines = 0;
+  std::array<uint64_t, size_of<MessageError>> message_errors{};
+  std::array<uint64_t, size_of<RetryOn>> retries{};
+  uint64_t missing_parts = 0, left_out_items = 0;  // of it, in merged answers
+  std::vector<bool> instances;                     // which instance labels are taken
+  // What exchanges count of calls that came to it by the aggregate; null: none did.
+  std::unique_ptr<UpstreamStats> routed;
+
+  CancelWatcher* cancel_watcher = nullptr;
+  void cancel_settled(uint64_t tag, const CancelReport& report);
+  void message_error(const mcp::MessageFault& fault);
+  void message_error(MessageError kind) { ++message_errors[static_cast<size_t>(kind)]; }
+  // The lowest free number for a process, for labels that do not grow with restarts.
+  uint32_t take_instance();
+  void free_instance(uint32_t number);
+};
+
+// HTTP requests of clients by method and status.
+class HttpSeries {
+ public:
+  void observe(std::string_view method, int status, double seconds);
+  void add(const HttpSeries& other);
+  template <class F>
+  void for_each(F&& visit) const {
+    for (const auto& [key, histogram] : series_)
+      visit(method_label(key), static_cast<int>(key & 0xffff), *histogram);
+  }
+
+ private:
+  static std::string_view method_label(uint32_t key);
+  std::unordered_map<uint32_t, std::unique_ptr<Histogram>> series_;
+  uint32_t last_key_ = UINT32_MAX;
+  Histogram* last_ = nullptr;
+};
+
+struct GatewayStats {
+  std::array<uint64_t, size_of<Side>> bytes_in{}, bytes_out{};
+  Histogram overhead_request{Buckets::precise};
+  Histogram overhead_response{Buckets::precise};
+  Histogram loop_lag{Buckets::precise};
+  HttpSeries http_requests;
+  int64_t http_active = 0;
+  uint64_t refused = 0;  // requests that never became a call
+  std::array<uint64_t, size_of<Overload>> overload{};
+  std::array<uint64_t, size_of<Passed>> passed{};
+  std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
+  std::vector<std::unique_ptr<UpstreamStats>> upstreams;
+
+  void count(Passed what) { ++passed[static_cast<size_t>(what)]; }
+  // All of another worker's but the upstreams, each of which has its numbers where it lives.
+  void add(const GatewayStats& other);
+  void bytes(Side side, uint64_t in, uint64_t out) {
+    bytes_in[static_cast<size_t>(side)] += in;
+    bytes_out[static_cast<size_t>(side)] += out;
+  }
+};
+
+// This thread's.
+GatewayStats& stats();
+// `mine` are this thread's from here on and must outlive its work; null: those of the process, which are the
+// first worker's.
+void use_stats(GatewayStats* mine);
+UpstreamStats& upstream_stats(GatewayStats& of, std::string_view name);
+// Made when it is asked for the first time; the names are those of the configuration.
+UpstreamStats& upstream_stats(std::string_view name);
+// Of this server, for calls that come to it by the aggregate.
+UpstreamStats& routed_stats(std::string_view name);
+
+std::string_view label(CancelInitiator initiator);
+std::string_view label(CancelOutcome outcome);
+std::string_view label(ListenType type);
+std::string_view label(MessageError kind);
+std::string_view label(ExitCause cause);
+std::string_view label(RetryOn on);
+std::string_view label(Overload what);
+std::string_view label(Passed what);
+
+// Which initiator an end reason means.
+CancelInitiator initiator_of(mcp::EndReason reason);
+
+}  // namespace lineward::core

@@ -1,0 +1,103 @@
+// Children as the gateway sees them: three byte streams and an exit. All work is done by the spawner
+// (spawner.h). Everything here lives on the worker's loop thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "net/loop.h"
+#include "process/resource_limits.h"
+
+namespace lineward::net {
+
+struct SpawnRequest {
+  std::vector<std::string> argv;         // argv[0] is looked up in PATH of `environment` when it has no slash
+  std::vector<std::string> environment;  // complete: "NAME=value"
+  std::string cwd;                       // empty: the gateway's
+  std::vector<ResourceLimit> limits;     // of the command and what it starts
+};
+
+// Why a command could not be started: which step failed, and errno. `searched` is the PATH that was looked
+// through.
+struct SpawnFailure {
+  std::string step;  // "find", "chdir", "exec", "fork", "pipe", "spawner", "rlimit.memory" and the like
+  int error = 0;     // errno
+  std::string searched;
+};
+
+struct ExitStatus {
+  int code = 0;  // when signal == 0
+  int signal = 0;
+};
+
+enum class TreeSignal : char { term = 'T', kill = 'K' };  // to the process group and to every descendant
+
+class Spawner;
+
+// One started command. Owned by whoever asked for it; destroying it while the command runs kills the whole
+// tree. The descriptors are ends of pipes (never sockets: servers re-open /dev/stdin), close-on-exec,
+// non-blocking; the owner wraps them in a ByteStream and closes them.
+class ChildProcess {
+ public:
+  // Told once each, from the loop, never from inside start(): started or failed, later exited. `exited` comes
+  // when the command itself is gone; its descendants are being killed by then. No callback after destruction.
+  struct Events {
+    std::function<void(pid_t pid)> started;
+    std::function<void(const SpawnFailure&)> failed;
+    std::function<void(ExitStatus)> exited;
+  };
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Valid from start() on; -1 after they were taken.
+  int take_stdin();
+  int take_stdout();
+  int take_stderr();
+  pid_t pid() const { return pid_; }  // 0 until started
+  bool running() const { return running_; }
+  void signal(TreeSignal which);
+
+ private:
+  friend class Spawner;
+  ChildProcess(Spawner& spawner, uint64_t id, Events events);
+  Spawner& spawner_;
+  uint64_t id_;
+  Events events_;
+  int fds_[3] = {-1, -1, -1};
+  pid_t pid_ = 0;
+  bool running_ = true;
+};
+
+// The gateway's end of a spawner's socket. One for each worker, owned by it, outlives all its ChildProcess
+// objects.
+class Spawner {
+ public:
+  // Takes the descriptor of fork_spawner(). `lost` is called once when the spawner died: the gateway cannot
+  // go on.
+  static Result<std::unique_ptr<Spawner>> create(Loop& loop, int socket, std::function<void()> lost);
+  ~Spawner();
+  Spawner(const Spawner&) = delete;
+  Spawner& operator=(const Spawner&) = delete;
+
+  // Never blocks on the spawner. Fails only for want of descriptors or when the request is too large to send
+  // (limit named in the error); everything else arrives through `events`.
+  Result<std::unique_ptr<ChildProcess>> start(const SpawnRequest& request, ChildProcess::Events events);
+  // How many commands (with anything left below them) the spawner still holds.
+  size_t live() const;
+
+ private:
+  friend class ChildProcess;
+  struct State;
+  explicit Spawner(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lineward::net

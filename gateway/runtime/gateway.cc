@@ -1,0 +1,378 @@
+#include "runtime/gateway.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "log/log.h"
+#include "log/printable.h"
+#include "cli/exit_codes.h"
+#include "config/aggregate.h"
+#include "config/forward_rules.h"
+#include "runtime/remote_members.h"
+
+namespace lineward {
+namespace {
+
+using std::chrono::milliseconds;
+
+// What a part that should have ended long ago still gets, five times.
+constexpr milliseconds kFarewell{1000};
+constexpr milliseconds kParentCheck{500};
+
+constexpr int code(cli::ExitCode exit) {
+  return static_cast<int>(exit);
+}
+
+bool has_terminal() {
+  int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (terminal >= 0) close(terminal);
+  return terminal >= 0;
+}
+
+bool is_plain_sidecar(const config::Config& config, const config::Server& server) {
+  const config::Server* plain = config::plain_sidecar(config);
+  return plain != nullptr && plain->name == server.name;
+}
+
+std::string command_line(const config::Server& server) {
+  std::string out = server.url.empty() ? server.command : server.url.substr(0, server.url.find('?'));
+  for (const auto& arg : server.args)
+    out += " " + arg;
+  return out.size() > 100 ? out.substr(0, 97) + "..." : out;
+}
+
+}  // namespace
+
+size_t Gateway::workers_of(const config::Config& config) {
+  return config.listen.address == "stdio" ? 1 : config.workers;
+}
+
+Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets)
+    : options_(std::move(options)),
+      spawner_sockets_(std::move(spawner_sockets)),
+      crew_(spawner_sockets_.size()),
+      threads_(crew_, [this](size_t index, config::Config its) {
+        return std::make_unique<Worker>(std::move(its), place(index), spawner_sockets_[index], events(index));
+      }) {
+  config::note_files(config);
+  assign_homes(homes_, config, crew_.size());
+  first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
+  net::Loop& loop = first_->loop();
+  delay_ = std::make_unique<net::Timer>(loop);
+  parent_timer_ = std::make_unique<net::Timer>(loop);
+  stop_limit_ = std::make_unique<net::Timer>(loop);
+}
+
+Gateway::~Gateway() {
+  delay_.reset();
+  parent_timer_.reset();
+  stop_limit_.reset();
+  signals_.clear();
+  operations_.reset();
+  reloader_.reset();
+  threads_.end(exit_code_);
+  first_.reset();
+}
+
+int Gateway::start() {
+  auto prepared = first_->prepare();
+  if (!prepared) {
+    log::tell(fmt::format("lineward: {}\n", prepared.error().text));
+    return code(prepared.error().retryable ? cli::ExitCode::internal : cli::ExitCode::bad_config);
+  }
+  auto listening = first_->listen();
+  if (!listening) return cannot_listen(listening.error(), "--listen :8010");
+  first_->serve();
+  first_view_.emplace(first_->view());
+  if (auto started = threads_.start(*first_); !started) {
+    log::tell(fmt::format("lineward: {}\n", started.error().text));
+    return code(cli::ExitCode::internal);
+  }
+  join_remote_members(*this);
+  net::Loop& loop = first_->loop();
+  reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
+  reloader_->follow_watch();
+  operations_ = std::make_unique<admin::Operations>(
+      admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
+                     draining_, *reloader_, loop.now()});
+  auto watched = operations_->listen();
+  if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
+  signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
+  had_terminal_ = has_terminal();
+  // The first process of a container inherits what others left behind, and has to bury it.
+  if (getpid() == 1) {
+    signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGCHLD, net::bury_children));
+    net::bury_children();
+  }
+  if (options_.exit_with_parent) watch_parent();
+  greet();
+  return code(cli::ExitCode::ok);
+}
+
+// ---- the workers ----
+
+Worker::Place Gateway::place(size_t index) {
+  Worker::Place place{index, &crew_, homes_, caps_, in_flight_, states_, nullptr, nullptr};
+  place.hand_on = [this](size_t to, client::MovedConnection connection) {
+    crew_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
+      target->http()->adopt(std::move(moving));
+    });
+  };
+  if (index != 0) {
+    place.cancel_settled = [this](uint64_t tag, const core::CancelReport& report) {
+      crew_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
+    };
+  }
+  return place;
+}
+
+void Gateway::on_first(size_t index, std::function<void()> work) {
+  if (index == 0) return work();
+  crew_.post(0, std::move(work));
+}
+
+bool Gateway::paused(const std::function<void()>& work) {
+  return crew_.paused([&] {
+    refresh_remote_members(*this);
+    work();
+  });
+}
+
+// What a worker tells is heard on the first one's thread.
+WorkerEvents Gateway::events(size_t index) {
+  auto here = [this, index](std::function<void()> work) { on_first(index, std::move(work)); };
+  WorkerEvents events;
+  events.ready = [this, here](const std::string& server, const upstream::EraVerdict& verdict) {
+    here([this, server, verdict] { upstream_ready(server, verdict); });
+  };
+  events.left = [this, here] {
+    here([this] {
+      if (reloader_) reloader_->server_left();
+    });
+  };
+  if (options_.exit_with_upstream) {
+    events.lost = [this, here] {
+      here([this] {
+        exit_code_ = code(cli::ExitCode::unavailable);
+        drain();
+      });
+    };
+  }
+  events.spawner_lost = [this, here] {
+    here([this] {
+      log::write(log::Level::error, "spawner.lost", {{"why", "a process that starts servers has died"}});
+      finish(code(cli::ExitCode::internal));
+    });
+  };
+  events.client_left = [this](mcp::EndReason why) { client_left(why); };
+  return events;
+}
+
+template <class F>
+void Gateway::on_each(F&& work) {
+  for (size_t index = 0; index < crew_.size(); ++index) {
+    Worker* one = &worker(index);
+    if (index == 0) {
+      work(*one);
+    } else {
+      crew_.post(index, [one, work] { work(*one); });
+    }
+  }
+}
+
+// The only client there is, on stdio, has gone; its calls have ended.
+void Gateway::client_left(mcp::EndReason why) {
+  if (why == mcp::EndReason::client_too_slow) exit_code_ = code(cli::ExitCode::failure);
+  if (stopping_) return;
+  draining_ = true;
+  delay_->stop();
+  first_->end_calls([this] { stop_upstreams(); });
+}
+
+int Gateway::cannot_listen(const net::ListenFailure& failure, const char* option) {
+  log::tell(fmt::format("lineward: {}\n", failure.text));
+  if (failure.in_use) {
+    log::tell(fmt::format("  fix   choose another address ({}) or stop what listens there\n", option));
+    return code(cli::ExitCode::temporary);
+  }
+  return failure.not_permitted ? code(cli::ExitCode::no_permission) : code(cli::ExitCode::usage);
+}
+
+// SIGHUP is also what a process gets whose terminal has gone: then nobody is there to want a reload.
+void Gateway::hung_up() {
+  if (had_terminal_ && !has_terminal()) return on_signal(SIGHUP);
+  reloader_->reload(false, "SIGHUP");
+}
+
+void Gateway::greet() {
+  if (options_.quiet) return warm_up();
+  const config::Config& config = first_->config();
+  // Told in one piece: who reads an address in it may look for the next one at once.
+  std::string text = fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
+                                 crew_.size() > 1 ? fmt::format("  workers: {}", crew_.size()) : "");
+  const std::string address = first_->front().address();
+  const bool together = first_->upstreams().together() != nullptr;
+  bool unix_socket = address.rfind("unix:", 0) == 0;
+  if (address == "stdio") {
+    text +=
+        fmt::format("  MCP      stdio   {}\n", together ? "all servers as one" : config.servers.front().name);
+    log::tell(text);
+    return warm_up();
+  }
+  std::string base = unix_socket ? address + "#" : "http://" + address;
+  auto served = static_cast<size_t>(std::count_if(config.servers.begin(), config.servers.end(),
+                                                  [](const auto& server) { return !server.disabled; }));
+  for (const auto& server : config.servers) {
+    if (server.disabled) continue;
+    std::string path = config.listen.path + (served == 1 ? "" : "/" + server.name);
+    text += fmt::format("  MCP      {}{}   {}\n", base, path, server.name);
+  }
+  if (together)
+    text += fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served);
+  if (served == 0)
+    text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
+  if (!operations_->ops_url().empty())
+    text += fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
+  log::tell(text);
+  std::fflush(stderr);
+  warm_up();
+}
+
+void Gateway::warm_up() {
+  log::write(log::Level::info, "listen", {{"address", first_->front().address()}});
+  on_each([](Worker& worker) { worker.upstreams().warm_up(); });
+}
+
+void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict& verdict) {
+  const config::Server* found = config::find_server(first_->config(), name);
+  if (found == nullptr) return;  // a reload has just taken it away
+  const config::Server& server = *found;
+  if (options_.quiet && verdict.known) return;
+  if (verdict.known) {
+    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)),
+                          mcp::name(verdict.era),
+                          verdict.versions.empty() ? "" : " " + verdict.versions.front(),
+                          verdict.server.empty() ? "" : "   " + printable(verdict.server)));
+  } else {
+    log::tell(fmt::format("  failed   {}   {} {}\n", server.name, server.name,
+                          printable(verdict.failure.text, 500)));
+    if (!verdict.failure.detail.empty())
+      log::tell(fmt::format("           {}\n", printable(verdict.failure.detail)));
+    if (!verdict.failure.last_stderr.empty())
+      log::tell(fmt::format("    stderr {}\n", printable(verdict.failure.last_stderr)));
+    // A server that wants to know who calls is there: its clients bring their credentials.
+    bool asks_who =
+        verdict.failure.reason == mcp::EndReason::unauthorized && is_plain_sidecar(first_->config(), server);
+    if (options_.exit_with_upstream && !asks_who) {
+      exit_code_ = code(cli::ExitCode::unavailable);
+      drain();
+    }
+  }
+  std::fflush(stderr);
+}
+
+int Gateway::run() {
+  if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
+  first_->loop().run();
+  return exit_code_;
+}
+
+void Gateway::on_signal(int signal) {
+  if (std::exchange(signalled_, true)) {
+    // A second one: now. The spawner ends every process when our socket closes.
+    log::write(log::Level::warn, "stop", {{"why", "second signal"}});
+    return finish(128 + signal);
+  }
+  drain();
+}
+
+void Gateway::drain() {
+  if (draining_) return;
+  draining_ = true;
+  size_t calls = 0;
+  for (size_t index = 0; index < crew_.size(); ++index)
+    run(index, [&] { calls += worker(index).exchanges().live().size(); });
+  const config::Shutdown& limits = first_->config().shutdown;
+  log::write(log::Level::info, "drain", {{"calls", uint64_t{calls}}, {"limit_ms", limits.drain.count()}});
+  if (calls > 0 && !options_.quiet)
+    log::tell(fmt::format("draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", calls,
+                          limits.drain.count()));
+  if (limits.delay.count() > 0 && first_->front().address() != "stdio") {
+    delay_->start(limits.delay, [this] { begin_drain(); });
+  } else {
+    begin_drain();
+  }
+}
+
+void Gateway::begin_drain() {
+  drain_until_ = first_->loop().now() + first_->config().shutdown.drain;
+  not_over_ = crew_.size();
+  on_each([this](Worker& worker) {
+    worker.drain([this, index = worker.index()] { on_first(index, [this] { one_over(); }); });
+  });
+}
+
+// While one was not done yet, a call may have come to another.
+void Gateway::one_over() {
+  if (--not_over_ > 0 || stopping_) return;
+  if (crew_.size() == 1) return stop_upstreams();
+  bool idle = true;
+  paused([&] {
+    for (size_t index = 0; index < crew_.size(); ++index)
+      idle = idle && worker(index).idle();
+  });
+  if (idle || first_->loop().now() >= drain_until_) return stop_upstreams();
+  not_over_ = crew_.size();
+  on_each([this](Worker& worker) {
+    // By mail from the first one too: this is on the stack.
+    worker.when_over([this] { crew_.post(0, [this] { one_over(); }); });
+  });
+}
+
+void Gateway::stop_upstreams() {
+  if (std::exchange(stopping_, true)) return;
+  // A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
+  milliseconds longest{0};
+  for (const auto& server : first_->config().servers) {
+    longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
+  }
+  const auto now = first_->loop().now();
+  stop_limit_->start(longest + (drain_until_ > now ? drain_until_ - now : milliseconds(0)) + kFarewell * 5,
+                     [this] {
+                       log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
+                       finish(exit_code_);
+                     });
+  not_stopped_ = crew_.size();
+  on_each([this](Worker& worker) {
+    worker.stop([this, index = worker.index()] { on_first(index, [this] { one_stopped(); }); });
+  });
+}
+
+void Gateway::one_stopped() {
+  if (--not_stopped_ == 0) finish(exit_code_);
+}
+
+void Gateway::finish(int exit) {
+  exit_code_ = exit;
+  log::write(log::Level::info, "stop", {{"code", exit}});
+  first_->stop_loop();
+}
+
+void Gateway::watch_parent() {
+  pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  parent_timer_->start(kParentCheck, [this, parent] {
+    if (getppid() != parent) return drain();
+    watch_parent();
+  });
+}
+
+}  // namespace lineward

@@ -1,0 +1,109 @@
+// The running gateway: its workers from start to stop, and what there is once for all of them: signals, the
+// reload, the eyes of people and monitoring.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/operations.h"
+#include "config/config.h"
+#include "cluster/crew.h"
+#include "cluster/homes.h"
+#include "process/child_process.h"
+#include "net/signals.h"
+#include "runtime/reloader.h"
+#include "runtime/staff.h"
+#include "runtime/worker.h"
+#include "runtime/worker_threads.h"
+
+namespace lineward {
+
+struct RunOptions {
+  std::string version;
+  std::string revision;                      // of the source
+  std::string source;                        // where the configuration came from, for the first line
+  std::function<config::LoadResult()> load;  // reads it again; empty where there is no file
+  bool exit_with_upstream = false;
+  bool exit_with_parent = false;
+  bool quiet = false;
+};
+
+class Gateway final : public Staff {
+ public:
+  // `spawner_sockets`: a descriptor of net::fork_spawner() for each worker.
+  Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets);
+  ~Gateway();
+  // How many workers this configuration means.
+  static size_t workers_of(const config::Config& config);
+
+  // Serves until it is told to stop; the process's exit code (cli/exit_codes.h).
+  int run();
+
+ private:
+  // Staff
+  size_t workers() const override { return crew_.size(); }
+  Worker& worker(size_t index) override { return index == 0 ? *first_ : threads_.worker(index); }
+  const admin::WorkerView& view(size_t index) const override {
+    return index == 0 ? *first_view_ : threads_.view(index);
+  }
+  size_t home(const std::string& server) const override { return home_of(homes_, server); }
+  bool run(size_t index, const std::function<void()>& work) override { return crew_.run(index, work); }
+  bool paused(const std::function<void()>& work) override;
+  void tell_first(std::function<void()> work) override { crew_.post(0, std::move(work)); }
+  uint64_t slowest_beat() const override { return threads_.slowest_beat(first_->beat_at()); }
+  const HomeMap& homes() const override { return homes_; }
+  void use_homes(HomeMap homes) override { homes_ = std::move(homes); }
+
+  int start();
+  Worker::Place place(size_t index);
+  WorkerEvents events(size_t index);
+  template <class F>
+  void on_each(F&& work);
+  // What worker `index` has to tell, from its thread: there and then, or by mail.
+  void on_first(size_t index, std::function<void()> work);
+  void hung_up();
+  void client_left(mcp::EndReason why);
+  void one_over();
+  void one_stopped();
+  int cannot_listen(const net::ListenFailure& failure, const char* option);
+  void greet();
+  void warm_up();
+  void upstream_ready(const std::string& server, const upstream::EraVerdict& verdict);
+  void on_signal(int signal);
+  void drain();
+  void begin_drain();
+  void stop_upstreams();
+  void finish(int exit);
+  void watch_parent();
+
+  RunOptions options_;
+  int exit_code_ = 0;
+  bool draining_ = false;
+  bool signalled_ = false;
+  bool had_terminal_ = false;
+  size_t not_over_ = 0;  // workers that still have calls
+  bool stopping_ = false;
+  size_t not_stopped_ = 0;
+  std::vector<int> spawner_sockets_;
+  Crew crew_;
+  HomeMap homes_;
+  std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
+  std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight_ =
+      std::make_shared<exchange::ExchangeTable::InFlight>(0);
+  const exchange::RequestStates states_;
+  std::unique_ptr<Worker> first_;  // on this thread; its loop is the one that what follows lives on
+  std::optional<admin::WorkerView> first_view_;
+  WorkerThreads threads_;
+  std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<admin::Operations> operations_;
+  std::vector<std::unique_ptr<net::SignalWatch>> signals_;
+  std::unique_ptr<net::Timer> delay_;
+  std::unique_ptr<net::Timer> parent_timer_;
+  std::unique_ptr<net::Timer> stop_limit_;
+  std::chrono::milliseconds drain_until_{0};
+};
+
+}  // namespace lineward

@@ -1,0 +1,43 @@
+// When gathered log lines are written: at the end of the loop turn while lines are rare; while they are many,
+// a tenth of a second after the ones before, in one system call for all of them.
+#pragma once
+
+#include <chrono>
+
+#include "log/log.h"
+#include "net/loop.h"
+
+namespace lineward {
+
+class LogFlusher {
+ public:
+  explicit LogFlusher(net::Loop& loop)
+      : loop_(loop),
+        now_(
+            loop, [](void* self) { static_cast<LogFlusher*>(self)->flush(); }, this),
+        soon_(loop) {}
+
+  // For log::gather.
+  void wanted(bool urgent) {
+    if (now_.scheduled()) return;
+    const auto due = last_ + kApart;
+    if (urgent || loop_.now() >= due) return now_.schedule();
+    soon_.start(due - loop_.now(), [this] { flush(); });
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kApart{100};
+
+  void flush() {
+    soon_.stop();
+    last_ = loop_.now();
+    log::flush();
+  }
+
+  net::Loop& loop_;
+  net::Deferred now_;
+  net::Timer soon_;
+  std::chrono::milliseconds last_ = -kApart;
+};
+
+}  // namespace lineward

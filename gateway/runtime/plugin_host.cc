@@ -1,0 +1,72 @@
+#include "runtime/plugin_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/redaction.h"
+#include "net/lifetime.h"
+#include "http_client/web_fetch.h"
+
+namespace lineward {
+namespace {
+
+// A fault that is known at once is told like any other: later.
+class Task final : public plugin::WebTask {
+ public:
+  using Done = std::function<void(plugin::WebAnswer)>;
+  Task(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, plugin::WebRequest request, Done done)
+      : loop_(loop), method_(std::move(request.method)), done_(std::move(done)) {
+    std::string fault = upstream::secure_url_fault(request.url);
+    if (!fault.empty()) {
+      loop_.defer(lifetime_, [this, fault] { std::exchange(done_, nullptr)({0, fault, {}}); });
+      return;
+    }
+    upstream::WebRequest wanted;
+    wanted.url = std::move(request.url);
+    wanted.method = method_;
+    for (auto& [name, value] : request.headers)
+      wanted.headers.push_back({name, value});
+    wanted.body = std::move(request.body);
+    wanted.limit = request.limit;
+    fetch_ = std::make_unique<upstream::WebFetch>(
+        loop_, std::move(tls), std::move(wanted), [this](upstream::WebAnswer answer) {
+          std::exchange(done_, nullptr)({answer.status, std::move(answer.fault), std::move(answer.body)});
+        });
+  }
+  ~Task() override {
+    // It may be what is on the stack.
+    if (fetch_) {
+      fetch_->drop();
+      loop_.retire(std::move(fetch_));
+    }
+  }
+
+ private:
+  net::Loop& loop_;
+  std::string method_;
+  Done done_;
+  std::unique_ptr<upstream::WebFetch> fetch_;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace
+
+std::unique_ptr<plugin::WebTask> PluginHost::fetch(plugin::WebRequest request,
+                                                   std::function<void(plugin::WebAnswer)> done) {
+  std::shared_ptr<net::TlsContext>& tls = tls_[request.ca_file];
+  if (!tls && request.url.rfind("https:", 0) == 0) {
+    auto made = net::TlsContext::for_client({request.ca_file, {}, {}});
+    if (made) tls = *made;
+  }
+  return std::make_unique<Task>(loop_, tls, std::move(request), std::move(done));
+}
+
+std::string PluginHost::redacted(std::string_view json) const {
+  return redaction::apply(json);
+}
+
+std::shared_ptr<void> PluginHost::add_redactor(Redactor redactor) {
+  return redaction::add(std::move(redactor));
+}
+
+}  // namespace lineward

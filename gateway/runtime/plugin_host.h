@@ -1,0 +1,39 @@
+// What plugins get from this worker (plugin/host.h).
+//
+// Owned by the Worker; outlives the plugins.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "config/config.h"
+#include "net/loop.h"
+#include "process/spawner.h"
+#include "net/tls.h"
+#include "plugin/host.h"
+
+namespace lineward {
+
+class PluginHost final : public plugin::Host {
+ public:
+  PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config)
+      : loop_(loop), spawner_(spawner), config_(config) {}
+
+  net::Loop& loop() override { return loop_; }
+  net::Spawner& spawner() override { return spawner_; }
+  const config::Config& config() const override { return config_; }
+  std::unique_ptr<plugin::WebTask> fetch(plugin::WebRequest request,
+                                         std::function<void(plugin::WebAnswer)> done) override;
+  std::string redacted(std::string_view json) const override;
+  std::shared_ptr<void> add_redactor(Redactor redactor) override;
+
+ private:
+  net::Loop& loop_;
+  net::Spawner& spawner_;
+  const config::Config& config_;
+  std::unordered_map<std::string, std::shared_ptr<net::TlsContext>> tls_;  // by CA file
+};
+
+}  // namespace lineward

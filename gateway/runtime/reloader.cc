@@ -1,0 +1,302 @@
+#include "runtime/reloader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "log/log.h"
+#include "config/forward_rules.h"
+#include "config/options/options.h"
+#include "runtime/remote_members.h"
+#include "runtime/routes.h"
+
+namespace lineward {
+namespace {
+
+using admin::PlanRow;
+using admin::ReloadReport;
+using config::Change;
+using config::Changes;
+using config::ServerChange;
+
+constexpr size_t kLongestPlan = 2000;  // in a log line
+constexpr std::string_view kWatch = "watch";
+constexpr std::string_view kRestart = "needs a restart of lineward";
+
+std::string calls_word(size_t calls) {
+  return fmt::format("its {} call{} end{}", calls, calls == 1 ? "" : "s", calls == 1 ? "s" : "");
+}
+
+std::string effect_of(const ServerChange& change, const exchange::ExchangeTable::Work& work) {
+  std::string sessions = work.sessions == 0 ? ""
+                                            : fmt::format("; its {} session{} with {}", work.sessions,
+                                                          work.sessions == 1 ? " ends" : "s end",
+                                                          work.sessions == 1 ? "it" : "them");
+  switch (change.kind) {
+    case Change::added: return "";
+    case Change::adjusted: return "no restart needed";
+    case Change::replaced:
+      return (work.calls == 0 ? "restarts now" : "restarts when " + calls_word(work.calls)) + sessions;
+    case Change::removed:
+      return (work.calls == 0 ? "ends now" : "ends when " + calls_word(work.calls)) + sessions;
+  }
+  return "";
+}
+
+// All errors on one line of the log, each with its place.
+std::string errors_of(const config::LoadResult& result) {
+  std::string out;
+  for (const config::Diagnostic& one : result.diagnostics) {
+    if (one.severity != config::Severity::error) continue;
+    std::string place = one.line > 0         ? fmt::format("{}:{}:{} ", result.name, one.line, one.column)
+                        : one.origin.empty() ? ""
+                                             : one.origin + " ";
+    out += (out.empty() ? "" : " | ") + place + one.message;
+    if (!one.hint.empty()) out += " (" + one.hint + ")";
+  }
+  return out.substr(0, kLongestPlan);
+}
+
+std::string in_one_line(const std::vector<PlanRow>& rows) {
+  std::string out;
+  for (const PlanRow& row : rows) {
+    out += fmt::format("{}{} {} {}{}{}", out.empty() ? "" : "; ", row.mark, row.name, row.what,
+                       row.effect.empty() ? "" : ": ", row.effect);
+  }
+  return out.substr(0, kLongestPlan);
+}
+
+size_t count(const Changes& changes, Change kind) {
+  return static_cast<size_t>(std::count_if(changes.servers.begin(), changes.servers.end(),
+                                           [&](const ServerChange& one) { return one.kind == kind; }));
+}
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Reloader::Reloader(Staff& staff, const bool& draining, std::function<config::LoadResult()> load,
+                   std::string file)
+    : staff_(staff), draining_(draining), load_(std::move(load)), file_(std::move(file)) {
+  counts_.last_ok_at = unix_time();
+}
+
+ReloadReport Reloader::refused(bool dry_run, std::string error) const {
+  ReloadReport report;
+  report.outcome = ReloadReport::Outcome::refused;
+  report.dry_run = dry_run;
+  report.error = std::move(error);
+  log::write(log::Level::warn, "config.refused", {{"why", report.error}});
+  return report;
+}
+
+ReloadReport Reloader::rejected(bool dry_run, std::string_view by, std::string error, std::string text) {
+  ReloadReport report;
+  report.outcome = ReloadReport::Outcome::rejected;
+  report.dry_run = dry_run;
+  report.error = std::move(error);
+  report.report = std::move(text);
+  bool again = by == kWatch && report.error == last_rejection_;  // the same file, touched
+  if (dry_run || again) return report;
+  last_rejection_ = report.error;
+  counts_.last_ok = false;
+  ++counts_.failed;
+  log::write(log::Level::error, "config.rejected",
+             {{"source", file_}, {"by", by}, {"why", report.error}, {"in_effect", "the one before"}});
+  return report;
+}
+
+ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
+  const auto begin = net::Loop::nanoseconds();
+  if (draining_) return refused(dry_run, "the gateway is stopping");
+  if (!load_)
+    return refused(dry_run,
+                   "this gateway was started without a configuration file: there is none to read again");
+  config::LoadResult loaded = load_();
+  // Saved half-way: what follows brings another event.
+  if (by == kWatch && loaded.ok() && loaded.text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  if (!loaded.ok()) return rejected(dry_run, by, errors_of(loaded), loaded.report(false));
+  config::Config next = std::move(loaded.config);
+  config::note_files(next);
+  Changes changes = config::compare(config(), next);
+  if (by == kWatch && changes.none()) return {};
+  if (http() == nullptr) hold_back(changes, next);
+  ReloadReport report;
+  report.dry_run = dry_run;
+  report.rows = plan(changes, next);
+  report.unchanged = changes.unchanged;
+  if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
+  if (!dry_run) {
+    config::keep_fixed_settings(config(), next);
+    HomeMap homes = staff_.homes();
+    assign_homes(homes, next, staff_.workers());
+    if (std::string fault = prepare(next, homes); !fault.empty()) return rejected(dry_run, by, fault, {});
+    apply(changes, next, homes);
+  }
+  for (size_t k = 0; k < staff_.workers(); ++k)
+    staff_.run(k, [&] { report.in_flight += staff_.worker(k).exchanges().live().size(); });
+  report.took_ms = static_cast<int64_t>((net::Loop::nanoseconds() - begin) / 1'000'000);
+  if (dry_run) return report;
+  counts_.last_ok = true;
+  counts_.last_ok_at = unix_time();
+  ++counts_.ok;
+  last_rejection_.clear();
+  log::write(log::Level::info, "config.loaded",
+             {{"source", file_},
+              {"by", by},
+              {"added", uint64_t{count(changes, Change::added)}},
+              {"changed", uint64_t{count(changes, Change::adjusted) + count(changes, Change::replaced)}},
+              {"removed", uint64_t{count(changes, Change::removed)}},
+              {"unchanged", uint64_t{changes.unchanged}},
+              {"calls", uint64_t{report.in_flight}},
+              {"dur_ms", report.took_ms},
+              {"plan", in_one_line(report.rows)}});
+  return report;
+}
+
+// One client on stdin and stdout knows one server and cannot initialise anew: only limits change under it.
+void Reloader::hold_back(Changes& changes, config::Config& next) {
+  for (const ServerChange& change : changes.servers) {
+    if (change.kind == Change::adjusted) continue;
+    changes.settings.push_back(
+        {change.name, change.name + " " + fmt::format("{}", fmt::join(change.what, ", ")), true});
+    if (change.kind == Change::added)
+      std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
+    const config::Server* before = config::find_server(config(), change.name);
+    if (before == nullptr || change.kind == Change::added) continue;
+    std::erase_if(next.servers, [&](const auto& one) { return one.name == change.name; });
+    next.servers.push_back(*before);
+  }
+  std::erase_if(changes.servers, [](const ServerChange& one) { return one.kind != Change::adjusted; });
+}
+
+std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config& next) const {
+  std::vector<PlanRow> rows;
+  for (const ServerChange& change : changes.servers) {
+    char mark = change.kind == Change::added ? '+' : change.kind == Change::removed ? '-' : '~';
+    exchange::ExchangeTable::Work work;
+    const size_t home = home_of(staff_.homes(), change.name);
+    staff_.run(home, [&] { work = staff_.worker(home).upstreams().work_of(change.name); });
+    rows.push_back(
+        {mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")), effect_of(change, work)});
+  }
+  for (const config::SettingChange& change : changes.settings) {
+    std::string what = change.what;
+    if (what.rfind(change.path + " ", 0) == 0) what.erase(0, change.path.size() + 1);
+    bool address = change.path == "listen.address" && !change.needs_restart;
+    rows.push_back({change.needs_restart ? '!' : '~', change.path, std::move(what),
+                    std::string(change.needs_restart ? kRestart
+                                : address            ? "for new connections"
+                                                     : "no restart needed")});
+  }
+  if (http() == nullptr) return rows;
+  // A path may also change because another server came or went.
+  client::PathTable after = routes(next, staff_.homes());
+  for (const auto& [path, server] : http()->paths().servers) {
+    auto same = after.servers.find(path);
+    if (same != after.servers.end() && same->second != server) {
+      auto spell = [&](const std::string& name) {
+        return name == next.together.name ? "all servers as one" : name;
+      };
+      rows.push_back({'~', path, "led to " + spell(server), "leads to " + spell(same->second) + " now"});
+    }
+    if (same != after.servers.end() || after.forward.count(server) == 0) continue;
+    std::string now;
+    for (const auto& [other, name] : after.servers) {
+      if (name == server) now = other;
+    }
+    rows.push_back({'!', path, "led to " + server, "leads nowhere now: use " + now});
+  }
+  return rows;
+}
+
+std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) {
+  const config::Config& now = config();
+  const bool others = next.plugins != now.plugins || next.auth != now.auth;
+  const bool moves = next.listen.address != now.listen.address;
+  std::string fault;
+  plugins_.assign(staff_.workers(), nullptr);
+  for (size_t k = 0; k < staff_.workers() && fault.empty(); ++k) {
+    bool done = staff_.run(k, [&] {
+      Worker& worker = staff_.worker(k);
+      plugins_[k] = worker.exchanges().plugins();
+      if (auto made = worker.prepare_replication(next); !made) fault = made.error().text;
+      if (!fault.empty() || !worker.wants_plugins(homes) || (plugins_[k] && !others)) return;
+      auto made = worker.make_plugins(next);
+      if (made) {
+        plugins_[k] = std::move(*made);
+      } else {
+        fault = made.error().text;
+      }
+    });
+    if (!done) fault = "a worker does not answer: its event loop stands still";
+  }
+  for (size_t k = 0; k < staff_.workers() && moves && fault.empty(); ++k) {
+    const net::Listener* first = k == 0 ? nullptr : http()->listener().newest();
+    staff_.run(k, [&] {
+      client::FrontListener& listener = staff_.worker(k).http()->listener();
+      auto opened = k == 0 ? listener.open_next(next.listen.address)
+                           : listener.join_next(first->share(), first->address(), first->is_loopback());
+      if (!opened) fault = opened.error().text;
+    });
+  }
+  if (fault.empty()) return {};
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] {
+      plugins_[k].reset();
+      if (client::HttpFront* front = staff_.worker(k).http()) front->listener().forget_next();
+    });
+  }
+  return fault;
+}
+
+void Reloader::apply(const Changes& changes, const config::Config& next, const HomeMap& homes) {
+  staff_.use_homes(homes);
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] { staff_.worker(k).apply(changes, next, homes, std::move(plugins_[k])); });
+  }
+  join_remote_members(staff_);
+  server_left();
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] {
+      Worker& worker = staff_.worker(k);
+      if (worker.http() != nullptr) worker.http()->listener().move();
+      worker.upstreams().warm_up();
+    });
+  }
+  log::set_level(static_cast<log::Level>(config().log.level));
+  follow_watch();
+}
+
+void Reloader::server_left() {
+  std::set<std::string> leaving;
+  for (size_t k = 0; k < staff_.workers(); ++k) {
+    staff_.run(k, [&] {
+      for (const config::Server* one : staff_.worker(k).upstreams().leaving())
+        leaving.insert(one->name);
+    });
+  }
+  for (size_t k = 0; k < staff_.workers(); ++k)
+    staff_.run(k, [&] { staff_.worker(k).use_leaving(leaving); });
+}
+
+void Reloader::follow_watch() {
+  bool wanted = config().reload.watch && load_;
+  if (!wanted) {
+    // The watch may be what brought us here.
+    staff_.worker(0).loop().retire(std::move(watch_));
+  } else if (!watch_) {
+    watch_ = std::make_unique<net::FileWatch>(staff_.worker(0).loop(), file_, [this] { watched(); });
+  }
+}
+
+void Reloader::watched() {
+  reload(false, kWatch);
+}
+
+}  // namespace lineward

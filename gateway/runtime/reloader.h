@@ -1,0 +1,61 @@
+// Swaps the configuration of the running gateway: reads it again, compares, and changes what differs and
+// nothing else (docs/reload.md). A bad file changes nothing.
+//
+// On each worker everything happens within one callback of its loop, so that no request sees half of it; the
+// first worker, on which this lives, waits for the others.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "admin/reload_door.h"
+#include "client/endpoint/http_front.h"
+#include "config/reader/changes.h"
+#include "config/reader/load.h"
+#include "exchange/exchange_table.h"
+#include "net/file_watch.h"
+#include "net/loop.h"
+#include "plugin/plugin_set.h"
+#include "runtime/staff.h"
+
+namespace lineward {
+
+class Reloader final : public admin::ReloadDoor {
+ public:
+  // `load` reads what was read at the start; empty where there is no file. `file` is its path.
+  Reloader(Staff& staff, const bool& draining, std::function<config::LoadResult()> load, std::string file);
+
+  admin::ReloadReport reload(bool dry_run, std::string_view by) override;
+  const admin::ReloadCounts& counts() const override { return counts_; }
+  // As `reload.watch` says.
+  void follow_watch();
+  // A server that was on its way out is gone: its paths are too.
+  void server_left();
+
+ private:
+  admin::ReloadReport refused(bool dry_run, std::string error) const;
+  admin::ReloadReport rejected(bool dry_run, std::string_view by, std::string error, std::string report);
+  // What stdio's one client would have to be told, and cannot be.
+  void hold_back(config::Changes& changes, config::Config& next);
+  std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
+  // What can fail, on each worker, before anything changes; an error, or empty.
+  std::string prepare(const config::Config& next, const HomeMap& homes);
+  void apply(const config::Changes& changes, const config::Config& next, const HomeMap& homes);
+  const config::Config& config() const { return staff_.worker(0).config(); }
+  client::HttpFront* http() const { return staff_.worker(0).http(); }
+  void watched();
+
+  Staff& staff_;
+  const bool& draining_;
+  std::vector<std::shared_ptr<plugin::PluginSet>> plugins_;  // of each worker, while they change
+  std::function<config::LoadResult()> load_;
+  std::string file_;
+  admin::ReloadCounts counts_;
+  std::string last_rejection_;
+  std::unique_ptr<net::FileWatch> watch_;
+};
+
+}  // namespace lineward

@@ -1,0 +1,34 @@
+#include "runtime/replication.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "config/reader/replicas.h"
+#include "http_client/peer_link.h"
+
+namespace lineward {
+
+Result<Replication> make_replication(net::Loop& loop, const config::Replicas& config, bool has_http) {
+  Replication made;
+  if (config.key_file.empty() || !has_http) return made;
+  auto keys = config::read_replica_keys(config.key_file);
+  if (!keys) return fail("replicas.keyFile: " + keys.error().text);
+  made.replicas = std::make_shared<const client::Replicas>(
+      *keys, config.name, std::chrono::duration_cast<std::chrono::seconds>(config.session_lifetime));
+  auto others = config.peers;
+  std::erase_if(others, [&](const auto& peer) { return peer.first == config.name; });
+  if (others.empty()) return made;
+  auto links = upstream::PeerLinks::make(loop, others);
+  if (!links) return Unexpected<Error>{links.error()};
+  made.peers = std::move(*links);
+  return made;
+}
+
+void use_replication(Replication replication, client::HttpFront* http, exchange::ExchangeTable& exchanges) {
+  exchanges.sessions().share_sessions(replication.replicas != nullptr);
+  if (replication.replicas)
+    exchanges.park_table().share_states(replication.replicas->keys(), replication.replicas->name());
+  if (http != nullptr) http->use_replicas(std::move(replication));
+}
+
+}  // namespace lineward

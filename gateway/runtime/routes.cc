@@ -1,0 +1,84 @@
+#include "runtime/routes.h"
+
+#include <vector>
+
+#include "config/aggregate.h"
+#include "config/forward_rules.h"
+#include "runtime/resource_documents.h"
+#include "http_client/http_url.h"
+
+namespace lineward {
+
+client::PathTable routes(const config::Config& config, const HomeMap& homes) {
+  client::PathTable table;
+  table.homes = homes;
+  std::vector<const config::Server*> served;
+  for (const auto& server : config.servers) {
+    if (!server.disabled) served.push_back(&server);
+  }
+  std::string list;
+  for (const auto* server : served) {
+    std::string path = config.listen.path + "/" + server->name;
+    table.servers[path] = server->name;
+    if (server->limits.max_request_bytes > 0)
+      table.most_bytes[server->name] = server->limits.max_request_bytes;
+    if (server->isolation == config::Isolation::session) table.keep_state.insert(server->name);
+    if (server->missing_session == config::MissingSession::refuse) table.refuse_missing.insert(server->name);
+    table.forward[server->name] = {*server, config::plain_sidecar(config) == server};
+    list += (list.empty() ? "" : ", ") + path;
+  }
+  if (served.size() == 1) {
+    table.servers[config.listen.path] = served.front()->name;
+    list = config.listen.path;
+  }
+  bool together = config::is_aggregated(config);
+  if (together) {
+    const std::string& all = config.together.name;
+    std::string path = config::aggregate_path(config);
+    table.servers[path] = all;
+    list = path + ", " + list;
+    config::ForwardRules rules;
+    for (const auto* server : served) {
+      rules.add({*server, false});
+      if (server->isolation == config::Isolation::session) table.keep_state.insert(all);
+      if (server->missing_session == config::MissingSession::refuse) table.refuse_missing.insert(all);
+    }
+    table.forward[all] = rules;
+  }
+  if (config.listen.legacy_sse && together) {
+    table.sse_streams["/sse"] = config.together.name;
+    table.sse_posts["/messages"] = config.together.name;
+  }
+  if (config.listen.legacy_sse) {
+    for (const auto* server : served) {
+      std::string end = served.size() == 1 ? "" : "/" + server->name;
+      table.sse_streams["/sse" + end] = server->name;
+      table.sse_posts["/messages" + end] = server->name;
+    }
+  }
+  if (const config::Server* only = config::plain_sidecar(config)) {
+    table.plain = only->name;
+    if (auto url = upstream::parse_http_url(only->url))
+      table.resource = std::make_shared<const client::ResourceNames>(
+          (url->tls ? "https://" : "http://") + url->host_header, url->target);
+  }
+  table.documents = resource_documents(config);
+  table.hint = list.empty() ? "no server is configured" : "there is " + list;
+  return table;
+}
+
+client::PathTable routes(const config::Config& config, const HomeMap& homes, const client::PathTable& before,
+                         const std::set<std::string>& leaving) {
+  client::PathTable table = routes(config, homes);
+  for (const auto* paths : {&before.servers, &before.leaving}) {
+    for (const auto& [path, server] : *paths) {
+      if (leaving.count(server) > 0 && table.servers.count(path) == 0) table.leaving[path] = server;
+    }
+  }
+  for (const auto& [path, server] : before.sse_posts) {
+    if (leaving.count(server) > 0) table.sse_posts.emplace(path, server);
+  }
+  return table;
+}
+
+}  // namespace lineward

@@ -1,0 +1,201 @@
+#include "runtime/upstream_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/aggregate.h"
+#include "aggregate/aggregate_upstream.h"
+#include "upstream/http/http_upstream.h"
+#include "layers/listen_hub.h"
+#include "bridge/modern_bridge.h"
+#include "layers/result_cache.h"
+#include "upstream/stdio/stdio_upstream.h"
+#include "layers/tool_upstream.h"
+
+namespace lineward {
+
+UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange::ExchangeTable& exchanges,
+                         Place place, Events events)
+    : loop_(loop),
+      config_(config),
+      exchanges_(exchanges),
+      place_(std::move(place)),
+      events_(std::move(events)),
+      remote_(loop, [this] { return exchanges_.plugins(); }) {
+  if (!place_.first) return;
+  auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together);
+  together_.members = members.get();
+  together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
+  exchanges_.servers().add(*together_.upstream, config_.together);
+}
+
+UpstreamSet::~UpstreamSet() = default;
+
+void UpstreamSet::add(const config::Server& server) {
+  auto made = std::make_unique<Running>();
+  Running& one = *made;
+  one.server = server;
+  std::unique_ptr<core::Upstream> transport;
+  auto ready = [this, &one](const upstream::EraVerdict& verdict) {
+    if (one.door) one.door->tell_state();
+    events_.ready(one.server, verdict);
+  };
+  if (!server.url.empty()) {
+    auto http = std::make_unique<upstream::HttpUpstream>(loop_, one.server);
+    one.http = http.get();
+    one.warm_up = [http = http.get(), ready] { http->warm_up(ready); };
+    transport = std::move(http);
+  } else {
+    auto stdio = std::make_unique<upstream::StdioUpstream>(loop_, *spawner_, one.server);
+    one.warm_up = [stdio = stdio.get(), ready] { stdio->warm_up(ready); };
+    if (events_.lost) {
+      stdio->on_lost([this, &one] {
+        if (find_running(one.server.name) == &one) events_.lost();
+      });
+    }
+    transport = std::move(stdio);
+  }
+  // From the server to its callers: what it says of its tools, who shares its listens and results, then the
+  // eras.
+  auto tools = std::make_unique<upstream::ToolUpstream>(loop_, std::move(transport), one.server);
+  auto listens = std::make_unique<upstream::ListenHub>(loop_, std::move(tools), one.server);
+  upstream::ListenHub* hub = listens.get();
+  auto cache = std::make_unique<upstream::ResultCache>(loop_, std::move(listens), one.server);
+  hub->watch([cache = cache.get()](const mcp::Message& notification) { cache->changed(notification); });
+  one.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(cache), one.server);
+  exchanges_.servers().add(*one.upstream, one.server);
+  running_.push_back(std::move(made));
+  auto leases = exchanges_.servers().leases(*one.upstream);
+  if (!place_.first) {
+    one.door = std::make_shared<upstream::RemoteDoor>(loop_, *one.upstream, leases());
+    return;
+  }
+  one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
+                                                          [this] { return exchanges_.plugins(); });
+  join(one.server, *one.guarded, std::move(leases));
+}
+
+void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& guarded,
+                       std::function<std::shared_ptr<void>()> lease) {
+  std::vector<std::string> order;
+  for (const auto& each : config_.servers)
+    order.push_back(each.name);
+  together_.members->join(server, guarded, std::move(lease), order);
+}
+
+std::vector<RemoteServer> UpstreamSet::show_new() {
+  std::vector<RemoteServer> out;
+  for (auto& one : running_) {
+    if (!one->door || std::exchange(one->shown, true)) continue;
+    out.push_back({one->server, {place_.mailbox, one->door}, upstream::state_of(*one->upstream)});
+  }
+  return out;
+}
+
+void UpstreamSet::join_remote(RemoteServer shown) {
+  RemoteMembers::Member& one = remote_.add(std::move(shown), place_.mailbox);
+  exchanges_.servers().hear_cancels(one.server.name);
+  join(one.server, *one.guarded, RemoteMembers::leases(one));
+}
+
+const config::Server* UpstreamSet::together() const {
+  return place_.first && config::is_aggregated(config_) ? &config_.together : nullptr;
+}
+
+void UpstreamSet::adjust(const config::Server& server) {
+  Running* one = find_running(server.name);
+  if (one == nullptr) return remote_.adjust(server);
+  one->server = server;
+  one->upstream->reconfigured();
+}
+
+void UpstreamSet::retire(const std::string& name, bool replaced) {
+  if (together_.members != nullptr)
+    together_.members->leave(name, replaced ? std::string() : name + " was removed by a reload");
+  auto found = std::find_if(running_.begin(), running_.end(),
+                            [&](const auto& one) { return one->server.name == name; });
+  if (found == running_.end()) return remote_.retire(name);
+  Running& one = **found;
+  leaving_.push_back(std::move(*found));
+  running_.erase(found);
+  exchanges_.retire_upstream(*one.upstream, replaced, lifetime_.guard([this, &one] { stop_one(one); }));
+}
+
+void UpstreamSet::stop_one(Running& one) {
+  if (std::exchange(one.stopping, true)) return;
+  // It is on the stack.
+  one.upstream->stop(lifetime_.guard([this, &one] { loop_.defer(lifetime_, [this, &one] { left(one); }); }));
+}
+
+void UpstreamSet::left(Running& one) {
+  if (stopped_) {  // everything stops; calls may still point to it
+    if (--stopping_ == 0) std::exchange(stopped_, nullptr)();
+    return;
+  }
+  auto found =
+      std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& each) { return each.get() == &one; });
+  if (found == leaving_.end()) return;
+  loop_.retire(std::move(*found));
+  leaving_.erase(found);
+  events_.left();
+}
+
+void UpstreamSet::warm_up() {
+  for (auto& one : running_) {
+    if (one->warm_up) std::exchange(one->warm_up, nullptr)();
+  }
+}
+
+void UpstreamSet::set_sidecar(client::Front& front, const std::string& name) {
+  upstream::HttpUpstream* plain = nullptr;
+  for (auto& one : running_) {
+    if (one->http == nullptr) continue;
+    const bool is_plain = one->server.name == name;
+    one->http->set_credentials(is_plain ? upstream::HttpFailures::Credentials::of_clients
+                                        : upstream::HttpFailures::Credentials::of_gateway);
+    if (is_plain) plain = one->http;
+  }
+  front.use_documents(plain);
+}
+
+core::Upstream* UpstreamSet::find(const std::string& name) const {
+  Running* one = find_running(name);
+  if (one == nullptr && together_.upstream && name == together_.upstream->name())
+    return together_.upstream.get();
+  return one != nullptr ? one->upstream.get() : nullptr;
+}
+
+UpstreamSet::Running* UpstreamSet::find_running(const std::string& name) const {
+  for (const auto& one : running_) {
+    if (one->server.name == name) return one.get();
+  }
+  return nullptr;
+}
+
+std::vector<const config::Server*> UpstreamSet::leaving() const {
+  std::vector<const config::Server*> out;
+  for (const auto& one : leaving_)
+    out.push_back(&one->server);
+  return out;
+}
+
+exchange::ExchangeTable::Work UpstreamSet::work_of(const std::string& name) const {
+  const Running* one = find_running(name);
+  return one != nullptr ? exchanges_.work_of(*one->upstream) : exchange::ExchangeTable::Work{};
+}
+
+void UpstreamSet::stop(std::function<void()> done) {
+  stopped_ = std::move(done);
+  if (together_.upstream) together_.upstream->stop([] {});
+  std::vector<Running*> all;
+  for (auto* list : {&running_, &leaving_}) {
+    for (auto& one : *list)
+      all.push_back(one.get());
+  }
+  stopping_ = all.size();
+  if (all.empty()) return loop_.defer(std::exchange(stopped_, nullptr));
+  for (Running* one : all)
+    stop_one(*one);
+}
+
+}  // namespace lineward

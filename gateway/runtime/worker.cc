@@ -1,0 +1,277 @@
+#include "runtime/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "client/stdio/stdio_front.h"
+#include "config/aggregate.h"
+#include "config/reader/changes.h"
+#include "config/forward_rules.h"
+#include "config/shares.h"
+#include "metrics/stats.h"
+#include "cluster/crew.h"
+#include "runtime/memory_return.h"
+#include "process/child_process.h"
+#include "net/loop_watch.h"
+#include "plugins/registry.h"
+#include "runtime/routes.h"
+
+namespace lineward {
+namespace {
+
+using std::chrono::milliseconds;
+
+// After the last answer connections get this long to take it.
+constexpr milliseconds kFarewell{1000};
+constexpr milliseconds kFarewellStep{10};
+constexpr milliseconds kBeat{1000};
+
+}  // namespace
+
+Worker::OwnStats::OwnStats(bool own) {
+  if (own) mine = std::make_unique<core::GatewayStats>();
+  core::use_stats(mine.get());
+}
+
+Worker::OwnStats::~OwnStats() {
+  core::use_stats(nullptr);
+}
+
+Worker::Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events)
+    : config_(std::move(config)),
+      place_(std::move(place)),
+      spawner_socket_(spawner_socket),
+      events_(std::move(events)),
+      stats_(place_.index != 0),
+      exchanges_(loop_, config_),
+      grace_(loop_),
+      last_requests_(loop_),
+      farewell_(loop_),
+      heart_(loop_) {}
+
+Worker::~Worker() {
+  loop_watch_.reset();
+  log::flush();
+  log::gather(nullptr);
+  if (mailbox_) mailbox_->close();
+  // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
+  exchanges_.when_empty(nullptr);
+  memory_return_.reset();
+  for (net::Timer* timer : {&grace_, &last_requests_, &farewell_, &heart_})
+    timer->stop();
+  if (front_) front_->close_all();
+  exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
+  loop_.close_deferred();
+  front_.reset();
+  loop_.close_deferred();
+  exchanges_.use_plugins(nullptr);
+  loop_.close_deferred();
+  upstreams_.reset();
+  loop_.close_deferred();
+  plugin_host_.reset();
+  spawner_.reset();
+  loop_.close_all();
+}
+
+Status<> Worker::prepare() {
+  log::gather([this](bool urgent) { log_lines_.wanted(urgent); });
+  auto mailbox = net::Mailbox::create(loop_);
+  if (!mailbox) return fail(mailbox.error().text, true);
+  mailbox_ = std::move(*mailbox);
+  place_.crew->enter(place_.index, mailbox_);
+  auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] { events_.spawner_lost(); });
+  if (!spawner) return fail(spawner.error().text, true);
+  spawner_ = std::move(*spawner);
+  UpstreamSet::Events events;
+  events.ready = [this](const config::Server& server, const upstream::EraVerdict& verdict) {
+    events_.ready(server.name, verdict);
+  };
+  events.left = [this] { events_.left(); };
+  if (events_.lost) events.lost = [this] { events_.lost(); };
+  exchanges_.park_table().use_states(place_.states);
+  exchanges_.share_in_flight(place_.in_flight);
+  exchanges_.live().number_calls(place_.index, place_.crew->size());
+  if (place_.cancel_settled) exchanges_.log().use_home(place_.cancel_settled);
+  UpstreamSet::Place at{place_.index == 0, mailbox_};
+  upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));
+  upstreams_->use(*spawner_);
+  make_front();
+  exchanges_.sessions().use_sessions(front_->sessions());
+  plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
+  if (wants_plugins(place_.homes)) {
+    auto plugins = make_plugins(config_);
+    if (!plugins) return fail(plugins.error().text);
+    exchanges_.use_plugins(*plugins);
+    front_->use_gate(*plugins);
+  }
+  if (auto made = prepare_replication(config_); !made) return made;
+  use_replication(std::move(replication_), http_, exchanges_);
+  beat();
+  return Done{};
+}
+
+void Worker::make_front() {
+  config::use_shares(config_.listen);
+  if (config_.listen.address != "stdio") {
+    auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.homes),
+                                                    exchanges_, place_.caps);
+    http_ = http.get();
+    if (place_.crew->size() > 1) http_->use_neighbours({place_.index, place_.hand_on});
+    front_ = std::move(http);
+    return;
+  }
+  std::string server;
+  for (const auto& one : config_.servers) {
+    if (!one.disabled && server.empty()) server = one.name;
+  }
+  if (config::is_aggregated(config_)) server = config_.together.name;
+  front_ = std::make_unique<client::StdioFront>(loop_, config_.listen, server, exchanges_,
+                                                [this](mcp::EndReason why) { events_.client_left(why); });
+}
+
+Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Config& next) {
+  return plugin::PluginSet::make(next, plugins::registry(), *plugin_host_, exchanges_.plugins().get());
+}
+
+// Where nothing is answered nothing is judged.
+bool Worker::wants_plugins(const HomeMap& homes) const {
+  return place_.index == 0 ||
+         std::any_of(homes.begin(), homes.end(), [&](const auto& one) { return one.second == place_.index; });
+}
+
+Status<> Worker::prepare_replication(const config::Config& next) {
+  auto made = make_replication(loop_, next.replicas, http_ != nullptr);
+  if (!made) return Unexpected<Error>{made.error()};
+  replication_ = std::move(*made);
+  return Done{};
+}
+
+Status<net::ListenFailure> Worker::listen() {
+  return front_->listen();
+}
+
+Status<net::ListenFailure> Worker::listen_with(int socket, std::string address, bool loopback) {
+  return http_->listen_with(socket, std::move(address), loopback);
+}
+
+void Worker::serve() {
+  for (const auto& server : config_.servers) {
+    if (!server.disabled && is_home_of(server.name)) upstreams_->add(server);
+  }
+  loop_watch_ = watch_loop();
+  memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] {
+    return MemoryReturn::Connections{front_->connections(), front_->take_most_connections()};
+  });
+  const config::Server* plain = config::plain_sidecar(config_);
+  upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
+}
+
+void Worker::apply(const config::Changes& changes, config::Config next, HomeMap homes,
+                   std::shared_ptr<plugin::PluginSet> plugins) {
+  using config::Change;
+  config_ = std::move(next);
+  config::use_shares(config_.listen);
+  place_.homes = std::move(homes);
+  use_replication(std::move(replication_), http_, exchanges_);
+  front_->use_gate(plugins);
+  exchanges_.use_plugins(std::move(plugins));
+  for (const config::ServerChange& change : changes.servers) {
+    // All servers as one are on the first worker, and their members too, as it knows them.
+    const bool home = is_home_of(change.name);
+    if (!home && place_.index != 0) continue;
+    if (change.kind == Change::removed || change.kind == Change::replaced)
+      upstreams_->retire(change.name, change.kind == Change::replaced);
+    const config::Server* server = config::find_server(config_, change.name);
+    if (change.kind == Change::adjusted) upstreams_->adjust(*server);
+    if (home && (change.kind == Change::added || change.kind == Change::replaced)) upstreams_->add(*server);
+  }
+  const config::Server* plain = config::plain_sidecar(config_);
+  upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
+}
+
+void Worker::use_leaving(const std::set<std::string>& leaving) {
+  if (http_ != nullptr) http_->use_paths(routes(config_, place_.homes, http_->paths(), leaving));
+}
+
+void Worker::drain(std::function<void()> done) {
+  front_->drain();
+  exchanges_.end_listens();
+  for (const auto& id : front_->sessions().ids()) {
+    if (auto* session = front_->sessions().find(id)) session->end_get_streams();
+  }
+  drain_until_ = loop_.now() + config_.shutdown.drain;
+  grace_.start(config_.shutdown.drain, [this] {
+    exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway is stopping and its grace is over");
+  });
+  when_over(std::move(done));
+}
+
+void Worker::when_over(std::function<void()> done) {
+  over_ = std::move(done);
+  exchanges_.when_empty([this] { calls_over(); });
+}
+
+// A request may be on its way on a connection that is open: it is answered like the others.
+void Worker::calls_over() {
+  if (!over_) return;
+  // One that waited for the last may have begun with its end.
+  if (exchanges_.live().size() > 0) return exchanges_.when_empty([this] { calls_over(); });
+  if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
+  last_requests_.start(kFarewellStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
+}
+
+void Worker::end_calls(std::function<void()> done) {
+  grace_.stop();
+  over_ = nullptr;
+  exchanges_.when_empty(std::move(done));
+}
+
+void Worker::stop(std::function<void()> done) {
+  grace_.stop();
+  auto left = std::make_shared<size_t>(2);
+  auto one_less = [left, done = std::move(done)] {
+    if (--*left == 0) done();
+  };
+  upstreams_->stop(one_less);
+  // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace
+  // lasts.
+  auto deadline = std::max(drain_until_, loop_.now() + kFarewell);
+  auto polite = loop_.now() + kFarewell;
+  auto step = std::make_shared<std::function<void()>>();
+  *step = [this, deadline, polite, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
+    bool taken = front_->backlog() == 0 && loop_.now() >= polite;
+    if (front_->connections() == 0 || taken || loop_.now() >= deadline) return one_less();
+    farewell_.start(kFarewellStep, [again = weak.lock()] { (*again)(); });
+  };
+  (*step)();
+}
+
+void Worker::beat() {
+  const uint64_t now = net::Loop::nanoseconds();
+  beat_at_.store(now, std::memory_order_relaxed);
+  const uint64_t due = now + static_cast<uint64_t>(std::chrono::nanoseconds(kBeat).count());
+  heart_.start(kBeat, [this, due] {
+    const uint64_t at = net::Loop::nanoseconds();
+    core::stats().loop_lag.observe(std::chrono::nanoseconds(at > due ? at - due : 0));
+    beat();
+  });
+}
+
+admin::WorkerView Worker::view() {
+  return {loop_, *upstreams_, exchanges_, *front_, core::stats(), *loop_watch_};
+}
+
+std::unique_ptr<net::LoopWatch> Worker::watch_loop() {
+  net::LoopWatch::Limits limits{config_.watchdog.warn, config_.watchdog.abort};
+  return std::make_unique<net::LoopWatch>(loop_, limits, [](const net::LoopWatch::Stall& stall) {
+    log::write_aside(stall.aborting ? log::Level::error : log::Level::warn, "loop.stall",
+                     {{"held_up_ms", stall.held_up.count()},
+                      {"without_cpu_ms", stall.starved.count()},
+                      {"then", stall.aborting ? "abort" : ""},
+                      {"stack", stall.stack}});
+  });
+}
+
+}  // namespace lineward

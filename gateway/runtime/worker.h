@@ -1,0 +1,146 @@
+// One thread, one loop, and everything that lives on it, in the order in which it must die: the servers whose
+// home it is, their calls, and the clients that call them. The first worker runs on the process's own thread
+// and is all there is with `workers: 1`.
+//
+// Made, used and destroyed on its thread. The others see it through the Crew alone.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "admin/sources.h"
+#include "client/endpoint/front.h"
+#include "client/endpoint/http_front.h"
+#include "config/config.h"
+#include "exchange/exchange_table.h"
+#include "cluster/homes.h"
+#include "runtime/log_flusher.h"
+#include "net/loop.h"
+#include "runtime/plugin_host.h"
+#include "runtime/replication.h"
+#include "runtime/upstream_set.h"
+
+namespace lineward::config {
+struct Changes;
+}
+namespace lineward::net {
+class LoopWatch;
+class Mailbox;
+class Spawner;
+}  // namespace lineward::net
+
+namespace lineward {
+
+class Crew;
+class MemoryReturn;
+
+// Told on the worker's own thread.
+struct WorkerEvents {
+  std::function<void(const std::string& server, const upstream::EraVerdict&)> ready;  // or not
+  std::function<void()> left;          // a server that was on its way out is gone
+  std::function<void()> lost;          // a server's process ended that was not told to; may be empty
+  std::function<void()> spawner_lost;  // no server can be started any more
+  std::function<void(mcp::EndReason)> client_left;  // the only client there is, on stdio
+};
+
+class Worker {
+ public:
+  struct Place {
+    size_t index = 0;
+    Crew* crew = nullptr;
+    HomeMap homes;
+    std::shared_ptr<client::ConnectionCaps> caps;
+    std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight;
+    exchange::RequestStates states;  // as all workers make them
+    // Called on this worker's thread: a connection whose requests are for another, and what became of a
+    // cancel that came from the first one.
+    std::function<void(size_t worker, client::MovedConnection)> hand_on;
+    std::function<void(uint64_t tag, const core::CancelReport&)> cancel_settled;
+  };
+  Worker(config::Config config, Place place, int spawner_socket, WorkerEvents events);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // An error is one sentence for people.
+  Status<> prepare();
+  // The first worker opens the address, the others take connections from the same socket.
+  Status<net::ListenFailure> listen();
+  Status<net::ListenFailure> listen_with(int socket, std::string address, bool loopback);
+  // The servers that live here; they start when warm_up() says so.
+  void serve();
+
+  // A reload: what begins from here on sees `next`. `plugins` was made by make_plugins().
+  Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
+  bool wants_plugins(const HomeMap& homes) const;
+  // Reads the keys that replicas share, even where the file that names them is as it was; apply() uses them.
+  Status<> prepare_replication(const config::Config& next);
+  void apply(const config::Changes& changes, config::Config next, HomeMap homes,
+             std::shared_ptr<plugin::PluginSet> plugins);
+  // Which servers, on whatever worker, are on their way out.
+  void use_leaving(const std::set<std::string>& leaving);
+
+  // No new connections; `done` when the calls are over, or the grace is.
+  void drain(std::function<void()> done);
+  // Asks again: a call may have come while other workers were not done.
+  void when_over(std::function<void()> done);
+  bool idle() { return exchanges_.live().size() == 0; }
+  // For a client that has gone: as soon as its calls have ended.
+  void end_calls(std::function<void()> done);
+  // Ends the servers; `done` when they have, and clients took their answers.
+  void stop(std::function<void()> done);
+  void stop_loop() { loop_.stop(); }
+
+  const config::Config& config() const { return config_; }
+  size_t index() const { return place_.index; }
+  bool is_home_of(const std::string& server) const { return home_of(place_.homes, server) == place_.index; }
+  net::Loop& loop() { return loop_; }
+  UpstreamSet& upstreams() { return *upstreams_; }
+  exchange::ExchangeTable& exchanges() { return exchanges_; }
+  client::Front& front() { return *front_; }
+  client::HttpFront* http() { return http_; }  // the same, or null on stdio
+  admin::WorkerView view();
+  // When its loop turned last, in Loop::nanoseconds(); from any thread.
+  uint64_t beat_at() const { return beat_at_.load(std::memory_order_relaxed); }
+
+ private:
+  struct OwnStats {
+    explicit OwnStats(bool own);
+    ~OwnStats();
+    std::unique_ptr<core::GatewayStats> mine;  // null: those of the process
+  };
+  void make_front();
+  void calls_over();
+  void beat();
+  std::unique_ptr<net::LoopWatch> watch_loop();
+
+  config::Config config_;  // what is in effect
+  Place place_;
+  int spawner_socket_;
+  WorkerEvents events_;
+  OwnStats stats_;
+  net::Loop loop_;
+  LogFlusher log_lines_{loop_};
+  std::shared_ptr<net::Mailbox> mailbox_;
+  std::unique_ptr<net::Spawner> spawner_;
+  std::unique_ptr<PluginHost> plugin_host_;
+  std::unique_ptr<UpstreamSet> upstreams_;
+  exchange::ExchangeTable exchanges_;
+  std::unique_ptr<client::Front> front_;
+  client::HttpFront* http_ = nullptr;
+  Replication replication_;  // until it is used
+  std::unique_ptr<net::LoopWatch> loop_watch_;
+  std::unique_ptr<MemoryReturn> memory_return_;
+  net::Timer grace_;
+  net::Timer last_requests_;
+  net::Timer farewell_;
+  net::Timer heart_;
+  std::atomic<uint64_t> beat_at_{0};
+  std::chrono::milliseconds drain_until_{0};
+  std::function<void()> over_;  // what drain() was given
+};
+
+}  // namespace lineward

@@ -1,0 +1,104 @@
+#include "runtime/worker_threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "cli/exit_codes.h"
+#include "cluster/crew.h"
+
+namespace lineward {
+namespace {
+
+// So long may a worker take to end when its loop has.
+constexpr std::chrono::seconds kPatience{5};
+
+}  // namespace
+
+// Signals are the first one's.
+Status<> WorkerThreads::start(Worker& first_worker) {
+  std::promise<bool> gate;
+  std::shared_future<bool> go = gate.get_future().share();
+  sigset_t all, before;
+  sigfillset(&all);
+  for (int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGURG})
+    sigdelset(&all, own);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::string fault;
+  hands_.resize(crew_.size() - 1);
+  for (size_t index = 1; index < crew_.size() && fault.empty(); ++index) {
+    const net::Listener& first = *first_worker.http()->listener().newest();
+    std::promise<Begun> begun;
+    auto told = begun.get_future();
+    std::promise<void> ended;
+    Hand& hand = hands_[index - 1];
+    hand.ended = ended.get_future();
+    hand.thread = std::thread([this, index, config = first_worker.config(), listener = first.share(),
+                               address = first.address(), loopback = first.is_loopback(),
+                               begun = std::move(begun), ended = std::move(ended), go]() mutable {
+      run(index, std::move(config), {listener, std::move(address), loopback}, std::move(begun), go);
+      ended.set_value();
+    });
+    Begun is = told.get();
+    hand.worker = is.worker;
+    if (is.view) hand.view.emplace(*is.view);
+    fault = std::move(is.fault);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  gate.set_value(fault.empty());
+  if (!fault.empty()) return fail(fault);
+  return Done{};
+}
+
+void WorkerThreads::run(size_t index, config::Config config, Socket socket, std::promise<Begun> begun,
+                        const std::shared_future<bool>& go) const {
+  const std::unique_ptr<Worker> made = make_(index, std::move(config));
+  Worker& worker = *made;
+  Begun told;
+  auto prepared = worker.prepare();
+  if (prepared) {
+    auto listening = worker.listen_with(socket.descriptor, std::move(socket.address), socket.loopback);
+    if (!listening) prepared = fail(listening.error().text);
+  } else {
+    ::close(socket.descriptor);
+  }
+  if (prepared) {
+    worker.serve();
+    told.worker = &worker;
+    told.view.emplace(worker.view());
+  } else {
+    told.fault = prepared.error().text;
+  }
+  const bool begins = told.worker != nullptr;
+  begun.set_value(std::move(told));
+  if (begins && go.get()) worker.loop().run();
+}
+
+void WorkerThreads::end(int exit_code) {
+  for (size_t index = 1; index <= hands_.size(); ++index) {
+    if (hands_[index - 1].worker != nullptr)
+      crew_.post(index, [worker = hands_[index - 1].worker] { worker->stop_loop(); });
+  }
+  for (Hand& hand : hands_) {
+    if (!hand.thread.joinable()) continue;
+    if (hand.ended.wait_for(kPatience) != std::future_status::ready) {
+      log::write(log::Level::error, "stop", {{"why", "a worker does not come to an end"}});
+      log::flush();
+      _exit(exit_code != 0 ? exit_code : static_cast<int>(cli::ExitCode::internal));
+    }
+    hand.thread.join();
+  }
+  hands_.clear();
+}
+
+uint64_t WorkerThreads::slowest_beat(uint64_t first) const {
+  uint64_t slowest = first;
+  for (const Hand& hand : hands_)
+    slowest = std::min(slowest, hand.worker->beat_at());
+  return slowest;
+}
+
+}  // namespace lineward

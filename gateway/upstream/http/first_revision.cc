@@ -1,0 +1,49 @@
+#include "upstream/http/first_revision.h"
+
+#include "json/json_scan.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+
+constexpr std::string_view kFirstRevision = "2024-11-05";
+constexpr std::string_view kSuccessor = "2025-03-26";
+
+bool asks_for_first_revision(const HttpCall& call) {
+  return call.request.on_stdio() && call.request.method == Method::initialize &&
+         call.request.message.text(Field::params_protocol_version) == kFirstRevision;
+}
+
+std::string with_revision(const mcp::Message& message, Field field, std::string_view revision) {
+  json::Splice splice = message.splice();
+  splice.replace(message.at(field), json::quote(revision));
+  return splice.apply();
+}
+
+}  // namespace
+
+std::string legacy_request(const HttpSession& session, const HttpCall& call) {
+  const mcp::Message& message = call.request.message;
+  if (!session.over_sse() && asks_for_first_revision(call)) {
+    auto newer = mcp::Message::parse(with_revision(message, Field::params_protocol_version, kSuccessor));
+    if (newer) return mcp::request_for_upstream(*newer, call.id);
+  }
+  return mcp::request_for_upstream(message, call.id);
+}
+
+mcp::Message legacy_answer(const HttpSession& session, const HttpCall& call, mcp::Message answer) {
+  bool successor = answer.text(Field::result_protocol_version) == kSuccessor;
+  if (session.over_sse() || !asks_for_first_revision(call) || !successor) return answer;
+  auto older = mcp::Message::parse(with_revision(answer, Field::result_protocol_version, kFirstRevision));
+  return older ? std::move(*older) : std::move(answer);
+}
+
+std::string handshake_of(const HttpSession& session, const HttpCall& call) {
+  auto sent = mcp::Message::parse(legacy_request(session, call));
+  return sent ? std::string(sent->raw(Field::params)) : std::string();
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,490 @@
+#include "upstream/http/http_call_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "base/spare_texts.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+#include "upstream/http/first_revision.h"
+#include "upstream/http/http_failures.h"
+#include "upstream/shared/own_id.h"
+#include "upstream/http/question_slots.h"
+#include "upstream/http/request_ids.h"
+#include "upstream/shared/server_era.h"
+#include "upstream/http/session_groups.h"
+#include "upstream/http/sse_fallback.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// Tries in a row that may come to nothing: to go on with a stream, and to listen again.
+constexpr uint32_t kResumes = 3;
+constexpr uint32_t kListens = 6;
+
+// An error that answers a POST without naming its request, as servers do that could not read it: there is
+// only one it can mean.
+bool names_nothing(const mcp::Message& message) {
+  return message.kind() == mcp::MessageKind::error &&
+         (!message.has(Field::id) || message.raw(Field::id) == "null");
+}
+
+// An error gets an id, so that it can be given the client's.
+void give_some_id(mcp::Message& message) {
+  if (message.has(Field::id)) return;
+  std::string text = message.bytes();
+  text.insert(text.find('{') + 1, R"("id":0,)");
+  auto parsed = mcp::Message::parse(std::move(text));
+  if (parsed) message = std::move(*parsed);
+}
+
+// These statuses say what is wrong by themselves, whatever MCP stands in their body.
+bool speaks_for_itself(int status) {
+  return status == 401 || status == 403 || status == 429;
+}
+
+}  // namespace
+
+HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
+    : parts_(parts),
+      loop_(parts.loop),
+      server_(parts.server),
+      groups_(parts.groups),
+      owner_(owner),
+      stats_(core::upstream_stats(parts.server.name)),
+      post_headers_(base_headers(parts.server, HttpVerb::post)),
+      farewells_(parts.loop, parts.server, *this) {}
+
+SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
+  return groups_.find(call.group);
+}
+
+bool HttpCallTable::is_under_way(const HttpCall& call) const {
+  auto entry = calls_.find(call.id);
+  return entry != calls_.end() && entry->second == &call;
+}
+
+void HttpCallTable::stop() {
+  stopping_ = true;
+  farewells_.close_kept();
+}
+
+void HttpCallTable::drop(std::string_view kind) {
+  if (kind == "unknown_id") stats_.message_error(core::MessageError::unknown_id);
+  log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", std::string(kind)}});
+}
+
+// ---- sending ----
+
+bool HttpCallTable::has_room(const HttpCall& call) const {
+  return !parts_.pool.full() && (call.is_listen() || in_flight_ < server_.limits.max_in_flight);
+}
+
+void HttpCallTable::send(SessionGroup& group, HttpCall& call) {
+  call.id = parts_.ids.next();
+  calls_.emplace_hint(calls_.end(), call.id, &call);
+  group.sent(call);
+  if (call.counts()) ++in_flight_;
+  call.phase(core::CallPhase::starting);
+  if (!call.live()) return;  // cancelled just now
+  const Headers forwarded = forwarded_headers(server_, call.request.headers);
+  HttpRequest request = group.era == mcp::Era::modern ? modern_request(call, forwarded)
+                                                      : session_request(group, call, forwarded);
+  call.messages =
+      std::make_unique<HttpMessages>(parts_.pool, std::move(request), server_.limits.max_message_bytes, call);
+}
+
+HttpRequest HttpCallTable::modern_request(const HttpCall& call, const Headers& forwarded) {
+  HttpRequest request;
+  if (forwarded.empty()) {  // nothing of the client's can stand for one of Lineward's
+    request.shared_headers = &post_headers_;
+    request.lines = SpareTexts::take(256);
+    modern_lines_.append(request.lines, call.request.message, call.request.headers);
+  } else {
+    request.headers = post_headers_.all();
+    add_all(request.headers, forwarded);
+    add_modern_headers(request.headers, call.request.message, call.request.headers);
+  }
+  request.body = mcp::request_for_upstream(call.request.message, call.id);
+  return request;
+}
+
+HttpRequest HttpCallTable::session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded) {
+  HttpSession& session = *group.session();
+  call.in_session = session.has_id() ? group.session_number() : 0;
+  session.remember(lasting_headers(forwarded));
+  if (session.over_sse() || !group.sees_status()) group.remember(call);
+  HttpRequest request =
+      session.request(group.translates(call) ? mcp::modern_request_for_legacy(call.request.message, call.id)
+                                             : legacy_request(session, call));
+  add_all(request.headers, forwarded);
+  if (group.plain) add_revision(request.headers, call.request.headers);
+  return request;
+}
+
+// ---- what comes ----
+
+void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) {
+  if (from.is_stream() && !call.is_listen()) call.failures = 0;
+  SessionGroup* group = group_of(call);
+  bool own = group != nullptr && group->session() && !group->own_handshake;
+  if (!own || call.request.method != Method::initialize) return;
+  if (!group->plain) return group->session()->opened(info);
+  if (info.headers.count("Mcp-Session-Id") > 0) groups_.note_id_given();
+}
+
+void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
+  SessionGroup* group = group_of(call);
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session();
+  if (message.kind() == mcp::MessageKind::request) {
+    if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
+    return group->session()->hear(std::move(message), &call);
+  }
+  if (message.kind() == mcp::MessageKind::notification)
+    return call_notification(call, group, std::move(message));
+  int status = from.status();
+  // Their end tells. A 404 is about the session that the call went out in, though that may be gone by now.
+  if (speaks_for_itself(status) || (status == 404 && call.in_session != 0)) return;
+  if (parts_.sse.may_try(call, group, status)) {
+    give_some_id(message);
+    call.refusal = std::move(message);  // for when HTTP+SSE fails as well
+    return;
+  }
+  auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
+  if (id != call.id && !names_nothing(message)) {
+    from.distrust();
+    if (legacy) return group->session()->hear(std::move(message), &call);
+    return drop("unknown_id");
+  }
+  from.finish_quietly();
+  loop_.retire(std::move(call.messages));
+  give_some_id(message);
+  finish(call, std::move(message));
+}
+
+void HttpCallTable::call_malformed(HttpCall& call, const mcp::MessageFault& fault) {
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session()) group->session()->refuse_malformed(fault);
+}
+
+void HttpCallTable::call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message) {
+  Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    if (own_id(message.raw(Field::params_progress_token)) == call.id) return call.message(std::move(message));
+    if (group != nullptr && group->session()) return group->session()->hear(std::move(message), &call);
+    return drop("unknown_token");
+  }
+  // Nobody else can be meant.
+  if (group != nullptr && group->plain) return call.message(std::move(message));
+  if (group != nullptr && group->era == mcp::Era::legacy && group->session()) {
+    return group->session()->hear(std::move(message), &call);
+  }
+  if (method == Method::cancelled && call.is_listen()) {
+    // The server ends it; it may name it in either form. For the server it is over: no cancel is owed.
+    if (own_subscription_id(message.raw(Field::params_request_id)) != call.id) return drop("unknown_id");
+    if (call.messages) call.messages->finish_quietly();
+    loop_.retire(std::move(call.messages));
+    left(call);
+    return call.answer(std::move(message));
+  }
+  if (method == Method::subscriptions_acknowledged) {
+    call.acknowledged = true;
+    call.failures = 0;
+  }
+  bool of_listen = method == Method::subscriptions_acknowledged || message.has(Field::meta_subscription_id);
+  if (of_listen && !call.is_listen()) return drop("unknown_subscription");
+  call.message(std::move(message));
+}
+
+// The last message of a call, as its server wrote it.
+void HttpCallTable::finish(HttpCall& call, mcp::Message&& answer) {
+  SessionGroup* group = group_of(call);
+  left(call);
+  if (group != nullptr) parts_.slots.note_over(*group, call);
+  if (group != nullptr) group->refuse_open(call);
+  if (call.request.method == Method::initialize) call.phase(core::CallPhase::written);
+  if (group != nullptr && group->session()) {
+    if (call.request.method == Method::initialize && !group->own_handshake && !group->plain) {
+      if (answer.kind() == mcp::MessageKind::result) {
+        if (group->session()->over_sse() || !group->sees_status())
+          group->facade.keep_handshake(handshake_of(*group->session(), call), call.request.account());
+        group->session()->initialized(answer);
+        groups_.note_answer_of(*group->session());
+        answer = legacy_answer(*group->session(), call, std::move(answer));
+      } else {
+        groups_.close_session(*group);  // the client may try again
+      }
+    }
+    if (group->translates(call)) {
+      auto modern = mcp::Message::parse(
+          mcp::legacy_answer_for_modern(answer, call.request.method, group->session()->legacy_server()));
+      if (modern) answer = std::move(*modern);
+    }
+  }
+  call.answer(std::move(answer));
+}
+
+void HttpCallTable::fail(HttpCall& call, const core::Failure& failure) {
+  SessionGroup* group = group_of(call);
+  left(call);
+  if (group != nullptr && call.sent) parts_.slots.note_over(*group, call);
+  if (group != nullptr && group->session() && call.request.method == Method::initialize &&
+      !group->own_handshake && group->session()->state() == HttpSession::State::opening) {
+    groups_.close_session(*group);
+  }
+  loop_.retire(std::move(call.messages));
+  call.fail(failure);
+}
+
+// Listens that their clients know to be open wait for room.
+void HttpCallTable::fail_queue(SessionGroup& group, const core::Failure& failure) {
+  for (HttpCall* call : group.queue().take_all()) {
+    bool again = call->is_listen() && call->acknowledged && mcp::is_lack_of_room(failure.reason);
+    again ? listen_again(*call, failure) : call->fail(failure);
+  }
+}
+
+// The group, or their session, is over.
+void HttpCallTable::fail_sent(SessionGroup& group, const core::Failure& failure) {
+  for (HttpCall* call : group.under_way()) {
+    if (call->messages) call->messages->close();
+    fail(*call, failure);
+  }
+}
+
+// Takes a call out of the table; its place is free.
+void HttpCallTable::left(HttpCall& call) {
+  auto entry = calls_.find(call.id);
+  if (entry == calls_.end() || entry->second != &call) return;
+  calls_.erase(entry);
+  IntrusiveList<HttpCall>::leave(call);
+  if (call.counts()) --in_flight_;
+  if (SessionGroup* group = group_of(call)) {
+    group->used();
+    if (group->per_call && !group->has_calls()) {
+      loop_.defer(lifetime_, [this, key = group->key] {
+        SessionGroup* done = groups_.find(key);
+        if (done != nullptr && !done->has_calls()) groups_.close(*done, "served its one call");
+      });
+    }
+  }
+  parts_.pump.schedule();
+}
+
+// ---- responses that end without the answer ----
+
+void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
+  SessionGroup* group = group_of(call);
+  bool legacy = group != nullptr && group->era == mcp::Era::legacy;
+  bool over_sse = legacy && group->session() && group->session()->over_sse();
+  if (over_sse && end.kind == MessagesEnd::Kind::complete)
+    return;  // a receipt: the answer comes on the session's stream
+  bool resuming = legacy && call.failures > 0;
+  if (legacy && !call.last_event_id.empty() && (end.is_stream || resuming)) return resume(call, end);
+  if (end.kind == MessagesEnd::Kind::refused) return refused(call, end);
+  core::Failure failure = parts_.failures.of(end);
+  if (end.kind == MessagesEnd::Kind::complete) {
+    failure.reason = EndReason::upstream_protocol;
+    failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
+  }
+  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  fail(call, failure);
+}
+
+void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
+  SessionGroup* group = group_of(call);
+  if (parts_.sse.may_try(call, group, end.status)) {
+    left(call);
+    return parts_.sse.try_again(call, *group, parts_.failures.of(end));
+  }
+  if (group != nullptr && call.in_session != 0 && end.status == 404) return session_refused(call, *group);
+  // A server that does not even know how a request looks may have become another one: ask it again next time.
+  bool changed = end.status == 400 || end.status == 404 || end.status == 405 || end.status == 415;
+  if (changed && server_.protocol_era == config::Era::automatic &&
+      call.request.client_era == mcp::Era::modern) {
+    parts_.era.forget();
+  }
+  if (changed && group != nullptr && group->plain) groups_.forget_id_given();
+  core::Failure failure = parts_.failures.of(end);
+  if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  fail(call, failure);
+}
+
+// The server does not know the session that the call was made in. A 404 accepted nothing: where a new one can
+// be made, the call is made again in it (behaviour.md 11).
+void HttpCallTable::session_refused(HttpCall& call, SessionGroup& group) {
+  const bool again = group.replays() && !std::exchange(call.repeated, true);
+  const bool its_own =
+      group.session() && group.session_number() == call.in_session;  // not one that was opened since
+  core::Failure over = group.session_over();
+  left(call);
+  if (again) {
+    ++stats_.retries[static_cast<size_t>(core::RetryOn::session_lost)];
+    group.queue().put_back(call);
+    groups_.want(group);
+  }
+  if (its_own) group.session()->lost();
+  if (!again) call.fail(over);
+}
+
+// 2025-11-25: the stream goes on with GET and Last-Event-ID; only when that fails the call has.
+void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
+  bool refusal = end.kind == MessagesEnd::Kind::refused;
+  bool lost_again = end.kind == MessagesEnd::Kind::failed && !end.is_stream && call.failures >= kResumes;
+  if (refusal || lost_again) {
+    if (end.status == 404) {
+      if (SessionGroup* group = group_of(call);
+          group != nullptr && group->session() && group->session_number() == call.in_session) {
+        group->session()->lost();
+      }
+    }
+    return fail(call, {EndReason::upstream_unreachable,
+                       fmt::format("{} broke off its stream, and it could not be resumed: it {}",
+                                   server_.name, end.fault.text)});
+  }
+  milliseconds wait = call.retry * (1ll << std::min(call.failures, 4u));
+  ++call.failures;
+  call.timer.start(wait, [this, &call] {
+    SessionGroup* group = group_of(call);
+    if (group == nullptr || !group->session()) return;
+    HttpRequest request{"GET", group->session()->headers(HttpVerb::get), {}};
+    request.headers.push_back({"Last-Event-ID", call.last_event_id});
+    call.messages = std::make_unique<HttpMessages>(parts_.pool, std::move(request),
+                                                   server_.limits.max_message_bytes, call);
+  });
+}
+
+// behaviour.md 6: a listen that the server lost is opened again while somebody listens, with a budget.
+// Lack of room is no failure of its server, and has no budget.
+void HttpCallTable::listen_again(HttpCall& call, const core::Failure& failure) {
+  bool no_room = mcp::is_lack_of_room(failure.reason);
+  if (!no_room) ++call.failures;
+  if (call.failures > kListens || stopping_) return fail(call, failure);
+  left(call);
+  call.phase(core::CallPhase::starting);
+  milliseconds wait = server_.restart.backoff * (1ll << std::min(std::max(call.failures, 1u) - 1, 20u));
+  call.timer.start(std::min<milliseconds>(wait, server_.restart.max_backoff), [this, &call] {
+    if (auto refusal = owner_.enqueue(call)) listen_again(call, *refusal);
+  });
+}
+
+void HttpCallTable::retried(HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session() && group->translates(call))
+    group->session()->waits().want_level(call.request.message);
+}
+
+std::string HttpCallTable::server_info(const HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  return group != nullptr && group->session() ? group->session()->legacy_server().info : std::string();
+}
+
+bool HttpCallTable::has_session(const HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  return group == nullptr || !group->session() || group->session()->has_id();
+}
+
+// A call that waits for its client takes no place in flight.
+void HttpCallTable::park(HttpCall& call) {
+  if (call.is_listen() || std::exchange(call.parked, true)) return;
+  if (!is_under_way(call)) return;
+  --in_flight_;
+  parts_.pump.schedule();
+}
+
+void HttpCallTable::unpark(HttpCall& call) {
+  if (call.is_listen() || !std::exchange(call.parked, false)) return;
+  if (!is_under_way(call)) return;
+  ++in_flight_;
+  parts_.pump.schedule();
+}
+
+void HttpCallTable::reply(HttpCall& call, std::string message) {
+  SessionGroup* group = group_of(call);
+  if (group != nullptr && group->session()) group->session()->post(std::move(message));
+}
+
+// ---- cancelling ----
+
+void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
+  parts_.era.withdraw(call);
+  parts_.slots.withdraw(call);
+  SessionGroup* group = group_of(call);
+  if (group != nullptr) {
+    group->queue().withdraw(call);
+  }
+  if (call.is_listen()) groups_.close_listen(call);
+  const bool under_way = is_under_way(call);
+  left(call);
+  if (!under_way) return stats_.cancel_settled(call.request.tag, {});
+  if (group != nullptr && call.sent) {
+    parts_.slots.note_over(*group, call);
+    if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
+  }
+  if (!call.sent || call.request.method == Method::initialize) {
+    if (call.messages) call.messages->close();
+    loop_.retire(std::move(call.messages));
+    core::CancelReport report;
+    if (call.sent) report.told = core::CancelTold::stream_closed;
+    return stats_.cancel_settled(call.request.tag, report);
+  }
+  LeftCall gone;
+  const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
+  // A listen has no other end than its stream's: it would be open for ever.
+  if (server_.cancel == config::CancelMode::never && !call.is_listen()) {
+    gone.way = LeftCall::Way::keep;
+  } else if (told_in_session && server_.cancel != config::CancelMode::never) {
+    gone.way = LeftCall::Way::post;
+  }
+  gone.messages = std::move(call.messages);
+  gone.id = call.id;
+  gone.group = call.group;
+  gone.why = std::string(why);
+  gone.tag = call.request.tag;
+  gone.may_be_task = told_in_session && call.request.message.has(Field::params_task);
+  gone.at_most = std::max(call.written_at + server_.timeouts.max_duration - loop_.now(), milliseconds(0));
+  gone.refusals = call.open_questions.refuse();
+  farewells_.take(std::move(gone));
+}
+
+bool HttpCallTable::post(const std::string& key, std::string message, std::function<void()> sent) {
+  SessionGroup* group = groups_.find(key);
+  if (group == nullptr || !group->is_ready()) return false;
+  group->session()->post(std::move(message), std::move(sent));
+  return true;
+}
+
+void HttpCallTable::cancel_task(const std::string& key, std::string_view params) {
+  SessionGroup* group = groups_.find(key);
+  if (group != nullptr && group->session()) group->session()->send_own("tasks/cancel", params, nullptr);
+}
+
+// Routed by the id, within the session only.
+void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
+  bool progress = message.kind() == mcp::MessageKind::notification;
+  Field field = progress ? Field::params_progress_token : Field::id;
+  auto id = message.has(field) ? own_id(message.raw(field)) : std::nullopt;
+  auto found = id ? calls_.find(*id) : calls_.end();
+  if (found == calls_.end() || found->second->group != session.group()) {
+    SessionGroup* group = groups_.find(session.group());
+    if (!progress && id && farewells_.answered(message, *id)) return;
+    // It may be that of a task, whose call was answered long ago.
+    if (progress && id && group != nullptr && group->scope() != nullptr)
+      return group->scope()->on_scope_message(std::move(message), std::nullopt);
+    return drop(progress ? "unknown_token" : "unknown_id");
+  }
+  HttpCall& call = *found->second;
+  if (progress) return call.message(std::move(message));
+  if (call.messages) session.over_sse() ? call.messages->finish_quietly() : call.messages->close();
+  loop_.retire(std::move(call.messages));
+  finish(call, std::move(message));
+}
+
+}  // namespace lineward::upstream

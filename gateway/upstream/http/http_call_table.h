@@ -1,0 +1,110 @@
+// The calls that are under way at an HTTP server: sends them, gives each what the server says of it, and ends
+// them, whoever ends them: an answer, a failure, or a cancel, which is told to the server. What was broken
+// off is resumed, and a listen that was lost is opened again, within their budgets (behaviour.md 6 and 11).
+//
+// Owned by an HttpUpstream, beside its groups, and outlived by none of the calls that are alive. Calls are
+// plain pointers: each leaves the table when it is over. Whatever is told to a call may end others, and start
+// new ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/node_slabs.h"
+#include "metrics/stats.h"
+#include "net/lifetime.h"
+#include "upstream/http/http_call.h"
+#include "upstream/http/http_farewells.h"
+#include "http_client/http_headers.h"
+#include "upstream/http/http_parts.h"
+#include "upstream/http/session_group.h"
+
+namespace lineward::upstream {
+
+class HttpCallTableOwner {
+ public:
+  // Into its group's queue; or why it goes nowhere.
+  virtual std::optional<core::Failure> enqueue(HttpCall& call) = 0;
+
+ protected:
+  ~HttpCallTableOwner() = default;
+};
+
+class HttpCallTable final : public HttpCallHome, public FarewellHome {
+ public:
+  HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
+  ~HttpCallTable() { lifetime_.end(); }
+  HttpCallTable(const HttpCallTable&) = delete;
+  HttpCallTable& operator=(const HttpCallTable&) = delete;
+
+  // Whether this call may be sent beside those that are under way.
+  bool has_room(const HttpCall& call) const;
+  // A call that has left the queue of its group, whose session takes it.
+  void send(SessionGroup& group, HttpCall& call);
+  // Not the session of one call: what came on its stream, or on none, for a call that it names by its id.
+  void stray(HttpSession& session, mcp::Message message);
+  // Those of a group that wait, and those that are under way.
+  void fail_queue(SessionGroup& group, const core::Failure& failure);
+  void fail_sent(SessionGroup& group, const core::Failure& failure);
+  // The server is told now of those that were cancelled: the session it is told in may be about to end.
+  void tell_cancels() { farewells_.tell_now(); }
+  // Nothing is opened again from here on, and what nobody waits for is closed.
+  void stop();
+
+  // HttpCallHome
+  net::Loop& loop() override { return loop_; }
+  const config::Server& server() const override { return server_; }
+  HttpHealth& health() override { return parts_.health; }
+  void withdraw(HttpCall& call, std::string_view why) override;
+  void reply(HttpCall& call, std::string message) override;
+  void park(HttpCall& call) override;
+  void unpark(HttpCall& call) override;
+  void retried(HttpCall& call) override;
+  std::string server_info(const HttpCall& call) override;
+  bool has_session(const HttpCall& call) override;
+  void call_opened(HttpCall& call, HttpMessages& from, const http::ResponseInfo& info) override;
+  void call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) override;
+  void call_malformed(HttpCall& call, const mcp::MessageFault& fault) override;
+  void call_ended(HttpCall& call, const MessagesEnd& end) override;
+
+ private:
+  // FarewellHome
+  bool post(const std::string& group, std::string message, std::function<void()> sent) override;
+  void cancel_task(const std::string& group, std::string_view params) override;
+
+  SessionGroup* group_of(const HttpCall& call) const;
+  bool is_under_way(const HttpCall& call) const;
+  HttpRequest modern_request(const HttpCall& call, const Headers& forwarded);
+  HttpRequest session_request(SessionGroup& group, HttpCall& call, const Headers& forwarded);
+  void call_notification(HttpCall& call, SessionGroup* group, mcp::Message&& message);
+  void finish(HttpCall& call, mcp::Message&& answer);
+  void fail(HttpCall& call, const core::Failure& failure);
+  void left(HttpCall& call);
+  void refused(HttpCall& call, const MessagesEnd& end);
+  void session_refused(HttpCall& call, SessionGroup& group);
+  void resume(HttpCall& call, const MessagesEnd& end);
+  void listen_again(HttpCall& call, const core::Failure& failure);
+  void drop(std::string_view kind);
+
+  const HttpParts parts_;
+  net::Loop& loop_;
+  const config::Server& server_;
+  SessionGroups& groups_;
+  HttpCallTableOwner& owner_;
+  core::UpstreamStats& stats_;
+  const SharedHeaders post_headers_;
+  ModernLines modern_lines_;
+  NodeSlabs call_nodes_;
+  using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
+  // Sent, by the id the server knows.
+  std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
+  HttpFarewells farewells_;
+  size_t in_flight_ = 0;  // without listens
+  bool stopping_ = false;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

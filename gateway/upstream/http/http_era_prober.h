@@ -1,0 +1,59 @@
+// Asks an HTTP server for its era with `server/discover`, in the name of the client that has waited longest:
+// a server may let nobody else in (behaviour.md 8). What says nothing about MCP decides nothing.
+//
+// Owned by an HttpUpstream, which is its owner and outlives it. Its health is told when the server has
+// answered.
+#pragma once
+
+#include <string>
+
+#include "net/lifetime.h"
+#include "upstream/http/http_errand.h"
+#include "http_client/http_headers.h"
+#include "upstream/http/http_health.h"
+#include "upstream/shared/server_era.h"
+
+namespace lineward::upstream {
+
+class HttpEraProberOwner {
+ public:
+  // An id for a request of Lineward's own.
+  virtual int64_t next_id() = 0;
+  // What the end of a request that failed means for those who wait.
+  virtual core::Failure failure_of(const MessagesEnd& end) = 0;
+
+ protected:
+  ~HttpEraProberOwner() = default;
+};
+
+class HttpEraProber final : public EraProber {
+ public:
+  // `unreachable`: why the server cannot be asked at all, or empty.
+  HttpEraProber(net::Loop& loop, const config::Server& server, HttpErrands& errands, HttpHealth& health,
+                std::string unreachable, HttpEraProberOwner& owner);
+  HttpEraProber(const HttpEraProber&) = delete;
+  HttpEraProber& operator=(const HttpEraProber&) = delete;
+
+  void ask(const core::CallRequest* first, Done done) override;
+  bool is_busy() const override { return asking_; }
+  // A refusal says something to those alone who came with the same credentials.
+  bool concerns(const core::CallRequest& request, const core::Failure& failure) const override;
+
+ private:
+  Headers probe_headers(const core::CallRequest* first);
+  void on_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
+  void decided(EraVerdict verdict, const core::Failure& failure);
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  HttpErrands& errands_;
+  HttpHealth& health_;
+  const std::string unreachable_;
+  HttpEraProberOwner& owner_;
+  Done done_;
+  std::string asked_as_;  // the identity of the request under way
+  bool asking_ = false;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

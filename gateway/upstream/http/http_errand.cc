@@ -1,0 +1,140 @@
+#include "upstream/http/http_errand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lineward::upstream {
+namespace {
+
+constexpr size_t kMostErrands = 4096;
+// Of their bodies: clients' notifications are as large as requests and cost their clients no wait. A cancel
+// is small and goes on.
+constexpr size_t kMostBytes = 16u << 20;
+constexpr size_t kSmall = 16u << 10;
+// A response whose server is told of the cancel is closed so much later (behaviour.md 3).
+constexpr std::chrono::milliseconds kFarewell{100};
+
+}  // namespace
+
+HttpErrand::HttpErrand(HttpErrands& home, ErrandPlan plan)
+    : home_(home), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(home.pool_.loop()) {
+  messages_ =
+      std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
+  limit_.start(plan_.limit, [this] { ran_out(); });
+}
+
+void HttpErrand::ran_out() {
+  MessagesEnd late;
+  late.kind = MessagesEnd::Kind::failed;
+  late.status = messages_->status();
+  std::string named = plan_.option.empty() ? std::string() : fmt::format(" (lineward {})", plan_.option);
+  late.fault = {mcp::EndReason::timeout_startup,
+                fmt::format("did not answer within {} ms{}", plan_.limit.count(), named), !messages_->sent()};
+  auto tell = std::exchange(plan_.late, nullptr);
+  if (!tell || !messages_->sent()) {
+    messages_->close();
+    return finish(std::move(answer_), late);
+  }
+  limit_.start(kFarewell, [this] {
+    messages_->close();
+    finish(std::nullopt, {});
+  });
+  auto done = std::exchange(plan_.done, nullptr);
+  plan_.other = nullptr;
+  tell();
+  if (done) done(std::nullopt, late);
+}
+
+void HttpErrand::drop() {
+  limit_.stop();
+  if (messages_) messages_->close();
+  home_.pool_.loop().retire(std::move(messages_));
+  plan_ = {};
+}
+
+void HttpErrand::on_messages_drained(HttpMessages&) {
+  if (auto drained = std::exchange(plan_.drained, nullptr)) drained();
+}
+
+void HttpErrand::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
+  if (plan_.opened) plan_.opened(info);
+}
+
+void HttpErrand::on_message(HttpMessages& from, mcp::Message&& message) {
+  bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (!response) {
+    if (plan_.other) plan_.other(std::move(message));
+    return;
+  }
+  if (plan_.id == 0) return from.distrust();
+  if (answer_) return;
+  bool named = message.has(mcp::Field::id) && message.raw(mcp::Field::id) != "null";
+  if (named && mcp::canonical_id(message.raw(mcp::Field::id)) != fmt::format("n:{}", plan_.id))
+    return from.distrust();
+  answer_ = std::move(message);
+  if (!from.is_stream()) return;  // its end comes at once
+  MessagesEnd end;
+  end.status = from.status();
+  end.is_stream = true;
+  from.finish_quietly();
+  finish(std::move(answer_), end);
+}
+
+void HttpErrand::on_messages_end(HttpMessages&, const MessagesEnd& end) {
+  finish(std::move(answer_), end);
+}
+
+void HttpErrand::finish(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+  limit_.stop();
+  auto drained = std::exchange(plan_.drained, nullptr);
+  auto done = std::exchange(plan_.done, nullptr);
+  home_.over(*this);  // freed at the end of the turn
+  if (drained) drained();
+  if (done) done(std::move(answer), end);
+}
+
+void HttpErrands::run(ErrandPlan plan) {
+  const size_t bytes = plan.request.body.size();
+  const bool fits = bytes <= kSmall || errands_.empty() || bytes_ + bytes <= kMostBytes;
+  if (errands_.size() < kMostErrands && fits) {
+    bytes_ += bytes;
+    errands_.push_back(std::make_unique<HttpErrand>(*this, std::move(plan)));
+    return;
+  }
+  pool_.loop().defer([plan = std::move(plan)] {
+    MessagesEnd refusal;
+    refusal.kind = MessagesEnd::Kind::failed;
+    refusal.fault = {mcp::EndReason::queue_full, "has too many requests under way", true};
+    if (plan.drained) plan.drained();
+    if (plan.done) plan.done(std::nullopt, refusal);
+  });
+}
+
+void HttpErrands::over(HttpErrand& errand) {
+  auto found =
+      std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
+  if (found == errands_.end()) return;
+  bytes_ -= errand.bytes_;
+  pool_.loop().retire(std::move(*found));
+  errands_.erase(found);
+  if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+void HttpErrands::drop_all() {
+  std::vector<std::unique_ptr<HttpErrand>> all;
+  all.swap(errands_);
+  bytes_ = 0;
+  for (auto& errand : all) {
+    errand->drop();
+    pool_.loop().retire(std::move(errand));
+  }
+  if (empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+void HttpErrands::when_empty(std::function<void()> empty) {
+  empty_ = std::move(empty);
+  if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+}
+
+}  // namespace lineward::upstream

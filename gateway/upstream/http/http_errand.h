@@ -1,0 +1,88 @@
+// Requests that Lineward itself sends to an HTTP server, or that nobody waits for: the handshake,
+// notifications, answers to a server's questions, cancels, the end of a session. Each is one POST or DELETE
+// with a limit in time.
+//
+// HttpErrands owns those under way and belongs to the upstream; an errand is freed when it is over.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "upstream/http/http_messages.h"
+
+namespace lineward::upstream {
+
+class HttpErrands;
+
+struct ErrandPlan {
+  HttpRequest request;
+  int64_t id = 0;  // of the request in it; 0: no answer is awaited
+  std::chrono::milliseconds limit{10000};
+  std::string_view option = {};  // that the limit is, where it is one
+  // All of it was given to the kernel, or it will never be; called once.
+  std::function<void()> drained;
+  std::function<void(const http::ResponseInfo& info)> opened;
+  // A message of the response that is no answer to this errand's request.
+  std::function<void(mcp::Message message)> other;
+  // The limit has run out, and the server may know the request: it can be told before the response is closed,
+  // which waits a moment for that. `done` follows at once.
+  std::function<void()> late;
+  // Over. `answer` is the result or error in the response, where there was one.
+  std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)> done;
+};
+
+class HttpErrand final : public MessagesOwner {
+ public:
+  HttpErrand(HttpErrands& home, ErrandPlan plan);
+  ~HttpErrand() = default;
+  // Nothing is called any more.
+  void drop();
+
+ private:
+  void on_messages_drained(HttpMessages&) override;
+  void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+  void finish(std::optional<mcp::Message> answer, const MessagesEnd& end);
+  void ran_out();
+
+  friend class HttpErrands;
+  HttpErrands& home_;
+  const size_t bytes_;  // of its body
+  ErrandPlan plan_;
+  net::Timer limit_;
+  std::unique_ptr<HttpMessages> messages_;
+  std::optional<mcp::Message> answer_;
+};
+
+class HttpErrands {
+ public:
+  HttpErrands(HttpPool& pool, uint64_t max_message_bytes)
+      : pool_(pool), max_message_bytes_(max_message_bytes) {}
+  ~HttpErrands() { drop_all(); }
+
+  // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
+  void run(ErrandPlan plan);
+  void drop_all();
+  void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
+  size_t size() const { return errands_.size(); }
+  // Of the bodies of those under way.
+  size_t bytes() const { return bytes_; }
+  // Called once, when none is left.
+  void when_empty(std::function<void()> empty);
+
+ private:
+  friend class HttpErrand;
+  void over(HttpErrand& errand);
+
+  HttpPool& pool_;
+  uint64_t max_message_bytes_;
+  std::vector<std::unique_ptr<HttpErrand>> errands_;
+  size_t bytes_ = 0;
+  std::function<void()> empty_;
+};
+
+}  // namespace lineward::upstream

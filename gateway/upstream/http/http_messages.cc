@@ -1,0 +1,314 @@
+#include "upstream/http/http_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "log/log.h"
+#include "log/printable.h"
+#include "http/header_list.h"
+#include "http_client/http_headers.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+
+bool media_type_is(std::string_view value, std::string_view type) {
+  return http::equals_ignoring_case(http::trim_white_space(value.substr(0, value.find(';'))), type);
+}
+
+bool is_success(int status) {
+  return status >= 200 && status < 300;
+}
+
+// A short media type is safe to show; anything else is not.
+std::string shown_type(std::string_view value) {
+  std::string_view type = http::trim_white_space(value.substr(0, value.find(';')));
+  if (type.empty()) return "no content type";
+  if (type.size() > 60) return "an unknown content type";
+  return std::string(type);
+}
+
+// 0 when it does not say; the parser has checked the digits.
+uint64_t announced_length(const http::ResponseInfo& info) {
+  std::string_view digits = info.headers.get("Content-Length");
+  uint64_t length = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
+  return error == std::errc::result_out_of_range ? UINT64_MAX : length;
+}
+
+// Where a redirect points, without what may be secret: user, query and fragment.
+std::string shown_location(std::string_view value) {
+  constexpr size_t kLongest = 200;
+  value = value.substr(0, value.find_first_of("?#"));
+  std::string out;
+  size_t authority = value.find("//");
+  if (authority != std::string_view::npos) {
+    size_t end = std::min(value.find('/', authority + 2), value.size());
+    size_t user = value.substr(authority + 2, end - authority - 2).rfind('@');
+    out = value.substr(0, authority + 2);
+    value.remove_prefix(authority + 2 + (user == std::string_view::npos ? 0 : user + 1));
+  }
+  out += value;
+  for (char& c : out) {
+    if (c <= ' ' || c >= 0x7f) c = '?';
+  }
+  return out.size() > kLongest ? out.substr(0, kLongest) + "..." : out;
+}
+
+constexpr size_t kMostWords = 300;     // of a server, in our errors
+constexpr size_t kMostRefusal = 4096;  // bytes of a body in which they are looked for
+
+bool is_text(std::string_view type) {
+  type = http::trim_white_space(type.substr(0, type.find(';')));
+  const bool json = type.size() > 5 && http::equals_ignoring_case(type.substr(type.size() - 5), "+json");
+  return type.empty() || json || http::equals_ignoring_case(type.substr(0, 5), "text/");
+}
+
+// What a page shows, roughly: without its tags, its scripts and its styles.
+std::string shown_text(std::string_view html) {
+  std::string out;
+  while (!html.empty()) {
+    const size_t tag = std::min(html.find('<'), html.size());
+    out += html.substr(0, tag);
+    html.remove_prefix(tag);
+    for (std::string_view hidden : {"script", "style"}) {
+      if (html.size() <= hidden.size() || !http::equals_ignoring_case(html.substr(1, hidden.size()), hidden))
+        continue;
+      html.remove_prefix(std::min(html.find("</", 1), html.size()));
+    }
+    html.remove_prefix(html.empty() ? 0 : std::min(html.find('>'), html.size() - 1) + 1);
+    out += ' ';
+  }
+  return out;
+}
+
+// White space of any length as one space: words are for one line.
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space) out += c;
+    if (space && !out.empty() && out.back() != ' ') out += ' ';
+  }
+  if (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+// What a status without an MCP error in its body means.
+HttpFault fault_of_status(int status, const std::string& location) {
+  switch (status) {
+    case 401: return {EndReason::unauthorized, "refused the credentials (401)", false};
+    case 403: return {EndReason::forbidden, "refused access (403)", false};
+    case 407: return {EndReason::upstream_unreachable, "its proxy refused our credentials (407)", false};
+    case 429: return {EndReason::rate_limited, "limits the rate of requests (429)", false};
+    case 502:
+    case 503:
+    case 504:
+      return {EndReason::upstream_unreachable, fmt::format("is not available (HTTP {})", status), false};
+    default: break;
+  }
+  if (status >= 300 && status < 400) {
+    return {EndReason::upstream_protocol,
+            fmt::format("answered with a redirect ({}){}, which is not followed", status,
+                        location.empty() ? "" : " to " + location),
+            false};
+  }
+  return {EndReason::upstream_protocol, fmt::format("answered with HTTP {}", status), false};
+}
+
+}  // namespace
+
+HttpMessages::HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes,
+                           MessagesOwner& owner)
+    : pool_(pool),
+      max_message_bytes_(max_message_bytes),
+      owner_(&owner),
+      receipt_only_(request.receipt_only) {
+  transfer_ = std::make_unique<HttpTransfer>(pool, std::move(request), *this);
+}
+
+void HttpMessages::close() {
+  owner_ = nullptr;
+  if (!transfer_) return;
+  transfer_->close();
+  pool_.loop().retire(std::move(transfer_));
+}
+
+void HttpMessages::finish_quietly() {
+  owner_ = nullptr;
+  if (transfer_) HttpTransfer::finish_quietly(std::move(transfer_));
+}
+
+void HttpMessages::on_transfer_head(const http::ResponseInfo& info) {
+  status_ = info.status;
+  if (status_ == 401 || status_ == 403 || status_ == 429) challenge_ = challenge_headers(info.headers);
+  std::string_view type = info.headers.get("Content-Type");
+  if (status_ >= 300 && status_ < 400) location_ = shown_location(info.headers.get("Location"));
+  std::string_view coding = info.headers.get("Content-Encoding");
+  if (!coding.empty() && !http::equals_ignoring_case(coding, "identity")) {
+    return fail(EndReason::upstream_protocol, "sent a compressed response that nobody asked for");
+  }
+  json_ = media_type_is(type, "application/json");
+  html_ = media_type_is(type, "text/html");
+  words_ = !is_success(status_) && !json_ && is_text(type);
+  if (receipt_only_ && is_success(status_)) {
+    json_ = false;
+    return owner_->on_messages_open(*this, info);
+  }
+  if (is_success(status_) && media_type_is(type, "text/event-stream")) {
+    sse_ = std::make_unique<http::SseParser>(http::SseLimits{static_cast<size_t>(max_message_bytes_) + 64,
+                                                             static_cast<size_t>(max_message_bytes_)});
+    transfer_->unlimited_body();
+  } else if (is_success(status_) && status_ != 202 && status_ != 204 && !json_ &&
+             info.headers.get("Content-Length") != "0") {
+    return fail(EndReason::upstream_protocol,
+                fmt::format("answered with {}, not with MCP", shown_type(type)));
+  }
+  if (!sse_ && announced_length(info) > max_message_bytes_) {
+    pool_.count(core::MessageError::oversize);
+    return fail(
+        EndReason::upstream_protocol,
+        fmt::format("announced a body of more than {} bytes (limits.maxMessageBytes)", max_message_bytes_));
+  }
+  owner_->on_messages_open(*this, info);
+}
+
+void HttpMessages::on_transfer_body(std::string&& bytes) {
+  if (sse_) {
+    sse_->append(bytes);
+    return read_events();
+  }
+  // Of what is neither JSON nor words nothing is kept.
+  if (words_) {
+    body_.append(bytes, 0, std::min(bytes.size(), kMostRefusal - body_.size()));
+    return held_.set(body_.size());
+  }
+  if (!json_) return;
+  if (body_.empty()) {
+    body_ = std::move(bytes);
+  } else {
+    body_ += bytes;
+  }
+  held_.set(body_.size());
+  outline_.more(body_);
+}
+
+void HttpMessages::read_events() {
+  while (owner_ != nullptr) {
+    switch (sse_->next()) {
+      case http::SseParser::Next::need_more: return;
+      case http::SseParser::Next::failed:
+        pool_.count(core::MessageError::oversize);
+        return fail(
+            EndReason::upstream_protocol,
+            fmt::format("sent a message of more than {} bytes (limits.maxMessageBytes)", max_message_bytes_));
+      case http::SseParser::Next::event: break;
+    }
+    http::SseEvent event = sse_->take_event();
+    if (event.data.empty()) continue;  // priming
+    if (event.event != "message") {
+      owner_->on_other_event(*this, event);
+      continue;
+    }
+    auto message = mcp::Message::parse(json::Text{std::move(event.data), std::move(event.outline)});
+    if (!message) {
+      pool_.count(message.error());
+      if (message.error().meant == mcp::MessageFault::Meant::unknown)
+        return fail(EndReason::upstream_protocol, "sent a broken message: " + message.error().text);
+      drop_malformed(message.error());
+      continue;
+    }
+    owner_->on_message(*this, std::move(*message));
+  }
+}
+
+// It names a method, so nobody waits for it: what else the stream carries goes on.
+void HttpMessages::drop_malformed(const mcp::MessageFault& fault) {
+  log::write(log::Level::info, "upstream.dropped", {{"upstream", pool_.server()}, {"kind", "malformed"}});
+  if (!fault.raw_id.empty()) owner_->on_malformed_request(*this, fault);
+}
+
+void HttpMessages::on_transfer_complete() {
+  if (sse_) {
+    MessagesEnd done;
+    done.status = status_;
+    done.is_stream = true;
+    return end(std::move(done));
+  }
+  if (!is_success(status_)) return refused();
+  if (json_ && !body_.empty()) {
+    auto message = mcp::Message::parse(json::Text{std::move(body_), outline_.take()});
+    if (!message) {
+      pool_.count(message.error());
+      return fail(EndReason::upstream_protocol, "sent a broken answer: " + message.error().text);
+    }
+    owner_->on_message(*this, std::move(*message));
+    if (owner_ == nullptr) return;
+  }
+  MessagesEnd done;
+  done.status = status_;
+  end(std::move(done));
+}
+
+// Why the server refuses, in its own words: the message of an MCP error, or else the text that it sent. What
+// it was given as a key is not among them.
+std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer) const {
+  if (!answer && !words_ && !json_) return {};
+  const std::string_view body = std::string_view(body_).substr(0, kMostRefusal);
+  std::string words = one_line(answer  ? answer->text(mcp::Field::error_message).substr(0, kMostRefusal)
+                               : html_ ? shown_text(body)
+                                       : std::string(body));
+  if (transfer_) words = transfer_->without_credentials(std::move(words));
+  return printable(words, kMostWords);
+}
+
+// The body of a refusal may hold an MCP error, which says more than the status.
+void HttpMessages::refused() {
+  std::optional<mcp::Message> answer;
+  if (json_) {
+    auto message = mcp::Message::parse(std::string(body_));
+    if (message && message->kind() == mcp::MessageKind::error) answer = std::move(*message);
+  }
+  const std::string words = server_words(answer);
+  if (answer) {
+    owner_->on_message(*this, std::move(*answer));
+    if (owner_ == nullptr) return;
+  }
+  MessagesEnd refusal;
+  refusal.kind = MessagesEnd::Kind::refused;
+  refusal.status = status_;
+  refusal.fault = fault_of_status(status_, location_);
+  if (!words.empty()) refusal.fault.text += ": " + words;
+  refusal.challenge = std::move(challenge_);
+  end(std::move(refusal));
+}
+
+void HttpMessages::on_transfer_failed(const HttpFault& fault) {
+  if (fault.oversize) pool_.count(core::MessageError::oversize);
+  // A refusal whose body was cut off is still a refusal.
+  if (status_ != 0 && !is_success(status_) && !json_) return refused();
+  MessagesEnd broken;
+  broken.kind = MessagesEnd::Kind::failed;
+  broken.status = status_;
+  broken.fault = fault;
+  broken.is_stream = sse_ != nullptr;
+  end(std::move(broken));
+}
+
+void HttpMessages::fail(EndReason reason, std::string text) {
+  MessagesEnd broken;
+  broken.kind = MessagesEnd::Kind::failed;
+  broken.status = status_;
+  broken.fault = {reason, std::move(text), false};
+  end(std::move(broken));
+}
+
+void HttpMessages::end(MessagesEnd end) {
+  if (MessagesOwner* owner = std::exchange(owner_, nullptr)) owner->on_messages_end(*this, end);
+  close();
+}
+
+}  // namespace lineward::upstream

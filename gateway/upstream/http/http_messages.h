@@ -1,0 +1,114 @@
+// One HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events
+// (2026-07-28 and 2025-11-25 streamable HTTP). Judges what is no MCP; knows neither eras nor ids.
+//
+// Owned by a call, an errand or a session, which may close() it in any callback and frees it at the end of
+// the turn.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/held_bytes.h"
+#include "base/pooled.h"
+#include "core/headers.h"
+#include "http/sse_parser.h"
+#include "mcp/message.h"
+#include "http_client/http_pool.h"
+
+namespace lineward::upstream {
+
+// How a response ended.
+struct MessagesEnd {
+  enum class Kind : uint8_t {
+    complete,  // in order, with a status 2xx
+    refused,   // with another status; what MCP said in its body was given out before
+    failed     // broken, or no MCP
+  };
+  Kind kind = Kind::complete;
+  int status = 0;   // 0: no response
+  HttpFault fault;  // of `refused` and `failed`
+  bool is_stream = false;
+  core::HeaderFields challenge;  // of 401, 403 and 429: WWW-Authenticate, Retry-After
+};
+
+class HttpMessages;
+
+class MessagesOwner {
+ public:
+  virtual void on_messages_sent(HttpMessages&) {}  // as HttpTransferOwner's
+  virtual void on_messages_drained(HttpMessages&) {}
+  virtual void on_messages_open(HttpMessages&, const http::ResponseInfo&) {}
+  virtual void on_message(HttpMessages& from, mcp::Message&& message) = 0;
+  // A request that is none: its params are no object, or the like. It was counted and logged.
+  virtual void on_malformed_request(HttpMessages&, const mcp::MessageFault&) {}
+  // An event of another type than "message".
+  virtual void on_other_event(HttpMessages&, const http::SseEvent&) {}
+  virtual void on_messages_end(HttpMessages& from, const MessagesEnd& end) = 0;  // the last
+
+ protected:
+  ~MessagesOwner() = default;
+};
+
+class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages> {
+ public:
+  HttpMessages(HttpPool& pool, HttpRequest&& request, uint64_t max_message_bytes, MessagesOwner& owner);
+  ~HttpMessages() { close(); }
+  HttpMessages(const HttpMessages&) = delete;
+  HttpMessages& operator=(const HttpMessages&) = delete;
+
+  void close();
+  void set_owner(MessagesOwner& owner) { owner_ = &owner; }
+  // The owner has what it wanted; the rest may still come, so that the connection can be used again.
+  void finish_quietly();
+  // What came is not for whom it should be: see HttpTransfer.
+  void distrust() {
+    if (transfer_) transfer_->distrust();
+  }
+  void pause() {
+    if (transfer_) transfer_->pause();
+  }
+  void resume() {
+    if (transfer_) transfer_->resume();
+  }
+  bool sent() const { return transfer_ != nullptr && transfer_->sent(); }
+  int status() const { return status_; }
+  bool is_stream() const { return sse_ != nullptr; }
+  bool receipt_only() const { return receipt_only_; }
+  // What the event stream named last, for a reconnect.
+  std::string last_event_id() const { return sse_ ? sse_->last_event_id() : std::string(); }
+  std::optional<std::chrono::milliseconds> retry() const { return sse_ ? sse_->retry() : std::nullopt; }
+
+ private:
+  void on_transfer_sent() override { owner_->on_messages_sent(*this); }
+  void on_transfer_drained() override { owner_->on_messages_drained(*this); }
+  void on_transfer_head(const http::ResponseInfo& info) override;
+  void on_transfer_body(std::string&& bytes) override;
+  void on_transfer_complete() override;
+  void on_transfer_failed(const HttpFault& fault) override;
+  void read_events();
+  void drop_malformed(const mcp::MessageFault& fault);
+  void refused();
+  std::string server_words(const std::optional<mcp::Message>& answer) const;
+  void end(MessagesEnd end);
+  void fail(mcp::EndReason reason, std::string text);
+
+  HttpPool& pool_;
+  uint64_t max_message_bytes_;
+  MessagesOwner* owner_;
+  std::unique_ptr<HttpTransfer> transfer_;
+  std::unique_ptr<http::SseParser> sse_;
+  std::string body_;               // of a refusal that is no JSON: its beginning
+  json::ArrivingOutline outline_;  // of a body that is JSON
+  HeldBytes held_;
+  std::string location_;  // of a redirect
+  int status_ = 0;
+  core::HeaderFields challenge_;
+  bool json_ = false;
+  bool html_ = false;
+  bool words_ = false;  // a refusal in text
+  bool receipt_only_ = false;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,74 @@
+// One request without a message, to a server that keeps no sessions (core/plain_hop.h).
+//
+// Owned by who asked for it. The upstream that made it may stop first: then it ends with that.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plain_hop.h"
+#include "net/lifetime.h"
+#include "http_client/http_pool.h"
+
+namespace lineward::upstream {
+
+class HttpPlainHops;
+
+class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
+ public:
+  // `personal`: 401, 403 and 429 are the client's business (behaviour.md 11). The head of the response has
+  // the server's `request` limit, and all of it where it is no stream of events.
+  HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
+               const config::Server& server, bool personal);
+  ~HttpPlainHop() override;
+  void pause() override {
+    if (transfer_) transfer_->pause();
+  }
+  void resume() override {
+    if (transfer_) transfer_->resume();
+  }
+  // In order, and told later. `status`: of the answer, as long as there is none.
+  void end(int status, std::string why);
+
+ private:
+  void on_transfer_sent() override {}
+  void on_transfer_drained() override {}
+  void on_transfer_head(const http::ResponseInfo& info) override;
+  void on_transfer_body(std::string&& bytes) override;
+  void on_transfer_complete() override;
+  void on_transfer_failed(const HttpFault& fault) override { failed(502, server_ + " " + fault.text); }
+  void failed(int status, const std::string& why);
+  void tell(int status, const std::string& why);
+  void let_go();
+
+  HttpPlainHops* home_;
+  net::Loop& loop_;
+  core::HopListener& listener_;
+  const std::string server_;
+  const bool personal_;
+  std::unique_ptr<HttpTransfer> transfer_;
+  net::Timer limit_;
+  bool streams_ = false;
+  size_t body_bytes_ = 0;  // of what is no stream
+  net::Lifetime lifetime_;
+};
+
+// Those of one upstream.
+class HttpPlainHops {
+ public:
+  void joined(HttpPlainHop& hop) { hops_.push_back(&hop); }
+  void left(HttpPlainHop& hop) { std::erase(hops_, &hop); }
+  // None goes on; each is told, not from here.
+  void end_all(const std::string& why) {
+    std::vector<HttpPlainHop*> all;
+    all.swap(hops_);
+    for (HttpPlainHop* hop : all)
+      hop->end(503, why);
+  }
+
+ private:
+  std::vector<HttpPlainHop*> hops_;
+};
+
+}  // namespace lineward::upstream

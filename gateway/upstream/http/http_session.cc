@@ -1,0 +1,275 @@
+#include "upstream/http/http_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "log/printable.h"
+#include "http/char_class.h"
+#include "mcp/errors.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// A server that has not answered by then is not waited for any more: its calls go on.
+constexpr milliseconds kInitializedPatience{2000};
+constexpr milliseconds kGoodbye{2000};
+// In place of an answer that did not come.
+constexpr std::string_view kNoAnswer =
+    R"({"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no answer"}})";
+
+// The answers to an `initialize` after which HTTP+SSE is worth a try (2025-11-25 transports, "Backwards
+// Compatibility").
+bool knows_no_post(int status) {
+  return status == 400 || status == 404 || status == 405;
+}
+
+// 2025-11-25: visible ASCII only.
+bool is_session_id(std::string_view id) {
+  return !id.empty() && id.size() <= 1024 && std::all_of(id.begin(), id.end(), http::is_visible);
+}
+
+// Why Lineward's own handshake came to nothing.
+core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
+                         const std::optional<mcp::Message>& answer, const MessagesEnd& end) {
+  core::Failure failure{EndReason::upstream_protocol, server.name + " "};
+  if (end.kind != MessagesEnd::Kind::complete &&
+      (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
+    failure = owner.failure_of(end);
+  } else if (answer) {
+    failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
+  } else {
+    failure.text += "did not answer initialize";
+  }
+  return failure;
+}
+
+}  // namespace
+
+HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server,
+                         SessionOwner& owner, std::string group, Transport transport)
+    : loop_(pool.loop()),
+      errands_(errands),
+      server_(server),
+      owner_(owner),
+      group_(std::move(group)),
+      transport_(transport),
+      stream_(pool, server, *this),
+      sse_(pool, server, *this),
+      requests_(pool.loop(), errands, server, *this),
+      waits_(pool.loop(), requests_, *this) {}
+
+Headers HttpSession::headers(HttpVerb verb) const {
+  Headers out = base_headers(server_, verb);
+  add_all(out, forwarded_);
+  add_session_headers(out, id_, legacy_server_.revision);
+  return out;
+}
+
+// ---- the handshake ----
+
+void HttpSession::initialize(std::string_view params, IfRefused if_refused) {
+  own_params_ = std::string(params);
+  if_refused_ = if_refused;
+  if (over_sse() && sse_.endpoint().empty()) return connect();  // it goes on when there is an endpoint
+  send_initialize();
+}
+
+void HttpSession::send_initialize() {
+  state_ = State::opening;
+  requests_.initialize(
+      own_params_,
+      [this](const http::ResponseInfo& info) {
+        if (state_ == State::opening) opened(info);
+      },
+      [this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
+        if (state_ == State::opening) handshake_answer(std::move(answer), end);
+      });
+}
+
+void HttpSession::opened(const http::ResponseInfo& info) {
+  std::string_view id = info.headers.get("Mcp-Session-Id");
+  if (info.status == 200 && is_session_id(id)) id_ = std::string(id);
+}
+
+void HttpSession::handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+  if (answer && answer->kind() == mcp::MessageKind::result) {
+    initialized(*answer);
+    send_initialized(std::string(mcp::kInitialized));
+    return owner_.on_session_ready(*this);
+  }
+  state_ = State::fresh;
+  core::Failure failure = refusal_of(server_, owner_, answer, end);
+  if (!over_sse() && if_refused_ == IfRefused::try_http_sse && knows_no_post(end.status)) {
+    was_refused_ = std::move(failure);
+    return connect();
+  }
+  owner_.on_session_failed(*this, failure);
+}
+
+void HttpSession::initialized(const mcp::Message& answer) {
+  state_ = State::ready;
+  own_params_ = {};  // the next session gets them from the group
+  initialize_result_.keep(std::string(answer.raw(Field::result)));
+  legacy_server_ = mcp::read_initialize_result(initialize_result_.text());
+  legacy_server_bytes_.set(mcp::bytes_of(legacy_server_));
+  if (mcp::find_revision(legacy_server_.revision) == nullptr) legacy_server_.revision.clear();
+}
+
+void HttpSession::send_initialized(std::string message) {
+  if (std::exchange(initialized_sent_, true)) return;
+  settling_ = true;
+  requests_.post(std::move(message), kInitializedPatience, [this](const MessagesEnd& end) {
+    if (settled_told_) loop_.defer(std::exchange(settled_told_, nullptr));
+    if (state_ != State::ready || check_lost(end)) return;
+    settling_ = false;
+    if (!over_sse()) stream_.start();
+    owner_.on_session_free(*this);
+  });
+}
+
+void HttpSession::when_settled(std::function<void()> done) {
+  if (!settling_) return loop_.defer(std::move(done));
+  settled_told_ = std::move(done);
+}
+
+void HttpSession::adopt(std::string id, std::string revision) {
+  stream_.share();
+  id_ = std::move(id);
+  legacy_server_.revision = std::move(revision);
+  state_ = State::ready;
+}
+
+// ---- over HTTP+SSE ----
+
+void HttpSession::connect() {
+  transport_ = Transport::http_sse;
+  state_ = State::connecting;
+  sse_.connect();
+}
+
+void HttpSession::on_sse_connected() {
+  was_refused_.reset();
+  state_ = State::fresh;
+  owner_.on_session_speaks_sse();
+  if (!own_params_.empty()) return send_initialize();
+  owner_.on_session_free(*this);
+}
+
+void HttpSession::on_sse_failed(const MessagesEnd& end) {
+  state_ = State::fresh;
+  if (end.status == 401 || end.status == 403) return owner_.on_session_failed(*this, owner_.failure_of(end));
+  const HttpFault& fault = end.fault;
+  core::Failure failure{fault.reason, fmt::format("{} {}", server_.name, fault.text), fault.limit_ms};
+  // What Streamable HTTP was refused with says more than that this does not work either.
+  const bool refused_us = fault.reason == EndReason::unauthorized || fault.reason == EndReason::forbidden;
+  if (was_refused_ && !refused_us) failure = *was_refused_;
+  owner_.on_session_failed(*this, failure);
+}
+
+void HttpSession::on_sse_ended() {
+  if (state_ != State::opening || own_params_.empty()) return lost();
+  requests_.forget();
+  owner_.on_session_failed(
+      *this, {EndReason::upstream_exited, server_.name + " closed its event stream during initialize"});
+}
+
+// ---- what goes out ----
+
+bool HttpSession::takes(const HttpCall& call) const {
+  if (state_ != State::ready || settling_ || !waits_.takes(call.request)) return false;
+  if (!stream_.is_pending()) return true;
+  // What the server tells before there is a stream for it is lost; SDK servers lose a question too.
+  return !call.is_listen() && !mcp::may_ask(call.request.method);
+}
+
+HttpRequest HttpSession::request(std::string body) const {
+  HttpRequest request{"POST", headers(HttpVerb::post), std::move(body)};
+  request.target = sse_.endpoint();
+  request.receipt_only = over_sse();
+  return request;
+}
+
+void HttpSession::post(std::string message, std::function<void()> drained) {
+  requests_.post(std::move(message), std::move(drained));
+}
+
+void HttpSession::send_own(std::string_view method, std::string_view params, OwnAnswer answered) {
+  requests_.ask(method, params,
+                [this, turn = waits_.join(method), answered = std::move(answered)](
+                    std::optional<mcp::Message> answer, const MessagesEnd& end) {
+                  if (check_lost(end)) return;
+                  waits_.left(turn);
+                  if (!answered) return;
+                  if (!answer) answer = mcp::Message::parse(std::string(kNoAnswer)).value();
+                  answered(*answer);
+                });
+}
+
+// ---- its end ----
+
+bool HttpSession::check_lost(const MessagesEnd& end) {
+  if (end.status != 404 || !has_id()) return false;
+  lost();
+  return true;
+}
+
+void HttpSession::close_streams() {
+  requests_.forget();
+  waits_.stop();
+  stream_.close();
+  sse_.close();
+}
+
+void HttpSession::lost() {
+  if (state_ == State::lost) return;
+  state_ = State::lost;
+  close_streams();
+  log::write(log::Level::info, "upstream.session_lost", {{"upstream", server_.name}, {"group", group_}});
+  owner_.on_session_lost(*this);
+}
+
+void HttpSession::end() {
+  requests_.stop();
+  close_streams();
+  if (state_ == State::ready && !id_.empty() && !stream_.is_shared()) {
+    ErrandPlan plan;
+    plan.request = {"DELETE", headers(HttpVerb::remove), {}};
+    plan.limit = kGoodbye;
+    errands_.run(std::move(plan));
+  }
+  state_ = State::lost;
+}
+
+// ---- what the server says ----
+
+void HttpSession::on_stream_settled() {
+  waits_.stream_settled();
+  owner_.on_session_free(*this);
+}
+
+void HttpSession::refuse_malformed(const mcp::MessageFault& fault) {
+  post(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
+}
+
+void HttpSession::hear(mcp::Message message, HttpCall* call) {
+  const bool response =
+      message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
+  if (response && requests_.take_answer(message)) return;
+  if (response || mcp::method_of(message.method()) == Method::progress) {
+    return owner_.on_session_stray(*this, std::move(message));
+  }
+  if (message.kind() == mcp::MessageKind::request && message.method() == "ping") {
+    return post(fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{}}}})", message.raw(Field::id)));
+  }
+  owner_.on_session_message(*this, std::move(message), call);
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,161 @@
+// One session with a legacy HTTP server (2025-03-26 … 2025-11-25 transports, "Session Management"): the
+// handshake, the id that the server gave it, and its end. Servers without sessions have one too, with no id.
+// What belongs to it: the stream on which the server speaks by itself, Lineward's own requests, and what
+// calls wait for.
+//
+// Over HTTP+SSE (2024-11-05 transports) the session is its stream: it comes first and names the endpoint for
+// POSTs, all answers come on it, and its end is the session's.
+//
+// Owned by a group of an HttpUpstream, which is its owner; freed at the end of the turn. Calls belong to
+// others.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/kept_text.h"
+#include "core/upstream.h"
+#include "mcp/legacy_server.h"
+#include "upstream/http/http_call.h"
+#include "upstream/http/http_errand.h"
+#include "http_client/http_headers.h"
+#include "upstream/shared/legacy_listens.h"
+#include "upstream/http/server_stream.h"
+#include "upstream/http/session_requests.h"
+#include "upstream/http/session_waits.h"
+#include "upstream/http/sse_transport.h"
+
+namespace lineward::upstream {
+
+class HttpSession;
+
+class SessionOwner {
+ public:
+  virtual int64_t next_id() = 0;
+  // What the end of a request that failed means for those who wait.
+  virtual core::Failure failure_of(const MessagesEnd& end) = 0;
+  virtual void on_session_ready(HttpSession& session) = 0;
+  // Lineward's own handshake, or the connection that a client's own would need, came to nothing.
+  virtual void on_session_failed(HttpSession& session, const core::Failure& failure) = 0;
+  // The server knows this session no more.
+  virtual void on_session_lost(HttpSession& session) = 0;
+  // It speaks HTTP+SSE: so will all that follow.
+  virtual void on_session_speaks_sse() = 0;
+  // It may take calls that it did not take before.
+  virtual void on_session_free(HttpSession& session) = 0;
+  // A server's request, or a notification that names no call. `call`: on whose stream it came; null: the GET
+  // stream.
+  virtual void on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) = 0;
+  // A response, or progress, that came on another stream than its call's.
+  virtual void on_session_stray(HttpSession& session, mcp::Message message) = 0;
+
+ protected:
+  ~SessionOwner() = default;
+};
+
+class HttpSession final : public ListenServer,
+                          public ServerStreamOwner,
+                          public SseTransportOwner,
+                          public SessionRequestsOwner,
+                          public SessionWaitsOwner {
+ public:
+  enum class State : uint8_t { connecting, fresh, opening, ready, lost };
+  enum class Transport : uint8_t { streamable_http, http_sse };
+  // A server that refuses Lineward's handshake as one that knows no Streamable HTTP may do (400, 404, 405).
+  enum class IfRefused : uint8_t { fail, try_http_sse };
+
+  // `transport`: what it is known, or taken, to speak.
+  HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner,
+              std::string group, Transport transport);
+  HttpSession(const HttpSession&) = delete;
+  HttpSession& operator=(const HttpSession&) = delete;
+
+  const std::string& group() const { return group_; }
+  State state() const { return state_; }
+  bool is_ready() const override { return state_ == State::ready; }
+  // The server could have forgotten it.
+  bool has_id() const { return !id_.empty() || over_sse(); }
+  const std::string& id() const { return id_; }
+  const std::string& initialize_result() const { return initialize_result_.text(); }
+  const mcp::LegacyServer& legacy_server() const override { return legacy_server_; }
+  bool over_sse() const override { return transport_ == Transport::http_sse; }
+
+  // HTTP+SSE from here on: opens the stream; fresh when it is there.
+  void connect();
+  // Lineward's own handshake, with these parameters.
+  void initialize(std::string_view params, IfRefused if_refused);
+  // The client's own: its request is on its way, its response has begun, it was answered.
+  void opening() { state_ = State::opening; }
+  void opened(const http::ResponseInfo& info);
+  void initialized(const mcp::Message& answer);
+  // notifications/initialized; then the GET stream is opened.
+  void send_initialized(std::string message);
+  // One that another replica shared.
+  void adopt(std::string id, std::string revision);
+  // The server has accepted that it is initialised, or was not told yet.
+  void when_settled(std::function<void()> done);
+
+  // On which the server speaks by itself. The end of one that is shared is not the session's.
+  ServerStream& stream() { return stream_; }
+  // Is there such a stream, or will there be none?
+  bool stream_stands() const { return !settling_ && !stream_.is_pending(); }
+  SessionWaits& waits() { return waits_; }
+  // May this call be sent now?
+  bool takes(const HttpCall& call) const;
+
+  // `forwarded`: what the client wants on every request, from its last call.
+  Headers headers(HttpVerb verb) const override;
+  void remember(Headers forwarded) { forwarded_ = std::move(forwarded); }
+  HttpRequest request(std::string body) const override;
+  void send_own(std::string_view method, std::string_view params, OwnAnswer answered) override;
+  // A notification or an answer. `drained`: it is on its way, or never will be.
+  void post(std::string message, std::function<void()> drained = nullptr);
+
+  // What the server said. `call`: on whose stream; null: on none.
+  void hear(mcp::Message message, HttpCall* call) override;
+  // The server's request that is none.
+  void refuse_malformed(const mcp::MessageFault& fault) override;
+  // The server said that it does not know us.
+  void lost();
+  // Over: tells the server.
+  void end();
+
+ private:
+  int64_t next_id() override { return owner_.next_id(); }
+  bool may_stream() const override { return is_ready() && !settling_ && !over_sse(); }
+  bool check_lost(const MessagesEnd& end) override;
+  void on_stream_settled() override;
+  void on_wait_over() override { owner_.on_session_free(*this); }
+  void on_sse_connected() override;
+  void on_sse_failed(const MessagesEnd& end) override;
+  void on_sse_ended() override;
+  void send_initialize();
+  void handshake_answer(std::optional<mcp::Message> answer, const MessagesEnd& end);
+  void close_streams();
+
+  net::Loop& loop_;
+  HttpErrands& errands_;
+  const config::Server& server_;
+  SessionOwner& owner_;
+  std::string group_;
+  State state_ = State::fresh;
+  Transport transport_;
+  std::string id_;
+  KeptText initialize_result_;
+  mcp::LegacyServer legacy_server_;
+  HeldBytes legacy_server_bytes_;
+  Headers forwarded_;
+  bool initialized_sent_ = false;
+  bool settling_ = false;   // notifications/initialized is not accepted yet
+  std::string own_params_;  // of Lineward's own handshake; empty: the client's own
+  IfRefused if_refused_ = IfRefused::fail;
+  std::optional<core::Failure> was_refused_;  // over Streamable HTTP, before HTTP+SSE was tried
+  std::function<void()> settled_told_;
+  ServerStream stream_;
+  SseTransport sse_;
+  SessionRequests requests_;
+  SessionWaits waits_;
+};
+
+}  // namespace lineward::upstream

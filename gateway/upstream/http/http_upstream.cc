@@ -1,0 +1,341 @@
+#include "upstream/http/http_upstream.h"
+
+#include <fmt/format.h>
+
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Method;
+using State = core::UpstreamStatus::State;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStopLimit{3000};
+
+core::Failure stopping() {
+  return {EndReason::cancelled_drain, "the gateway is stopping"};
+}
+
+}  // namespace
+
+HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
+    : loop_(loop), server_(server), stop_limit_(loop) {
+  if (auto url = parse_http_url(server.url)) {
+    url_ = *url;
+    note_hop();
+  } else {
+    broken_ = url.error().text;
+  }
+  std::shared_ptr<net::TlsContext> tls;
+  if (url_.tls) {
+    auto context = net::TlsContext::for_client({server.ca_file, server.client_cert, server.client_key});
+    if (context) {
+      tls = *context;
+    } else {
+      broken_ = context.error().text;
+    }
+  }
+  auto options = pool_options(server, url_);
+  if (!options && broken_.empty()) broken_ = options.error().text;
+  if (!server.credentials.client_id.empty()) oauth_ = std::make_unique<OauthClient>(loop, server, tls);
+  if (options) options->stats = &stats_;
+  pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
+  if (oauth_) pool_->use(*oauth_);
+  pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
+  errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
+  groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, pump_later_, *this);
+  slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
+  portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
+  if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
+  prober_ = std::make_unique<HttpEraProber>(loop, server, *errands_, health_, broken_, *this);
+  era_ = std::make_unique<ServerEra>(loop, server, *prober_, *this);
+  sse_ = std::make_unique<SseFallback>(server, *groups_, *era_);
+  const HttpParts parts{.loop = loop,
+                        .server = server,
+                        .pool = *pool_,
+                        .failures = failures_,
+                        .health = health_,
+                        .ids = ids_,
+                        .groups = *groups_,
+                        .slots = *slots_,
+                        .era = *era_,
+                        .sse = *sse_,
+                        .pump = pump_later_};
+  calls_ = std::make_unique<HttpCallTable>(parts, *this);
+  sessions_ = std::make_unique<SessionKeeper>(parts, *calls_);
+  groups_->use(*sessions_);
+}
+
+HttpUpstream::~HttpUpstream() {
+  lifetime_.end();
+  plain_hops_.end_all(server_.name + " is leaving");
+  groups_->clear();
+  errands_->drop_all();
+}
+
+void HttpUpstream::on_era_known(TransportCall& call) {
+  if (auto refused = enqueue(static_cast<HttpCall&>(call))) call.fail(*refused);
+}
+
+// ---- calls on their way in ----
+
+Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest&& request,
+                                                                       core::CallOwner& owner) {
+  using Refusal = Unexpected<core::Failure>;
+  if (stopping_) return Refusal{stopping()};
+  if (!broken_.empty()) {
+    return Refusal{
+        {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
+  }
+  if (era_->waiting() + slots_->waiting() + groups_->queued() >= server_.limits.max_queue) {
+    return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+                                                       server_.limits.max_queue, server_.name)}};
+  }
+  if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
+  auto is_probe = health_.admit();
+  if (!is_probe) return Refusal{is_probe.error()};
+  auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
+  if (!call->is_listen()) call->place.take(shares_, call->request.account());
+  call->health_probe = *is_probe;
+  bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  if (needs_verdict && !era_->is_current()) {
+    era_->wait(*call);
+  } else {
+    auto failure = enqueue(*call);
+    if (failure) {
+      call->cancel("");
+      return Refusal{*failure};
+    }
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
+  if (SessionPlanner::is_stateless(call.request, era_->era())) {
+    groups_->join(groups_->get(planner_.stateless()), call);
+    schedule_pump();
+    return std::nullopt;
+  }
+  auto plan = planner_.plan(call.request, era_->era());
+  if (!plan) return plan.error();
+  if (!groups_->has_room(*plan)) {
+    return core::Failure{mcp::EndReason::queue_full,
+                         fmt::format("all {} sessions that Lineward may have with {} are in use "
+                                     "(limits.maxOwnSessions)",
+                                     server_.limits.max_own_sessions, server_.name)};
+  }
+  slots_->place(call, std::move(*plan));
+  schedule_pump();
+  return std::nullopt;
+}
+
+void HttpUpstream::pump() {
+  slots_->fill(era_->era());
+  // A call that fails may start others and so add groups: walk a copy of the keys.
+  std::vector<std::string> waiting;
+  for (const SessionGroup* group : groups_->wanting())
+    waiting.push_back(group->key);
+  for (const auto& key : waiting) {
+    SessionGroup* group = groups_->find(key);
+    if (group != nullptr && group->wants_pump()) pump(*group);
+  }
+  groups_->prune_line();
+}
+
+void HttpUpstream::pump(SessionGroup& group) {
+  bool full = false;
+  if (group.queue().empty() && !group.session() && !stopping_) {
+    sessions_->open(group);
+    return;
+  }
+  while (!group.queue().empty()) {
+    HttpCall& call = *group.queue().first();
+    if (group.era == mcp::Era::legacy) {
+      if (group.is_ready() && sessions_->answers(group, call)) continue;
+      if (!sessions_->takes(group, call)) break;
+    }
+    if (!calls_->has_room(call)) {
+      full = true;
+      break;
+    }
+    group.queue().take_first();
+    calls_->send(group, call);
+  }
+  for (HttpCall* call : group.queue().all())
+    call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
+}
+
+// ---- groups and what their clients send ----
+
+void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
+  calls_->tell_cancels();  // while the session stands
+  group.set_scope(nullptr);
+  core::Failure failure{EndReason::cancelled_drain, std::string(why)};
+  std::unique_ptr<SessionGroup> kept = groups_->take(group);
+  if (!kept) return;
+  calls_->fail_queue(*kept, failure);
+  kept->listens.lost(kept->session());  // what is subscribed ends with the session
+  if (kept->home) kept->listens.fail_all(failure);
+  calls_->fail_sent(*kept, failure);
+  // It ends, and is free when this turn is over.
+  if (kept->session()) {
+    kept->session()->end();
+    groups_->close_session(*kept);
+  }
+  groups_->let_go(std::move(kept));
+}
+
+void HttpUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  SessionPlan plan = planner_.plan(scope);
+  if (plan.initialize_params.empty()) groups_->get(plan).set_scope(&owner);
+}
+
+// A session of several clients is initialised by this process, and HTTP+SSE ends with its stream.
+core::PortableScopes* HttpUpstream::portable(const core::Scope&) {
+  bool own =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  return own && !sse_->speaks_sse() && !stopping_ ? portable_.get() : nullptr;
+}
+
+void HttpUpstream::close_scope(const core::Scope& scope) {
+  SessionGroup* group = groups_->of_client(scope);
+  if (group == nullptr) return;
+  if (group->session()) group->session()->stream().unshare();  // it ends everywhere
+  close_group(*group, "its session ended");
+}
+
+// To a legacy server it would mean nothing.
+void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
+                          const core::HeaderFields& headers) {
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  if (!era_->is_modern()) return;
+  ErrandPlan plan;
+  plan.request.body = mcp::with_envelope(message);
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  add_all(plan.request.headers, forwarded_headers(server_, headers));
+  if (auto sent = mcp::Message::parse(plan.request.body))
+    add_modern_headers(plan.request.headers, *sent, headers);
+  errands_->run(std::move(plan));
+}
+
+void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (client_era == mcp::Era::modern) return notify(scope, message, {});
+  if (server_.isolation == config::Isolation::call || stopping_) return;
+  SessionGroup* group = groups_->find(planner_.plan(scope).key);
+  if (group == nullptr || !group->is_ready()) return;
+  if (group->own_handshake && group->scope() == nullptr) return;  // nobody's own session
+  if (mcp::method_of(message.method()) == Method::initialized)
+    return group->session()->send_initialized(message.bytes());
+  group->session()->post(message.bytes());
+}
+
+void HttpUpstream::reconfigured() {
+  pool_->set_limits(server_);
+  errands_->set_max_message_bytes(server_.limits.max_message_bytes);
+  schedule_pump();
+}
+
+// ---- what is no call ----
+
+// One that shares a session with others (isolation) speaks for itself alone.
+void HttpUpstream::pass_notification(const mcp::Message& message, const core::HeaderFields& headers) {
+  const bool own =
+      server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
+  if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
+  ErrandPlan plan;
+  plan.request.body = message.bytes();
+  plan.request.headers = base_headers(server_, HttpVerb::post);
+  add_all(plan.request.headers, forwarded_headers(server_, headers));
+  add_revision(plan.request.headers, headers);
+  errands_->run(std::move(plan));
+}
+
+// What this client sends to a server that keeps no sessions.
+std::unique_ptr<core::Hop> HttpUpstream::hop(core::HopRequest request, core::HopListener& listener) {
+  if (stopping_ || !broken_.empty() || keeps_sessions() != false) return nullptr;
+  HttpRequest out{
+      request.method, base_headers(server_, request.method == "GET" ? HttpVerb::get : HttpVerb::remove), {}};
+  add_all(out.headers, forwarded_headers(server_, request.headers));
+  add_revision(out.headers, request.headers);
+  for (const auto& [name, value] : request.headers) {
+    if (http::equals_ignoring_case(name, "Last-Event-ID")) out.headers.push_back({"Last-Event-ID", value});
+  }
+  return std::make_unique<HttpPlainHop>(plain_hops_, *pool_, std::move(out), listener, server_,
+                                        failures_.are_of_clients());
+}
+
+void HttpUpstream::fetch_document(const std::string& path, core::DocumentDone done) {
+  if (documents_ && !stopping_) return documents_->fetch(path, std::move(done));
+  loop_.defer([done = std::move(done)] {
+    done(Unexpected<core::NoDocument>{{503, "the server cannot be asked now"}});
+  });
+}
+
+// ---- how it is ----
+
+core::UpstreamStatus HttpUpstream::status() const {
+  core::UpstreamStatus status;
+  status.server = era_->verdict().server;
+  if (stopping_) {
+    status.state = State::draining;
+  } else if (!health_.circuit_closed()) {
+    status.state = State::open;
+    status.limit = health_.open_for();
+    status.why = health_.why();
+  } else if (era_->is_known()) {
+    status.state = State::ready;
+  } else if (!prober_->is_busy() && !era_->verdict().failure.text.empty()) {
+    status.state = State::failed;
+    status.why = era_->verdict().failure.text;
+  } else {
+    status.state = State::starting;
+    status.limit = server_.timeouts.startup;
+    status.why = era_->verdict().failure.text;
+  }
+  return status;
+}
+
+void HttpUpstream::wake() {
+  bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
+  if (!era_->is_known() || back) era_->ask();
+}
+
+// Where it is, for labels; the path and what may be secret in it stay out.
+void HttpUpstream::note_hop() {
+  stats_.transport = url_.unix_path.empty() ? "tcp" : "unix";
+  if (!url_.unix_path.empty()) return;
+  stats_.server_address = url_.host;
+  stats_.server_port = std::to_string(url_.port);
+}
+
+// ---- the end ----
+
+void HttpUpstream::stop(std::function<void()> done) {
+  stopping_ = true;
+  health_.stop();
+  stopped_ = std::move(done);
+  groups_->stop();
+  calls_->stop();
+  plain_hops_.end_all(server_.name + " is leaving");
+  std::deque<TransportCall*> waiting = era_->stop();
+  std::deque<HttpCall*> slotless = slots_->stop();
+  waiting.insert(waiting.end(), slotless.begin(), slotless.end());
+  for (TransportCall* call : waiting)
+    call->fail(stopping());
+  for (const auto& key : groups_->keys()) {
+    if (SessionGroup* group = groups_->find(key)) close_group(*group, "the gateway is stopping");
+  }
+  // Goodbyes and cancels get a moment to arrive.
+  stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });
+  errands_->when_empty(lifetime_.guard([this] { check_stopped(); }));
+}
+
+void HttpUpstream::check_stopped() {
+  stop_limit_.stop();
+  pool_->close_idle();
+  if (stopped_) std::exchange(stopped_, nullptr)();
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,120 @@
+#include "upstream/http/server_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A server that has not answered by then is not waited for any more: its calls go on.
+constexpr milliseconds kStreamPatience{500};
+constexpr milliseconds kFirstBackoff{1000};
+constexpr milliseconds kLongestBackoff{30000};
+// Until the replica that the client's stream was at has let go of the server's.
+constexpr milliseconds kFirstSharedBackoff{250};
+constexpr milliseconds kLongestSharedBackoff{5000};
+
+}  // namespace
+
+ServerStream::ServerStream(HttpPool& pool, const config::Server& server, ServerStreamOwner& owner)
+    : loop_(pool.loop()), pool_(pool), server_(server), owner_(owner), timer_(pool.loop()) {}
+
+ServerStream::~ServerStream() {
+  if (messages_) messages_->close();
+}
+
+void ServerStream::start() {
+  if (!shared_) return open();
+  wanted_ ? want() : let_go();
+}
+
+void ServerStream::open() {
+  HttpRequest request{"GET", owner_.headers(HttpVerb::get), {}};
+  if (!last_event_id_.empty()) request.headers.push_back({"Last-Event-ID", last_event_id_});
+  messages_ =
+      std::make_unique<HttpMessages>(pool_, std::move(request), server_.limits.max_message_bytes, *this);
+  pending_ = !was_open_;
+  if (pending_) timer_.start(kStreamPatience, [this] { settle(); });
+}
+
+void ServerStream::reopen(milliseconds after) {
+  timer_.start(after, [this] { open(); });
+}
+
+void ServerStream::settle() {
+  timer_.stop();
+  if (std::exchange(pending_, false)) owner_.on_stream_settled();
+}
+
+void ServerStream::close() {
+  timer_.stop();
+  close_messages();
+}
+
+void ServerStream::close_messages() {
+  if (messages_) messages_->close();
+  loop_.retire(std::move(messages_));
+}
+
+// ---- of a session that other replicas serve too ----
+
+void ServerStream::want() {
+  wanted_ = true;
+  if (owner_.may_stream() && !messages_ && !timer_.running()) open();
+}
+
+void ServerStream::let_go() {
+  wanted_ = false;
+  if (!owner_.may_stream()) return;
+  close();
+  // What comes meanwhile may be told to another replica: this place in the stream means nothing any more.
+  last_event_id_.clear();
+  backoff_ = milliseconds(0);
+  settle();
+}
+
+void ServerStream::shared_ended(const MessagesEnd& end) {
+  if (!wanted_ || owner_.check_lost(end)) return;
+  const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
+  if (was_stream) return reopen(retry_);
+  if (end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // it offers none
+  backoff_ = std::clamp(backoff_ * 2, kFirstSharedBackoff, kLongestSharedBackoff);
+  reopen(backoff_);
+}
+
+// ---- what comes ----
+
+void ServerStream::on_messages_open(HttpMessages& from, const http::ResponseInfo&) {
+  if (!from.is_stream()) return;
+  was_open_ = true;
+  backoff_ = milliseconds(0);
+  settle();
+}
+
+void ServerStream::on_message(HttpMessages&, mcp::Message&& message) {
+  owner_.hear(std::move(message), nullptr);
+}
+
+void ServerStream::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
+  owner_.refuse_malformed(fault);
+}
+
+void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
+  if (!from.last_event_id().empty()) last_event_id_ = from.last_event_id();
+  if (from.retry()) retry_ = *from.retry();
+  loop_.retire(std::move(messages_));
+  settle();
+  if (!owner_.is_ready()) return;
+  if (shared_) return shared_ended(end);
+  const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
+  if (was_stream) return reopen(retry_);
+  if (was_open_ && owner_.check_lost(end)) return;
+  // 405: it offers none. So does every other refusal before there was one.
+  if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
+  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
+  reopen(std::max(backoff_, retry_));
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,91 @@
+// The GET stream of a session with a legacy HTTP server, on which the server speaks by itself (2025-03-26 …
+// 2025-11-25 transports, "Listening for Messages from the Server"): opens it, goes on where it broke off, and
+// opens it again after pauses. A server may offer none.
+//
+// Servers allow one such stream for a session. Where other replicas serve the session too (docs/replicas.md),
+// each of them has one only while the session's client has its own there.
+//
+// Owned by an HttpSession, which is its owner.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "config/config.h"
+#include "http_client/http_headers.h"
+#include "upstream/http/http_messages.h"
+
+namespace lineward::upstream {
+
+class HttpCall;
+
+class ServerStreamOwner {
+ public:
+  // Of the next request of this session.
+  virtual Headers headers(HttpVerb verb) const = 0;
+  virtual bool is_ready() const = 0;
+  // It is ready and its server has accepted that, and speaks on a stream like this one.
+  virtual bool may_stream() const = 0;
+  // Whether this end says that the server knows the session no more; sees to it then.
+  virtual bool check_lost(const MessagesEnd& end) = 0;
+  // What the server says. `call` is null: on no call's stream.
+  virtual void hear(mcp::Message message, HttpCall* call) = 0;
+  virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
+  // It is there, or is not waited for any more.
+  virtual void on_stream_settled() = 0;
+
+ protected:
+  ~ServerStreamOwner() = default;
+};
+
+class ServerStream final : public MessagesOwner {
+ public:
+  ServerStream(HttpPool& pool, const config::Server& server, ServerStreamOwner& owner);
+  ~ServerStream();
+  ServerStream(const ServerStream&) = delete;
+  ServerStream& operator=(const ServerStream&) = delete;
+
+  // The server has accepted that the session is initialised. Opens it, that of a shared session if it is
+  // wanted.
+  void start();
+  // It was asked for and is not there yet: what the server tells meanwhile would be lost.
+  bool is_pending() const { return pending_; }
+  // The session is over.
+  void close();
+
+  // Other replicas serve the session too; or none does any more.
+  void share() { shared_ = true; }
+  void unshare() { shared_ = false; }
+  bool is_shared() const { return shared_; }
+  // Of a shared session: its client has a stream here; or has none any more.
+  void want();
+  void let_go();
+
+ private:
+  void on_messages_open(HttpMessages& from, const http::ResponseInfo& info) override;
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+  void open();
+  void reopen(std::chrono::milliseconds after);
+  void settle();
+  void close_messages();
+  void shared_ended(const MessagesEnd& end);
+
+  net::Loop& loop_;
+  HttpPool& pool_;
+  const config::Server& server_;
+  ServerStreamOwner& owner_;
+  std::unique_ptr<HttpMessages> messages_;
+  bool pending_ = false;
+  bool was_open_ = false;
+  bool shared_ = false;
+  bool wanted_ = false;  // that of a shared one
+  std::string last_event_id_;
+  std::chrono::milliseconds retry_{1000};
+  std::chrono::milliseconds backoff_{0};
+  net::Timer timer_;  // until it is not waited for any more, or is opened again
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,186 @@
+#include "upstream/http/session_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "log/log.h"
+#include "http_client/http_headers.h"
+
+namespace lineward::upstream {
+namespace {
+
+constexpr std::chrono::milliseconds kReapInterval{5000};
+
+}  // namespace
+
+SessionGroups::SessionGroups(HttpPool& pool, HttpErrands& errands, const config::Server& server,
+                             net::Deferred& pump, SessionGroupsOwner& owner)
+    : loop_(pool.loop()),
+      pool_(pool),
+      errands_(errands),
+      server_(server),
+      pump_(pump),
+      owner_(owner),
+      reaper_(pool.loop()) {
+  reaper_.start(kReapInterval, [this] { reap(); });
+}
+
+void SessionGroups::clear() {
+  found_last_ = nullptr;
+  groups_.clear();
+}
+
+SessionGroup* SessionGroups::find(const std::string& key) {
+  if (found_last_ != nullptr && found_last_->key == key) return found_last_;
+  auto found = groups_.find(key);
+  return found == groups_.end() ? nullptr : found_last_ = found->second.get();
+}
+
+SessionGroup& SessionGroups::get(const SessionPlan& plan) {
+  if (SessionGroup* group = find(plan.key)) return *group;
+  auto& family = families_[plan.family.empty() ? plan.key : plan.family];
+  if (!family) family = std::make_unique<Family>();
+  ++family->groups;
+  auto made = std::make_unique<SessionGroup>(loop_, server_, plan, family->listens);
+  if (plan.plain) {
+    open_session(*made, HttpSession::Transport::streamable_http);
+    made->session()->adopt({}, {});
+  }
+  SessionGroup& group = *(groups_[plan.key] = std::move(made));
+  if (group.wants_pump()) want(group);  // its family's listens were there before it
+  return group;
+}
+
+// Sessions of Lineward's own are bounded, and so is what stands for them where a server keeps none, which
+// there is for each credentials of clients; the idle one that was used longest ago makes room. Those of
+// clients are bounded by `listen.maxSessions`.
+bool SessionGroups::has_room(const SessionPlan& plan) {
+  if (plan.initialize_params.empty() && !plan.plain) return true;
+  if (find(plan.slots() == 0 ? plan.key : fmt::format("{}#1", plan.key)) != nullptr) return true;
+  size_t sessions = 0;
+  SessionGroup* oldest = nullptr;
+  for (auto& [key, group] : groups_) {
+    if (!group->own_handshake && !group->plain) continue;
+    ++sessions;
+    if (!group->is_busy() && (oldest == nullptr || group->last_used() < oldest->last_used()))
+      oldest = group.get();
+  }
+  if (sessions < server_.limits.max_own_sessions) return true;
+  if (oldest == nullptr) return false;
+  // Where there is no session nothing is lost.
+  log::write(oldest->plain ? log::Level::debug : log::Level::info, "upstream.evict",
+             {{"upstream", server_.name}, {"group", oldest->key.substr(0, 64)}});
+  close(*oldest, "made room for another");
+  return true;
+}
+
+std::vector<std::string> SessionGroups::keys() const {
+  std::vector<std::string> all;
+  for (const auto& entry : groups_)
+    all.push_back(entry.first);
+  return all;
+}
+
+std::optional<std::chrono::milliseconds> SessionGroups::next_apart() const {
+  std::optional<std::chrono::milliseconds> next;
+  for (const auto& [key, group] : groups_) {
+    if (group->is_apart()) next = std::min(next.value_or(group->apart_until()), group->apart_until());
+  }
+  return next;
+}
+
+void SessionGroups::reap() {
+  reaper_.start(kReapInterval, [this] { reap(); });
+  std::vector<std::string> idle;
+  for (auto& [key, group] : groups_) {
+    LW_DEBUG_CHECK(WaitLine<SessionGroup>::contains(*group) || !group->wants_pump());
+    if (!group->is_busy() && loop_.now() - group->last_used() > server_.instance_idle) idle.push_back(key);
+  }
+  for (const auto& key : idle) {
+    if (SessionGroup* group = find(key)) close(*group, "was idle");
+  }
+}
+
+std::unique_ptr<SessionGroup> SessionGroups::take(SessionGroup& group) {
+  auto found = groups_.find(group.key);
+  if (found == groups_.end()) return nullptr;
+  std::unique_ptr<SessionGroup> taken = std::move(found->second);
+  groups_.erase(found);
+  found_last_ = nullptr;
+  wanting_.remove(*taken);
+  return taken;
+}
+
+void SessionGroups::let_go(std::unique_ptr<SessionGroup> taken) {
+  wanting_.remove(*taken);
+  --families_[taken->family]->groups;
+  let_go_family(taken->family);
+  loop_.retire(std::move(taken));
+}
+
+// Nobody calls and nobody listens there any more.
+void SessionGroups::let_go_family(const std::string& name) {
+  auto found = families_.find(name);
+  if (found == families_.end() || found->second->groups > 0 || !found->second->listens.empty()) return;
+  loop_.retire(std::move(found->second));  // its listens may be on the stack
+  families_.erase(found);
+}
+
+void SessionGroups::close_listen(HttpCall& call) {
+  auto family = families_.find(call.family);
+  if (family == families_.end()) return;
+  family->second->listens.close(call);
+  let_go_family(call.family);
+}
+
+// ---- sessions ----
+
+void SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
+  auto session =
+      std::make_unique<HttpSession>(pool_, errands_, server_, *session_owner_, group.key, transport);
+  if (group.session() == nullptr) ++sessions_;
+  group.replace_session(std::move(session));
+}
+
+void SessionGroups::close_session(SessionGroup& group) {
+  if (group.session() != nullptr) --sessions_;
+  std::unique_ptr<HttpSession> session = group.replace_session(nullptr);
+  if (group.wants_pump()) want(group);
+  loop_.retire(std::move(session));
+}
+
+void SessionGroups::note_answer_of(const HttpSession& session) {
+  const bool keeps = session.has_id();
+  if (keeps_sessions_ == keeps) return;
+  keeps_sessions_ = keeps;
+  log::write(log::Level::debug, "upstream.sessions",
+             {{"upstream", server_.name}, {"keeps", keeps ? "yes" : "no"}});
+}
+
+// ---- who wants something ----
+
+void SessionGroups::join(SessionGroup& group, HttpCall& call) {
+  group.join(call);
+  want(group);
+}
+
+void SessionGroups::want(SessionGroup& group) {
+  wanting_.add(group);
+  pump_.schedule();
+}
+
+void SessionGroups::prune_line() {
+  wanting_.keep_if([](const SessionGroup& group) { return group.wants_pump(); });
+}
+
+size_t SessionGroups::queued() const {
+  size_t sum = 0;
+  for (SessionGroup* group : wanting_)
+    sum += group->queue().size();
+  return sum;
+}
+
+}  // namespace lineward::upstream

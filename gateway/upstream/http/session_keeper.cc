@@ -1,0 +1,206 @@
+#include "upstream/http/session_keeper.h"
+
+#include <fmt/format.h>
+
+#include "log/log.h"
+#include "mcp/legacy_server.h"
+#include "mcp/rewrite.h"
+#include "upstream/http/http_failures.h"
+#include "upstream/http/question_slots.h"
+#include "upstream/http/request_ids.h"
+#include "upstream/shared/server_era.h"
+#include "upstream/http/session_groups.h"
+#include "upstream/http/sse_fallback.h"
+
+namespace lineward::upstream {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+
+int64_t SessionKeeper::next_id() {
+  return parts_.ids.next();
+}
+
+core::Failure SessionKeeper::failure_of(const MessagesEnd& end) {
+  return parts_.failures.of(end);
+}
+
+void SessionKeeper::on_session_speaks_sse() {
+  parts_.sse.found();
+}
+
+SessionGroup* SessionKeeper::group_of(const HttpSession& session) const {
+  SessionGroup* group = groups_.find(session.group());
+  return group != nullptr && group->session() == &session ? group : nullptr;
+}
+
+// ---- opening ----
+
+bool SessionKeeper::open(SessionGroup& group) {
+  if (group.reopening().must_wait([this] { parts_.pump.schedule(); })) return false;
+  groups_.open_session(group, parts_.sse.transport());
+  group.opened();
+  if (group.exclusive) group.session()->waits().settle_first();
+  HttpCall* call = group.queue().first();
+  group.session()->remember(group.lasting());
+  bool clients_own = !group.own_handshake && call != nullptr && call->request.method == Method::initialize;
+  if (!clients_own) {
+    const bool automatic = server_.type == config::ServerType::automatic;
+    group.session()->initialize(group.facade.handshake(), automatic ? HttpSession::IfRefused::try_http_sse
+                                                                    : HttpSession::IfRefused::fail);
+  } else if (parts_.sse.speaks_sse()) {
+    group.session()->connect();
+  }
+  return true;
+}
+
+bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
+  bool first = call.request.method == Method::initialize && !group.own_handshake;
+  if (!group.session()) {
+    if (groups_.is_full()) {
+      calls_.fail_queue(group,
+                        {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
+                                                            server_.name, server_.limits.max_sessions)});
+      return false;
+    }
+    if (!first && !group.can_initialize()) {
+      calls_.fail_queue(group, {EndReason::upstream_protocol,
+                                fmt::format("this session was never initialised by {}", server_.name)});
+      return false;
+    }
+    if (!open(group)) return false;
+  }
+  HttpSession& session = *group.session();
+  if (session.state() == HttpSession::State::lost) {
+    calls_.fail_queue(group, group.session_over());
+    return false;
+  }
+  if (first && session.state() == HttpSession::State::fresh) {
+    session.opening();
+    return true;
+  }
+  if (session.state() == HttpSession::State::ready && session.stream_stands() && group.translates(call))
+    session.waits().want_level(call.request.message);
+  if (group.exclusive && mcp::may_ask(call.request.method) && !parts_.slots.may_follow(group)) return false;
+  return session.takes(call);
+}
+
+bool SessionKeeper::answers(SessionGroup& group, HttpCall& call) {
+  if (!group.own_handshake) return false;
+  if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
+    if (!group.session()->stream_stands()) return false;
+    group.queue().take_first();
+    group.listens.open(call, *group.session());
+    return true;
+  }
+  auto answer = group.facade.answer(call.request, group.session()->legacy_server(),
+                                    group.session()->initialize_result());
+  if (!answer) return false;
+  group.queue().take_first();
+  *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
+  return true;
+}
+
+// ---- what sessions tell ----
+
+void SessionKeeper::on_session_ready(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  groups_.note_answer_of(session);
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name}, {"era", "legacy"}, {"group", group->key}});
+  if (!group->own_handshake) group->replay();
+  parts_.pump.schedule();
+}
+
+void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure& failure) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  groups_.close_session(*group);
+  log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
+  if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic) {
+    parts_.era.forget();
+    parts_.sse.forget();
+  }
+  parts_.sse.failed(*group, failure);
+  calls_.fail_queue(*group, failure);
+  if (!group->is_listened()) return;
+  group->listens.lost(&session);
+  if (!group->reopening().lost(ReopenPause::First::after_a_pause)) return group->listens.fail_all(failure);
+  parts_.pump.schedule();
+}
+
+// Every answer would have come on that stream: what is in flight fails now, what comes later gets a new
+// session.
+void SessionKeeper::sse_lost(HttpSession& session, SessionGroup& group) {
+  std::string key = group.key;
+  bool listeners_too = !group.reopening().lost(ReopenPause::First::after_a_pause);
+  group.listens.lost(&session);
+  groups_.close_session(group);
+  core::Failure failure{EndReason::upstream_exited,
+                        fmt::format("{} closed its event stream before it answered", server_.name)};
+  calls_.fail_sent(group, failure);
+  if (SessionGroup* still = groups_.find(key); still != nullptr && still->home && listeners_too)
+    still->listens.fail_all(failure);
+  parts_.pump.schedule();
+}
+
+void SessionKeeper::on_session_lost(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  if (group == nullptr) return;
+  if (group->scope() != nullptr) group->scope()->on_scope_reset();
+  if (session.over_sse()) return sse_lost(session, *group);
+  if (!group->replays()) {
+    if (group->scope() != nullptr) group->scope()->on_scope_ended();
+    parts_.pump.schedule();
+    return;  // its client must initialise anew
+  }
+  if (!group->own_handshake) group->revive();
+  group->listens.lost(&session);
+  groups_.close_session(*group);
+  if (!group->reopening().lost(ReopenPause::First::at_once) && group->home) {
+    group->listens.fail_all({EndReason::upstream_protocol,
+                             fmt::format("{} forgets each session soon after it was opened", server_.name)});
+  }
+  parts_.pump.schedule();
+}
+
+// With its stream, where it has one: what its server tells before that is lost.
+void SessionKeeper::on_session_free(HttpSession& session) {
+  SessionGroup* group = group_of(session);
+  const bool its = group != nullptr && group->own_handshake;
+  if (its && session.is_ready() && session.stream_stands()) group->listens.join(session);
+  parts_.pump.schedule();
+}
+
+void SessionKeeper::on_session_message(HttpSession& session, mcp::Message message, HttpCall* call) {
+  SessionGroup* group = groups_.find(session.group());
+  if (group == nullptr) return;
+  if (group->scope() != nullptr) {
+    return group->scope()->on_scope_message(std::move(message),
+                                            call ? std::optional(call->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request)
+    return parts_.slots.question(session, *group, std::move(message), call);
+  notification(session, *group, std::move(message), call);
+}
+
+void SessionKeeper::notification(HttpSession& session, SessionGroup& group, mcp::Message message,
+                                 HttpCall* call) {
+  if (mcp::method_of(message.method()) == Method::cancelled) {
+    // A server takes a question back.
+    HttpCall* owner = call != nullptr ? call : group.asking_call();
+    if (owner != nullptr && owner->request.client_era == mcp::Era::modern) owner->message(std::move(message));
+    return;
+  }
+  if (group.listens.notify(session, message, parts_.loop.now())) return;
+  if (call == nullptr) call = group.only_call();
+  if (call != nullptr && mcp::method_of(message.method()) == Method::message) {
+    if (LegacyFacade::wants_log_line(call->request, message)) call->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,24 @@
+#include "upstream/http/session_plan.h"
+
+#include <utility>
+
+#include "http_client/http_headers.h"
+
+namespace lineward::upstream {
+
+Result<SessionPlan, core::Failure> SessionPlanner::plan(const core::CallRequest& request, mcp::Era era) {
+  if (is_stateless(request, era)) return stateless_;
+  auto group = grouping_.of(request, era);
+  if (!group) return Unexpected<core::Failure>{group.error()};
+  SessionPlan plan(std::move(*group));
+  const bool clients_own = plan.initialize_params.empty();
+  plan.plain = clients_own && request.scope.session.empty();
+  if (plan.plain) plan.key = "plain";
+  if (clients_own && !plan.plain) return plan;
+  // A session belongs to those who came with the same credentials.
+  const std::string identity = identity_of(forwarded_headers(server_, request.headers));
+  if (!identity.empty()) plan.key += ":as:" + identity;
+  return plan;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,134 @@
+#include "upstream/http/session_requests.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "json/json_scan.h"
+#include "log/log.h"
+#include "mcp/rewrite.h"
+#include "upstream/shared/own_id.h"
+#include "upstream/shared/own_limits.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPostLimit{10000};
+
+}  // namespace
+
+SessionRequests::SessionRequests(net::Loop& loop, HttpErrands& errands, const config::Server& server,
+                                 SessionRequestsOwner& owner)
+    : loop_(loop), errands_(errands), server_(server), owner_(owner) {}
+
+void SessionRequests::stop() {
+  lifetime_.renew();
+  forget();
+}
+
+void SessionRequests::post(std::string message, std::function<void()> drained) {
+  ErrandPlan plan;
+  plan.request = owner_.request(std::move(message));
+  plan.limit = kPostLimit;
+  plan.drained = std::move(drained);
+  plan.done = lifetime_.guard(
+      [this](std::optional<mcp::Message>, const MessagesEnd& end) { owner_.check_lost(end); });
+  errands_.run(std::move(plan));
+}
+
+void SessionRequests::post(std::string message, milliseconds limit, Posted posted) {
+  ErrandPlan plan;
+  plan.request = owner_.request(std::move(message));
+  plan.limit = limit;
+  plan.done = lifetime_.guard(
+      [posted = std::move(posted)](std::optional<mcp::Message>, const MessagesEnd& end) { posted(end); });
+  errands_.run(std::move(plan));
+}
+
+void SessionRequests::initialize(std::string_view params, Opened opened, Answered answered) {
+  const int64_t id = owner_.next_id();
+  std::string body = mcp::initialize_request(id, params);
+  const milliseconds limit = server_.timeouts.startup;
+  if (owner_.over_sse()) return ask_over_sse(id, std::move(body), limit, std::move(answered), nullptr);
+  ErrandPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
+  plan.option = "timeouts.startup";
+  plan.opened = lifetime_.guard(std::move(opened));
+  errands_.run(std::move(plan));
+}
+
+void SessionRequests::ask(std::string_view method, std::string_view params, Answered answered) {
+  const int64_t id = owner_.next_id();
+  std::string body =
+      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id, json::quote(method), params);
+  auto late = lifetime_.guard([this, id] {
+    if (!owner_.is_ready()) return;
+    log::write(log::Level::info, "upstream.own_request_late",
+               {{"upstream", server_.name}, {"upstream_id", id}});
+    if (server_.cancel == config::CancelMode::never) return;
+    post(mcp::cancel_notification(id, "it took too long", mcp::Era::legacy));
+  });
+  const milliseconds limit = own_limit(server_, method);
+  if (owner_.over_sse())
+    return ask_over_sse(id, std::move(body), limit, std::move(answered), std::move(late));
+  ErrandPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
+  plan.option = "timeouts.request";
+  plan.late = std::move(late);
+  errands_.run(std::move(plan));
+}
+
+ErrandPlan SessionRequests::plan_of(int64_t id, std::string body, milliseconds limit, Answered answered) {
+  ErrandPlan plan;
+  plan.id = id;
+  plan.request = owner_.request(std::move(body));
+  plan.limit = limit;
+  plan.other = lifetime_.guard([this](mcp::Message message) {
+    if (owner_.is_ready()) owner_.hear(std::move(message), nullptr);
+  });
+  plan.done = lifetime_.guard(std::move(answered));
+  return plan;
+}
+
+// ---- over HTTP+SSE ----
+
+void SessionRequests::ask_over_sse(int64_t id, std::string body, milliseconds limit, Answered answered,
+                                   std::function<void()> tell_late) {
+  Asked& asked = asked_[id];
+  asked.answered = std::move(answered);
+  asked.limit = std::make_unique<net::Timer>(loop_);
+  asked.limit->start(limit, [this, id, limit, tell = std::move(tell_late)] {
+    if (tell) tell();
+    MessagesEnd late;
+    late.kind = MessagesEnd::Kind::failed;
+    late.fault = {EndReason::timeout_startup, fmt::format("did not answer within {} ms", limit.count())};
+    end(id, std::nullopt, late);
+  });
+  post(std::move(body), limit, [this, id](const MessagesEnd& posted) {
+    if (posted.kind != MessagesEnd::Kind::complete) end(id, std::nullopt, posted);
+  });
+}
+
+void SessionRequests::end(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& how) {
+  auto found = asked_.find(id);
+  if (found == asked_.end()) return;
+  Answered answered = std::move(found->second.answered);
+  loop_.retire(std::move(found->second.limit));
+  asked_.erase(found);
+  answered(std::move(answer), how);
+}
+
+bool SessionRequests::take_answer(mcp::Message& message) {
+  if (!owner_.over_sse() || asked_.empty() || !message.has(Field::id)) return false;
+  auto id = own_id(message.raw(Field::id));
+  if (!id || asked_.count(*id) == 0) return false;
+  MessagesEnd complete;
+  complete.status = 200;
+  complete.is_stream = true;
+  end(*id, std::move(message), complete);
+  return true;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,89 @@
+// What Lineward itself sends in a session with a legacy HTTP server: requests of its own, whose answers it
+// waits for within a limit, and messages that have none. Over HTTP+SSE the answers come on the session's one
+// stream; else each is in the response to its POST.
+//
+// Owned by an HttpSession, which is its owner.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/lifetime.h"
+#include "upstream/http/http_errand.h"
+
+namespace lineward::upstream {
+
+class HttpCall;
+
+class SessionRequestsOwner {
+ public:
+  virtual int64_t next_id() = 0;
+  virtual bool is_ready() const = 0;
+  virtual bool over_sse() const = 0;
+  // A POST of this session, to where it wants them.
+  virtual HttpRequest request(std::string body) const = 0;
+  // Whether this end says that the server knows the session no more; sees to it then.
+  virtual bool check_lost(const MessagesEnd& end) = 0;
+  // What came in such a response, and is no answer to it. `call` is null.
+  virtual void hear(mcp::Message message, HttpCall* call) = 0;
+
+ protected:
+  ~SessionRequestsOwner() = default;
+};
+
+class SessionRequests {
+ public:
+  using Answered = std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)>;
+  using Opened = std::function<void(const http::ResponseInfo& info)>;
+  using Posted = std::function<void(const MessagesEnd& end)>;
+
+  SessionRequests(net::Loop& loop, HttpErrands& errands, const config::Server& server,
+                  SessionRequestsOwner& owner);
+  ~SessionRequests() { lifetime_.end(); }
+  SessionRequests(const SessionRequests&) = delete;
+  SessionRequests& operator=(const SessionRequests&) = delete;
+
+  // None of these calls back from inside.
+  // The handshake, within timeouts.startup. `opened`: the response to it has begun; not over HTTP+SSE.
+  void initialize(std::string_view params, Opened opened, Answered answered);
+  // Another request, with the limit of own_limits.h; it is cancelled like any client's when it takes too
+  // long.
+  void ask(std::string_view method, std::string_view params, Answered answered);
+  // A message that has no answer. `drained` (may be empty): it is on its way, or never will be.
+  void post(std::string message, std::function<void()> drained = nullptr);
+  // The same, for whom it matters how its POST ended.
+  void post(std::string message, std::chrono::milliseconds limit, Posted posted);
+
+  // A response on the session's stream: true, and it is taken, when it answers one of these.
+  bool take_answer(mcp::Message& message);
+  // What is under way over HTTP+SSE is answered by nobody any more.
+  void forget() { asked_.clear(); }
+  // And nobody hears of anything else that is.
+  void stop();
+
+ private:
+  ErrandPlan plan_of(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
+  // `late` (may be empty): the limit has run out, and the server may know of it.
+  void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
+                    std::function<void()> late);
+  void end(int64_t id, std::optional<mcp::Message> answer, const MessagesEnd& end);
+
+  struct Asked {
+    Answered answered;
+    std::unique_ptr<net::Timer> limit;
+  };
+  net::Loop& loop_;
+  HttpErrands& errands_;
+  const config::Server& server_;
+  SessionRequestsOwner& owner_;
+  std::map<int64_t, Asked> asked_;  // whose answers come on the one stream
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

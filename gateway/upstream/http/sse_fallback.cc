@@ -1,0 +1,45 @@
+#include "upstream/http/sse_fallback.h"
+
+#include <utility>
+
+#include "log/log.h"
+
+namespace lineward::upstream {
+
+using mcp::Method;
+
+void SseFallback::found() {
+  if (std::exchange(speaks_sse_, true)) return;
+  log::write(log::Level::info, "upstream.transport", {{"upstream", server_.name}, {"transport", "HTTP+SSE"}});
+}
+
+// behaviour.md 8: an `initialize` that got 400, 404 or 405 may have met a server of 2024-11-05.
+bool SseFallback::may_try(const HttpCall& call, const SessionGroup* group, int status) const {
+  // One that has told that it is modern is none.
+  return !era_.is_modern() && (status == 400 || status == 404 || status == 405) &&
+         call.request.method == Method::initialize && server_.type == config::ServerType::automatic &&
+         group != nullptr && !group->plain && !group->own_handshake && group->session() &&
+         !group->session()->over_sse();
+}
+
+void SseFallback::try_again(HttpCall& call, SessionGroup& group, core::Failure refused) {
+  call.refused = std::move(refused);
+  group.queue().put_back(call);
+  groups_.close_session(group);
+  groups_.open_session(group, HttpSession::Transport::http_sse);
+  group.replaced();
+  group.session()->connect();
+  groups_.want(group);
+}
+
+// No HTTP+SSE either: the client gets what Streamable HTTP said, unless this says more.
+void SseFallback::failed(SessionGroup& group, const core::Failure& failure) {
+  HttpCall* call = group.queue().first();
+  if (call == nullptr || !call->refused) return;
+  if (failure.server_status == 401 || failure.server_status == 403) return;
+  group.queue().take_first();
+  if (call->refusal) return call->answer(std::move(*call->refusal));
+  call->fail(*call->refused);
+}
+
+}  // namespace lineward::upstream

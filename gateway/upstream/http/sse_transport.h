@@ -1,0 +1,67 @@
+// The stream of a session over HTTP+SSE (2024-11-05 transports, "HTTP with SSE"): it comes first and names
+// the endpoint for POSTs, all that the server says comes on it, and its end is the session's.
+//
+// Owned by an HttpSession, which is its owner; does nothing where the server speaks Streamable HTTP.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/config.h"
+#include "http_client/http_headers.h"
+#include "upstream/http/http_messages.h"
+
+namespace lineward::upstream {
+
+class HttpCall;
+
+class SseTransportOwner {
+ public:
+  virtual Headers headers(HttpVerb verb) const = 0;
+  // As ServerStreamOwner's.
+  virtual void hear(mcp::Message message, HttpCall* call) = 0;
+  virtual void refuse_malformed(const mcp::MessageFault& fault) = 0;
+  // There is an endpoint.
+  virtual void on_sse_connected() = 0;
+  // There will be none: its `fault` says why.
+  virtual void on_sse_failed(const MessagesEnd& end) = 0;
+  // The stream that was there has ended.
+  virtual void on_sse_ended() = 0;
+
+ protected:
+  ~SseTransportOwner() = default;
+};
+
+class SseTransport final : public MessagesOwner {
+ public:
+  SseTransport(HttpPool& pool, const config::Server& server, SseTransportOwner& owner);
+  ~SseTransport();
+  SseTransport(const SseTransport&) = delete;
+  SseTransport& operator=(const SseTransport&) = delete;
+
+  // Opens the stream, within timeouts.startup. Never calls back from inside.
+  void connect();
+  // The target of POSTs; empty while there is none.
+  const std::string& endpoint() const { return endpoint_; }
+  // The session is over.
+  void close();
+
+ private:
+  void on_message(HttpMessages& from, mcp::Message&& message) override;
+  void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
+  void on_other_event(HttpMessages& from, const http::SseEvent& event) override;
+  void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
+  void fail(HttpFault fault);
+  void fail(const MessagesEnd& end);
+
+  net::Loop& loop_;
+  HttpPool& pool_;
+  const config::Server& server_;
+  SseTransportOwner& owner_;
+  std::unique_ptr<HttpMessages> messages_;
+  std::string endpoint_;
+  bool connecting_ = false;
+  net::Timer timer_;  // until it has to be connected
+};
+
+}  // namespace lineward::upstream

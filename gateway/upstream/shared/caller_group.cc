@@ -1,0 +1,92 @@
+#include "upstream/shared/caller_group.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "mcp/client_capabilities.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+
+using config::Isolation;
+using mcp::EndReason;
+using mcp::Field;
+
+std::string CallerGrouping::key_of_next_call() {
+  return fmt::format("call:{}", next_call_++);
+}
+
+CallerGroup CallerGrouping::of_legacy(const core::Scope& scope) {
+  CallerGroup group;
+  group.era = mcp::Era::legacy;
+  if (server_.isolation == Isolation::automatic || server_.isolation == Isolation::session) {
+    group.key = "session:" + scope.session;
+    return group;  // initialised by its own client
+  }
+  group.key = "legacy";
+  if (server_.isolation == Isolation::principal) group.key += ":" + scope.principal;
+  group.per_call = server_.isolation == Isolation::call;
+  if (group.per_call) group.key = key_of_next_call();
+  group.initialize_params = mcp::bare_initialize_params();
+  return group;
+}
+
+// The era is part of the key: a verdict may change, a group made for the old one must not serve the new.
+Result<CallerGroup, core::Failure> CallerGrouping::of(const core::CallRequest& request, mcp::Era era) {
+  if (request.client_era == mcp::Era::legacy) return of_legacy(request.scope);
+  if (era == mcp::Era::modern) return of_modern(request.scope);
+  return translated(request);
+}
+
+std::string CallerGrouping::key_of_modern(const core::Scope& scope) const {
+  if (server_.isolation == Isolation::principal) return "modern:" + scope.principal;
+  if (server_.isolation == Isolation::session) return "modern:" + scope.principal + "/" + scope.affinity;
+  return "modern";
+}
+
+CallerGroup CallerGrouping::of_modern(const core::Scope& scope) {
+  CallerGroup group;
+  group.per_call = server_.isolation == Isolation::call;
+  group.key = group.per_call ? key_of_next_call() : key_of_modern(scope);
+  return group;
+}
+
+// A modern client's on a legacy server.
+Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRequest& request) {
+  using Refusal = Unexpected<core::Failure>;
+  // A retry that found no parked call: the tool must not run a second time.
+  if (mcp::may_ask(request.method) && request.message.has(Field::params_request_state)) {
+    return Refusal{{EndReason::invalid_request, "the call of this requestState is gone"}};
+  }
+  CallerGroup group;
+  group.key = "translated";
+  group.era = mcp::Era::legacy;
+  if (server_.isolation == Isolation::shared) {
+    group.initialize_params = mcp::bare_initialize_params();
+    return group;
+  }
+  auto declared = mcp::legacy_capabilities(request.message.raw(Field::meta_client_capabilities));
+  if (declared.object.size() > mcp::kMaxCapabilityBytes) {
+    return Refusal{
+        {EndReason::invalid_request, fmt::format("the client declares {} bytes of capabilities, more than {}",
+                                                 declared.object.size(), mcp::kMaxCapabilityBytes)}};
+  }
+  group.initialize_params = mcp::initialize_params(declared.object);
+  group.exclusive = declared.may_be_asked;
+  group.per_call = server_.isolation == Isolation::call;
+  if (group.per_call) {
+    group.key = key_of_next_call();
+    return group;
+  }
+  // State that is kept for somebody is in one place.
+  const bool keeps_state =
+      server_.isolation == Isolation::principal || server_.isolation == Isolation::session;
+  if (group.exclusive && !keeps_state) group.most = server_.instances;
+  if (!request.scope.principal.empty()) group.key += ":" + request.scope.principal;
+  if (server_.isolation == Isolation::session) group.key += "/" + request.scope.affinity;
+  if (declared.object != "{}") group.key += " " + declared.object;
+  return group;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,87 @@
+#include "upstream/shared/legacy_facade.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "json/json_scan.h"
+#include "config/config.h"
+#include "mcp/errors.h"
+#include "mcp/targets.h"
+
+namespace lineward::upstream {
+
+using mcp::Field;
+using mcp::Method;
+
+LegacyFacade::LocalAnswer LegacyFacade::answer(const core::CallRequest& request,
+                                               const mcp::LegacyServer& server,
+                                               const std::string& initialize_result) const {
+  std::string text;
+  if (request.client_era == mcp::Era::modern) {
+    text = mcp::answer_in_its_place(request.method, server);
+  } else if (request.method == Method::initialize) {
+    text = fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", initialize_result);
+  }
+  if (text.empty()) return std::nullopt;
+  if (auto answer = mcp::Message::parse(std::move(text))) return std::move(*answer);
+  return Unexpected<core::Failure>{{mcp::EndReason::upstream_protocol,
+                                    fmt::format("{} answered initialize with no result", server_.name)}};
+}
+
+bool LegacyFacade::wants_log_line(const core::CallRequest& request, const mcp::Message& line) {
+  if (request.client_era != mcp::Era::modern) return true;
+  auto wanted = mcp::log_level(request.message.text(Field::meta_log_level));
+  auto level = mcp::log_level(line.text(Field::params_level));
+  return wanted && level && *level >= *wanted;
+}
+
+std::string LegacyFacade::roots(const mcp::Message& question) const {
+  std::string roots;
+  for (const auto& root : server_.roots) {
+    roots += fmt::format(R"({}{{"uri":{}}})", roots.empty() ? "" : ",", json::quote(root));
+  }
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"roots":[{}]}}}})", question.raw(Field::id),
+                     roots);
+}
+
+std::string LegacyFacade::nobody_to_ask(const mcp::Message& question, std::string_view place) {
+  return mcp::error_message(question.raw(Field::id), mcp::kMethodNotFound,
+                            fmt::format("no single client stands behind this {}", place));
+}
+
+void LegacyFacade::remember(const core::CallRequest& request) {
+  const mcp::Message& message = request.message;
+  switch (request.method) {
+    case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
+    case Method::resources_subscribe:
+      if (subscriptions_.size() < mcp::kMostSubscriptions)
+        subscriptions_.insert(message.text(Field::params_uri), request.account());
+      break;
+    case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;
+    default: break;
+  }
+}
+
+void LegacyFacade::replay(ListenServer& to) const {
+  if (!level_params_.empty()) to.send_own("logging/setLevel", level_params_, nullptr);
+  for (const std::string& uri : subscriptions_)
+    to.send_own("resources/subscribe", mcp::uri_params(uri), nullptr);
+}
+
+void LegacyFacade::tell_state_is_gone(const mcp::LegacyServer& server, core::ScopeOwner* const& scope) const {
+  if (scope == nullptr) return;
+  for (std::string& notice : mcp::notices_of_lost_state(server, server_.name, level_params_)) {
+    auto message = mcp::Message::parse(std::move(notice));
+    if (message && scope != nullptr) scope->on_scope_message(std::move(*message), std::nullopt);
+  }
+}
+
+std::string LowestLogLevel::lower_for(const mcp::Message& request, const mcp::LegacyServer& server) {
+  auto wanted = mcp::log_level(request.text(Field::meta_log_level));
+  if (!wanted || *wanted >= level_ || !server.logging) return {};
+  level_ = *wanted;
+  return fmt::format(R"({{"level":{}}})", request.raw(Field::meta_log_level));
+}
+
+}  // namespace lineward::upstream

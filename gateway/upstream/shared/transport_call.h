@@ -1,0 +1,46 @@
+// One client request on its way to a server, as far as it is the same over every transport: what is asked,
+// the questions that the server asked meanwhile, and what its owner is told of it.
+//
+// Owned by its caller (an exchange); whoever lets it wait, or has it under way, holds a plain pointer, which
+// the call removes when it dies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/owned_call.h"
+#include "upstream/shared/caller_shares.h"
+#include "upstream/shared/legacy_listens.h"
+#include "upstream/shared/open_questions.h"
+
+namespace lineward::upstream {
+
+class TransportCall : public core::OwnedCall, public ListenCall {
+ public:
+  core::CallRequest request;
+  std::string group;  // key of the group of callers that it belongs to
+  int64_t id = 0;     // the id the server knows
+  OpenQuestions open_questions;
+  CallerShares::Place place;  // of its caller; a listen has none
+  bool acknowledged = false;  // a listen: its client knows that it is open
+  bool is_listen() const { return request.method == mcp::Method::subscriptions_listen; }
+
+  const mcp::Message& request_message() const override { return request.message; }
+  const mcp::Message& listen_request() const override { return request.message; }
+  // Told once for each phase that follows another.
+  void phase(core::CallPhase phase) override;
+  void message(mcp::Message message) override;  // not the last
+
+ protected:
+  TransportCall(core::CallRequest&& what, core::CallOwner& owner)
+      : OwnedCall(&owner), request(std::move(what)) {}
+  // The last message to its owner; a failure, where it is longer than this server's answers may be.
+  void pass_answer(mcp::Message&& message, const config::Server& server);
+  void pass_failure(const core::Failure& failure);
+
+ private:
+  core::CallPhase phase_ = core::CallPhase::queued;
+  bool phase_told_ = false;
+};
+
+}  // namespace lineward::upstream

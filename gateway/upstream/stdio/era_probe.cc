@@ -1,0 +1,90 @@
+#include "upstream/stdio/era_probe.h"
+
+#include <fmt/format.h>
+
+#include "config/config.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+
+constexpr std::chrono::milliseconds kDiscoverPatience{2000};
+constexpr int64_t kDiscoverId = 1;
+constexpr int64_t kInitializeId = 2;
+
+}  // namespace
+
+EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                   std::function<void(const EraVerdict&)> decided, std::function<void()> finished)
+    : server_(server),
+      decided_(std::move(decided)),
+      finished_(std::move(finished)),
+      process_(loop, spawner, server, *this),
+      patience_(loop),
+      limit_(loop) {
+  limit_.start(server.timeouts.startup, [this] {
+    EraVerdict verdict;
+    verdict.failure = {mcp::EndReason::timeout_startup,
+                       fmt::format("did not answer within {} ms of its start (timeouts.startup)",
+                                   server_.timeouts.startup.count()),
+                       process_.last_stderr()};
+    decide(std::move(verdict));
+  });
+  process_.start();
+}
+
+void EraProbe::stop() {
+  process_.stop({mcp::EndReason::cancelled_drain, "was stopped", {}});
+}
+
+void EraProbe::on_process_started() {
+  process_.write_line(mcp::discover_request(kDiscoverId));
+  patience_.start(kDiscoverPatience, [this] {
+    process_.write_line(mcp::initialize_request(kInitializeId, mcp::bare_initialize_params()));
+  });
+}
+
+void EraProbe::on_process_line(json::Text line) {
+  auto message = mcp::Message::parse(std::move(line));
+  if (!message || !decided_) return;
+  if (message->kind() == mcp::MessageKind::request || message->kind() == mcp::MessageKind::notification)
+    return;
+  std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
+  if (id == "n:1") return decide(verdict_of_discover(*message));
+  if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
+    EraVerdict verdict;
+    verdict.known = true;
+    verdict.versions = {message->text(Field::result_protocol_version)};
+    if (message->has(Field::result_server_info))
+      verdict.server = describe_implementation(message->raw(Field::result_server_info));
+    decide(std::move(verdict));
+  }
+}
+
+void EraProbe::on_process_down(const ProcessEnd& end) {
+  if (!decided_) return;
+  EraVerdict verdict;
+  // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
+  // started, or our own stop, tells nothing.
+  verdict.known = end.reason == mcp::EndReason::upstream_exited;
+  verdict.failure = end;
+  decide(std::move(verdict));
+}
+
+void EraProbe::decide(EraVerdict verdict) {
+  patience_.stop();
+  limit_.stop();
+  auto decided = std::exchange(decided_, nullptr);
+  if (!decided) return;
+  decided(verdict);
+  // Ends the sibling; what it reports from here on concerns nobody.
+  process_.stop({mcp::EndReason::cancelled_drain, "was only asked for its era", {}});
+}
+
+void EraProbe::on_process_gone() {
+  if (auto finished = std::exchange(finished_, nullptr)) finished();
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,37 @@
+// Finds out which era a stdio server speaks by asking a disposable sibling process (behaviour.md 8;
+// 2026-07-28 stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence
+// `initialize` too. The first good answer decides; an exit or any other error means legacy. Never a client's
+// request: a legacy server might run it.
+#pragma once
+
+#include <functional>
+
+#include "upstream/shared/era_verdict.h"
+#include "upstream/stdio/stdio_process.h"
+
+namespace lineward::upstream {
+
+class EraProbe final : public ProcessOwner {
+ public:
+  // `decided` is called once; `finished` once the sibling has ended (then the probe may be freed, at the end
+  // of the turn). Both from the loop.
+  EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+           std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
+  void stop();
+
+ private:
+  void on_process_started() override;
+  void on_process_line(json::Text line) override;
+  void on_process_down(const ProcessEnd& end) override;
+  void on_process_gone() override;
+  void decide(EraVerdict verdict);
+
+  const config::Server& server_;
+  std::function<void(const EraVerdict&)> decided_;
+  std::function<void()> finished_;
+  StdioProcess process_;
+  net::Timer patience_;
+  net::Timer limit_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,115 @@
+#include "upstream/stdio/instance_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "upstream/shared/own_id.h"
+
+namespace lineward::upstream {
+
+int64_t InstanceCalls::add(PendingCall entry) {
+  const int64_t id = next_id_++;
+  entry.id = id;
+  const bool counts = entry.counts;
+  pending_.emplace_hint(pending_.end(), id, std::move(entry));
+  if (counts) count(1);
+  return id;
+}
+
+PendingCall* InstanceCalls::find(int64_t id) {
+  auto found = pending_.find(id);
+  return found == pending_.end() ? nullptr : &found->second;
+}
+
+PendingCall* InstanceCalls::named(std::string_view raw_id) {
+  auto id = own_id(raw_id);
+  return id ? find(*id) : nullptr;
+}
+
+PendingCall InstanceCalls::take(PendingCall& entry) {
+  PendingCall taken = std::move(entry);
+  pending_.erase(taken.id);
+  if (taken.counts) count(-1);
+  return taken;
+}
+
+InstanceCalls::Table InstanceCalls::take_all() {
+  Table all(pending_.get_allocator());
+  all.swap(pending_);
+  count(-static_cast<int64_t>(in_flight_));
+  return all;
+}
+
+void InstanceCalls::free_place(PendingCall& entry) {
+  if (std::exchange(entry.counts, false)) count(-1);
+}
+
+void InstanceCalls::set_parked(const StdioCall& call, bool parked) {
+  PendingCall* entry = find(call.id);
+  if (entry == nullptr || entry->counts == !parked) return;
+  entry->counts = !parked;
+  count(parked ? -1 : 1);
+}
+
+void InstanceCalls::count(int64_t change) {
+  in_flight_ += static_cast<size_t>(change);
+  owner_->on_in_flight(change);
+}
+
+bool InstanceCalls::is_idle() const {
+  return std::all_of(pending_.begin(), pending_.end(), [](const auto& one) {
+    return one.second.listen && one.second.call != nullptr && one.second.call->request.of_gateway;
+  });
+}
+
+bool InstanceCalls::has_listens() const {
+  return std::any_of(pending_.begin(), pending_.end(), [](const auto& one) {
+    return one.second.listen && one.second.call != nullptr && !one.second.call->request.of_gateway;
+  });
+}
+
+bool InstanceCalls::has_calls() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto& one) { return !one.second.listen && !one.second.own; });
+}
+
+size_t InstanceCalls::asking() const {
+  size_t count = 0;
+  for (const auto& [id, entry] : pending_)
+    count += entry.asks ? 1 : 0;
+  return count;
+}
+
+StdioCall* InstanceCalls::asking_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (!entry.asks) continue;
+    if (only != nullptr || entry.call == nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::only_call() const {
+  StdioCall* only = nullptr;
+  for (const auto& [id, entry] : pending_) {
+    if (entry.listen || entry.own) continue;
+    if (entry.call == nullptr || only != nullptr) return nullptr;
+    only = entry.call;
+  }
+  return only;
+}
+
+StdioCall* InstanceCalls::owner_of_unnamed() const {
+  return loop_.now() < answered_until_ ? nullptr : only_call();
+}
+
+void InstanceCalls::note_over(const PendingCall& entry) {
+  if (entry.own || entry.listen || entry.of_gateway) return;
+  answered_until_ = loop_.now() + server_.timeouts.cancel_grace;
+  if (!entry.asks) return;
+  asked_until_ = answered_until_;
+  unsettled_ = true;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,123 @@
+#include "upstream/stdio/instance_cancels.h"
+
+#include <utility>
+
+#include "log/log.h"
+#include "mcp/rewrite.h"
+
+namespace lineward::upstream {
+namespace {
+
+// Of a client's words to the server about its cancel.
+constexpr size_t kLongestReason = 1024;
+
+}  // namespace
+
+InstanceCancels::InstanceCancels(net::Loop& loop, const config::Server& server, InstanceCalls& calls,
+                                 InstanceWire& wire)
+    : loop_(loop),
+      server_(server),
+      stats_(core::upstream_stats(server.name)),
+      calls_(calls),
+      wire_(wire),
+      write_later_(
+          loop, [](void* self) { static_cast<InstanceCancels*>(self)->write_now(); }, this),
+      timer_(loop) {}
+
+void InstanceCancels::cancel(StdioCall& call, std::string_view why) {
+  PendingCall* entry = calls_.find(call.id);
+  if (entry == nullptr) return;
+  entry->call = nullptr;
+  // Its place in flight is free; only the id is remembered, to swallow a late answer.
+  calls_.free_place(*entry);
+  entry->cancelled = true;
+  entry->cancelled_at = loop_.now();
+  entry->tag = call.request.tag;
+  if (call.request.method != mcp::Method::initialize && server_.cancel != config::CancelMode::never) {
+    cancels_.push_back({call.id, std::string(why.substr(0, kLongestReason)), call.open_questions.refuse()});
+    write_later_.schedule();
+  } else {
+    refuse(call.open_questions.refuse());
+  }
+  remember(call.id);
+}
+
+void InstanceCancels::cancel_own(int64_t id) {
+  if (server_.cancel != config::CancelMode::never)
+    wire_.write(mcp::cancel_notification(id, "it took too long", wire_.era()));
+  remember(id);
+}
+
+void InstanceCancels::remember(int64_t id) {
+  remembered_.emplace_back(loop_.now() + server_.timeouts.cancel_grace, id);
+  if (!timer_.running()) timer_.start(server_.timeouts.cancel_grace, [this] { sweep(); });
+}
+
+// What is over is not cancelled: an answer that came in the same turn was read by now.
+void InstanceCancels::write_now() {
+  std::vector<Cancel> cancels;
+  cancels.swap(cancels_);
+  for (Cancel& cancel : cancels) {
+    if (PendingCall* entry = calls_.find(cancel.id)) {
+      wire_.write(mcp::cancel_notification(cancel.id, cancel.why, wire_.era()));
+      entry->told = core::CancelTold::notification;
+      log::write(log::Level::debug, "call.cancel",
+                 {{"upstream", server_.name}, {"upstream_id", cancel.id}, {"why", cancel.why}});
+    }
+    refuse(std::move(cancel.refusals));
+  }
+}
+
+void InstanceCancels::refuse(std::vector<std::string> refusals) {
+  for (std::string& refusal : refusals)
+    wire_.write_small(std::move(refusal));
+}
+
+void InstanceCancels::sweep() {
+  // A cancel that is still in our own queue is not forgotten.
+  if (wire_.backlog() > 0) {
+    timer_.start(server_.timeouts.cancel_grace, [this] { sweep(); });
+    return;
+  }
+  while (!remembered_.empty() && remembered_.front().first <= loop_.now()) {
+    PendingCall* entry = calls_.find(remembered_.front().second);
+    remembered_.pop_front();
+    if (entry == nullptr) continue;  // it was answered after all
+    log::write(log::Level::debug, "call.cancel_ignored",
+               {{"upstream", server_.name}, {"upstream_id", entry->id}});
+    settle(*entry, core::CancelOutcome::ignored);
+    entry->cancelled = false;
+    // Clients' calls do not end for one of Lineward's own.
+    if (server_.cancel == config::CancelMode::kill && !entry->own) {
+      ProcessEnd why{mcp::EndReason::upstream_exited, "was ended because it ignored a cancellation", {}};
+      why.counts = false;
+      return wire_.stop(why);
+    }
+    calls_.forget(*entry);
+  }
+  if (!remembered_.empty()) timer_.start(remembered_.front().first - loop_.now(), [this] { sweep(); });
+  wire_.tell_free();
+}
+
+void InstanceCancels::settle(const PendingCall& entry, core::CancelOutcome outcome) {
+  if (!entry.cancelled) return;
+  stats_.cancel_settled(entry.tag, {outcome, entry.told, loop_.now() - entry.cancelled_at});
+}
+
+// An error, a result that says so, and the result of a listen are how servers say that they stopped.
+void InstanceCancels::late_answer(const PendingCall& entry, const mcp::Message& message) {
+  const bool stopped = entry.listen || message.kind() == mcp::MessageKind::error ||
+                       message.raw(mcp::Field::result_is_error) == "true";
+  ++stats_.late_responses;
+  settle(entry, stopped ? core::CancelOutcome::stopped : core::CancelOutcome::raced);
+  log::write(log::Level::debug, "upstream.late_response", {{"upstream", server_.name}});
+}
+
+void InstanceCancels::clear() {
+  timer_.stop();
+  remembered_.clear();
+  cancels_.clear();
+  write_later_.cancel();
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,459 @@
+#include "upstream/stdio/instance_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "log/log.h"
+#include "core/gate.h"
+#include "mcp/rewrite.h"
+#include "upstream/shared/process_end.h"
+#include "upstream/stdio/spawn_budget.h"
+
+namespace lineward::upstream {
+namespace {
+
+using mcp::Field;
+using mcp::Method;
+using std::chrono::milliseconds;
+
+// So many starts in a row may come to nothing before those who listen are told that it is over.
+constexpr uint32_t kListenRestarts = 6;
+
+// From which call on the state of a group is somebody's. A name has to come back: one that was given to a
+// client that does not keep it is nobody's.
+uint32_t kept_from(const config::Server& server) {
+  switch (server.isolation) {
+    case config::Isolation::principal: return 1;
+    case config::Isolation::session: return 2;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                             GroupHome& home, CallerGroup plan)
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      home_(home),
+      plan_(std::move(plan)),
+      session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
+      kept_from_(session_ ? 0 : kept_from(server)),
+      backoff_(loop) {
+  facade_.keep_handshake(std::exchange(plan_.initialize_params, {}));
+  key_bytes_.set(2 * plan_.key.size());  // its name is in the upstream's table too
+}
+
+InstanceGroup::~InstanceGroup() = default;
+
+// ---- calls ----
+
+void InstanceGroup::enqueue(StdioCall& call) {
+  call.group = plan_.key;
+  if (calls_ < kept_from_) ++calls_;
+  const bool of_one = session_ || plan_.per_call || kept_from_ > 0 ||
+                      (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
+  if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
+  queue_.push_back(&call);
+  home_.schedule_pump(*this);
+}
+
+void InstanceGroup::withdraw(StdioCall& call) {
+  std::erase(queue_, &call);
+  listens_.close(call);
+}
+
+bool InstanceGroup::wants_pump() const {
+  return !queue_.empty() || replacing_ || ((revive_ || !listens_.empty()) && instances_.empty());
+}
+
+void InstanceGroup::pump() {
+  const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
+  if (replacing_) replace_worn();
+  // Somebody listens: a process is needed even while nobody calls.
+  if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
+    if (start_instance() != nullptr) revive_ = false;
+  }
+  bool full = false;
+  size_t claimed = 0;
+  std::vector<StdioCall*> without_place;
+  for (size_t at = 0; at < queue_.size();) {
+    StdioCall& call = *queue_[at];
+    if (!call.is_listen() && !home_.room_in_flight()) {
+      full = true;
+      break;
+    }
+    bool waits_for_place = false;
+    StdioInstance* instance = pick(call, waits_for_place, claimed);
+    if (instance == nullptr) {
+      full = full || (waits_for_place && !plan_.exclusive);
+      if (waits_for_place) without_place.push_back(&call);
+      // Behind a call that waits for a process of its own, others may go on; behind one that waits for the
+      // only process they cannot.
+      if (!plan_.exclusive || queue_.empty()) break;
+      ++at;
+      continue;
+    }
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (handled_here(*instance, call)) {
+      if (plan_.per_call) loop_.defer(lifetime_, [this, instance] { on_instance_free(*instance); });
+      continue;
+    }
+    remember(call);
+    listens_.asked();
+    instance->send(call);
+  }
+  const bool no_room = without_room_since_ != milliseconds::max();
+  if (no_room) without_room_since_ = std::min(without_room_since_, waits_since);
+  if (queue_.empty()) return;  // the copy costs
+  const core::CallPhase waiting = no_room ? core::CallPhase::no_room : core::CallPhase::queued;
+  for (StdioCall* call : std::deque<StdioCall*>(queue_)) {
+    bool queued = full || std::find(without_place.begin(), without_place.end(), call) != without_place.end();
+    call->phase(queued ? waiting : core::CallPhase::starting);
+  }
+}
+
+// The newest: an older one may be about to be replaced.
+StdioInstance* InstanceGroup::ready_instance() const {
+  for (auto instance = instances_.rbegin(); instance != instances_.rend(); ++instance) {
+    if ((*instance)->state() == StdioInstance::State::ready) return instance->get();
+  }
+  return nullptr;
+}
+
+StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
+  size_t coming_up = 0;
+  for (const auto& instance : instances_) {
+    if (instance->wear().retires) continue;
+    if (asks(call) && (instance->calls().asking() > 0 || questions_.keeps_apart(instance->calls()))) {
+      full = true;
+      continue;
+    }
+    if (asks(call) && !instance->settle_turn()) {
+      ++coming_up;  // for a moment
+      continue;
+    }
+    if (instance->takes(call)) return instance.get();
+    if (instance->state() == StdioInstance::State::ready) {
+      full = true;  // its pipe is full
+    } else {
+      ++coming_up;
+    }
+  }
+  // A call that needs a process for itself has one started for it, also while others come up.
+  bool more = asks(call) ? coming_up <= claimed : coming_up == 0;
+  if (more) {
+    more = active() < plan_.most && start_instance() != nullptr;
+    full = full || (!more && without_room_since_ != milliseconds::max());
+  }
+  if (more) ++coming_up;
+  if (asks(call) && coming_up > claimed) {
+    ++claimed;
+    full = false;
+  }
+  if (more) full = false;
+  return nullptr;  // not before it is up
+}
+
+// What the server must be told again by a process that takes over.
+void InstanceGroup::remember(const StdioCall& call) {
+  if (!session_) return;
+  if (call.request.method != Method::initialize) return facade_.remember(call.request);
+  facade_.keep_handshake(std::string(call.request.message.raw(Field::params)), call.request.account());
+}
+
+// What a ready legacy process need not be asked: who it is, and the listens it does not know.
+bool InstanceGroup::handled_here(StdioInstance& instance, StdioCall& call) {
+  if (!own_handshake()) return false;
+  if (call.request.client_era == mcp::Era::modern && call.is_listen()) {
+    listens_.open(call, instance);
+    return true;
+  }
+  auto answer = facade_.answer(call.request, instance.legacy_server(), instance.initialize_result());
+  if (!answer) return false;
+  *answer ? call.answer(std::move(**answer)) : call.fail(answer->error());
+  return true;
+}
+
+void InstanceGroup::forward(const mcp::Message& message) {
+  StdioInstance* instance = ready_instance();
+  if (instance == nullptr) return;
+  // A shared process hears no single client: legacy ones would take its session's state apart, and modern
+  // ones have no notification that an old server knows.
+  if (own_handshake()) {
+    log::write(log::Level::debug, "client.dropped", {{"upstream", server_.name}, {"kind", "notification"}});
+    return;
+  }
+  if (mcp::method_of(message.method()) == Method::initialized && std::exchange(initialized_sent_, true))
+    return;
+  if (!instance->write_small(plan_.era == mcp::Era::modern ? mcp::with_envelope(message) : message.bytes())) {
+    log::write(log::Level::warn, "client.dropped", {{"upstream", server_.name}, {"kind", "backlog"}});
+  }
+}
+
+// ---- processes ----
+
+StdioInstance* InstanceGroup::start_instance() {
+  if (home_.stopping()) return nullptr;
+  bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
+  if (session_ && !clients_own && !facade_.has_handshake()) {
+    fail_queue({mcp::EndReason::upstream_protocol,
+                fmt::format("this session was never initialised by {}", server_.name)});
+    return nullptr;
+  }
+  InstancePlan plan;
+  plan.era = plan_.era;
+  // A new session's own `initialize` is the handshake; later processes of the session get the same one from
+  // us.
+  if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
+  plan.settles = plan_.exclusive;
+  plan.takes_turns = plan_.exclusive && !plan_.per_call;
+  if (auto spare = home_.take_spare()) {
+    instances_.push_back(std::move(spare));
+    instances_.back()->adopt(*this, plan_.key, std::move(plan));
+    return instances_.back().get();
+  }
+  milliseconds pause = home_.health().start_pause(not_before_);
+  if (pause.count() > 0) {
+    if (!backoff_.running()) backoff_.start(pause, [this] { home_.schedule_pump(*this); });
+    return nullptr;
+  }
+  if (!home_.room_for_instance(*this)) {
+    without_room_since_ = loop_.now();
+    return nullptr;
+  }
+  instances_.push_back(
+      std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
+  home_.health().start_begun();
+  instances_.back()->start();
+  return instances_.back().get();
+}
+
+StdioInstance* InstanceGroup::oldest_idle() const {
+  StdioInstance* oldest = nullptr;
+  if (!queue_.empty() || !listens_.empty() || is_lived_in()) return nullptr;
+  for (const auto& instance : instances_) {
+    if (!instance->calls().is_idle()) continue;
+    if (oldest == nullptr || instance->record().last_used < oldest->record().last_used)
+      oldest = instance.get();
+  }
+  return oldest;
+}
+
+void InstanceGroup::end_idle(milliseconds longer_than) {
+  std::vector<StdioInstance*> idle;
+  bool keep_one = !listens_.empty();
+  for (const auto& instance : instances_) {
+    if (!instance->calls().is_idle() || loop_.now() - instance->record().last_used <= longer_than) continue;
+    if (keep_one && instance->state() == StdioInstance::State::ready) {
+      keep_one = false;
+      continue;
+    }
+    idle.push_back(instance.get());
+  }
+  for (StdioInstance* instance : idle)
+    instance->stop({mcp::EndReason::cancelled_drain, "was idle", {}});
+}
+
+void InstanceGroup::on_instance_ready(StdioInstance& instance) {
+  log::write(log::Level::info, "upstream.ready",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(instance.pid())},
+              {"era", mcp::name(instance.era())},
+              {"group", plan_.key.substr(0, 64)}});
+  restore(instance);
+  home_.schedule_pump(*this);
+}
+
+void InstanceGroup::on_instance_free(StdioInstance& instance) {
+  if (plan_.per_call && instance.calls().is_idle() && queue_.empty()) return home_.group_served(*this);
+  home_.schedule_pump(*this);
+}
+
+void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
+  if (answer.kind() == mcp::MessageKind::error) facade_.forget_handshake();
+}
+
+void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
+                                     std::vector<StdioCall*> listens) {
+  auto found =
+      std::find_if(instances_.begin(), instances_.end(), [&](const auto& i) { return i.get() == &instance; });
+  if (found == instances_.end()) return;
+  bool lost = false;
+  bool was_ready = instance.record().was_ready;
+  milliseconds lived = loop_.now() - instance.record().started_at;
+  bool may_revive = instance.wear().is_worn() || end.reason != mcp::EndReason::cancelled_drain;
+  home_.take_leaving(std::move(*found));
+  instances_.erase(found);
+  listens_.lost(&instance);
+  if (scope_ != nullptr) scope_->on_scope_reset();
+  if (end.reason != mcp::EndReason::cancelled_drain) {
+    last_end_ = end.text;
+    // Several that fail together failed once.
+    bool well = was_ready && (lived > SpawnBudget::kStable || instance.record().has_served);
+    if (loop_.now() >= not_before_) failures_ = well ? 1 : failures_ + 1;
+    not_before_ = loop_.now() + backoff_after(server_.restart, failures_);
+    log::write(log::Level::warn, "upstream.down",
+               {{"upstream", server_.name},
+                {"pid", static_cast<int64_t>(instance.pid())},
+                {"why", end.text},
+                {"stderr", end.last_stderr},
+                {"detail", end.detail},
+                {"next_start_ms", (not_before_ - loop_.now()).count()}});
+    // A start that came to nothing is the answer to all who waited for it; the next call tries again. Listens
+    // stay: they are opened again, until the budget for that is used up.
+    std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
+    core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
+    if (!was_ready) home_.start_failed(end);
+    if ((!was_ready || !instance.record().has_answered) && instances_.empty()) refuse_waiting(failure);
+    if (failures_ > kListenRestarts) {
+      listens_.fail_all(failure);
+      for (StdioCall* call : listens)
+        call->fail(failure);
+      listens.clear();
+    }
+    lost = true;
+    home_.health().died(instance.record(), end);
+  }
+  revive_ = session_ && may_revive && facade_.has_subscriptions() && failures_ <= kListenRestarts;
+  for (StdioCall* call : listens) {
+    if (!call->live()) continue;
+    if (home_.stopping()) {
+      call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
+    } else if (call->request.of_gateway) {  // no reason to start another
+      call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
+    } else {
+      queue_.push_back(call);
+    }
+  }
+  home_.schedule_pump(*this);
+  // Last, and not from here: it may end the whole gateway.
+  if (lost) loop_.defer(lifetime_, [this] { home_.instance_lost(); });
+}
+
+// ---- one process in the place of another ----
+
+void InstanceGroup::on_instance_worn(StdioInstance& instance, std::string_view why) {
+  if (instance.wear().is_worn()) return;
+  log::write(log::Level::info, "upstream.replace",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(instance.pid())},
+              {"group", plan_.key.substr(0, 64)},
+              {"why", why}});
+  // A session's answers to its server's questions name no process: it has one at a time, which goes in a
+  // moment when it has nothing to do.
+  instance.set_wear({std::string(why), !session_});
+  replacing_ = true;
+  home_.schedule_pump(*this);
+}
+
+size_t InstanceGroup::active() const {
+  size_t sum = 0;
+  for (const auto& instance : instances_)
+    sum += instance->wear().retires ? 0 : 1;
+  return sum;
+}
+
+// The new one comes first where somebody listens; the old one goes when its calls are answered.
+void InstanceGroup::replace_worn() {
+  std::vector<StdioInstance*> worn;
+  for (const auto& instance : instances_) {
+    if (instance->wear().is_worn()) worn.push_back(instance.get());
+  }
+  replacing_ = !worn.empty();
+  for (StdioInstance* old : worn) {
+    StdioInstance* next = ready_instance();
+    if (next != nullptr && next->wear().is_worn()) next = nullptr;
+    bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
+    if (listened && next == nullptr && !session_) {
+      // Where no second one may run the old one has to make room.
+      if (active() > 0 || start_instance() != nullptr || home_.room_soon()) continue;
+    }
+    if (next != nullptr && listens_.served_by(old)) {
+      listens_.lost(old);
+      listens_.tell_changes();
+    }
+    if (old->calls().has_calls()) continue;
+    old->stop({mcp::EndReason::cancelled_drain, old->wear().why, {}});
+  }
+}
+
+// A process is told what its clients have asked for: of a shared one those who listen, of a session's what
+// the one knew that it takes over from.
+void InstanceGroup::restore(StdioInstance& instance) {
+  if (own_handshake()) listens_.join(instance);
+  if (!session_ || instance.initialize_result().empty()) return;
+  initialized_sent_ = true;
+  facade_.replay(instance);
+  facade_.tell_state_is_gone(instance.legacy_server(), scope_);
+}
+
+// ---- what a server says that belongs to no single call by its id ----
+
+void InstanceGroup::on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) {
+  if (scope_ != nullptr) {
+    return scope_->on_scope_message(std::move(message),
+                                    only ? std::optional(only->request.tag) : std::nullopt);
+  }
+  if (message.kind() == mcp::MessageKind::request)
+    return questions_.take(std::move(message), instance.calls(), instance);
+  Method method = mcp::method_of(message.method());
+  if (method == Method::progress) {
+    log::write(log::Level::info, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unknown_token"}});
+    return;
+  }
+  if (method == Method::cancelled) {
+    // A server takes a question back.
+    if (StdioCall* owner = plan_.exclusive ? instance.calls().asking_call() : nullptr)
+      owner->message(std::move(message));
+    return;
+  }
+  if (listens_.notify(instance, message, loop_.now())) return;
+  if (only != nullptr && method == Method::message) {
+    if (LegacyFacade::wants_log_line(only->request, message)) only->message(std::move(message));
+    return;
+  }
+  log::write(log::Level::debug, "upstream.dropped", {{"upstream", server_.name}, {"kind", "unscoped"}});
+}
+
+// ---- the end ----
+
+void InstanceGroup::fail_queue(const core::Failure& failure) {
+  std::deque<StdioCall*> queue;
+  queue.swap(queue_);
+  for (StdioCall* call : queue)
+    call->fail(failure);
+}
+
+void InstanceGroup::refuse_waiting(const core::Failure& failure) {
+  if (has_ready()) return;
+  auto ends = [](const StdioCall* call) { return !call->is_listen() || !call->acknowledged; };
+  std::vector<StdioCall*> calls;
+  std::copy_if(queue_.begin(), queue_.end(), std::back_inserter(calls), ends);
+  std::erase_if(queue_, ends);
+  for (StdioCall* call : calls)
+    call->fail(failure);
+}
+
+void InstanceGroup::close(std::string_view why) {
+  facade_.forget_subscriptions();  // it lives until its processes are gone
+  facade_.forget_handshake();
+  scope_ = nullptr;
+  core::Failure failure{mcp::EndReason::cancelled_drain, std::string(why)};
+  fail_queue(failure);
+  listens_.fail_all(failure);
+  std::vector<StdioInstance*> all;
+  for (const auto& instance : instances_)
+    all.push_back(instance.get());
+  for (StdioInstance* instance : all)
+    instance->stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+}
+
+void InstanceGroup::list(std::vector<core::UpstreamStatus::Process>& out) const {
+  for (const auto& instance : instances_)
+    instance->list(out);
+}
+
+}  // namespace lineward::upstream

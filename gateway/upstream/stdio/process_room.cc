@@ -1,0 +1,55 @@
+#include "upstream/stdio/process_room.h"
+
+#include "log/log.h"
+
+namespace lineward::upstream {
+
+ProcessRoom::Count& ProcessRoom::count() {
+  if (count_) return *count_;
+  count_.emplace();
+  count_->running = groups_.leaving() + spares_.size();
+  for (const auto& [key, group] : groups_.all()) {
+    count_->running += group->instances();
+    count_->of_caller[group->caller()].running += group->instances();
+  }
+  return *count_;
+}
+
+bool ProcessRoom::take(const InstanceGroup& asking) {
+  Count& all = count();
+  // Who has its share makes room with its own: the last ones are another caller's.
+  const Account* whose = asking.caller();
+  Count::OfCaller& its = all.of_caller[whose];
+  const bool full = whose != nullptr && its.running >= Account::share_of(server_.instances);
+  if (!full && all.running < server_.instances) {
+    ++all.running;
+    ++its.running;
+    return true;
+  }
+  // What is ending already makes room for as many as ask.
+  if (!full) ++all.wanted;
+  const bool comes =
+      full ? groups_.leaving() > 0 : all.running - groups_.leaving() + all.wanted <= server_.instances;
+  bool& exhausted = full ? its.exhausted : all.exhausted;
+  if (comes || exhausted) return false;
+  StdioInstance* oldest = nullptr;
+  for (const auto& [key, group] : groups_.all()) {
+    const bool may_go = group.get() != &asking && (!full || group->caller() == whose);
+    StdioInstance* idle = may_go ? group->oldest_idle() : nullptr;
+    if (idle == nullptr) continue;
+    if (oldest == nullptr || idle->record().last_used < oldest->record().last_used) oldest = idle;
+  }
+  exhausted = oldest == nullptr;
+  if (oldest == nullptr) return false;
+  log::write(log::Level::info, "upstream.evict",
+             {{"upstream", server_.name}, {"group", oldest->group().substr(0, 64)}});
+  oldest->stop({mcp::EndReason::cancelled_drain, "made room for another", {}});
+  return false;  // not before it is gone
+}
+
+size_t ProcessRoom::for_spares() const {
+  const size_t running = groups_.leaving() + spares_.size() + groups_.running();
+  return server_.instances > running ? server_.instances - running : 0;
+}
+
+}  // namespace lineward::upstream

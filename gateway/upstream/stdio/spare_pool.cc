@@ -1,0 +1,74 @@
+#include "upstream/stdio/spare_pool.h"
+
+#include <algorithm>
+
+#include "log/log.h"
+
+namespace lineward::upstream {
+
+std::unique_ptr<StdioInstance> SparePool::take() {
+  if (spares_.empty()) return nullptr;
+  std::unique_ptr<StdioInstance> taken = std::move(spares_.front());
+  spares_.erase(spares_.begin());
+  home_.schedule_pump();  // which fills the gap
+  return taken;
+}
+
+void SparePool::fill(size_t room) {
+  if (home_.stopping()) return;
+  while (spares_.size() < server_.pool.prewarm && room > 0) {
+    auto pause = home_.health().start_pause({});
+    if (pause.count() > 0) {
+      if (!retry_.running()) retry_.start(pause, [this] { home_.schedule_pump(); });
+      return;
+    }
+    InstancePlan plan;
+    plan.spare = true;
+    spares_.push_back(
+        std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, "spare", std::move(plan)));
+    home_.health().start_begun();
+    spares_.back()->start();
+    --room;
+  }
+}
+
+void SparePool::stop_all() {
+  while (stop_one()) {
+  }
+}
+
+bool SparePool::stop_one() {
+  if (spares_.empty()) return false;
+  spares_.back()->stop({mcp::EndReason::cancelled_drain, "is not needed any more", {}});
+  return true;
+}
+
+void SparePool::list(std::vector<core::UpstreamStatus::Process>& out) const {
+  for (const auto& spare : spares_) {
+    spare->list(out);
+  }
+}
+
+void SparePool::on_instance_worn(StdioInstance& instance, std::string_view why) {
+  instance.stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
+}
+
+void SparePool::on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*>) {
+  auto found =
+      std::find_if(spares_.begin(), spares_.end(), [&](const auto& one) { return one.get() == &instance; });
+  if (found == spares_.end()) return;
+  home_.take_leaving(std::move(*found));
+  spares_.erase(found);
+  if (end.reason != mcp::EndReason::cancelled_drain) {
+    log::write(log::Level::warn, "upstream.down",
+               {{"upstream", server_.name},
+                {"pid", static_cast<int64_t>(instance.pid())},
+                {"why", end.text},
+                {"stderr", end.last_stderr},
+                {"detail", end.detail}});
+    home_.health().died(instance.record(), end);
+  }
+  home_.schedule_pump();
+}
+
+}  // namespace lineward::upstream

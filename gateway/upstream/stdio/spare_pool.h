@@ -1,0 +1,51 @@
+// Processes of a stdio server that were started ahead and asked nothing yet (pool.prewarm): whoever needs a
+// process next, of whatever group, takes one. What it is initialised with is its taker's business, so a
+// session loses nothing by it.
+//
+// Owned by a StdioUpstream. A spare leaves through take(), or like any process through its upstream.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "upstream/stdio/instance_group.h"
+
+namespace lineward::upstream {
+
+class SparePool final : public InstanceOwner {
+ public:
+  SparePool(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home)
+      : loop_(loop), spawner_(spawner), server_(server), home_(home), retry_(loop) {}
+
+  size_t size() const { return spares_.size(); }
+  // The one that was started first; null when there is none.
+  std::unique_ptr<StdioInstance> take();
+  // Starts what is missing, while no more than `room` processes may be started.
+  void fill(size_t room);
+  void stop_all();
+  // Ends one to make room for others.
+  bool stop_one();
+  void list(std::vector<core::UpstreamStatus::Process>& out) const;
+
+  // InstanceOwner
+  void on_instance_ready(StdioInstance&) override {}
+  void on_instance_free(StdioInstance&) override {}
+  void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // nobody asked for it
+  void on_instance_initialized(StdioInstance&, const mcp::Message&) override {}
+  void on_instance_answered(StdioInstance&, Heard) override {}
+  void on_instance_worn(StdioInstance& instance, std::string_view why) override;
+  void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*>) override;
+  void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
+  void on_in_flight(int64_t) override {}
+
+ private:
+  net::Loop& loop_;
+  net::Spawner& spawner_;
+  const config::Server& server_;
+  GroupHome& home_;
+  std::vector<std::unique_ptr<StdioInstance>> spares_;
+  net::Timer retry_;
+};
+
+}  // namespace lineward::upstream

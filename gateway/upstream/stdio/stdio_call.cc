@@ -1,0 +1,73 @@
+#include "upstream/stdio/stdio_call.h"
+
+#include "upstream/stdio/stdio_instance.h"
+#include "upstream/stdio/stdio_upstream.h"
+
+namespace lineward::upstream {
+
+StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
+    : TransportCall(std::move(what), owner), upstream_(upstream) {
+  if (is_listen()) return;
+  upstream_.count_call(1);
+  place.take(upstream_.shares(), request.account());
+}
+
+StdioCall::~StdioCall() {
+  if (!is_listen() && !parked_) upstream_.count_call(-1);
+  if (live()) cancel_alive(upstream_.name());
+}
+
+void StdioCall::cancel(std::string_view why) {
+  if (!live()) return;
+  owner_ = nullptr;
+  if (trial) upstream_.health().trial_withdrawn();
+  if (instance != nullptr) {
+    std::exchange(instance, nullptr)->cancel(*this, why);
+  } else {
+    upstream_.withdraw(*this);
+    core::upstream_stats(upstream_.name()).cancel_settled(request.tag, {});
+  }
+}
+
+void StdioCall::reply(std::string message) {
+  if (!live() || instance == nullptr) return;
+  open_questions.answered(message);
+  instance->write(std::move(message));
+}
+
+void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
+  if (!live()) return;
+  const bool parked = how == core::Handover::parked;
+  owner_ = &owner;
+  if (instance != nullptr) instance->calls().set_parked(*this, parked);
+  if (std::exchange(parked_, parked) != parked) upstream_.count_call(parked ? -1 : 1);
+}
+
+void StdioCall::retried(mcp::Message message) {
+  request.message = std::move(message);
+  if (live() && instance != nullptr && crosses_eras()) instance->want_level(*this);
+}
+
+std::string StdioCall::server_info() const {
+  return instance != nullptr ? instance->legacy_server().info : std::string();
+}
+
+void StdioCall::message(mcp::Message message) {
+  if (mcp::method_of(message.method()) == mcp::Method::subscriptions_acknowledged) acknowledged = true;
+  TransportCall::message(std::move(message));
+}
+
+void StdioCall::answer(mcp::Message message) {
+  // Not where it was answered in the server's place, nor by a handshake, whoever's it was.
+  const bool work_done = id != 0 && request.method != mcp::Method::initialize;
+  if (work_done) trial ? upstream_.health().trial_answered() : upstream_.health().call_answered();
+  if (std::exchange(trial, false) && !work_done) upstream_.health().trial_withdrawn();
+  pass_answer(std::move(message), upstream_.server());
+}
+
+void StdioCall::fail(const core::Failure& failure) {
+  if (std::exchange(trial, false)) upstream_.health().trial_withdrawn();  // what it failed of was counted
+  pass_failure(failure);
+}
+
+}  // namespace lineward::upstream

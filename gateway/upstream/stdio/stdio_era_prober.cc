@@ -1,0 +1,61 @@
+#include "upstream/stdio/stdio_era_prober.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "config/config.h"
+
+namespace lineward::upstream {
+
+using std::chrono::milliseconds;
+
+StdioEraProber::StdioEraProber(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                               StdioHealth& health, StdioEraProberOwner& owner)
+    : loop_(loop), spawner_(spawner), server_(server), health_(health), owner_(owner), pause_timer_(loop) {}
+
+void StdioEraProber::ask(const core::CallRequest*, Done done) {
+  done_ = std::move(done);
+  begin();
+}
+
+void StdioEraProber::begin() {
+  if (probe_ || stopping_) return;
+  const milliseconds pause = health_.start_pause(not_before_);
+  if (pause.count() > 0) {
+    if (!pause_timer_.running()) pause_timer_.start(pause, [this] { begin(); });
+    return;
+  }
+  health_.start_begun();
+  probe_ = std::make_unique<EraProbe>(
+      loop_, spawner_, server_, [this](const EraVerdict& verdict) { decided(verdict); },
+      [this] {
+        loop_.retire(std::move(probe_));
+        owner_.on_prober_free();
+      });
+}
+
+void StdioEraProber::decided(const EraVerdict& verdict) {
+  failures_ = verdict.known ? 0 : failures_ + 1;
+  const auto wait = server_.restart.backoff * (1ll << std::min(failures_, 20u)) / 2;
+  not_before_ = verdict.known ? milliseconds(0)
+                              : loop_.now() + std::min<milliseconds>(wait, server_.restart.max_backoff);
+  core::Failure failure;
+  if (!verdict.known) {
+    failure = {verdict.failure.reason,
+               fmt::format("{} {}", server_.name, start_failure_text(verdict.failure, server_))};
+  }
+  if (auto done = std::exchange(done_, nullptr)) done(verdict, failure);
+}
+
+milliseconds StdioEraProber::pause() const {
+  return std::max(not_before_ - loop_.now(), milliseconds(0));
+}
+
+void StdioEraProber::stop() {
+  stopping_ = true;
+  if (probe_) probe_->stop();
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,47 @@
+#include "upstream/stdio/stdio_health.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lineward::upstream {
+
+using std::chrono::milliseconds;
+
+// An open circuit has its own time; a trial does not wait for the pauses between starts as well.
+milliseconds StdioHealth::start_pause(milliseconds not_before) {
+  const milliseconds now = loop_.now();
+  if (!breaker_.closed()) return std::max(budget_.ration(now), breaker_.wait(now));
+  return std::max({not_before - now, budget_.wait(now), milliseconds(0)});
+}
+
+// A handshake shows that the server is there, not that it lives through its work.
+void StdioHealth::answered(Heard what) {
+  budget_.answered();
+  const bool was_open = what == Heard::work ? breaker_.close() : breaker_.close_doubting();
+  if (was_open) breaker_.tell(server_.name);
+}
+
+void StdioHealth::died(const InstanceRecord& process, const ProcessEnd& end) {
+  if (!end.counts) return;
+  Proof proof = process.has_served ? Proof::served : Proof::answered;
+  if (!process.has_answered || !process.was_ready) proof = Proof::none;
+  budget_.died(loop_.now(), proof, loop_.now() - process.started_at);
+  if (!counts_for_circuit(end.reason)) return;
+  failed(process.has_answered ? end.text : start_failure_text(end, server_));
+}
+
+void StdioHealth::probe_died(const ProcessEnd& end) {
+  budget_.died(loop_.now(), Proof::none, milliseconds(0));
+  if (counts_for_circuit(end.reason)) failed(start_failure_text(end, server_));
+}
+
+void StdioHealth::failed(std::string why) {
+  if (!breaker_.failed(loop_.now(), std::move(why))) return;
+  breaker_.tell(server_.name);
+  // Not from here: a group may be on the stack.
+  loop_.defer(lifetime_, [this] {
+    if (!breaker_.closed()) owner_.on_circuit_open(refusal());
+  });
+}
+
+}  // namespace lineward::upstream

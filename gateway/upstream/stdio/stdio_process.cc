@@ -1,0 +1,293 @@
+#include "upstream/stdio/stdio_process.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "log/log.h"
+#include "upstream/shared/process_end.h"
+
+extern char** environ;
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kLongestStderrLine = 4096;
+constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
+// After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
+constexpr milliseconds kLastWords{100};
+// The same where its stdout has ended and only its stderr has not.
+constexpr milliseconds kLastStderr{20};
+// After its stdout has ended the exit status usually follows at once.
+constexpr milliseconds kExitFollows{50};
+
+}  // namespace
+
+void StdioProcess::Pipe::close() {
+  if (!stream) return;
+  stream->close();
+  // A callback of this stream may be on the stack.
+  process->loop_.retire(std::move(stream));
+}
+
+StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+                           ProcessOwner& owner)
+    : loop_(loop),
+      spawner_(spawner),
+      server_(server),
+      owner_(owner),
+      stats_(core::upstream_stats(server.name)),
+      lines_(server.limits.max_message_bytes),
+      stderr_lines_(kLongestStderrLine),
+      timer_(loop) {
+  in_.process = out_.process = err_.process = this;
+}
+
+StdioProcess::~StdioProcess() {
+  lifetime_.end();
+  in_.close();
+  out_.close();
+  err_.close();
+}
+
+std::vector<std::string> StdioProcess::environment() const {
+  std::vector<std::string> out;
+  auto overridden = [&](std::string_view entry) {
+    std::string_view name = entry.substr(0, entry.find('='));
+    for (const auto& [key, value] : server_.env) {
+      if (key == name) return true;
+    }
+    return false;
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    if (!overridden(text) && config::inherits(server_, text.substr(0, text.find('='))))
+      out.emplace_back(text);
+  }
+  for (const auto& [key, value] : server_.env)
+    out.push_back(key + "=" + value);
+  return out;
+}
+
+std::vector<net::ResourceLimit> StdioProcess::resource_limits() const {
+  const config::Rlimit& wanted = server_.rlimit;
+  std::vector<net::ResourceLimit> limits;
+  auto add = [&](net::Resource resource, uint64_t value) {
+    if (value > 0) limits.push_back({resource, value});
+  };
+  add(net::Resource::memory, wanted.memory);
+  add(net::Resource::open_files, wanted.open_files);
+  add(net::Resource::cpu, static_cast<uint64_t>(wanted.cpu.count()) / 1000);
+  add(net::Resource::processes, wanted.processes);
+  if (!wanted.core) limits.push_back({net::Resource::core, 0});
+  return limits;
+}
+
+Status<> StdioProcess::open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
+                            void (StdioProcess::*end)()) {
+  auto stream = net::ByteStream::from_pipe(loop_, fd);
+  if (!stream) return fail(stream.error().text);
+  pipe.stream = std::move(*stream);
+  pipe.data = data;
+  pipe.end = end;
+  pipe.stream->set_owner(&pipe);
+  return Done{};
+}
+
+void StdioProcess::start() {
+  net::SpawnRequest request;
+  request.argv.push_back(server_.command);
+  request.argv.insert(request.argv.end(), server_.args.begin(), server_.args.end());
+  request.environment = environment();
+  request.cwd = server_.cwd;
+  request.limits = resource_limits();
+  net::ChildProcess::Events events;
+  events.started = [this](pid_t pid) {
+    log::write(log::Level::debug, "upstream.spawn",
+               {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid)}});
+    owner_.on_process_started();
+  };
+  events.failed = [this](const net::SpawnFailure& failure) { failed(failure); };
+  events.exited = [this](net::ExitStatus status) { exited(status); };
+  auto child = spawner_.start(request, std::move(events));
+  Status<> opened = Done{};
+  if (child) {
+    child_ = std::move(*child);
+    opened = open(in_, child_->take_stdin(), &StdioProcess::stdin_data, &StdioProcess::stdin_end);
+    if (opened)
+      opened = open(out_, child_->take_stdout(), &StdioProcess::stdout_data, &StdioProcess::stdout_end);
+    if (opened)
+      opened = open(err_, child_->take_stderr(), &StdioProcess::stderr_data, &StdioProcess::stderr_end);
+  } else {
+    opened = fail(child.error().text);
+  }
+  if (!opened) {
+    loop_.defer(lifetime_, [this, text = opened.error().text] {
+      child_.reset();
+      exited_ = true;
+      exit_cause_ = core::ExitCause::spawn;
+      go_down({mcp::EndReason::upstream_unreachable, "could not be started: " + text, {}});
+    });
+    return;
+  }
+  out_.stream->start_reading();
+  err_.stream->start_reading();
+}
+
+void StdioProcess::write_line(std::string message) {
+  if (!in_.stream || down_) return;
+  message += '\n';
+  core::stats().bytes(core::Side::upstream, 0, message.size());
+  in_.stream->write(std::move(message));
+}
+
+// Nobody reads there any more: it usually exits next. One that stays is of no use.
+void StdioProcess::stdin_end() {
+  in_.close();
+  if (down_ || exited_ || out_ended_) return;
+  timer_.start(kExitFollows, [this] { stop({mcp::EndReason::upstream_exited, "closed its input", {}}); });
+}
+
+void StdioProcess::stdout_data(std::string_view bytes) {
+  core::stats().bytes(core::Side::upstream, bytes.size(), 0);
+  const auto watch = lifetime_.watch();
+  bool fits = lines_.feed(bytes, [&](json::Text&& line) {
+    if (!watch.gone() && !down_) owner_.on_process_line(std::move(line));
+  });
+  if (watch.gone() || fits || down_) return;
+  stats_.message_error(core::MessageError::oversize);
+  stop(
+      {mcp::EndReason::upstream_protocol,
+       fmt::format("sent a message over limits.maxMessageBytes ({} bytes)", server_.limits.max_message_bytes),
+       {}});
+  child_->signal(net::TreeSignal::kill);
+}
+
+void StdioProcess::stdout_end() {
+  if (out_ended_) return;
+  out_ended_ = true;
+  out_.close();
+  if (exited_) return last_words_said();
+  if (down_) return;
+  timer_.start(kExitFollows, [this] {
+    ProcessEnd end{mcp::EndReason::upstream_exited, "closed its output", {}};
+    stop(end);
+  });
+}
+
+void StdioProcess::stderr_data(std::string_view bytes) {
+  auto now = loop_.now();
+  if (now - stderr_second_ >= milliseconds(1000)) {
+    if (stderr_dropped_ > 0) {
+      log::write(log::Level::warn, "upstream.stderr",
+                 {{"upstream", server_.name}, {"dropped_bytes", stderr_dropped_}});
+    }
+    stderr_second_ = now;
+    stderr_budget_ = kStderrBytesPerSecond;
+    stderr_dropped_ = 0;
+  }
+  if (bytes.size() > stderr_budget_) {
+    stderr_dropped_ += bytes.size();
+    return;
+  }
+  stderr_budget_ -= bytes.size();
+  if (!stderr_lines_.feed(bytes, [&](std::string line) { stderr_line(std::move(line)); })) {
+    stderr_dropped_ += bytes.size();
+  }
+}
+
+void StdioProcess::stderr_line(std::string line) {
+  if (line.empty()) return;
+  ++stats_.stderr_lines;
+  log::write(log::Level::info, "upstream.stderr",
+             {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid())}, {"line", line}});
+  last_stderr_ = line.substr(0, 500);
+}
+
+void StdioProcess::stderr_end() {
+  err_ended_ = true;
+  if (stderr_lines_.has_partial()) stderr_line(stderr_lines_.take_partial());
+  if (exited_ && out_ended_) last_words_said();
+}
+
+// It has exited, and its stdout has ended: what it wrote to stderr at the end is worth a moment.
+void StdioProcess::last_words_said() {
+  if (down_) return check_gone();
+  if (err_ended_) {
+    timer_.stop();
+    return go_down({mcp::EndReason::upstream_exited, exit_text_, {}});
+  }
+  timer_.start(kLastStderr, [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+}
+
+void StdioProcess::failed(const net::SpawnFailure& failure) {
+  exited_ = true;
+  exit_cause_ = core::ExitCause::spawn;
+  go_down(describe_failure(failure, server_));
+}
+
+void StdioProcess::exited(net::ExitStatus status) {
+  exited_ = true;
+  if (status.signal != 0) exit_cause_ = stopping_ ? core::ExitCause::killed : core::ExitCause::signal;
+  exit_text_ = status.signal != 0
+                   ? fmt::format("was ended by signal {} ({})", status.signal, strsignal(status.signal))
+                   : fmt::format("exited with code {}", status.code);
+  log::write(stopping_ ? log::Level::debug : log::Level::warn, "upstream.exit",
+             {{"upstream", server_.name},
+              {"pid", static_cast<int64_t>(pid())},
+              {"how", exit_text_},
+              {"stderr", last_stderr_}});
+  timer_.stop();
+  if (down_) return check_gone();
+  if (out_ended_) return last_words_said();
+  // Twice, so that the loop has read what was there even when it was held up for longer than this.
+  timer_.start(kLastWords, [this] {
+    timer_.start(milliseconds(1), [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });
+  });
+}
+
+void StdioProcess::go_down(ProcessEnd end) {
+  if (!down_) {
+    down_ = true;
+    end.last_stderr = last_stderr_;
+    const auto watch = lifetime_.watch();
+    owner_.on_process_down(end);
+    if (watch.gone()) return;
+  }
+  check_gone();
+}
+
+void StdioProcess::stop(const ProcessEnd& why) {
+  if (!stopping_ && !exited_) {
+    stopping_ = true;
+    begin_stop();
+  }
+  go_down(why);
+}
+
+void StdioProcess::begin_stop() {
+  if (!child_) return;
+  if (in_.stream) {
+    // What is queued (a cancel, for instance) still goes out before the end.
+    net::ByteStream::close_after_writes(std::move(in_.stream), server_.stop.stdin_grace);
+  }
+  timer_.start(server_.stop.stdin_grace, [this] {
+    child_->signal(net::TreeSignal::term);
+    timer_.start(server_.stop.term_grace, [this] { child_->signal(net::TreeSignal::kill); });
+  });
+}
+
+void StdioProcess::check_gone() {
+  if (!exited_ || gone_) return;
+  gone_ = true;
+  timer_.stop();
+  in_.close();
+  out_.close();
+  err_.close();
+  owner_.on_process_gone();
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,109 @@
+// One process of a stdio server: its pipes, its lines, its end. Knows no protocol.
+//
+// Owned by an instance or a probe, which is its ProcessOwner; free it only after on_process_gone() or at the
+// end of a loop turn. Destroying it earlier kills the whole process tree.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "json/line_splitter.h"
+#include "config/config.h"
+#include "metrics/stats.h"
+#include "net/byte_stream.h"
+#include "process/child_process.h"
+#include "net/lifetime.h"
+#include "upstream/shared/process_end.h"
+
+namespace lineward::upstream {
+
+class ProcessOwner {
+ public:
+  virtual void on_process_started() = 0;
+  virtual void on_process_line(json::Text line) = 0;
+  // Nothing can be asked of it any more; comes once. The process may still be ending.
+  virtual void on_process_down(const ProcessEnd& end) = 0;
+  // The process has ended (or never began); comes once, after down.
+  virtual void on_process_gone() = 0;
+  virtual void on_process_writable() {}
+
+ protected:
+  ~ProcessOwner() = default;
+};
+
+class StdioProcess {
+ public:
+  StdioProcess(net::Loop& loop, net::Spawner& spawner, const config::Server& server, ProcessOwner& owner);
+  ~StdioProcess();
+  StdioProcess(const StdioProcess&) = delete;
+  StdioProcess& operator=(const StdioProcess&) = delete;
+
+  // Never calls back from inside.
+  void start();
+  void write_line(std::string message);
+  size_t backlog() const { return in_.stream ? in_.stream->backlog() : 0; }
+  // Close stdin, wait, SIGTERM to the tree, wait, SIGKILL. `text` says why, for on_process_down.
+  void stop(const ProcessEnd& why);
+  bool down() const { return down_; }
+  pid_t pid() const { return child_ ? child_->pid() : 0; }
+  const std::string& last_stderr() const { return last_stderr_; }
+  // How it ended; of use once it is gone.
+  core::ExitCause exit_cause() const { return exit_cause_; }
+
+ private:
+  struct Pipe final : net::StreamOwner {
+    StdioProcess* process = nullptr;
+    std::unique_ptr<net::ByteStream> stream;
+    void (StdioProcess::*data)(std::string_view) = nullptr;
+    void (StdioProcess::*end)() = nullptr;
+    void on_data(std::string_view bytes) override { (process->*data)(bytes); }
+    void on_end(int) override { (process->*end)(); }
+    void on_drained() override {
+      if (process->in_.stream && this == &process->in_) process->owner_.on_process_writable();
+    }
+    void close();
+  };
+  Status<> open(Pipe& pipe, int fd, void (StdioProcess::*data)(std::string_view),
+                void (StdioProcess::*end)());
+  void stdin_data(std::string_view) {}
+  void stdin_end();
+  void stdout_data(std::string_view bytes);
+  void stdout_end();
+  void stderr_data(std::string_view bytes);
+  void stderr_line(std::string line);
+  void stderr_end();
+  void last_words_said();
+  void failed(const net::SpawnFailure& failure);
+  void exited(net::ExitStatus status);
+  void go_down(ProcessEnd end);
+  void begin_stop();
+  void check_gone();
+  std::vector<std::string> environment() const;
+  std::vector<net::ResourceLimit> resource_limits() const;
+
+  net::Loop& loop_;
+  net::Spawner& spawner_;
+  const config::Server& server_;
+  ProcessOwner& owner_;
+  core::UpstreamStats& stats_;
+  core::ExitCause exit_cause_ = core::ExitCause::exit;
+  std::unique_ptr<net::ChildProcess> child_;
+  Pipe in_, out_, err_;
+  LineSplitter lines_;
+  LineSplitter stderr_lines_;
+  net::Timer timer_;
+  std::string last_stderr_;
+  std::string exit_text_;
+  uint64_t stderr_budget_ = 0;  // bytes still logged in this second
+  std::chrono::milliseconds stderr_second_{0};
+  uint64_t stderr_dropped_ = 0;
+  bool exited_ = false;
+  bool out_ended_ = false;
+  bool err_ended_ = false;
+  bool stopping_ = false;
+  bool down_ = false;
+  bool gone_ = false;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,230 @@
+#include "upstream/stdio/stdio_upstream.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "log/log.h"
+
+namespace lineward::upstream {
+namespace {
+
+using std::chrono::milliseconds;
+using State = core::UpstreamStatus::State;
+
+// While somebody waits for room: a session may have lost its client meanwhile.
+constexpr milliseconds kLookForRoom{250};
+
+core::Failure stopping_now() {
+  return {mcp::EndReason::cancelled_drain, "the gateway is stopping"};
+}
+
+}  // namespace
+
+StdioUpstream::StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server)
+    : loop_(loop),
+      server_(server),
+      prober_(loop, spawner, server, health_, *this),
+      groups_(loop, spawner, server, *this),
+      spares_(loop, spawner, server, *this),
+      room_timer_(loop),
+      pump_later_(
+          loop, [](void* self) { static_cast<StdioUpstream*>(self)->pump(); }, this) {}
+
+StdioUpstream::~StdioUpstream() {
+  lifetime_.end();
+}
+
+// ---- the era ----
+
+void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
+  schedule_pump();  // for what is to be started ahead
+  era_.warm_up(std::move(ready));
+}
+
+// Where nobody calls, the probe is the trial of an open circuit.
+void StdioUpstream::wake() {
+  const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
+  if (!era_.is_known() || back) era_.ask();
+}
+
+// A process that never got ready contradicts a verdict that rests on an exit alone: the next call asks anew.
+void StdioUpstream::start_failed(const ProcessEnd& end) {
+  if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
+}
+
+void StdioUpstream::on_prober_free() {
+  check_stopped();
+  era_.prober_free();
+}
+
+// The answer of a process proves that the server is there; a silent exit, which may mean the old era, does
+// not.
+void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
+  if (stopping_) return;
+  if (verdict.known && !verdict.is_weak()) return health_.answered(Heard::handshake);
+  // Of an exit the process that follows will tell, unless nobody waits for one.
+  if (verdict.known && (health_.circuit_closed() || era_.waiting() > 0)) return;
+  health_.probe_died(verdict.failure);
+}
+
+void StdioUpstream::on_era_known(TransportCall& call) {
+  auto& waited = static_cast<StdioCall&>(call);
+  if (auto refused = enqueue(waited)) waited.fail(*refused);
+}
+
+// ---- calls ----
+
+Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
+                                                                        core::CallOwner& owner) {
+  using Refusal = Unexpected<core::Failure>;
+  if (stopping_) return Refusal{stopping_now()};
+  if (live_calls_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
+    return Refusal{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+                                                            server_.limits.max_queue, server_.name)}};
+  }
+  if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
+  // A process that is up is no reason to refuse: only starts are held back.
+  const bool needs_start = !health_.circuit_closed() && !has_process_for(request);
+  if (needs_start && !health_.try_now()) return Refusal{health_.refusal()};
+  auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
+  call->trial = needs_start;
+  const bool needs_verdict = call->request.client_era == mcp::Era::modern;
+  if (needs_verdict && !era_.is_current()) {
+    era_.wait(*call);
+  } else if (auto refused = enqueue(*call)) {
+    call->cancel("");
+    return Refusal{std::move(*refused)};
+  }
+  return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+bool StdioUpstream::has_process_for(const core::CallRequest& request) {
+  if (request.client_era == mcp::Era::modern && !era_.is_known()) return false;
+  auto plan = grouping_.of(request, era_.era());
+  const InstanceGroup* group = plan ? groups_.find(plan->key) : nullptr;
+  return group != nullptr && group->has_ready();
+}
+
+std::optional<core::Failure> StdioUpstream::enqueue(StdioCall& call) {
+  auto plan = grouping_.of(call.request, era_.era());
+  if (!plan) return plan.error();
+  groups_.get(std::move(*plan)).enqueue(call);
+  return std::nullopt;
+}
+
+void StdioUpstream::withdraw(StdioCall& call) {
+  era_.withdraw(call);
+  if (InstanceGroup* group = groups_.find(call.group)) group->withdraw(call);
+}
+
+void StdioUpstream::schedule_pump(InstanceGroup& group) {
+  groups_.want(group);
+  schedule_pump();
+}
+
+void StdioUpstream::pump() {
+  room_.count_anew();
+  bool without_room = false;
+  // A call that fails may start others and so add groups: they are not in this line. A group that is closed
+  // meanwhile lives until the end of the turn, and has nothing left to pump.
+  for (InstanceGroup* group : groups_.wanting()) {
+    group->pump();
+    without_room = without_room || group->without_room_since() != milliseconds::max();
+  }
+  if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
+  if (spares_.size() < server_.pool.prewarm) spares_.fill(room_.for_spares());
+}
+
+// ---- processes ----
+
+void StdioUpstream::instance_gone(StdioInstance& instance) {
+  if (!groups_.gone(instance)) return;
+  schedule_pump();  // it made room
+  check_stopped();
+}
+
+void StdioUpstream::instance_lost() {
+  if (lost_ && !stopping_) lost_();
+}
+
+// ---- scopes, ends ----
+
+void StdioUpstream::open_scope(const core::Scope& scope, core::ScopeOwner& owner) {
+  CallerGroup plan = grouping_.of_legacy(scope);
+  if (plan.key == "session:" + scope.session) groups_.get(std::move(plan)).set_scope(&owner);
+}
+
+void StdioUpstream::close_scope(const core::Scope& scope) {
+  if (InstanceGroup* group = groups_.of_session(scope)) groups_.close(*group, "its session ended");
+}
+
+void StdioUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
+  if (server_.isolation == config::Isolation::call) return;
+  // Of modern clients' notifications a legacy server would understand none.
+  const bool modern = client_era == mcp::Era::modern;
+  if (modern && !era_.is_modern()) return;
+  InstanceGroup* group =
+      groups_.find(modern ? grouping_.key_of_modern(scope) : grouping_.of_legacy(scope).key);
+  if (group != nullptr) group->forward(message);
+}
+
+void StdioUpstream::stop(std::function<void()> done) {
+  stopping_ = true;
+  stopped_ = std::move(done);
+  groups_.stop();
+  spares_.stop_all();
+  for (TransportCall* call : era_.stop())
+    call->fail(stopping_now());
+  groups_.close_all("the gateway is stopping");
+  prober_.stop();
+  loop_.defer(lifetime_, [this] { check_stopped(); });
+}
+
+void StdioUpstream::check_stopped() {
+  if (stopped_ && groups_.leaving() == 0 && !prober_.is_busy()) std::exchange(stopped_, nullptr)();
+}
+
+// ---- for people and probes ----
+
+core::UpstreamStatus StdioUpstream::status() const {
+  core::UpstreamStatus status;
+  status.server = era_.verdict().server;
+  bool ready = false;
+  milliseconds pause{0};
+  for (const auto& [key, group] : groups_.all()) {
+    group->list(status.processes);
+    ready = ready || group->has_ready();
+    if (group->pause() <= pause) continue;
+    pause = group->pause();
+    status.why = group->last_end();
+  }
+  spares_.list(status.processes);
+  groups_.list_leaving(status.processes);
+  if (stopping_) {
+    status.state = State::draining;
+  } else if (!health_.circuit_closed() && !ready) {
+    status.state = State::open;
+    status.limit = health_.open_for();
+    status.why = health_.why();
+    return status;
+  } else if (ready) {
+    status.state = State::ready;
+  } else if (pause.count() > 0) {
+    status.state = State::backoff;
+    status.limit = pause;
+  } else if (era_.is_known()) {
+    status.state = State::ready;  // a process is started when somebody calls
+  } else if (prober_.has_failed()) {
+    status.limit = prober_.pause();
+    status.state = status.limit.count() > 0 ? State::backoff : State::failed;
+  } else {
+    status.state = State::starting;
+    status.limit = server_.timeouts.startup;
+  }
+  if (!era_.is_known()) status.why = era_.verdict().failure.text;
+  if (status.state == State::ready) status.why.clear();
+  return status;
+}
+
+}  // namespace lineward::upstream

@@ -1,0 +1,109 @@
+// A stdio server as an upstream: its era, and its callers in groups that may share processes.
+//
+// Groups follow behaviour.md 5 (isolation): a legacy session has a process of its own, initialised with that
+// client's own parameters; modern clients share one on a modern server; on a legacy server they are grouped
+// by principal and by the capabilities they declare. `principal`, `shared` and `call` cut coarser or finer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/upstream.h"
+#include "net/lifetime.h"
+#include "upstream/stdio/process_room.h"
+#include "upstream/stdio/stdio_era_prober.h"
+#include "upstream/stdio/stdio_health.h"
+
+namespace lineward::upstream {
+
+class StdioUpstream final : public core::Upstream,
+                            public GroupHome,
+                            public StdioHealthOwner,
+                            public StdioEraProberOwner,
+                            public ServerEraOwner {
+ public:
+  StdioUpstream(net::Loop& loop, net::Spawner& spawner, const config::Server& server);
+  ~StdioUpstream() override;
+
+  // Asks for the era now rather than at the first call; `ready` (may be empty) hears the verdict once.
+  void warm_up(std::function<void(const EraVerdict&)> ready);
+  // Called when an instance is gone that was not told to go.
+  void on_lost(std::function<void()> lost) { lost_ = std::move(lost); }
+
+  const std::string& name() const override { return server_.name; }
+  const config::Server& server() const { return server_; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner& owner) override;
+  void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
+  void close_scope(const core::Scope& scope) override;
+  void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
+  std::optional<std::vector<std::string>> versions() const override { return era_.versions(); }
+  std::optional<mcp::Era> era() const override { return era_.known_era(); }
+  core::Tells tells() const override { return era_.verdict().tells; }
+  core::UpstreamStatus status() const override;
+  void wake() override;
+  void reconfigured() override { schedule_pump(); }
+  void stop(std::function<void()> done) override;
+
+  // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
+  void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
+  CallerShares& shares() { return shares_; }
+  void withdraw(StdioCall& call);
+
+  // GroupHome
+  StdioHealth& health() override { return health_; }
+  bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
+  bool room_soon() const override { return groups_.leaving() > 0; }
+  std::unique_ptr<StdioInstance> take_spare() override { return spares_.take(); }
+  void start_failed(const ProcessEnd& end) override;
+  bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
+  void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
+  bool stopping() const override { return stopping_; }
+  void schedule_pump() override { pump_later_.schedule(); }
+  void schedule_pump(InstanceGroup& group) override;
+  void take_leaving(std::unique_ptr<StdioInstance> instance) override {
+    groups_.take_leaving(std::move(instance));
+  }
+  void instance_gone(StdioInstance& instance) override;
+  void instance_lost() override;
+  void group_served(InstanceGroup& group) override { groups_.close(group, "served its one call"); }
+
+ private:
+  // StdioHealthOwner
+  void on_circuit_open(const core::Failure& refusal) override { groups_.refuse_waiting(refusal); }
+  // StdioEraProberOwner
+  void on_prober_free() override;
+  // ServerEraOwner
+  void on_era_verdict(const EraVerdict& verdict) override;
+  void on_era_known(TransportCall& call) override;
+
+  // Into its group's queue; or why it goes nowhere.
+  std::optional<core::Failure> enqueue(StdioCall& call);
+  bool has_process_for(const core::CallRequest& request);
+  void pump();
+  void check_stopped();
+
+  net::Loop& loop_;
+  const config::Server& server_;
+  StdioHealth health_{loop_, server_, *this};
+  StdioEraProber prober_;
+  ServerEra era_{loop_, server_, prober_, *this};
+  CallerGrouping grouping_{server_};
+  InstanceGroups groups_;
+  SparePool spares_;
+  ProcessRoom room_{server_, groups_, spares_};
+  net::Timer room_timer_;
+  size_t live_calls_ = 0;
+  CallerShares shares_;
+  size_t in_flight_ = 0;  // of all groups
+  net::Deferred pump_later_;
+  std::function<void()> lost_;
+  std::function<void()> stopped_;
+  bool stopping_ = false;
+  net::Lifetime lifetime_;
+};
+
+}  // namespace lineward::upstream

@@ -1,0 +1,207 @@
+#include "plugins/audit/line_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace lineward::plugins {
+namespace {
+
+constexpr std::chrono::milliseconds kApart{100};
+constexpr size_t kHandOver = 64 * 1024;
+constexpr std::chrono::seconds kFarewell{1};
+constexpr int kPatience = 200;  // ms, for a pipe that nobody reads
+
+int open_file(const std::string& path) {
+  // Not blocking: a FIFO without a reader must not hold anybody up.
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
+}
+
+}  // namespace
+
+struct LineWriter::Shared {
+  std::string path;  // empty: a standard stream
+  int fd = -1;       // the thread's
+
+  std::mutex mutex;
+  std::condition_variable work, done;
+  std::string waiting;
+  uint64_t waiting_lines = 0;
+  bool reopen = false;
+  bool stop = false;
+  bool ended = false;
+  std::string fault;
+  std::atomic<uint64_t> lost{0};
+
+  ~Shared() {
+    if (!path.empty() && fd >= 0) ::close(fd);
+  }
+  void run();
+  void look(bool asked);
+  void put(const std::string& text, uint64_t count);
+};
+
+// Another file in the place of ours, or none: it was rotated away.
+void LineWriter::Shared::look(bool asked) {
+  if (path.empty()) return;
+  struct stat named {
+  }, ours{};
+  bool same = ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &ours) == 0 && named.st_ino == ours.st_ino &&
+              named.st_dev == ours.st_dev;
+  if (same && !asked) return;
+  int next = open_file(path);
+  if (next < 0) {
+    std::lock_guard lock(mutex);
+    fault = fmt::format("cannot open {}: {}", path, std::strerror(errno));
+    return;  // the old one goes on
+  }
+  ::close(std::exchange(fd, next));
+}
+
+void LineWriter::Shared::put(const std::string& text, uint64_t count) {
+  size_t at = 0;
+  int error = 0;
+  while (at < text.size()) {
+    // Whole lines at a time, so that those of others do not come between.
+    size_t end = std::min(text.size(), at + (path.empty() ? size_t{PIPE_BUF} : text.size()));
+    if (end < text.size()) {
+      size_t line = text.rfind('\n', end - 1);
+      if (line != std::string::npos && line >= at) end = line + 1;
+    }
+    pollfd out{fd, POLLOUT, 0};
+    if (::poll(&out, 1, kPatience) != 1 || (out.revents & POLLOUT) == 0) {
+      error = EAGAIN;
+      break;
+    }
+    ssize_t written = ::write(fd, text.data() + at, end - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      error = errno;
+      break;
+    }
+    at += static_cast<size_t>(written);
+  }
+  if (at == text.size()) return;
+  auto left =
+      static_cast<uint64_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), '\n'));
+  lost += std::min(left, count);
+  std::lock_guard lock(mutex);
+  fault = fmt::format("cannot write {}: {}", path.empty() ? "the access log" : path, std::strerror(error));
+}
+
+void LineWriter::Shared::run() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  for (;;) {
+    std::string text;
+    uint64_t count = 0;
+    bool asked = false, last = false;
+    {
+      std::unique_lock lock(mutex);
+      work.wait(lock, [this] { return stop || reopen || !waiting.empty(); });
+      text.swap(waiting);
+      count = std::exchange(waiting_lines, 0);
+      asked = std::exchange(reopen, false);
+      last = stop;
+    }
+    look(asked);
+    put(text, count);
+    std::lock_guard lock(mutex);
+    if (!last || !waiting.empty()) continue;
+    ended = true;
+    done.notify_all();
+    return;
+  }
+}
+
+Result<std::unique_ptr<LineWriter>> LineWriter::open(net::Loop& loop, const std::string& target) {
+  auto shared = std::make_shared<Shared>();
+  if (target == "stderr" || target == "stdout") {
+    shared->fd = target == "stderr" ? STDERR_FILENO : STDOUT_FILENO;
+  } else {
+    shared->path = target;
+    shared->fd = open_file(target);
+    if (shared->fd < 0) return fail(fmt::format("cannot open {}: {}", target, std::strerror(errno)));
+  }
+  std::thread([shared] { shared->run(); }).detach();
+  return std::unique_ptr<LineWriter>(new LineWriter(loop, std::move(shared)));
+}
+
+LineWriter::LineWriter(net::Loop& loop, std::shared_ptr<Shared> shared)
+    : loop_(loop),
+      shared_(std::move(shared)),
+      now_(
+          loop, [](void* self) { static_cast<LineWriter*>(self)->hand_over(); }, this),
+      soon_(loop) {}
+
+LineWriter::~LineWriter() {
+  hand_over();
+  std::unique_lock lock(shared_->mutex);
+  shared_->stop = true;
+  shared_->work.notify_one();
+  shared_->done.wait_for(lock, kFarewell, [this] { return shared_->ended; });
+}
+
+void LineWriter::write(std::string_view line) {
+  bool first = gathered_.empty();
+  gathered_ += line;
+  gathered_ += '\n';
+  ++gathered_lines_;
+  if (gathered_.size() >= kHandOver) {
+    hand_over();
+  } else if (first && loop_.now() >= handed_at_ + kApart) {
+    now_.schedule();
+  } else if (first) {
+    soon_.start(handed_at_ + kApart - loop_.now(), [this] { hand_over(); });
+  }
+}
+
+void LineWriter::hand_over() {
+  soon_.stop();
+  if (gathered_.empty()) return;
+  handed_at_ = loop_.now();
+  {
+    std::lock_guard lock(shared_->mutex);
+    if (shared_->waiting.size() + gathered_.size() > kMostWaiting) {
+      dropped_ += gathered_lines_;
+    } else {
+      lines_ += gathered_lines_;
+      shared_->waiting += gathered_;
+      shared_->waiting_lines += gathered_lines_;
+      shared_->work.notify_one();
+    }
+  }
+  gathered_.clear();
+  gathered_lines_ = 0;
+}
+
+void LineWriter::reopen() {
+  hand_over();
+  std::lock_guard lock(shared_->mutex);
+  shared_->reopen = true;
+  shared_->work.notify_one();
+}
+
+uint64_t LineWriter::dropped() const {
+  return dropped_ + shared_->lost;
+}
+
+std::string LineWriter::fault() {
+  std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->fault, {});
+}
+
+}  // namespace lineward::plugins

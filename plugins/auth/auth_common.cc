@@ -1,0 +1,244 @@
+#include "plugins/auth/auth_common.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/glob.h"
+#include "config/aggregate.h"
+#include "plugins/common/task_book.h"
+
+namespace lineward::plugins {
+namespace {
+
+constexpr size_t kLongestName = 64;
+
+bool is_token68(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~+/=").find(c) != std::string_view::npos;
+}
+
+// What cannot stand in a quoted-string does not come from us.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c >= 0x20 && c < 0x7f) out += c;
+  }
+  return out + '"';
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    size_t end = std::min(text.size(), text.find(' '));
+    if (end > 0) out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return out;
+}
+
+void add_all(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  for (const std::string& one : more) {
+    if (std::find(to.begin(), to.end(), one) == to.end()) to.push_back(one);
+  }
+}
+
+constexpr std::string_view kWellKnown = "/.well-known/oauth-protected-resource";
+
+// RFC 6749 3.3.
+std::string_view check_scopes(std::string_view text) {
+  bool plain = std::all_of(text.begin(), text.end(),
+                           [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+  return plain ? std::string_view() : "a scope is printable ASCII without quotes and backslashes";
+}
+
+std::string_view check_list(const config::Value& value) {
+  for (const std::string& one : value.list) {
+    if (auto fault = check_scopes(one); !fault.empty()) return fault;
+  }
+  return {};
+}
+
+std::string_view check_map(const config::Value& value) {
+  for (const auto& [glob, scopes] : value.map) {
+    if (words(scopes).empty()) return "a rule is a glob and the scopes that it needs, separated by spaces";
+    if (auto fault = check_scopes(scopes); !fault.empty()) return fault;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string_view> bearer_token(const http::HeaderList& headers) {
+  constexpr std::string_view kScheme = "bearer ";
+  std::string_view value = headers.get("Authorization");
+  if (value.size() <= kScheme.size() ||
+      !http::equals_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
+    return std::nullopt;
+  }
+  std::string_view token = http::trim_white_space(value.substr(kScheme.size()));
+  if (token.empty() || !std::all_of(token.begin(), token.end(), is_token68)) return std::string_view();
+  return token;
+}
+
+std::string caller_name(std::string_view text) {
+  std::string out;
+  for (char c : text.substr(0, kLongestName))
+    out += c > 0x20 && c < 0x7f && c != '"' && c != '\\' ? c : '?';
+  if (text.size() > kLongestName) out += "...";
+  return out;
+}
+
+std::string unambiguous(std::string_view text) {
+  std::string out;
+  for (unsigned char c : text) {
+    bool plain = c != '=' && (is_token68(static_cast<char>(c)) || c == '@' || c == ':' || c == '|');
+    out += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
+  }
+  return out;
+}
+
+std::string Resource::of(std::string_view path) const {
+  const std::string& base = config_.auth.resource_metadata.resource;
+  const std::string& mount = config_.listen.path;
+  bool below =
+      path.size() > mount.size() && path.substr(0, mount.size()) == mount && path[mount.size()] == '/';
+  if (!below) return base;
+  std::string_view rest = path.substr(mount.size());
+  return (base.back() == '/' ? base.substr(0, base.size() - 1) : base) + std::string(rest);
+}
+
+std::string Resource::metadata_url(std::string_view path) const {
+  if (!known()) return {};
+  std::string url = of(path);
+  size_t scheme = url.find("://");
+  size_t slash = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
+  if (slash == std::string::npos) return url + std::string(kWellKnown);
+  std::string rest = url.substr(slash);
+  return url.substr(0, slash) + std::string(kWellKnown) + (rest == "/" ? "" : rest);
+}
+
+std::string Resource::path_of(std::string_view endpoint) const {
+  if (config::is_aggregate(endpoint)) return std::string(endpoint);
+  auto served = std::count_if(config_.servers.begin(), config_.servers.end(),
+                              [](const config::Server& one) { return !one.disabled; });
+  return served > 1 && !endpoint.empty() ? config_.listen.path + "/" + std::string(endpoint)
+                                         : config_.listen.path;
+}
+
+std::string Challenge::text() const {
+  std::string out = "Bearer";
+  auto add = [&](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    out += fmt::format("{}{}={}", out.size() > 6 ? ", " : " ", name, quoted(value));
+  };
+  add("error", error);
+  add("error_description", description);
+  add("scope", scope);
+  add("resource_metadata", metadata);
+  return out;
+}
+
+core::Denial denial(mcp::EndReason reason, int status, std::string text, std::string challenge) {
+  core::Denial out;
+  out.reason = reason;
+  out.status = status;
+  out.text = std::move(text);
+  if (!challenge.empty()) out.headers.emplace_back("WWW-Authenticate", std::move(challenge));
+  return out;
+}
+
+void Failures::count(plugin::CounterSink& sink) const {
+  for (const auto& [reason, count] : by_reason_)
+    sink.add(kAuthFailures.name, reason, static_cast<double>(count));
+}
+
+AuthScopes::AuthScopes(const config::PluginValues& values) : required_(values.list("requiredScopes")) {
+  for (const auto& [glob, scopes] : values.map("methodScopes"))
+    methods_.emplace_back(glob, words(scopes));
+  for (const auto& [glob, scopes] : values.map("toolScopes"))
+    tools_.emplace_back(glob, words(scopes));
+}
+
+std::vector<config::Option> AuthScopes::options() {
+  using config::Kind;
+  using config::plugin_option;
+  return {plugin_option("requiredScopes", Kind::list, "", 0, 0,
+                        "Scopes that everybody needs who comes in this way.", check_list),
+          plugin_option("methodScopes", Kind::map, "", 0, 0,
+                        "Glob of JSON-RPC methods: the scopes that they need too, separated by spaces.",
+                        check_map),
+          plugin_option("toolScopes", Kind::map, "", 0, 0,
+                        "Glob of tools: the scopes that a call of them needs too.", check_map)};
+}
+
+std::vector<std::string> AuthScopes::needed(const plugin::Facts& facts, const mcp::Message& request) const {
+  std::vector<std::string> out = required_;
+  bool matched = false;
+  for (const auto& [glob, scopes] : methods_) {
+    if (!glob_match(glob, facts.method_name)) continue;
+    matched = true;
+    add_all(out, scopes);
+  }
+  const auto tool = [&](const std::string* name) {
+    for (const auto& [glob, scopes] : tools_) {
+      if (name != nullptr && !glob_match(glob, *name)) continue;
+      matched = true;
+      add_all(out, scopes);
+    }
+  };
+  if (facts.method == mcp::Method::tools_call) {
+    const std::string target(facts.target);
+    tool(&target);
+  }
+  if (!tools_.empty()) {
+    for (const std::string& id : tasks::named(facts.method, request)) {
+      const std::vector<std::string> behind = tasks::tools_of(facts.upstream, id);
+      if (behind.empty()) tool(nullptr);
+      for (const std::string& one : behind)
+        tool(&one);
+    }
+  }
+  if (facts.caller == nullptr && !matched) out.clear();
+  return out;
+}
+
+bool has_all(const core::Caller& caller, const std::vector<std::string>& scopes) {
+  return std::all_of(scopes.begin(), scopes.end(), [&](const std::string& one) { return caller.may(one); });
+}
+
+std::string joined(const std::vector<std::string>& scopes) {
+  return fmt::format("{}", fmt::join(scopes, " "));
+}
+
+plugin::Verdict ScopeCheck::on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) {
+  tasks::note(exchange.facts(), message);
+  return plugin::Verdict::proceed;
+}
+
+plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) {
+  plugin::Facts facts = exchange.facts();
+  std::vector<std::string> needed = rules_.needed(facts, message);
+  if (facts.caller != nullptr ? has_all(*facts.caller, needed) : needed.empty())
+    return plugin::Verdict::proceed;
+  failures_.add(facts.caller != nullptr ? "scope" : "missing");
+  plugin::Refusal refusal;
+  Challenge challenge;
+  challenge.scope = joined(needed);
+  challenge.metadata = resource_.metadata_url(resource_.path_of(facts.endpoint));
+  if (facts.caller != nullptr) {
+    refusal.reason = mcp::EndReason::forbidden;
+    refusal.text =
+        fmt::format("this request needs the scope{} {}", needed.size() == 1 ? "" : "s", challenge.scope);
+    challenge.error = "insufficient_scope";
+  } else {
+    refusal.reason = mcp::EndReason::unauthorized;
+    refusal.text = "this request is not for anonymous callers: send credentials";
+  }
+  if (challenges_) refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
+  exchange.refuse(std::move(refusal));
+  return plugin::Verdict::answered;
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,82 @@
+// The questions of one hook: their ids, how many are under way, how long each may take. Whatever happens, the
+// one who asked is told exactly once, unless it forgets its question.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/loop.h"
+#include "plugins/hook/hook_transport.h"
+
+namespace lineward::plugins {
+
+class HookDesk final : public HookTransportOwner {
+ public:
+  struct Limits {
+    std::chrono::milliseconds timeout{2000};
+    size_t in_flight = 64;
+    size_t queue = 256;
+    size_t queue_bytes = 16 << 20;
+  };
+  // Either the JSON text of the answer, or why there is none. Never called from inside ask().
+  struct Outcome {
+    bool answered = false;
+    std::string_view text;
+  };
+  using Done = std::function<void(const Outcome&)>;
+
+  struct Numbers {
+    uint64_t answered = 0, timed_out = 0, exited = 0, full = 0, late = 0, rubbish = 0, untold = 0;
+  };
+
+  HookDesk(net::Loop& loop, Limits limits) : loop_(loop), limits_(limits) {}
+  void use(std::unique_ptr<HookTransport> transport) { transport_ = std::move(transport); }
+
+  // `members` goes on after the id: `,"event":…`, without the closing brace. 0: not asked, and `why` says
+  // why.
+  uint64_t ask(std::string members, Done done, std::string_view& why);
+  void forget(uint64_t id);
+  // Wants no answer; dropped where there is no room.
+  void tell(std::string members);
+
+  const Numbers& numbers() const { return numbers_; }
+  size_t in_flight() const { return in_flight_; }
+  size_t queued() const { return queue_.size(); }
+  uint64_t restarts() const { return transport_->restarts(); }
+
+  void on_hook_answer(uint64_t id, std::string_view object) override;
+  void on_hook_failed(uint64_t id, std::string_view why) override;
+  void on_hook_down(std::string_view why) override;
+  void on_hook_ready() override { send_on(); }
+  void on_hook_rubbish() override { ++numbers_.rubbish; }
+
+ private:
+  struct Question {
+    Done done;
+    std::unique_ptr<net::Timer> timer;
+    bool sent = false;
+  };
+  void send_on();
+  void send(uint64_t id, std::string members);
+  void timed_out(uint64_t id);
+  void finish(uint64_t id, const Outcome& outcome);
+
+  net::Loop& loop_;
+  Limits limits_;
+  std::unique_ptr<HookTransport> transport_;
+  uint64_t ids_ = 0;
+  std::map<uint64_t, Question> open_;
+  std::deque<std::pair<uint64_t, std::string>> queue_;
+  size_t queue_bytes_ = 0;
+  size_t in_flight_ = 0;
+  int silent_ = 0;  // questions in a row that ran out of time
+  Numbers numbers_;
+};
+
+}  // namespace lineward::plugins

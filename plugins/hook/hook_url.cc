@@ -1,0 +1,33 @@
+#include "plugins/hook/hook_url.h"
+
+#include <fmt/format.h>
+
+#include "json/json_member.h"
+
+namespace lineward::plugins {
+
+void HookService::send(uint64_t id, std::string line) {
+  plugin::WebRequest request;
+  request.url = where_.url;
+  request.method = "POST";
+  request.headers = where_.headers;
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.body = std::move(line);
+  request.ca_file = where_.ca_file;
+  request.limit = where_.timeout;
+  under_way_[id] =
+      host_.fetch(std::move(request), [this, id](const plugin::WebAnswer& answer) { answered(id, answer); });
+}
+
+void HookService::answered(uint64_t id, const plugin::WebAnswer& answer) {
+  auto task = under_way_.extract(id);  // it is on the stack: it goes when this is done
+  if (answer.status == 200 && json::validate(answer.body) == json::Fault::none)
+    return owner_.on_hook_answer(id, answer.body);
+  if (answer.status == 204) return owner_.on_hook_answer(id, R"({"verdict":"proceed"})");
+  if (answer.status == 200) owner_.on_hook_rubbish();
+  owner_.on_hook_failed(id, answer.status == 0     ? "cannot be reached"
+                            : answer.status == 200 ? "answered with something that is no JSON"
+                                                   : fmt::format("answered with HTTP {}", answer.status));
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,42 @@
+// A hook that is an HTTP service: each question is a POST, its answer the body.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/host.h"
+#include "plugins/hook/hook_transport.h"
+
+namespace lineward::plugins {
+
+struct HookUrl {
+  std::string url, ca_file;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::chrono::milliseconds timeout{2000};
+};
+
+class HookService final : public HookTransport {
+ public:
+  HookService(plugin::Host& host, HookUrl where, HookTransportOwner& owner)
+      : host_(host), where_(std::move(where)), owner_(owner) {}
+
+  bool ready() const override { return under_way_.size() < kMost; }
+  std::string_view broken() const override { return {}; }
+  void send(uint64_t id, std::string line) override;
+  void forget(uint64_t id) override { under_way_.erase(id); }
+  void unresponsive() override {}
+  uint64_t restarts() const override { return 0; }
+
+ private:
+  static constexpr size_t kMost = 4096;  // those that want no answer count too
+  void answered(uint64_t id, const plugin::WebAnswer& answer);
+  plugin::Host& host_;
+  HookUrl where_;
+  HookTransportOwner& owner_;
+  std::map<uint64_t, std::unique_ptr<plugin::WebTask>> under_way_;
+};
+
+}  // namespace lineward::plugins

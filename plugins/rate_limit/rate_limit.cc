@@ -1,0 +1,366 @@
+// How often: a token bucket for each caller, address, tool, server or session (docs/rate-limits.md). The
+// buckets are this process's own, or shared through a Redis.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "base/glob.h"
+#include "plugin/host.h"
+#include "plugins/rate_limit/rate_limit_key.h"
+#include "plugins/rate_limit/rate_limit_redis.h"
+#include "plugins/common/rate_limit_table.h"
+#include "plugins/common/task_book.h"
+#include "plugins/common/types.h"
+
+namespace lineward::plugins {
+namespace {
+
+using config::Kind;
+using config::plugin_option;
+using plugin::Verdict;
+
+constexpr std::chrono::seconds kSweepEvery{5};
+constexpr size_t kSweepMost = 20000;
+constexpr std::chrono::nanoseconds kLongestBucket = std::chrono::hours(24 * 30);
+
+constexpr plugin::MetricRow kMetrics[] = {
+    {"lineward_rate_limited_total", "counter", "key", "Messages that were refused because of their rate."},
+    {"lineward_rate_limit_keys", "gauge", "key", "Keys whose bucket is not full.", true},
+    {"lineward_rate_limit_bytes", "gauge", "key", "Memory that these take.", true},
+    {"lineward_rate_limit_evicted_total", "counter", "key",
+     "Keys that were forgotten because of maxKeys before their bucket was full.", true},
+    {"lineward_rate_limit_redis_up", "gauge", "key", "Whether the shared Redis answers.", true},
+    {"lineward_rate_limit_redis_failures_total", "counter", "key",
+     "Questions that Redis refused or did not answer in time."},
+    {"lineward_rate_limit_fallback_total", "counter", "key", "Requests that were judged by redis.onError."},
+};
+
+constexpr size_t kMostOver = 4096;
+constexpr size_t kMostAsked = 1024;
+
+// Entries that say the same share their buckets, those of other workers.
+std::string table_name(const config::PluginEntry& entry, const Rate& rate) {
+  const config::PluginValues& values = entry.values;
+  return fmt::format("{}\n{}\n{}/{}/{}\n{}\n{}\n{}\n{}\n{}", entry.name, values.text("key"), rate.requests,
+                     rate.per.count(), rate.burst, values.number("maxKeys"), fmt::join(entry.servers, "\t"),
+                     fmt::join(values.list("methods"), "\t"), fmt::join(values.list("tools"), "\t"),
+                     entry.directory);
+}
+
+enum class OnError : uint8_t { allow, deny, local };
+
+class RateLimit final : public plugin::Plugin {
+ public:
+  RateLimit(const config::PluginEntry& entry, Rate rate, std::vector<KeyPart> key, plugin::Host& host)
+      : name_(entry.name),
+        key_name_(entry.values.text("key")),
+        servers_(entry.servers),
+        key_(std::move(key)),
+        methods_(entry.values.list("methods")),
+        tools_(entry.values.list("tools")),
+        table_(CommonTable::of(table_name(entry, rate), rate, entry.values.number("maxKeys"))),
+        sweep_(host.loop()) {
+    policy_ = fmt::format("\"{}\";q={};w={}", name_, rate.requests,
+                          std::max<int64_t>(1, (rate.per.count() + 999) / 1000));
+  }
+
+  std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
+
+  std::optional<plugin::Refusal> on_loose(const plugin::Facts& facts, mcp::Message&,
+                                          plugin::Way way) override;
+  void on_refused(const core::RefusedRequest& request) override;
+  // Must it be known which tool a task is of?
+  bool follows_tasks() const {
+    return !tools_.empty() || std::find(key_.begin(), key_.end(), KeyPart::tool) != key_.end();
+  }
+  // What a task is told counts as a call of its tool: nothing where that is known to be none of `tools`. Of
+  // several that it may be the first counts, and one that is not known as a tool of its own.
+  std::optional<RateKey> key_of_task(plugin::Facts facts, const mcp::Message& request) const;
+  // Takes one where nobody waits for the verdict.
+  std::optional<Admittance> charge(const RateKey& key);
+
+  void count(plugin::CounterSink& sink) const override {
+    sink.add("lineward_rate_limited_total", key_name_, static_cast<double>(limited_));
+    const CommonTable::Sizes sizes = table_->sizes();
+    sink.add("lineward_rate_limit_keys", key_name_, static_cast<double>(sizes.keys));
+    sink.add("lineward_rate_limit_bytes", key_name_, static_cast<double>(sizes.bytes));
+    sink.add("lineward_rate_limit_evicted_total", key_name_, static_cast<double>(sizes.evicted));
+    if (!shared_) return;
+    sink.add("lineward_rate_limit_redis_up", key_name_, shared_->up() ? 1 : 0);
+    sink.add("lineward_rate_limit_redis_failures_total", key_name_, static_cast<double>(shared_->failures()));
+    sink.add("lineward_rate_limit_fallback_total", key_name_, static_cast<double>(fallbacks_));
+  }
+
+  Admittance take_local(const RateKey& key) {
+    Admittance out = table_->take(key, now());
+    if (!sweep_.running()) sweep_soon();
+    return out;
+  }
+
+  SharedBuckets* shared() const { return shared_.get(); }
+  void share(std::unique_ptr<SharedBuckets> shared, OnError on_error) {
+    shared_ = std::move(shared);
+    on_error_ = on_error;
+  }
+  Verdict without_redis(plugin::ExchangeView& exchange, const RateKey& key) {
+    ++fallbacks_;
+    if (on_error_ == OnError::allow) return Verdict::proceed;
+    if (on_error_ == OnError::local) return judge(exchange, take_local(key));
+    ++limited_;
+    plugin::Refusal refusal;
+    refusal.reason = mcp::EndReason::rate_limited;
+    refusal.retry_after_ms = 1000;
+    refusal.text = "the rate of requests cannot be checked now; try again in 1000 ms";
+    exchange.refuse(std::move(refusal));
+    return Verdict::answered;
+  }
+
+  // Tells the client where it stands, and refuses where that is nowhere.
+  Verdict judge(plugin::ExchangeView& exchange, const Admittance& admittance) {
+    auto seconds = [](std::chrono::nanoseconds time) {
+      return std::chrono::ceil<std::chrono::seconds>(time).count();
+    };
+    exchange.add_reply_header("RateLimit-Policy", policy_);
+    exchange.add_reply_header("RateLimit", fmt::format("\"{}\";r={};t={}", name_, admittance.remaining,
+                                                       seconds(admittance.full_after)));
+    if (admittance.allowed) return Verdict::proceed;
+    exchange.refuse(refusal_of(admittance));
+    return Verdict::answered;
+  }
+
+ private:
+  plugin::Refusal refusal_of(const Admittance& admittance) {
+    ++limited_;
+    plugin::Refusal refusal;
+    refusal.reason = mcp::EndReason::rate_limited;
+    refusal.retry_after_ms = std::chrono::ceil<std::chrono::milliseconds>(admittance.retry_after).count();
+    refusal.text = fmt::format(
+        "too many requests: {} in {} s are allowed by {}; try again in {} ms", table_->rate().requests,
+        static_cast<double>(table_->rate().per.count()) / 1000, key_name_, refusal.retry_after_ms);
+    return refusal;
+  }
+  static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }
+
+  bool counts(const plugin::Facts& facts) const {
+    auto matches = [](const std::vector<std::string>& globs, std::string_view name) {
+      return std::any_of(globs.begin(), globs.end(),
+                         [&](const std::string& glob) { return glob_match(glob, name); });
+    };
+    if (!tools_.empty() && facts.method == mcp::Method::tasks_update) return true;  // as its task turns out
+    if (!tools_.empty()) return facts.method == mcp::Method::tools_call && matches(tools_, facts.target);
+    return methods_.empty() ? facts.method != mcp::Method::ping : matches(methods_, facts.method_name);
+  }
+
+  void sweep_soon() {
+    sweep_.start(kSweepEvery, [this] {
+      if (table_->forget_idle(now(), kSweepMost) > 0) sweep_soon();
+    });
+  }
+
+  std::string name_, key_name_, policy_;
+  std::vector<std::string> servers_;
+  std::vector<KeyPart> key_;
+  std::vector<std::string> methods_, tools_;
+  std::shared_ptr<CommonTable> table_;
+  net::Timer sweep_;
+  std::unique_ptr<SharedBuckets> shared_;  // through a Redis
+  // Of what nobody waits for: questions to Redis that are under way, and who is over the limit until when.
+  std::deque<std::shared_ptr<SharedBuckets::Ticket>> asked_;
+  std::map<RateKey, int64_t> over_until_;
+  OnError on_error_ = OnError::local;
+  uint64_t limited_ = 0, fallbacks_ = 0;
+};
+
+class Counting final : public plugin::Hook {
+ public:
+  Counting(RateLimit& limit, RateKey key) : limit_(limit), key_(key) {}
+
+  Verdict on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
+    if (limit_.follows_tasks()) tasks::note(exchange.facts(), message);
+    return Verdict::proceed;
+  }
+  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
+    charged_ = true;
+    const plugin::Facts facts = exchange.facts();
+    if (facts.method == mcp::Method::tasks_update && limit_.follows_tasks()) {
+      const auto key = limit_.key_of_task(facts, message);
+      if (!key) return Verdict::proceed;
+      key_ = *key;
+    }
+    if (limit_.shared() == nullptr) return limit_.judge(exchange, limit_.take_local(key_));
+    waits_ = limit_.shared()->take(key_, [this, &exchange](std::optional<Admittance> admittance) {
+      exchange.resume(admittance ? limit_.judge(exchange, *admittance)
+                                 : limit_.without_redis(exchange, key_));
+    });
+    return waits_ ? Verdict::wait : limit_.without_redis(exchange, key_);
+  }
+  // What was refused before it came here was asked all the same.
+  void on_end(const plugin::ExchangeView&, const plugin::Ending&) noexcept override {
+    if (!charged_) limit_.charge(key_);
+  }
+
+ private:
+  RateLimit& limit_;
+  RateKey key_;
+  std::shared_ptr<SharedBuckets::Ticket> waits_;
+  bool charged_ = false;
+};
+
+std::optional<RateKey> RateLimit::key_of_task(plugin::Facts facts, const mcp::Message& request) const {
+  std::string tool;
+  for (const std::string& id : tasks::named(facts.method, request)) {
+    if (!tools_.empty() && tasks::is_of_others(facts.upstream, id, tools_)) return std::nullopt;
+    for (const std::string& one : tasks::tools_of(facts.upstream, id)) {
+      const bool named = tools_.empty() || std::any_of(tools_.begin(), tools_.end(), [&](const auto& glob) {
+                           return glob_match(glob, one);
+                         });
+      if (named && tool.empty()) tool = one;
+    }
+  }
+  facts.target = tool;
+  return rate_key(key_of(key_, facts));
+}
+
+std::optional<Admittance> RateLimit::charge(const RateKey& key) {
+  if (!shared_) return take_local(key);
+  std::optional<Admittance> out;
+  if (auto over = over_until_.find(key); over != over_until_.end()) {
+    if (over->second > now()) {
+      out = Admittance{};
+      out->retry_after = std::chrono::nanoseconds(over->second - now());
+      return out;
+    }
+    over_until_.erase(over);
+  }
+  auto ticket = shared_->take(key, [this, key](std::optional<Admittance> admittance) {
+    if (!admittance || admittance->allowed) return;
+    if (over_until_.size() >= kMostOver) over_until_.clear();
+    over_until_[key] = now() + admittance->retry_after.count();
+  });
+  if (!ticket) return out;
+  asked_.push_back(std::move(ticket));
+  if (asked_.size() > kMostAsked) asked_.pop_front();
+  return out;
+}
+
+// Notifications and answers. A cancel is counted and passes: what it ends costs more than it does. So does
+// what ends a handshake whose beginning was let in: refused, it would leave a session that can do nothing.
+std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::Facts& facts, mcp::Message&,
+                                                   plugin::Way way) {
+  if (way == plugin::Way::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
+  const std::string key = key_of(key_, facts);
+  if (key.empty()) return std::nullopt;
+  auto admittance = charge(rate_key(key));
+  const bool ends_something =
+      facts.method == mcp::Method::cancelled || facts.method == mcp::Method::initialized;
+  if (!admittance || admittance->allowed || ends_something) return std::nullopt;
+  return refusal_of(*admittance);
+}
+
+// What was refused before it was a message is counted where every message is.
+void RateLimit::on_refused(const core::RefusedRequest& request) {
+  if (request.reason == mcp::EndReason::rate_limited || !methods_.empty() || !tools_.empty()) return;
+  if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())
+    return;
+  plugin::Facts facts;
+  facts.upstream = facts.endpoint = request.server;
+  facts.peer = request.peer;
+  facts.caller = request.caller;
+  facts.on_stdio = request.on_stdio;
+  const std::string key = key_of(key_, facts);
+  if (!key.empty()) charge(rate_key(key));
+}
+
+std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
+  plugin::Facts facts = exchange.facts();
+  if (!counts(facts)) {
+    const bool may_be_task = !tools_.empty() && facts.method == mcp::Method::tools_call;
+    return may_be_task ? std::make_unique<tasks::Remembering>() : nullptr;
+  }
+  std::string key = key_of(key_, facts);
+  return key.empty() ? nullptr : std::make_unique<Counting>(*this, rate_key(key));
+}
+
+std::string_view check_key(const config::Value& value) {
+  return parse_key(value.text) ? std::string_view()
+                               : "a key is made of principal, address, tool, server and session, each once, "
+                                 "joined by +";
+}
+
+std::string_view check_url(const config::Value& value) {
+  static constexpr std::string_view kHow =
+      "write redis://[:password@]host[:port][/db], rediss:// for TLS, or unix:/path/to.sock[?db=N]";
+  return value.text.empty() || parse_redis_url(value.text) ? std::string_view() : kHow;
+}
+
+const config::PluginSpec kSpec{
+    "rateLimit",
+    "How many requests one caller, address, tool, server or session may send.",
+    false,
+    {plugin_option("key", Kind::text, "principal", 0, 0,
+                   "What is counted by: principal, address, tool, server, session, or several as "
+                   "principal+tool. Callers without a name count by their address.",
+                   check_key),
+     plugin_option("requests", Kind::count, "1", 1, 1000000, "So many in each `per`."),
+     plugin_option("per", Kind::duration, "1m", 1, 86400000, "The time for `requests`."),
+     plugin_option("burst", Kind::count, "0", 0, 1000000,
+                   "So many at once, after a pause; 0: as many as `requests`."),
+     plugin_option("methods", Kind::list, "", 0, 0,
+                   "Globs of the methods that count, `response` for answers; empty: every message but ping."),
+     plugin_option("tools", Kind::list, "", 0, 0,
+                   "Globs of tools: only calls of these count, and what their tasks are told."),
+     plugin_option("maxKeys", Kind::count, "100000", 1, 10000000,
+                   "Keys that are remembered; the one not used for longest is forgotten first."),
+     plugin_option(
+         "redis.url", Kind::text, "", 0, 0,
+         "A Redis that keeps the buckets of several gateways: redis://[:password@]host[:port][/db], "
+         "rediss:// or unix:/path.",
+         check_url),
+     plugin_option("redis.prefix", Kind::text, "lineward:", 0, 0, "In front of its keys."),
+     plugin_option("redis.caFile", Kind::text, "", 0, 0,
+                   "PEM of authorities to trust, for rediss; empty: the system's."),
+     plugin_option("redis.timeout", Kind::duration, "50ms", 1, 10000, "It has this long to answer."),
+     config::plugin_choice("redis.onError", "allow|deny|local", "local",
+                           "When it does not: let the request pass, refuse it, or count in this process.")},
+    {"requests"}};
+
+Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
+  auto key = parse_key(entry.values.text("key"));
+  if (!key) return fail(key.error().text);
+  Rate rate{entry.values.number("requests"), entry.values.duration("per"), entry.values.number("burst")};
+  if (rate.burst == 0) rate.burst = rate.requests;
+  double whole = static_cast<double>(rate.interval()) * static_cast<double>(rate.burst);
+  if (whole > static_cast<double>(kLongestBucket.count()))
+    return fail("burst is too large: at this rate it would take more than 30 days to fill");
+  auto made = std::make_unique<RateLimit>(entry, rate, std::move(*key), host);
+  const config::PluginValues& values = entry.values;
+  if (!values.text("redis.url").empty()) {
+    auto url = parse_redis_url(values.text("redis.url"));
+    if (!url) return fail("redis.url: " + url.error().text);
+    std::shared_ptr<net::TlsContext> tls;
+    if (url->tls) {
+      std::string ca = values.text("redis.caFile");
+      if (!ca.empty() && ca.front() != '/') ca = entry.directory + "/" + ca;
+      auto context = net::TlsContext::for_client({ca, {}, {}});
+      if (!context) return fail("redis.caFile: " + context.error().text);
+      tls = std::move(*context);
+    }
+    made->share(
+        std::make_unique<SharedBuckets>(
+            host.loop(), std::move(*url), std::move(tls),
+            SharedBuckets::Options{entry.name, values.text("redis.prefix"), values.duration("redis.timeout")},
+            rate),
+        static_cast<OnError>(values.number("redis.onError")));
+  }
+  return Result<std::unique_ptr<plugin::Plugin>>(std::move(made));
+}
+
+}  // namespace
+
+plugin::Type rate_limit() {
+  return {&kSpec, kMetrics, make};
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,62 @@
+#include "plugins/rate_limit/rate_limit_key.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/peer_address.h"
+
+namespace lineward::plugins {
+namespace {
+
+constexpr std::array<std::string_view, 5> kParts{"principal", "address", "tool", "server", "session"};
+
+// Everybody who says no name would share one bucket otherwise: one of them could lock out all others.
+std::string principal_of(const plugin::Facts& facts) {
+  if (facts.caller != nullptr) return "by " + facts.caller->principal;
+  return "at " + address_of_peer(facts.peer);
+}
+
+}  // namespace
+
+Result<std::vector<KeyPart>> parse_key(std::string_view text) {
+  std::vector<KeyPart> out;
+  for (;;) {
+    size_t plus = text.find('+');
+    std::string_view word = text.substr(0, plus);
+    auto found = std::find(kParts.begin(), kParts.end(), word);
+    if (found == kParts.end()) return fail(fmt::format("a key is made of {}", fmt::join(kParts, ", ")));
+    auto part = static_cast<KeyPart>(found - kParts.begin());
+    if (std::find(out.begin(), out.end(), part) != out.end()) return fail("a part of the key stands twice");
+    out.push_back(part);
+    if (plus == std::string_view::npos) return out;
+    text.remove_prefix(plus + 1);
+  }
+}
+
+std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts) {
+  std::string out;
+  for (KeyPart part : parts) {
+    std::string value;
+    switch (part) {
+      case KeyPart::principal: value = principal_of(facts); break;
+      case KeyPart::address: value = address_of_peer(facts.peer); break;
+      case KeyPart::tool:
+        if (facts.method != mcp::Method::tools_call && facts.method != mcp::Method::tasks_update) return {};
+        value = facts.target;
+        break;
+      case KeyPart::server: value = facts.upstream; break;
+      case KeyPart::session:
+        // Modern clients have none, and an initialize not yet: they must not pass uncounted.
+        value = facts.session.empty() ? "of " + principal_of(facts) + " " + address_of_peer(facts.peer)
+                                      : "is " + std::string(facts.session);
+        break;
+    }
+    // With its length, so that no two lists of values make the same text.
+    out += fmt::format("{}:{}:{};", static_cast<int>(part), value.size(), value);
+  }
+  return out;
+}
+
+}  // namespace lineward::plugins

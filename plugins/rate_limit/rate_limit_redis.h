@@ -1,0 +1,60 @@
+// The same buckets as in rate_limit_table.h, kept in a Redis that several Lineward processes share. One Lua
+// script reads, decides and writes: atomic, by Redis's own clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "plugins/common/rate_limit_table.h"
+#include "plugins/rate_limit/redis_link.h"
+
+namespace lineward::plugins {
+
+class SharedBuckets {
+ public:
+  // Nothing: Redis did not answer in time, or refused.
+  using Done = std::function<void(std::optional<Admittance>)>;
+
+  struct Options {
+    std::string name;    // of the plugin, for the log
+    std::string prefix;  // of the keys
+    std::chrono::milliseconds limit{50};
+  };
+
+  SharedBuckets(net::Loop& loop, RedisUrl url, std::shared_ptr<net::TlsContext> tls, Options options,
+                Rate rate);
+
+  // Waits for the answer for as long as it is kept.
+  class Ticket {
+   public:
+    explicit Ticket(net::Loop& loop) : timer(loop) {}
+    net::Timer timer;
+    Done done;
+  };
+  // Null: there is no Redis now. `done` is called once, not from inside.
+  std::shared_ptr<Ticket> take(const RateKey& key, Done done);
+
+  bool up() const { return up_; }
+  uint64_t failures() const { return failed_; }
+
+ private:
+  bool ask(const std::string& key, const std::weak_ptr<Ticket>& ticket, bool whole_script);
+  void answered(const std::string& key, const std::weak_ptr<Ticket>& ticket, const redisReply* reply);
+  void tell(const std::weak_ptr<Ticket>& ticket, std::optional<Admittance> admittance);
+  void state(bool up, const std::string& why);
+
+  net::Loop& loop_;
+  Options options_;
+  Rate rate_;
+  std::string interval_, bucket_;  // microseconds
+  std::string digest_;             // of the script
+  bool up_ = false;
+  bool said_ = false;
+  unsigned late_ = 0;  // in a row
+  uint64_t failed_ = 0;
+  RedisLink link_;  // last: it calls back
+};
+
+}  // namespace lineward::plugins

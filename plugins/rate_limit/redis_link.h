@@ -1,0 +1,80 @@
+// One connection to a Redis, kept open: commands go out in a pipeline, answers come in their order. RESP is
+// read and written by hiredis; bytes go through Lineward's own streams, so that nothing outlives its owner.
+//
+// Owned by whoever asks. Nothing is called from inside send(), nor after the link is destroyed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/byte_stream.h"
+#include "net/loop.h"
+#include "net/resolver.h"
+#include "net/tcp_connector.h"
+#include "net/tls.h"
+#include "plugins/rate_limit/redis_url.h"
+
+struct redisReader;
+struct redisReply;
+
+namespace lineward::plugins {
+
+class RedisLink final : private net::StreamOwner {
+ public:
+  // Null: the connection was lost. Must not destroy the link.
+  using Done = std::function<void(const redisReply* reply)>;
+  // The connection was made (empty), or was lost and why; no secrets.
+  using Changed = std::function<void(const std::string& fault)>;
+
+  RedisLink(net::Loop& loop, RedisUrl url, std::shared_ptr<net::TlsContext> tls, Changed changed);
+  ~RedisLink();
+  RedisLink(const RedisLink&) = delete;
+  RedisLink& operator=(const RedisLink&) = delete;
+
+  // Takes commands: connected, or trying for the first time.
+  bool usable() const { return state_ == State::up || (state_ == State::opening && failures_ == 0); }
+  // False: not usable(), or more than kMostPending wait for an answer; then `done` is not called.
+  bool send(const std::vector<std::string_view>& words, Done done);
+  // It answers no more: connects anew.
+  void give_up(const std::string& why) { lost(why); }
+
+  static constexpr size_t kMostPending = 10000;
+
+ private:
+  enum class State : uint8_t { waiting, opening, up };
+  void open();
+  void opened(std::unique_ptr<net::ByteStream> stream);
+  void greet();
+  void write(std::string bytes);
+  void take_replies();
+  void answered(const redisReply* reply);
+  void lost(const std::string& why);
+
+  void on_data(std::string_view bytes) override;
+  void on_end(int error) override;
+
+  net::Loop& loop_;
+  RedisUrl url_;
+  std::shared_ptr<net::TlsContext> tls_context_;
+  Changed changed_;
+  std::unique_ptr<net::Resolver> resolver_;
+  std::unique_ptr<net::Connector> connector_;
+  std::unique_ptr<net::ByteStream> stream_;
+  std::unique_ptr<net::TlsEngine> tls_;
+  redisReader* reader_ = nullptr;
+  State state_ = State::waiting;
+  size_t greetings_ = 0;   // answers to our own first commands that are still to come
+  std::string before_up_;  // what was asked for before that
+  std::deque<Done> pending_;
+  uint64_t failures_ = 0;  // in a row
+  net::Timer again_;
+  net::Timer greeting_limit_;
+};
+
+}  // namespace lineward::plugins

@@ -1,0 +1,393 @@
+// Which tools, prompts and resources clients may see and use (docs/plugins.md). Lists are filtered by the
+// rule that guards calls; calls are guarded by name alone, whatever was listed before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "json/json_member.h"
+#include "log/log.h"
+#include "net/file_watch.h"
+#include "plugin/host.h"
+#include "plugins/auth/auth_common.h"
+#include "plugins/common/task_book.h"
+#include "plugins/common/tool_filter_rules.h"
+#include "plugins/tools/tool_pins.h"
+#include "plugins/common/types.h"
+#include "plugins/tools/uri_rule.h"
+
+namespace lineward::plugins {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using plugin::Verdict;
+
+constexpr int kInvalidParams = -32602;
+constexpr int kLegacyNoResource = -32002;
+constexpr size_t kMostReported = 10000;
+
+constexpr plugin::MetricRow kMetrics[] = {
+    {"lineward_tool_filter_hidden_total", "counter", "", "Tools, prompts and resources left out of lists."},
+    {"lineward_tool_filter_denied_total", "counter", "reason",
+     "Requests for what the filter does not allow: name, scope, or pin."},
+    {"lineward_tool_filter_changed_total", "counter", "", "Tools that turned out not to be as pinned."},
+    {"lineward_tool_filter_pinned", "gauge", "", "Definitions that are pinned."},
+};
+
+// What another kind of reference names nobody here knows: it may be a tool.
+bool refers_to_prompt(std::string_view reference) {
+  auto types = values_named(reference, "type");
+  return types.size() == 1 && json::string_value(types[0]) == "ref/prompt";
+}
+
+std::string under(const config::PluginEntry& entry, const std::string& path) {
+  return path.empty() || path.front() == '/' ? path : entry.directory + "/" + path;
+}
+
+class ToolFilter final : public plugin::Plugin {
+ public:
+  ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::unique_ptr<ToolPins> pins,
+             plugin::Host& host)
+      : name_(entry.name), scopes_(std::move(scopes)), pins_(std::move(pins)), host_(host), resource_(host) {
+    const config::PluginValues& values = entry.values;
+    tools_ = {values.list("allow"), values.list("deny")};
+    prompts_ = {values.list("prompts.allow"), values.list("prompts.deny")};
+    resources_ = UriRule(values.list("resources.allow"), values.list("resources.deny"));
+    if (pins_) {
+      watch_ = std::make_unique<net::FileWatch>(host.loop(), pins_->path(), [this] { read_pins(); });
+    }
+  }
+
+  std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
+  void count(plugin::CounterSink& sink) const override {
+    sink.add("lineward_tool_filter_hidden_total", {}, static_cast<double>(hidden_));
+    sink.add("lineward_tool_filter_denied_total", "name", static_cast<double>(denied_));
+    sink.add("lineward_tool_filter_denied_total", "scope", static_cast<double>(lacking_));
+    sink.add("lineward_tool_filter_denied_total", "pin", static_cast<double>(unpinned_));
+    if (!pins_) return;
+    sink.add("lineward_tool_filter_changed_total", {}, static_cast<double>(changed_));
+    sink.add("lineward_tool_filter_pinned", {}, static_cast<double>(pins_->size()));
+  }
+
+  Verdict request(plugin::ExchangeView& exchange, const mcp::Message& message);
+  void result(const plugin::Facts& facts, mcp::Message& message);
+
+ private:
+  Verdict call(plugin::ExchangeView& exchange, const std::string& tool);
+  Verdict task(plugin::ExchangeView& exchange, const std::string& id);
+  bool may_see_task(const plugin::Facts& facts, const std::string& id);
+  Verdict resource(plugin::ExchangeView& exchange, const std::string& uri, int code);
+  Verdict refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name, int code);
+  Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
+                       const std::vector<std::string>& needed);
+  bool judges_tools() const { return !tools_.empty() || !scopes_.empty() || pins_ != nullptr; }
+  bool may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition);
+  void report(const plugin::Facts& facts, const std::string& tool, std::string_view how);
+  void read_pins();
+  bool is_oauth(const core::Caller& caller) const;
+
+  std::string name_;
+  NameRule tools_, prompts_;
+  UriRule resources_;
+  ScopeRules scopes_;
+  std::unique_ptr<ToolPins> pins_;
+  std::unique_ptr<net::FileWatch> watch_;
+  plugin::Host& host_;
+  const Resource resource_;
+  std::set<std::string> reported_;
+  uint64_t hidden_ = 0, denied_ = 0, lacking_ = 0, unpinned_ = 0, changed_ = 0;
+};
+
+// ---- requests ----
+
+Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& message) {
+  plugin::Facts facts = exchange.facts();
+  const int no_resource = facts.era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
+  switch (facts.method) {
+    case Method::tools_call: return call(exchange, message.text(Field::params_name));
+    case Method::prompts_get: {
+      std::string name = message.text(Field::params_name);
+      return prompts_.allows(name) ? Verdict::proceed
+                                   : refuse(exchange, "Unknown prompt", name, kInvalidParams);
+    }
+    case Method::resources_read:
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
+      return resource(exchange, message.text(Field::params_uri), no_resource);
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+    case Method::tasks_result:
+    case Method::subscriptions_listen:
+      for (const std::string& id : tasks::named(facts.method, message)) {
+        if (judges_tools() && task(exchange, id) != Verdict::proceed) return Verdict::answered;
+      }
+      if (resources_.empty()) return Verdict::proceed;
+      for (std::string_view wanted :
+           values_named(message.raw(Field::params_notifications), "resourceSubscriptions")) {
+        json::Cursor cursor(wanted, json::kDepthCeiling);
+        if (!cursor.at_array() || !cursor.enter_array()) continue;
+        json::Span at;
+        while (cursor.next_element() && cursor.skip(at)) {
+          std::string uri = json::string_value(at.in(wanted));
+          if (resource(exchange, uri, no_resource) != Verdict::proceed) return Verdict::answered;
+        }
+      }
+      return Verdict::proceed;
+    case Method::completion_complete:
+      for (std::string_view reference : values_named(message.raw(Field::params), "ref")) {
+        for (std::string_view raw : values_named(reference, "uri")) {
+          // A template, or a URI: what judges both judges either.
+          if (resources_.empty()) continue;
+          std::string uri = json::string_value(raw);
+          if (!resources_.allows_template(uri))
+            return refuse(exchange, "Resource not found", uri, kInvalidParams);
+          if (uri.find('{') == std::string::npos &&
+              resource(exchange, uri, kInvalidParams) != Verdict::proceed)
+            return Verdict::answered;
+        }
+        for (std::string_view raw : values_named(reference, "name")) {
+          std::string name = json::string_value(raw);
+          if (!prompts_.allows(name)) return refuse(exchange, "Unknown prompt", name, kInvalidParams);
+          if (!refers_to_prompt(reference) && judges_tools() && call(exchange, name) != Verdict::proceed)
+            return Verdict::answered;
+        }
+      }
+      return Verdict::proceed;
+    default: return Verdict::proceed;
+  }
+}
+
+Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool) {
+  if (!tools_.allows(tool)) return refuse(exchange, "Unknown tool", tool, kInvalidParams);
+  plugin::Facts facts = exchange.facts();
+  if (!scopes_.allow(tool, facts.caller))
+    return lacks_scopes(exchange, "tool " + tool.substr(0, 128), scopes_.needed(tool));
+  if (!pins_ || pins_->may_call(facts.upstream, tool)) return Verdict::proceed;
+  ++unpinned_;
+  plugin::Refusal refusal;
+  refusal.reason = EndReason::forbidden;
+  refusal.text = fmt::format("tool {} is not as it was when it was approved", tool.substr(0, 128));
+  exchange.refuse(std::move(refusal));
+  return Verdict::answered;
+}
+
+// Whoever asks for a task's state or result, or gives it input, reaches the tool that works on it. Names are
+// the same for everybody, so a task of a denied tool was not made by way of here; scopes are not, so a task
+// whose tool is not known is judged as one of every tool that the rules name.
+Verdict ToolFilter::task(plugin::ExchangeView& exchange, const std::string& id) {
+  plugin::Facts facts = exchange.facts();
+  const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
+  for (const std::string& tool : tools) {
+    if (call(exchange, tool) != Verdict::proceed) return Verdict::answered;
+  }
+  if (!tools.empty() || scopes_.allow_all(facts.caller)) return Verdict::proceed;
+  return lacks_scopes(exchange, "this task of an unknown tool", scopes_.all());
+}
+
+bool ToolFilter::may_see_task(const plugin::Facts& facts, const std::string& id) {
+  const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
+  if (tools.empty()) return scopes_.allow_all(facts.caller);
+  return std::all_of(tools.begin(), tools.end(), [&](const std::string& tool) {
+    return tools_.allows(tool) && scopes_.allow(tool, facts.caller);
+  });
+}
+
+Verdict ToolFilter::resource(plugin::ExchangeView& exchange, const std::string& uri, int code) {
+  UriRule::Verdict verdict = resources_.judge(uri);
+  if (verdict.allowed) return Verdict::proceed;
+  if (verdict.fault.empty()) return refuse(exchange, "Resource not found", uri, code);
+  return refuse(exchange, fmt::format("This URI cannot be judged, since {}", verdict.fault), uri,
+                kInvalidParams);
+}
+
+// As if it were not there: what a list hides, a call must not find.
+Verdict ToolFilter::refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name,
+                           int code) {
+  ++denied_;
+  plugin::Refusal refusal;
+  refusal.reason = EndReason::invalid_request;
+  refusal.code = code;
+  refusal.text = fmt::format("{}: {}", what, name.substr(0, 128));
+  exchange.refuse(std::move(refusal));
+  return Verdict::answered;
+}
+
+Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
+                                 const std::vector<std::string>& needed) {
+  ++lacking_;
+  plugin::Facts facts = exchange.facts();
+  plugin::Refusal refusal;
+  refusal.reason = EndReason::forbidden;
+  std::string scopes = fmt::format("{}", fmt::join(needed, " "));
+  refusal.text = fmt::format("{} needs the scopes {}", what, scopes);
+  // How an OAuth client gets more (RFC 6750 3.1; MCP authorization, "Step-Up Authorization Flow").
+  if (facts.caller != nullptr && is_oauth(*facts.caller)) {
+    Challenge challenge{
+        "insufficient_scope", {}, scopes, resource_.metadata_url(resource_.path_of(facts.endpoint))};
+    refusal.headers.emplace_back("WWW-Authenticate", challenge.text());
+  }
+  exchange.refuse(std::move(refusal));
+  return Verdict::answered;
+}
+
+bool ToolFilter::is_oauth(const core::Caller& caller) const {
+  const auto& methods = host_.config().auth.methods;
+  return caller.by == "jwt" || std::any_of(methods.begin(), methods.end(), [&](const auto& entry) {
+           return entry.name == caller.by && entry.type == "jwt";
+         });
+}
+
+// ---- lists ----
+
+void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
+  auto by = [](const NameRule& rule) {
+    return [&rule](const std::string& name, std::string_view) { return rule.allows(name); };
+  };
+  switch (facts.method) {
+    case Method::tools_list:
+      hidden_ +=
+          filter_list(message, "tools", "name", [&](const std::string& tool, std::string_view definition) {
+            return may_see(facts, tool, definition);
+          });
+      break;
+    case Method::tools_call: tasks::note(facts, message); return;
+    case Method::tasks_list:
+      hidden_ += filter_list(message, "tasks", "taskId", [&](const std::string& id, std::string_view) {
+        return may_see_task(facts, id);
+      });
+      break;
+    case Method::prompts_list: hidden_ += filter_list(message, "prompts", "name", by(prompts_)); break;
+    case Method::resources_list:
+      hidden_ += filter_list(message, "resources", "uri", [&](const std::string& uri, std::string_view) {
+        return resources_.judge(uri).allowed;
+      });
+      break;
+    case Method::resources_templates_list:
+      hidden_ += filter_list(
+          message, "resourceTemplates", "uriTemplate",
+          [&](const std::string& uri, std::string_view) { return resources_.allows_template(uri); });
+      break;
+    default: return;
+  }
+  // A list that depends on who asks is nobody else's.
+  if (facts.method == Method::tools_list && !scopes_.empty() &&
+      message.text(Field::result_cache_scope) == "public") {
+    json::Splice splice = message.splice();
+    splice.replace(message.at(Field::result_cache_scope), "\"private\"");
+    if (auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
+      message = std::move(*changed);
+  }
+  if (!pins_ || !pins_->unsaved()) return;
+  auto saved = pins_->save();
+  if (!saved) log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", saved.error().text}});
+}
+
+bool ToolFilter::may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition) {
+  if (!tools_.allows(tool)) return false;
+  if (pins_) {
+    using Finding = ToolPins::Finding;
+    std::string_view how;
+    switch (pins_->check(facts.upstream, facts.revision, tool, definition)) {
+      case Finding::same:
+      case Finding::learnt: break;
+      case Finding::changed: how = "its definition changed"; break;
+      case Finding::unknown: how = "it is not pinned for this revision"; break;
+      case Finding::ambiguous: how = "a key stands twice in its definition, or it is too deep"; break;
+      case Finding::full: how = "there are too many tools to pin, or its name is too long"; break;
+    }
+    if (!how.empty()) {
+      report(facts, tool, how);
+      return false;
+    }
+  }
+  return scopes_.allow(tool, facts.caller);
+}
+
+void ToolFilter::report(const plugin::Facts& facts, const std::string& tool, std::string_view how) {
+  bool first = reported_.size() < kMostReported &&
+               reported_.insert(fmt::format("{} {} {}", facts.upstream, facts.revision, tool)).second;
+  if (!first) return;
+  ++changed_;
+  log::write(log::Level::warn, "tool.changed",
+             {{"plugin", name_},
+              {"upstream", facts.upstream},
+              {"tool", tool.substr(0, 256)},
+              {"revision", facts.revision},
+              {"reason", how}});
+}
+
+// Somebody approved of a change, or another process has learnt.
+void ToolFilter::read_pins() {
+  auto read = pins_->load();
+  if (!read) {
+    log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", read.error().text}});
+    return;
+  }
+  reported_.clear();
+}
+
+class Filtering final : public plugin::Hook {
+ public:
+  explicit Filtering(ToolFilter& filter) : filter_(filter) {}
+  Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
+    return filter_.request(exchange, message);
+  }
+  Verdict on_upstream_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
+    if (message.kind() == mcp::MessageKind::result) filter_.result(exchange.facts(), message);
+    return Verdict::proceed;
+  }
+
+ private:
+  ToolFilter& filter_;
+};
+
+std::unique_ptr<plugin::Hook> ToolFilter::attach(plugin::ExchangeView& exchange) {
+  bool concerned = false;
+  switch (exchange.facts().method) {
+    case Method::tools_call:
+    case Method::tools_list:
+    case Method::tasks_get:
+    case Method::tasks_update:
+    case Method::tasks_cancel:
+    case Method::tasks_result:
+    case Method::tasks_list: concerned = judges_tools(); break;
+    case Method::prompts_get:
+    case Method::prompts_list: concerned = !prompts_.empty(); break;
+    case Method::resources_read:
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
+    case Method::resources_list:
+    case Method::resources_templates_list: concerned = !resources_.empty(); break;
+    case Method::subscriptions_listen: concerned = !resources_.empty() || judges_tools(); break;
+    case Method::completion_complete:
+      concerned = !prompts_.empty() || !resources_.empty() || judges_tools();
+      break;
+    default: break;
+  }
+  return concerned ? std::make_unique<Filtering>(*this) : nullptr;
+}
+
+Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
+  auto scopes = ScopeRules::make(entry.values.map("scopes"));
+  if (!scopes) return fail(scopes.error().text);
+  std::unique_ptr<ToolPins> pins;
+  if (!entry.values.text("pin.file").empty()) {
+    pins = std::make_unique<ToolPins>(under(entry, entry.values.text("pin.file")),
+                                      static_cast<ToolPins::Mode>(entry.values.number("pin.mode")));
+    auto read = pins->load();
+    if (!read) return fail(read.error().text);
+  }
+  return Result<std::unique_ptr<plugin::Plugin>>(
+      std::make_unique<ToolFilter>(entry, std::move(*scopes), std::move(pins), host));
+}
+
+}  // namespace
+
+plugin::Type tool_filter() {
+  return {&tool_filter_spec(), kMetrics, make};
+}
+
+}  // namespace lineward::plugins

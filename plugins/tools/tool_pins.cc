@@ -1,0 +1,275 @@
+#include "plugins/tools/tool_pins.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "json/json_member.h"
+#include "json/json_scan.h"
+
+namespace lineward::plugins {
+namespace {
+
+constexpr size_t kMostDigests = 20000;
+constexpr size_t kMostFileBytes = 8 << 20;
+constexpr size_t kLongestName = 256;
+constexpr int kDeepest = 64;
+constexpr size_t kMostValues = 100000;  // of one definition, whose index takes up to 64 bytes for each
+
+// One text for each meaning; strings with their length, so that nothing can be mistaken for anything else.
+// Members are sorted by name, so the text is not written as it is read: one pass builds an index of all
+// values, another one writes.
+class Canonical {
+ public:
+  explicit Canonical(std::string_view text) : text_(text), cursor_(text, kDeepest) {
+    good_ = read() && cursor_.finish();
+  }
+
+  // Empty where a key stands twice, or the text is broken or too large.
+  std::string text() const {
+    std::string out;
+    if (good_) write(0, out);
+    return out;
+  }
+
+ private:
+  struct Value {
+    json::Span at;                                          // of a scalar
+    char kind = 'v';                                        // o, a, s, v
+    std::vector<std::pair<std::string, uint32_t>> members;  // name and index, sorted; of an array: no names
+  };
+
+  bool read() {
+    if (values_.size() == kMostValues) return false;
+    const auto own = static_cast<uint32_t>(values_.size());
+    values_.emplace_back();
+    Value value;
+    bool fine = true;
+    if (cursor_.at_object()) {
+      value.kind = 'o';
+      if (!cursor_.enter_object()) return false;
+      json::Span key;
+      bool escaped = false;
+      while (fine && cursor_.next_key(key, escaped)) {
+        value.members.emplace_back(json::unescape_exact(key.in(text_)),
+                                   static_cast<uint32_t>(values_.size()));
+        fine = read();
+      }
+      fine = fine && cursor_.done();
+      std::sort(value.members.begin(), value.members.end());
+      auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+      fine =
+          fine && std::adjacent_find(value.members.begin(), value.members.end(), same) == value.members.end();
+    } else if (cursor_.at_array()) {
+      value.kind = 'a';
+      if (!cursor_.enter_array()) return false;
+      while (fine && cursor_.next_element()) {
+        value.members.emplace_back(std::string(), static_cast<uint32_t>(values_.size()));
+        fine = read();
+      }
+      fine = fine && cursor_.done();
+    } else {
+      fine = cursor_.skip(value.at);
+      if (fine && text_[value.at.begin] == '"') value.kind = 's';
+    }
+    values_[own] = std::move(value);
+    return fine;
+  }
+
+  void write(uint32_t index, std::string& out) const {
+    auto put_string = [&](const std::string& text) {
+      out += fmt::format("s{}:", text.size());
+      out += text;
+    };
+    const Value& value = values_[index];
+    switch (value.kind) {
+      case 'o':
+        out += fmt::format("o{}:", value.members.size());
+        for (const auto& [name, member] : value.members) {
+          put_string(name);
+          write(member, out);
+        }
+        break;
+      case 'a':
+        out += 'a';
+        for (const auto& [name, element] : value.members) {
+          out += ',';
+          write(element, out);
+        }
+        out += ';';
+        break;
+      case 's':
+        put_string(json::unescape_exact(text_.substr(value.at.begin + 1, value.at.size() - 2)));
+        break;
+      default: out += fmt::format("v{};", value.at.in(text_)); break;
+    }
+  }
+
+  std::string_view text_;
+  json::Cursor cursor_;
+  std::vector<Value> values_;
+  bool good_ = false;
+};
+
+std::string errno_text() {
+  return std::strerror(errno);
+}
+
+}  // namespace
+
+std::string definition_digest(std::string_view json) {
+  const std::string text = Canonical(json).text();
+  if (text.empty()) return {};
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  std::string out = "sha256:";
+  for (unsigned char byte : digest)
+    out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+const ToolPins::Tool* ToolPins::find(std::string_view server, std::string_view name) const {
+  auto tools = servers_.find(server);
+  if (tools == servers_.end()) return nullptr;
+  auto tool = tools->second.find(name);
+  return tool == tools->second.end() ? nullptr : &tool->second;
+}
+
+ToolPins::Tool* ToolPins::find(std::string_view server, std::string_view name) {
+  return const_cast<Tool*>(std::as_const(*this).find(server, name));
+}
+
+ToolPins::Finding ToolPins::check(std::string_view server, std::string_view revision, const std::string& name,
+                                  std::string_view definition) {
+  Tool* tool = find(server, name);
+  std::string digest = definition_digest(definition);
+  if (digest.empty()) {
+    if (tool != nullptr) tool->changed = true;
+    return Finding::ambiguous;
+  }
+  if (tool != nullptr) {
+    auto known = tool->digests.find(revision);
+    if (known != tool->digests.end()) {
+      // For good: that it looks as before again, or in another revision, does not make it trustworthy.
+      if (known->second != digest) tool->changed = true;
+      return tool->changed ? Finding::changed : Finding::same;
+    }
+    if (tool->changed) return Finding::changed;
+  }
+  if (mode_ == Mode::enforce) return Finding::unknown;
+  if (count_ >= kMostDigests || name.size() > kLongestName) return Finding::full;
+  servers_[std::string(server)][name].digests.emplace(std::string(revision), std::move(digest));
+  ++count_;
+  unsaved_ = true;
+  return Finding::learnt;
+}
+
+bool ToolPins::may_call(std::string_view server, const std::string& name) const {
+  const Tool* tool = find(server, name);
+  return tool == nullptr ? mode_ == Mode::learn : !tool->changed;
+}
+
+Status<> ToolPins::load() {
+  int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno == ENOENT && mode_ == Mode::learn) return Done{};
+    return fail(fmt::format("cannot read {}: {}", path_, errno_text()));
+  }
+  std::string text;
+  std::array<char, 65536> buffer{};
+  ssize_t got = 0;
+  while ((got = ::read(fd, buffer.data(), buffer.size())) > 0 && text.size() <= kMostFileBytes)
+    text.append(buffer.data(), static_cast<size_t>(got));
+  ::close(fd);
+  if (got < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_text()));
+  if (text.size() > kMostFileBytes)
+    return fail(fmt::format("{} is larger than {} MiB", path_, kMostFileBytes >> 20));
+  std::map<std::string, Tools, std::less<>> servers;
+  size_t count = 0;
+  auto read = parse(text, servers, count);
+  if (!read) return read;
+  for (auto& [server, tools] : servers_) {  // what was seen to change stays so, until somebody edits its pin
+    for (auto& [name, tool] : tools) {
+      auto others = servers.find(server);
+      if (!tool.changed || others == servers.end()) continue;
+      auto other = others->second.find(name);
+      if (other != others->second.end() && other->second.digests == tool.digests)
+        other->second.changed = true;
+    }
+  }
+  servers_ = std::move(servers);
+  count_ = count;
+  unsaved_ = false;
+  return Done{};
+}
+
+// {"servers": {"github": {"search": {"2026-07-28": "sha256:…"}}}}
+Status<> ToolPins::parse(const std::string& text, std::map<std::string, Tools, std::less<>>& out,
+                         size_t& count) const {
+  auto wrong = [&] { return fail(fmt::format("{} is no file of pinned tools", path_)); };
+  if (json::validate(text) != json::Fault::none) return wrong();
+  auto servers = json::member(text, "servers");
+  if (!servers) return wrong();
+  bool fine = json::for_each_member(*servers, [&](const std::string& server, std::string_view tools) {
+    json::for_each_member(tools, [&](const std::string& name, std::string_view digests) {
+      json::for_each_member(digests, [&](const std::string& revision, std::string_view digest) {
+        out[server][name].digests.insert_or_assign(revision, json::string_value(digest));
+        ++count;
+      });
+    });
+  });
+  if (!fine || count > kMostDigests) return wrong();
+  return Done{};
+}
+
+std::string ToolPins::text() const {
+  std::string out = "{\n  \"servers\": {";
+  std::string_view server_comma;
+  for (const auto& [server, tools] : servers_) {
+    out += fmt::format("{}\n    {}: {{", server_comma, json::quote(server));
+    std::string_view tool_comma;
+    for (const auto& [name, tool] : tools) {
+      out += fmt::format("{}\n      {}: {{", tool_comma, json::quote(name));
+      std::string_view comma;
+      for (const auto& [revision, digest] : tool.digests) {
+        out += fmt::format("{} {}: {}", comma, json::quote(revision), json::quote(digest));
+        comma = ",";
+      }
+      out += " }";
+      tool_comma = ",";
+    }
+    out += "\n    }";
+    server_comma = ",";
+  }
+  return out + "\n  }\n}\n";
+}
+
+Status<> ToolPins::save() {
+  unsaved_ = false;
+  std::string next = fmt::format("{}.{}.next", path_, ::getpid());
+  int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_text()));
+  std::string all = text();
+  size_t done = 0;
+  while (done < all.size()) {
+    ssize_t put = ::write(fd, all.data() + done, all.size() - done);
+    if (put <= 0) break;
+    done += static_cast<size_t>(put);
+  }
+  bool fine = done == all.size() && ::fsync(fd) == 0;
+  std::string why = fine ? std::string() : errno_text();
+  ::close(fd);
+  if (fine && ::rename(next.c_str(), path_.c_str()) == 0) return Done{};
+  if (why.empty()) why = errno_text();
+  ::unlink(next.c_str());
+  return fail(fmt::format("cannot write {}: {}", path_, why));
+}
+
+}  // namespace lineward::plugins

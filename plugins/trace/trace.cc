@@ -1,0 +1,273 @@
+// W3C trace context in _meta and headers, and two spans for each call: one for the client's side, one for the
+// server's. docs/plugins.md, "trace"; names after OpenTelemetry's conventions for MCP.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "json/json_member.h"
+#include "log/log.h"
+#include "plugin/host.h"
+#include "plugins/trace/trace_context.h"
+#include "plugins/trace/trace_exporter.h"
+#include "plugins/trace/trace_options.h"
+#include "plugins/trace/trace_span.h"
+#include "plugins/common/types.h"
+
+namespace lineward::plugins {
+namespace {
+
+using mcp::EndReason;
+using mcp::Field;
+using mcp::Method;
+using plugin::Verdict;
+
+constexpr plugin::MetricRow kMetrics[] = {
+    {"lineward_trace_spans_total", "counter", "outcome",
+     "Spans: sent, dropped (the queue was full, or the collector did not take them), unsampled."},
+    {"lineward_trace_export_failures_total", "counter", "", "Batches that were tried again."},
+    {"lineward_trace_queued", "gauge", "", "Spans that wait to be sent."},
+};
+constexpr size_t kMostEvents = 16;
+constexpr size_t kLongestArguments = 4096;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count());
+}
+
+class Trace final : public plugin::Plugin {
+ public:
+  Trace(const config::PluginEntry& entry, plugin::Host& at, TraceOptions wanted)
+      : host(at), options(std::move(wanted)), exporter(at, entry.name, options.exporter) {}
+  std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView&) override;
+  std::vector<std::string> headers() const override { return {"traceparent", "tracestate"}; }
+  void count(plugin::CounterSink& sink) const override {
+    sink.add(kMetrics[0].name, "sent", static_cast<double>(exporter.numbers().sent));
+    sink.add(kMetrics[0].name, "dropped", static_cast<double>(exporter.numbers().dropped));
+    sink.add(kMetrics[0].name, "unsampled", static_cast<double>(unsampled));
+    sink.add(kMetrics[1].name, {}, static_cast<double>(exporter.numbers().failed));
+    sink.add(kMetrics[2].name, {}, static_cast<double>(exporter.queued()));
+  }
+
+  plugin::Host& host;
+  const TraceOptions options;
+  TraceExporter exporter;
+  uint64_t unsampled = 0;
+};
+
+class Tracing final : public plugin::Hook {
+ public:
+  explicit Tracing(Trace& trace) : trace_(trace) {}
+  Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override;
+  Verdict on_upstream_message(plugin::ExchangeView&, mcp::Message& message) override {
+    if (mcp::method_of(message.method()) == Method::progress && events_.size() < kMostEvents)
+      events_.push_back({"lineward.progress", now_ns()});
+    return Verdict::proceed;
+  }
+  void on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept override;
+
+ private:
+  void find_parent(plugin::ExchangeView& view, const mcp::Message& message);
+  void pass_on(plugin::ExchangeView& view, mcp::Message& message);
+  TraceAttributes attributes(const plugin::Facts& facts, const plugin::Ending& ending, bool server) const;
+
+  Trace& trace_;
+  TraceContext server_, client_;  // the spans of the two sides
+  std::string parent_, state_;
+  std::optional<TraceContext> link_;
+  std::vector<TraceEvent> events_;
+  std::string arguments_;
+};
+
+// `_meta` wins over the header, which is then a link; neither is trusted to be one.
+void Tracing::find_parent(plugin::ExchangeView& view, const mcp::Message& message) {
+  auto in_meta = parse_traceparent(message.text(Field::meta_traceparent));
+  auto in_header = parse_traceparent(view.header("traceparent"));
+  std::optional<TraceContext> parent = in_meta ? in_meta : in_header;
+  if (in_meta) {
+    state_ =
+        usable_tracestate(json::string_value(json::member(message.raw(Field::params_meta), "tracestate")));
+    if (in_header && in_header->span_id != in_meta->span_id) link_ = in_header;
+  } else if (in_header) {
+    state_ = usable_tracestate(view.header("tracestate"));
+  }
+  if (parent) {
+    parent_ = parent->span_id;
+    server_.trace_id = parent->trace_id;
+    server_.sampled =
+        trace_.options.follow_parent ? parent->sampled : in_sample(parent->trace_id, trace_.options.ratio);
+  } else {
+    server_.trace_id = new_trace_id();
+    server_.sampled = in_sample(server_.trace_id, trace_.options.ratio);
+  }
+  server_.span_id = new_span_id();
+  client_ = {server_.trace_id, new_span_id(), server_.sampled};
+}
+
+void Tracing::pass_on(plugin::ExchangeView& view, mcp::Message& message) {
+  view.set_upstream_header("traceparent", client_.header());
+  if (!state_.empty()) view.set_upstream_header("tracestate", state_);
+  std::string parent = json::quote(client_.header());
+  json::Splice splice = message.splice();
+  if (message.is_object(Field::params_meta)) {
+    if (message.has(Field::meta_traceparent)) {
+      splice.replace(message.at(Field::meta_traceparent), parent);
+    } else {
+      splice.add_member(message.at(Field::params_meta), "traceparent", parent);
+    }
+    // The state belongs to the parent that counts.
+    json::Span meta = message.at(Field::params_meta);
+    std::string_view text = meta.in(message.bytes());
+    json::Cursor cursor(text, json::kDepthCeiling);
+    json::Span key, value;
+    bool escaped = false, there = false;
+    if (cursor.at_object() && cursor.enter_object()) {
+      while (cursor.next_key(key, escaped) && cursor.skip(value)) {
+        if (!json::key_equals(key.in(text), escaped, "tracestate")) continue;
+        there = true;
+        json::Span at{value.begin + meta.begin, value.end + meta.begin};
+        if (state_.empty()) {
+          splice.remove_member(meta, {key.begin + meta.begin, key.end + meta.begin}, at);
+        } else if (json::string_value(value.in(text)) != state_) {
+          splice.replace(at, json::quote(state_));
+        }
+      }
+    }
+    if (!there && !state_.empty()) splice.add_member(meta, "tracestate", json::quote(state_));
+  } else if (!message.has(Field::params_meta)) {
+    std::string meta = fmt::format(R"({{"traceparent":{}}})", parent);
+    if (message.is_object(Field::params)) {
+      splice.add_member(message.at(Field::params), "_meta", meta);
+    } else if (!message.has(Field::params)) {
+      splice.add_member({0, static_cast<uint32_t>(message.bytes().size())}, "params",
+                        fmt::format(R"({{"_meta":{}}})", meta));
+    }
+  }
+  if (splice.empty()) return;
+  if (auto changed = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling))
+    message = std::move(*changed);
+}
+
+Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& message) {
+  find_parent(view, message);
+  view.note_trace(server_.trace_id, server_.span_id);
+  if (trace_.options.arguments && server_.sampled) {
+    std::string_view raw = message.raw(Field::params_arguments);
+    if (raw.size() <= kLongestArguments) arguments_ = trace_.host.redacted(raw);
+  }
+  // A handshake is nobody's work, and old servers are particular about it.
+  if (view.facts().method != Method::initialize) pass_on(view, message);
+  return Verdict::proceed;
+}
+
+bool is_caller_fault(int code) {
+  return code == -32700 || code == -32600 || code == -32601 || code == -32602 || code == -32002;
+}
+
+TraceAttributes Tracing::attributes(const plugin::Facts& facts, const plugin::Ending& ending,
+                                    bool server) const {
+  TraceAttributes out;
+  out.text("mcp.method.name", facts.method_name.substr(0, 200));
+  std::string target = trace_.host.redacted(facts.target.substr(0, 500));
+  if (facts.method == Method::tools_call) {
+    out.text("gen_ai.operation.name", "execute_tool");
+    out.text("gen_ai.tool.name", target);
+  } else if (facts.method == Method::prompts_get) {
+    out.text("gen_ai.prompt.name", target);
+  } else if (facts.method_name.substr(0, 10) == "resources/") {
+    out.text("mcp.resource.uri", target);
+  }
+  std::string_view id = facts.raw_id.substr(0, 64);
+  out.text("jsonrpc.request.id",
+           id.size() > 2 && id.front() == '"' ? json::string_value(id) : std::string(id));
+  out.text("mcp.protocol.version", facts.revision);
+  if (ending.code != 0) out.text("rpc.response.status_code", std::to_string(ending.code));
+  bool timeout = mcp::name(ending.reason).substr(0, 8) == "timeout_";
+  if (timeout) {
+    out.text("error.type", "timeout");
+  } else if (ending.reason == EndReason::tool_error) {
+    out.text("error.type", "tool_error");
+  } else if (ending.code != 0) {
+    out.text("error.type", std::to_string(ending.code));
+  }
+  if (server) {
+    size_t colon = facts.peer.rfind(':');
+    bool tcp = !facts.on_stdio && colon != std::string_view::npos && facts.peer.substr(0, 5) != "unix:";
+    out.text("network.transport", facts.on_stdio ? "pipe" : tcp ? "tcp" : "unix");
+    if (!facts.on_stdio) out.text("network.protocol.name", "http");
+    if (tcp) {
+      out.text("client.address", facts.peer.substr(0, colon));
+      out.number("client.port", std::atoi(std::string(facts.peer.substr(colon + 1)).c_str()));
+    }
+    out.text("gen_ai.tool.call.arguments", arguments_);
+  } else {
+    describe_server(trace_.host.config(), facts.upstream, out);
+  }
+  out.text("lineward.upstream", facts.upstream);
+  if (facts.endpoint != facts.upstream) out.text("lineward.route", facts.endpoint);
+  out.text("lineward.reason", mcp::name(ending.reason));
+  out.text("lineward.call.id", facts.call_id);
+  out.number("lineward.queue.duration_ms", ending.queued.count());
+  return out;
+}
+
+void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept {
+  if (server_.span_id.empty()) return;  // refused before it came here
+  bool written = ending.upstream.count() >= 0;
+  if (!server_.sampled) {
+    trace_.unsampled += written ? 2 : 1;
+    return;
+  }
+  plugin::Facts facts = view.facts();
+  TraceSpan span;
+  span.context = server_;
+  span.parent = parent_;
+  span.state = state_;
+  span.name = facts.method_name.substr(0, 200);
+  if ((facts.method == Method::tools_call || facts.method == Method::prompts_get) && !facts.target.empty())
+    span.name += " " + trace_.host.redacted(facts.target.substr(0, 200));
+  span.end_ns = now_ns();
+  span.begin_ns = span.end_ns - static_cast<uint64_t>(std::max<int64_t>(ending.took.count(), 0)) * 1000;
+  span.attributes = attributes(facts, ending, true);
+  bool failed = ending.code != 0 || ending.reason == EndReason::tool_error ||
+                (ending.reason != EndReason::ok && ending.reason != EndReason::input_required);
+  span.failed = failed && !is_caller_fault(ending.code);
+  if (link_) span.link = &*link_;
+  std::string server_json = span.json();
+  if (written) {
+    auto upstream = static_cast<uint64_t>(ending.upstream.count()) * 1000000;
+    span.begin_ns = std::max(span.begin_ns, span.end_ns - upstream);
+    span.context = client_;
+    span.parent = server_.span_id;
+    span.server = false;
+    span.link = nullptr;
+    span.attributes = attributes(facts, ending, false);
+    span.failed = failed;
+    span.events = std::move(events_);
+    std::string_view reason = mcp::name(ending.reason);
+    if (reason.substr(0, 8) == "timeout_" || reason.substr(0, 9) == "cancelled")
+      span.events.push_back({"lineward.cancel_sent", span.end_ns});
+    trace_.exporter.add(span.json());
+  }
+  trace_.exporter.add(std::move(server_json));
+}
+
+std::unique_ptr<plugin::Hook> Trace::attach(plugin::ExchangeView&) {
+  return std::make_unique<Tracing>(*this);
+}
+
+Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
+  auto options = read_trace_options(entry.values, [](const char* name) { return std::getenv(name); });
+  if (!options) return fail(options.error().text);
+  return Result<std::unique_ptr<plugin::Plugin>>(std::make_unique<Trace>(entry, host, std::move(*options)));
+}
+
+}  // namespace
+
+plugin::Type trace() {
+  return {&trace_spec(), kMetrics, make};
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,137 @@
+#include "client/session/unnamed_sessions.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "core/gate.h"
+
+using namespace lineward;
+using namespace lineward::client;
+using std::chrono::milliseconds;
+
+namespace {
+
+const std::string kNobody(core::kAnonymous);
+
+struct Front {
+  Front() {
+    limits.max_sessions = 10000;
+    sessions = std::make_unique<SessionTable>(loop, limits, [this](const std::string& id) { end(id); });
+    UnnamedSessions::Patience patience;
+    patience.unclaimed = milliseconds(50);
+    unnamed = std::make_unique<UnnamedSessions>(
+        loop, *sessions, [this](const std::string& id) { end(id); }, patience);
+  }
+  ~Front() {
+    unnamed.reset();
+    sessions.reset();
+    turn();
+  }
+  void end(const std::string& id) {
+    ended.push_back(id);
+    sessions->remove(id);
+  }
+  // Of a client that comes through a proxy; its `initialize` is under way.
+  Session& open(const void* connection = nullptr, const std::string& principal = kNobody) {
+    Session* session = sessions->create(principal, "s", nullptr);
+    REQUIRE(session != nullptr);
+    session->exchanges = 1;
+    unnamed->opened(connection, *session, 1);
+    return *session;
+  }
+  void turn() {
+    loop.defer([this] { loop.stop(); });
+    loop.run();
+  }
+  template <class Condition>
+  void until(Condition met) {
+    net::Timer look(loop), limit(loop);
+    std::function<void()> again = [&] { met() ? loop.stop() : look.start(milliseconds(5), again); };
+    limit.start(milliseconds(20000), [&] { FAIL("it never came to be"); });
+    again();
+    if (!met()) loop.run();
+    turn();
+  }
+
+  net::Loop loop;
+  config::Listen limits;
+  std::vector<std::string> ended;
+  std::unique_ptr<SessionTable> sessions;
+  std::unique_ptr<UnnamedSessions> unnamed;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "many clients that initialise at once through a proxy keep their sessions until they can name them") {
+  Front front;
+  std::vector<Session*> opened;
+  for (size_t i = 0; i < 2 * UnnamedSessions::kMostForsaken; ++i)
+    opened.push_back(&front.open());
+  front.turn();
+  CHECK(front.ended.empty());
+  for (Session* session : opened) {
+    CHECK(!session->forsaken);
+    session->exchanges = 0;  // answered
+    front.sessions->touch(*session);
+  }
+  front.turn();
+  CHECK(front.ended.empty());
+  for (Session* session : opened) {
+    CHECK(!session->forsaken);
+    front.unnamed->named(*session);
+  }
+  front.until([&] { return front.unnamed->remembered() == 0; });
+  CHECK(front.ended.empty());
+  for (Session* session : opened)
+    CHECK(!session->forsaken);
+}
+
+TEST_CASE("a session that its client does not name in time is forsaken, not before it was answered") {
+  Front front;
+  Session& slow = front.open();
+  Session& quick = front.open();
+  quick.exchanges = 0;
+  front.sessions->touch(quick);
+  front.until([&] { return quick.forsaken; });
+  CHECK(!slow.forsaken);
+  slow.exchanges = 0;
+  front.sessions->touch(slow);
+  front.until([&] { return slow.forsaken; });
+  front.unnamed->named(quick);
+  CHECK(!quick.forsaken);
+  CHECK(front.ended.empty());
+}
+
+TEST_CASE("of sessions that nobody names only so many are kept") {
+  Front front;
+  for (size_t i = 0; i < UnnamedSessions::kMostForsaken + 10; ++i)
+    front.open().exchanges = 0;
+  front.until([&] { return front.ended.size() == 10; });
+  CHECK(front.sessions->size() == UnnamedSessions::kMostForsaken);
+}
+
+TEST_CASE("a session that is named before its last call is over does not end with that") {
+  Front front;
+  int connection = 0;
+  Session& session = front.open(&connection);
+  session.served_unnamed = true;
+  front.open(&connection);  // takes its place
+  CHECK(session.ends_when_idle);
+  front.unnamed->named(session);
+  CHECK(!session.ends_when_idle);
+}
+
+TEST_CASE("another client that gets the address of a connection that is gone gets nothing of its session") {
+  Front front;
+  int connection = 0;
+  Session& session = front.open(&connection);
+  session.exchanges = 0;
+  CHECK(front.unnamed->find(&connection, kNobody, "s", 1) == &session);
+  CHECK(front.unnamed->find(&connection, "alice", "s", 1) == nullptr);
+  CHECK(front.unnamed->find(&connection, kNobody, "t", 1) == nullptr);
+  CHECK(front.unnamed->find(&connection, kNobody, "s", 2) == nullptr);
+  front.unnamed->connection_gone(&connection);
+  CHECK(front.unnamed->find(&connection, kNobody, "s", 1) == nullptr);
+}

@@ -1,0 +1,92 @@
+#include "config/reader/changes.h"
+
+#include <catch2/catch.hpp>
+
+#include "config/options/options.h"
+#include "unit/config/reader/loading.h"
+
+using namespace lineward::config;
+using namespace lineward::config::testing;
+
+namespace {
+
+Config parsed(const std::string& text, Environment environment = {}) {
+  LoadResult result = load(text, std::move(environment));
+  INFO(result.report(false));
+  REQUIRE(result.ok());
+  return result.config;
+}
+
+// "~name: what, what; +name: new": ~ adjusted, * replaced, then settings, ! for those that need a restart.
+std::string shown(const Changes& changes) {
+  std::string out;
+  for (const ServerChange& one : changes.servers) {
+    static constexpr char kMarks[] = {'+', '-', '~', '*'};
+    out += (out.empty() ? "" : "; ") + std::string(1, kMarks[static_cast<size_t>(one.kind)]) + one.name + ":";
+    for (const std::string& what : one.what)
+      out += " " + what;
+  }
+  for (const SettingChange& one : changes.settings)
+    out += (out.empty() ? "" : "; ") + std::string(one.needs_restart ? "!" : "") + one.what;
+  return out;
+}
+
+std::string servers(const std::string& now, const std::string& next) {
+  return shown(compare(parsed("mcpServers: {" + now + "}"), parsed("mcpServers: {" + next + "}")));
+}
+
+}  // namespace
+
+TEST_CASE("servers come, go and change") {
+  CHECK(servers("a: {command: x}", "a: {command: x}").empty());
+  CHECK(servers("a: {command: x}", "a: {command: x}, b: {command: y}") == "+b: new");
+  CHECK(servers("a: {command: x}, b: {command: y}", "a: {command: x}") == "-b: removed");
+  CHECK(servers("a: {command: x}, b: {command: y}", "b: {command: y}, a: {command: x}").empty());
+  CHECK(servers("a: {command: x}", "a: {command: y}") == "*a: command x → y");
+  CHECK(servers("a: {command: x}", "a: {command: x, disabled: true}") == "-a: disabled");
+  CHECK(servers("a: {command: x, disabled: true}", "a: {command: y}") == "+a: enabled");
+  CHECK(servers("a: {command: x, disabled: true}", "a: {command: y, disabled: true}").empty());
+}
+
+TEST_CASE("limits change in place") {
+  CHECK(servers("a: {command: x}", "a: {command: x, timeouts: {request: 2m}, limits: {maxQueue: 1}}") ==
+        "~a: timeouts.request 1m → 2m limits.maxQueue 256 → 1");
+  CHECK(
+      servers("a: {command: x}", "a: {command: x, tools: {overrides: {'b*': {timeouts: {request: 1s}}}}}") ==
+      "~a: tools.overrides changed");
+  CHECK(servers("a: {command: x}", "a: {command: x, timeouts: {request: 2m}, args: [s3cret]}") ==
+        "*a: args changed timeouts.request 1m → 2m");
+}
+
+TEST_CASE("what may be a secret is not shown") {
+  std::string text = servers("a: {command: x, env: {T: s3cret, U: '1', V: '1'}}",
+                             "a: {command: x, env: {T: 0ther, U: '1', W: '1'}}");
+  CHECK(text == "*a: env.T changed, env.W added, env.V removed");
+  CHECK(servers("a: {url: 'http://h/?k=s3cret'}", "a: {url: 'http://h/?k=0ther'}") == "*a: url changed");
+  CHECK(servers("a: {url: 'http://h/', headers: {Authorization: s3cret}}",
+                "a: {url: 'http://h/', headers: {Authorization: 0ther}}") ==
+        "*a: headers.Authorization changed");
+}
+
+TEST_CASE("settings of the gateway; what cannot be swapped says so and stays") {
+  Config now = parsed("listen: {idleTimeout: 75s}");
+  Config next = parsed("listen: {idleTimeout: 10s, address: ':9000'}\nops: {address: ':9999'}\n");
+  Changes changes = compare(now, next);
+  CHECK(shown(changes) ==
+        "listen.address 127.0.0.1:8000 → :9000; listen.idleTimeout 1m15s → 10s; "
+        "!ops.address 127.0.0.1:9464 → :9999");
+  keep_fixed_settings(now, next);
+  CHECK(next.ops.address == now.ops.address);
+  CHECK(next.listen.address == ":9000");
+  now.listen.address = "stdio";
+  keep_fixed_settings(now, next);
+  CHECK(next.listen.address == "stdio");
+}
+
+TEST_CASE("what is called adjustable is an option of a server") {
+  size_t adjustable = 0;
+  for (const Option& option : options()) {
+    if (option.per_server() && is_adjustable(option.key())) ++adjustable;
+  }
+  CHECK(adjustable == 46);
+}

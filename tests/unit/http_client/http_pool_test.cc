@@ -1,0 +1,283 @@
+#include "http_client/http_pool.h"
+
+#include <uv.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/listener.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A server that says what it is told to, whatever it is asked.
+struct Server {
+  struct Peer final : net::StreamOwner {
+    Server* server = nullptr;
+    std::unique_ptr<net::ByteStream> stream;
+    void on_data(std::string_view bytes) override {
+      server->heard += bytes;
+      if (bytes.find("\r\n\r\n") == std::string_view::npos || server->script.empty()) return;
+      std::string answer = server->script.front();
+      server->script.erase(server->script.begin());
+      if (answer == "close") return stream->close();
+      if (answer.rfind("last:", 0) == 0) {  // its end comes right behind it
+        stream->write(answer.substr(5));
+        stream->flush_now();
+        return stream->close();
+      }
+      stream->write(answer);
+    }
+    void on_end(int) override { ++server->ends; }
+  };
+  std::vector<std::unique_ptr<Peer>> peers;
+  std::vector<std::string> script;
+  std::string heard;
+  int ends = 0;
+  std::unique_ptr<net::Listener> listener;
+
+  explicit Server(net::Loop& loop) {
+    auto opened = net::Listener::open(loop, "127.0.0.1:0", [this](auto stream, std::string) {
+      auto peer = std::make_unique<Peer>();
+      peer->server = this;
+      peer->stream = std::move(stream);
+      peer->stream->set_owner(peer.get());
+      peer->stream->start_reading();
+      peers.push_back(std::move(peer));
+    });
+    REQUIRE(opened);
+    listener = std::move(*opened);
+  }
+};
+
+struct Owner final : HttpTransferOwner {
+  net::Loop& loop;
+  std::unique_ptr<HttpTransfer> transfer;
+  std::string body, fault;
+  bool distrusts = false;
+  bool over = false;
+  explicit Owner(net::Loop& l) : loop(l) {}
+  void on_transfer_sent() override {}
+  void on_transfer_drained() override {}
+  void on_transfer_head(const http::ResponseInfo&) override {}
+  void on_transfer_body(std::string&& bytes) override { body += bytes; }
+  void on_transfer_complete() override {
+    if (distrusts) transfer->distrust();
+    over = true;
+    loop.stop();
+  }
+  void on_transfer_failed(const HttpFault& f) override {
+    fault = f.text;
+    over = true;
+    loop.stop();
+  }
+};
+
+void run_for(net::Loop& loop, milliseconds time) {
+  net::Timer timer(loop);
+  timer.start(time, [&] { loop.stop(); });
+  loop.run();
+}
+
+const std::string kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+}  // namespace
+
+TEST_CASE("the pool of connections") {
+  net::Loop loop;
+  {
+    Server server(loop);
+    auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
+    REQUIRE(url);
+    HttpPool pool(loop, *url, nullptr, {});
+    auto ask = [&](bool distrusts = false) {
+      Owner owner(loop);
+      owner.distrusts = distrusts;
+      owner.transfer =
+          std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {{"X", "a\r\nEvil: b"}}, "{}"}, owner);
+      CHECK_FALSE(owner.over);
+      loop.run();
+      REQUIRE(owner.over);
+      return owner.fault.empty() ? owner.body : "fault: " + owner.fault;
+    };
+
+    SECTION("a connection is used again, and a request is framed once") {
+      server.script = {kOk, kOk, kOk};
+      for (int i = 0; i < 3; ++i)
+        CHECK(ask() == "ok");
+      CHECK(server.peers.size() == 1);
+      CHECK(pool.idle() == 1);
+      CHECK(server.heard.find("\r\nEvil:") == std::string::npos);
+      CHECK(server.heard.rfind("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:", 0) == 0);
+    }
+    SECTION("not when it said too much, wants to close, or was distrusted") {
+      server.script = {kOk + "x", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", kOk,
+                       "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok", kOk};
+      CHECK(ask() == "ok");
+      CHECK(ask() == "ok");
+      CHECK(ask(true) == "ok");
+      CHECK(ask() == "ok");
+      CHECK(ask() == "ok");
+      CHECK(server.peers.size() == 5);
+    }
+    SECTION("not when its end came with its last answer, in the turn that brought that") {
+      server.script = {"last:" + kOk, kOk};
+      Owner second(loop);
+      struct First final : HttpTransferOwner {
+        std::function<void()> done;
+        void on_transfer_sent() override {}
+        void on_transfer_drained() override {}
+        void on_transfer_head(const http::ResponseInfo&) override {}
+        void on_transfer_body(std::string&&) override {}
+        void on_transfer_complete() override { done(); }
+        void on_transfer_failed(const HttpFault& fault) override { FAIL(fault.text); }
+      } first;
+      first.done = [&] {
+        loop.defer([&] {
+          second.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, second);
+        });
+      };
+      HttpTransfer transfer(pool, HttpRequest{"POST", {}, "{}"}, first);
+      loop.run();
+      REQUIRE(second.over);
+      CHECK(second.fault.empty());
+      CHECK(second.body == "ok");
+    }
+    SECTION("not when it ended, or anything came, while it was idle") {
+      server.script = {kOk, kOk, kOk};
+      CHECK(ask() == "ok");
+      server.peers[0]->stream->close();
+      run_for(loop, milliseconds(20));
+      CHECK(pool.idle() == 0);
+      CHECK(ask() == "ok");
+      server.peers[1]->stream->write(kOk);
+      run_for(loop, milliseconds(20));
+      CHECK(pool.idle() == 0);
+      CHECK(ask() == "ok");
+      CHECK(server.peers.size() == 3);
+    }
+    SECTION("what was sent is never sent again") {
+      server.script = {kOk, "close"};
+      CHECK(ask() == "ok");
+      CHECK(ask().rfind("fault: ", 0) == 0);
+      CHECK(server.peers.size() == 1);
+    }
+    SECTION("closing a transfer closes its connection at once") {
+      Owner owner(loop);
+      owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+      run_for(loop, milliseconds(20));
+      CHECK(owner.transfer->sent());
+      owner.transfer->close();
+      run_for(loop, milliseconds(20));
+      CHECK(server.ends == 1);
+      CHECK_FALSE(owner.over);
+      CHECK(pool.idle() == 0);
+    }
+    SECTION("the rest of a response nobody waits for may still come") {
+      server.script = {"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok"};
+      Owner owner(loop);
+      owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+      run_for(loop, milliseconds(20));
+      HttpTransfer::finish_quietly(std::move(owner.transfer));
+      server.peers[0]->stream->write("ok");
+      run_for(loop, milliseconds(20));
+      CHECK(pool.idle() == 1);
+      CHECK_FALSE(owner.over);
+    }
+    server.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}
+
+TEST_CASE("the name of a server is resolved anew while its connections are in use") {
+  net::Loop loop;
+  {
+    Server first(loop), second(loop);
+    first.script = {kOk, kOk, kOk, kOk};
+    second.script = first.script;
+    auto url = parse_http_url("http://moves.example:80/mcp");
+    REQUIRE(url);
+    auto at = [](const Server& server) {
+      std::string text = server.listener->address();
+      net::Address address;
+      address.text = text;
+      uint16_t port = static_cast<uint16_t>(std::stoi(text.substr(text.find(':') + 1)));
+      uv_ip4_addr("127.0.0.1", port, reinterpret_cast<sockaddr_in*>(&address.bytes));
+      return address;
+    };
+    std::atomic<bool> moved = false;
+    std::atomic<int> lookups = 0;
+    PoolOptions options;
+    options.resolver.young = milliseconds(50);
+    options.resolver.look_up = [&, from = at(first), to = at(second)](const std::string& host,
+                                                                      uint16_t port) {
+      CHECK((host == "moves.example" && port == 80));
+      ++lookups;
+      return Result<net::Addresses>(net::Addresses{moved ? to : from});
+    };
+    HttpPool pool(loop, *url, nullptr, options);
+    auto ask = [&] {
+      Owner owner(loop);
+      owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+      loop.run();
+      return owner.fault.empty() ? owner.body : "fault: " + owner.fault;
+    };
+    CHECK(ask() == "ok");
+    CHECK(ask() == "ok");
+    CHECK(lookups == 1);
+    moved = true;
+    run_for(loop, milliseconds(60));
+    CHECK(ask() == "ok");  // on the connection there is; meanwhile the name is asked
+    while (lookups < 2 || pool.idle() > 0)
+      run_for(loop, milliseconds(5));
+    CHECK(second.peers.empty());
+    CHECK(ask() == "ok");
+    CHECK(first.peers.size() == 1);
+    CHECK(second.peers.size() == 1);
+    first.listener->close();
+    second.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}
+
+TEST_CASE("how many idle connections are kept, and for how long") {
+  net::Loop loop;
+  {
+    Server server(loop);
+    server.script = {kOk, kOk, kOk};
+    auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
+    REQUIRE(url);
+    PoolOptions options;
+    options.idle_connections = 1;
+    options.idle_timeout = milliseconds(30);
+    HttpPool pool(loop, *url, nullptr, options);
+    Owner one(loop), other(loop);
+    one.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, one);
+    other.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, other);
+    while (!one.over || !other.over)
+      loop.run();
+    CHECK(server.peers.size() == 2);
+    CHECK(pool.idle() == 1);
+    run_for(loop, milliseconds(40));
+    Owner third(loop);
+    third.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, third);
+    loop.run();
+    CHECK(third.body == "ok");
+    CHECK(server.peers.size() == 3);  // the idle one was too old
+    server.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}

@@ -1,0 +1,81 @@
+#include "layers/tool_book.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward;
+using namespace lineward::upstream;
+
+namespace {
+
+mcp::Message message(const std::string& text) {
+  auto parsed = mcp::Message::parse(text);
+  REQUIRE(parsed);
+  return std::move(*parsed);
+}
+
+mcp::Message page(const std::string& tools) {
+  return message(R"({"jsonrpc":"2.0","id":1,"result":{"x":1.0,"tools":[)" + tools +
+                 R"(],"nextCursor":"c"}})");
+}
+
+const std::string kGood =
+    R"({"name":"good","inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"}}}})";
+const std::string kBad =
+    R"({"name":"bad","inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":""}}}})";
+const std::string kPlain = R"({"name":"plain","inputSchema":{"type":"object"}})";
+const std::string kReads = R"({"name":"reads","annotations":{"readOnlyHint":true}})";
+
+}  // namespace
+
+TEST_CASE("only tools with something to say are kept, and a new page replaces what an old one said") {
+  ToolBook book("s");
+  ToolView& view = book.view("a");
+  CHECK_FALSE(book.read(view, page(kPlain + "," + kGood + "," + kReads)));
+  CHECK(view.tools.size() == 2);
+  CHECK(view.find("good")->params.size() == 1);
+  CHECK(view.find("reads")->repeatable);
+  CHECK(view.find("plain") == nullptr);
+  CHECK_FALSE(book.read(view, page(R"({"name":"good","inputSchema":{"type":"object"}})")));
+  CHECK(view.find("good") == nullptr);
+  CHECK(view.tools.size() == 1);
+}
+
+TEST_CASE("tools with an invalid definition are cut, all else stays as it came") {
+  ToolBook book("s");
+  ToolView& view = book.view("a");
+  auto all = page(kBad + ", " + kGood + " ," + kPlain);
+  CHECK(book.read(view, all));
+  CHECK(ToolBook::without_invalid(view, all) == page(kGood + "," + kPlain).bytes());
+  auto none = page(kBad);
+  CHECK(ToolBook::without_invalid(view, none) == page("").bytes());
+  for (const char* odd :
+       {R"({"jsonrpc":"2.0","id":1,"result":{}})", R"({"jsonrpc":"2.0","id":1,"result":{"tools":1}})",
+        R"({"jsonrpc":"2.0","id":1,"result":{"tools":[1,null,{}]}})"}) {
+    CHECK_FALSE(book.read(view, message(odd)));
+  }
+}
+
+TEST_CASE("views are kept apart and bounded; a change makes them unknown") {
+  ToolBook book("s");
+  book.read(book.view("a"), page(kGood));
+  book.view("a").known = true;
+  CHECK(book.view("b").find("good") == nullptr);
+  book.changed();
+  CHECK_FALSE(book.view("a").known);
+  CHECK(book.view("a").find("good") != nullptr);
+  for (int i = 0; i < 100; ++i)
+    book.view("v" + std::to_string(i));
+  CHECK(book.view("a").find("good") == nullptr);
+}
+
+TEST_CASE("Lineward's own list is asked for as its client would") {
+  auto call = message(
+      R"({"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":1,)"
+      R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"a":1.0}}}})");
+  CHECK(
+      tools_list_request(call, true, R"("c")") ==
+      R"({"jsonrpc":"2.0","id":0,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+      R"("io.modelcontextprotocol/clientCapabilities":{"a":1.0}},"cursor":"c"}})");
+  CHECK(tools_list_request(call, false, {}) ==
+        R"({"jsonrpc":"2.0","id":0,"method":"tools/list","params":{}})");
+}

@@ -1,0 +1,89 @@
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/passing_upstream.h"
+#include "layers/tool_upstream.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+
+namespace {
+
+struct Told {
+  std::vector<bool> pauses;
+  bool cancelled = false;
+};
+
+struct ServersCall final : core::Call {
+  ServersCall(Told& what, core::CallRequest its_request) : told(what), asked(std::move(its_request)) {}
+  void cancel(std::string_view) override { told.cancelled = true; }
+  bool live() const override { return !told.cancelled; }
+  void reply(std::string) override {}
+  bool pause() override {
+    told.pauses.push_back(true);
+    return true;
+  }
+  bool resume() override {
+    told.pauses.push_back(false);
+    return true;
+  }
+  void hand_over(core::CallOwner&, core::Handover) override {}
+  const mcp::Message& request_message() const override { return asked.message; }
+  void retried(mcp::Message) override {}
+  std::string server_info() const override { return R"({"name":"its server"})"; }
+  bool of_legacy_server() const override { return true; }
+  bool has_session() const override { return false; }
+  Told& told;
+  core::CallRequest asked;
+};
+
+struct Transport final : core::PassingUpstream {
+  explicit Transport(Told& what) : PassingUpstream(nullptr), told(what) {}
+  std::optional<mcp::Era> era() const override { return mcp::Era::legacy; }
+  Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
+                                                           core::CallOwner&) override {
+    return Result<std::unique_ptr<core::Call>, core::Failure>(
+        std::make_unique<ServersCall>(told, std::move(request)));
+  }
+  Told& told;
+};
+
+struct Client final : core::CallOwner {
+  void on_call_phase(core::CallPhase) override {}
+  void on_call_message(mcp::Message) override {}
+  void on_call_failed(const core::Failure&) override {}
+};
+
+}  // namespace
+
+TEST_CASE("a call that may be repeated slows its server down, and tells of it, as any other does") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "repeats";
+  server.url = "http://127.0.0.1:1/mcp";
+  server.retry.attempts = 2;
+  Told told;
+  Client client;
+  ToolUpstream upstream(loop, std::make_unique<Transport>(told), server);
+  core::CallRequest request;
+  auto message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"prompts/list"})");
+  REQUIRE(message);
+  request.message = std::move(*message);
+  request.method = mcp::Method::prompts_list;
+  request.client_era = mcp::Era::legacy;
+  auto call = upstream.start(std::move(request), client);
+  REQUIRE(call);
+  REQUIRE(dynamic_cast<ToolCall*>(call->get()) != nullptr);
+  CHECK((*call)->pause());
+  CHECK((*call)->resume());
+  CHECK(told.pauses == std::vector{true, false});
+  CHECK((*call)->server_info() == R"({"name":"its server"})");
+  CHECK((*call)->of_legacy_server());
+  CHECK_FALSE((*call)->has_session());
+  (*call)->cancel("its client left");
+  CHECK(told.cancelled);
+  CHECK_FALSE((*call)->pause());
+}

@@ -1,0 +1,67 @@
+#include "plugins/tools/redact_rules.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lineward;
+using namespace lineward::plugins;
+
+namespace {
+
+std::string redacted(const std::string& text, const std::vector<std::string>& pointers,
+                     const std::vector<std::string>& patterns = {}) {
+  auto rules = RedactRules::make(patterns, "*\\1\"*");
+  REQUIRE(rules);
+  std::vector<Pointer> parsed;
+  for (const auto& one : pointers)
+    parsed.push_back(*parse_pointer(one));
+  json::Splice splice(text);
+  rules->find(text, {0, static_cast<uint32_t>(text.size())}, parsed, splice);
+  std::string out = splice.apply();
+  CHECK(json::validate(out, json::kDepthCeiling) == json::Fault::none);
+  return out;
+}
+
+const std::string kGone = R"("*\\1\"*")";
+
+}  // namespace
+
+TEST_CASE("pointers name members and elements, and * any of them") {
+  CHECK(redacted(R"({"a": 1 , "b":[true,{"c":null}]})", {"/a"}) ==
+        "{\"a\": " + kGone + R"( , "b":[true,{"c":null}]})");
+  CHECK(redacted(R"({"b":[1,{"c":2},3]})", {"/b/1/c"}) == R"({"b":[1,{"c":)" + kGone + "},3]}");
+  CHECK(redacted(R"({"b":[1, 2]})", {"/b/*"}) == R"({"b":[)" + kGone + ", " + kGone + "]}");
+  CHECK(redacted(R"({"x":{"k":1},"y":{"k":[{"k":2}]}})", {"/*/k"}) ==
+        R"({"x":{"k":)" + kGone + R"(},"y":{"k":)" + kGone + "}}");
+  CHECK(redacted(R"({"a/b":1,"m~n":2,"":3})", {"/a~1b", "/m~0n", "/"}) ==
+        R"({"a/b":)" + kGone + R"(,"m~n":)" + kGone + R"(,"":)" + kGone + "}");
+}
+
+TEST_CASE("keys are compared decoded, and each of those that are there twice counts") {
+  CHECK(redacted(R"({"\u0070":1,"p":2,"P":3})", {"/p"}) ==
+        R"({"\u0070":)" + kGone + R"(,"p":)" + kGone + R"(,"P":3})");
+}
+
+TEST_CASE("values hold brackets and quotes in strings") {
+  CHECK(redacted(R"({"a":{"x":"}\"]","y":["{"]},"b":"]"})", {"/a"}) == R"({"a":)" + kGone + R"(,"b":"]"})");
+  CHECK(redacted("{\"a\" :\n[ ] ,\"b\": {} }", {"/b"}) == "{\"a\" :\n[ ] ,\"b\": " + kGone + " }");
+}
+
+TEST_CASE("patterns match decoded strings and leave the others as they were written") {
+  CHECK(redacted(R"(["\u0073k-1","\u00e9","sk-"])", {}, {"sk-[0-9]"}) == "[" + kGone + R"(,"\u00e9","sk-"])");
+  CHECK(redacted(R"({"sk-1":"a\nsk-2\"b"})", {}, {"sk-[0-9]"}) == R"({"sk-1":"a\n*\\1\"*\"b"})");
+  CHECK(redacted(R"({"a":{"b":"sk-1"}})", {"/a/b"}, {"sk-[0-9]"}) == R"({"a":{"b":)" + kGone + "}}");
+}
+
+TEST_CASE("deep values are walked without recursion") {
+  std::string deep = std::string(1000, '[') + "\"sk-1\"" + std::string(1000, ']');
+  CHECK(redacted(deep, {"/0/0/0/*/x"}, {"sk-1"}).size() == deep.size() - 6 + kGone.size());
+}
+
+TEST_CASE("what is no rule is refused, and says why") {
+  CHECK_FALSE(parse_pointer("a"));
+  CHECK_FALSE(parse_pointer("/~2"));
+  CHECK_FALSE(parse_pointer("/" + std::string(2000, 'a')));
+  CHECK_FALSE(RedactRules::make({"("}, "x"));
+  CHECK_FALSE(RedactRules::make({"a*"}, "x"));
+  CHECK_FALSE(RedactRules::make(std::vector<std::string>(65, "a"), "x"));
+}

@@ -1,0 +1,136 @@
+#include "plugins/tools/uri_rule.h"
+
+#include <catch2/catch.hpp>
+
+#include "plugins/tools/uri_forms.h"
+
+namespace lineward::plugins {
+
+TEST_CASE("a denied file is denied in every spelling") {
+  const UriRule rule({}, {"file:///secret/*"});
+  for (const char* uri :
+       {"file:///secret/key", "FILE:///secret/key", "File:///secret/key", "file://localhost/secret/key",
+        "file://LOCALHOST/secret/key", "file:/secret/key", "file:secret/key", "file:///%73ecret/key",
+        "file:///%73%65cret/key", "file:///secret%2Fkey", "file:///secret%2fkey", "file:////secret/key",
+        "file:///secret//key", "file:///secret/key#part", "file:///secret/key?x=1",
+        "file://localhost:/secret/key", "file://%6cocalhost/secret/key", "file:///secret/%6Bey",
+        "file://127.0.0.1/secret/key"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+    CHECK(rule.judge(uri).fault.empty());
+  }
+  CHECK(rule.judge("file:///public/key").allowed);
+  CHECK(rule.judge("file:///secrets").allowed);
+}
+
+TEST_CASE("what has no one meaning is refused where a rule stands") {
+  const UriRule rule({}, {"file:///secret/*"});
+  for (const char* uri : {"",
+                          " file:///x",
+                          "file:///x ",
+                          "file:///a\tb",
+                          "file:///a\nb",
+                          "file:///public/../secret/key",
+                          "file:///public/./key",
+                          "file:///public/%2e%2e/secret/key",
+                          "file:///public/.%2E/secret/key",
+                          "file:///public/..%2fsecret/key",
+                          "file:///public\\..\\secret",
+                          "file:\\\\\\secret\\key",
+                          "file:///public%5c..",
+                          "file:///a%00b",
+                          "file:///a%0ab",
+                          "file:///..",
+                          "http://h\\x/",
+                          "http:/:/example.com:80/a",
+                          "http://",
+                          "http://u@/x",
+                          "db://../x",
+                          "%66ile:///secret/key",
+                          "1x:a",
+                          ":a",
+                          "http://a%2fb/x",
+                          "http://a%40b/x",
+                          "http://a%3a80/x",
+                          "http://a b/x",
+                          "http://[::1/x",
+                          "http://[no]/x",
+                          "http://h:a/x",
+                          "http://h:999999/x",
+                          "file://u@h/x",
+                          "file://h:80/x",
+                          "http://\xef\xbd\x85xample/",
+                          "memo:a/../b",
+                          "file:///\xff",
+                          "file:///%c0%ae%c0%ae/x",
+                          "file:///a\x7f"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+    CHECK_FALSE(rule.judge(uri).fault.empty());
+  }
+  // Without a rule nobody asks.
+  CHECK(UriRule().judge("file:///public/../x").allowed);
+}
+
+TEST_CASE("hosts in every spelling") {
+  const UriRule rule({}, {"http://127.0.0.1/*", "https://Intern.Example/*"});
+  for (const char* uri :
+       {"http://127.0.0.1/x", "http://127.0.0.1../x", "http://0x7f.1/x", "http://2130706433/x",
+        "http://017700000001/x", "http://127.1/x", "http:127.0.0.1/x", "http:/127.0.0.1/x",
+        "http:///127.0.0.1/x", "http://127.0.0.1:80/x", "http://127.0.0.1:0080/x", "HTTP://127.0.0.1/x",
+        "http://127.0.0.1./x", "https://intern.example/", "https://INTERN.example:443/a",
+        "https://intern%2eexample/a", "https://intern.example"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+  }
+  CHECK(rule.judge("http://127.0.0.1:8080/x").allowed);
+  CHECK(rule.judge("http://127.0.0.2/x").allowed);
+  CHECK(rule.judge("https://extern.example/").allowed);
+}
+
+TEST_CASE("an IPv6 address and a drive in every spelling") {
+  const UriRule rule({}, {"http://[::1]/*", "file:///C:/secret/*"});
+  for (const char* uri :
+       {"http://[::1]/x", "http://[0:0:0:0:0:0:0:1]/x", "http://[::0:1]:80/x", "http://[::0.0.0.1]/x",
+        "file:///C:/secret/x", "file:///C|/secret/x", "file:C|/secret/x"}) {
+    INFO(uri);
+    CHECK_FALSE(rule.judge(uri).allowed);
+    CHECK(rule.judge(uri).fault.empty());
+  }
+  CHECK(rule.judge("http://[::2]/x").allowed);
+}
+
+TEST_CASE("what is allowed must be so as written and in its normal form") {
+  const UriRule rule({"file:///public/*", "db://tables/*"}, {});
+  CHECK(rule.judge("file:///public/a%20b").allowed);
+  CHECK(rule.judge("file:///public/%C3%A9").allowed);
+  CHECK(rule.judge("file:///public/\xc3\xa9").allowed);
+  CHECK(rule.judge("db://tables/a?x=1").allowed);
+  CHECK_FALSE(rule.judge("file:///public").allowed);
+  CHECK_FALSE(rule.judge("FILE:///public/x").allowed);
+  CHECK_FALSE(rule.judge("file:///public%2Fx").allowed);
+  CHECK_FALSE(rule.judge("other:x").allowed);
+}
+
+TEST_CASE("globs are normalised as URIs are") {
+  const UriRule rule({}, {"FILE://localhost/Secret/*", "HTTP://Host:80/a?b=*"});
+  CHECK_FALSE(rule.judge("file:///Secret/x").allowed);
+  CHECK(rule.judge("file:///secret/x").allowed);
+  CHECK_FALSE(rule.judge("http://host/a?b=1").allowed);
+}
+
+TEST_CASE("a normal form is its own normal form") {
+  for (const char* uri : {"file:///a%2fb", "HTTP://A:80", "http:a/b?c#d", "x-y:%7e", "db://T/x%20y",
+                          "noscheme/x", "urn:a:b", "http://user@HOST/%41", "file://host/share", "ws://h:081/",
+                          "memo:100%", "memo:%%341", "x://H%2f:a/", "http://[0::1]:80/"}) {
+    INFO(uri);
+    UriForms forms = uri_forms(uri);
+    REQUIRE(forms.fault.empty());
+    CHECK(uri_forms(forms.normal).normal == forms.normal);
+  }
+  CHECK(uri_forms("HTTP://A:80").normal == "http://a/");
+  CHECK(uri_forms("file://host/share").normal == "file://host/share");
+  CHECK(uri_forms("http://user@HOST/%41").normal == "http://user@host/A");
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,164 @@
+// The streams of a session with a legacy HTTP server, against one that says what it is told to.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/listener.h"
+#include "upstream/http/server_stream.h"
+#include "upstream/http/sse_transport.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+
+namespace {
+
+// Answers each request with the next of its script, and the last of it for ever.
+struct Server {
+  struct Peer final : net::StreamOwner {
+    Server* server = nullptr;
+    std::unique_ptr<net::ByteStream> stream;
+    void on_data(std::string_view bytes) override {
+      server->heard += bytes;
+      if (bytes.find("\r\n\r\n") == std::string_view::npos || server->script.empty()) return;
+      stream->write(server->script.front());
+      server->script.erase(server->script.begin());
+    }
+    void on_end(int) override {}
+  };
+  std::vector<std::unique_ptr<Peer>> peers;
+  std::vector<std::string> script;
+  std::string heard;
+  std::unique_ptr<net::Listener> listener;
+
+  explicit Server(net::Loop& loop) {
+    auto opened = net::Listener::open(loop, "127.0.0.1:0", [this](auto stream, std::string) {
+      auto peer = std::make_unique<Peer>();
+      peer->server = this;
+      peer->stream = std::move(stream);
+      peer->stream->set_owner(peer.get());
+      peer->stream->start_reading();
+      peers.push_back(std::move(peer));
+    });
+    REQUIRE(opened);
+    listener = std::move(*opened);
+  }
+};
+
+struct Session final : ServerStreamOwner, SseTransportOwner {
+  net::Loop& loop;
+  std::vector<std::string> told;
+  bool streams = true;
+  explicit Session(net::Loop& its_loop) : loop(its_loop) {}
+  void tell(std::string what) {
+    told.push_back(std::move(what));
+    loop.stop();
+  }
+  Headers headers(HttpVerb) const override { return {}; }
+  bool is_ready() const override { return true; }
+  bool may_stream() const override { return streams; }
+  bool check_lost(const MessagesEnd& end) override {
+    if (end.status == 404) tell("lost");
+    return end.status == 404;
+  }
+  void hear(mcp::Message message, HttpCall*) override { tell(std::string(message.method())); }
+  void refuse_malformed(const mcp::MessageFault&) override { tell("malformed"); }
+  void on_stream_settled() override { tell("settled"); }
+  void on_sse_connected() override { tell("connected"); }
+  void on_sse_failed(const MessagesEnd& end) override { tell("failed: " + end.fault.text); }
+  void on_sse_ended() override { tell("ended"); }
+};
+
+const std::string kStream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+const std::string kNoStream = "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n";
+const std::string kChanged =
+    "id: 7\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+
+using Told = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the streams of a session with a legacy HTTP server") {
+  net::Loop loop;
+  {
+    Server server(loop);
+    config::Server options;
+    options.name = "files";
+    options.timeouts.startup = std::chrono::milliseconds(5000);
+    auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
+    REQUIRE(url);
+    HttpPool pool(loop, *url, nullptr, {});
+    Session session(loop);
+
+    SECTION("the stream on which the server speaks by itself is waited for, and heard") {
+      server.script = {kStream + kChanged};
+      ServerStream stream(pool, options, session);
+      CHECK_FALSE(stream.is_pending());
+      stream.start();
+      CHECK(stream.is_pending());
+      while (session.told.size() < 2)
+        loop.run();
+      CHECK(session.told == Told{"settled", "notifications/tools/list_changed"});
+      CHECK_FALSE(stream.is_pending());
+      stream.close();
+    }
+    SECTION("a server may offer none") {
+      server.script = {kNoStream};
+      ServerStream stream(pool, options, session);
+      stream.start();
+      loop.run();
+      CHECK(session.told == Told{"settled"});
+      CHECK_FALSE(stream.is_pending());
+    }
+    SECTION("that of a shared session is there only while it is wanted") {
+      server.script = {kStream};
+      ServerStream stream(pool, options, session);
+      stream.share();
+      stream.start();
+      CHECK_FALSE(stream.is_pending());
+      stream.want();
+      CHECK(stream.is_pending());
+      stream.let_go();
+      CHECK_FALSE(stream.is_pending());
+      CHECK(session.told == Told{"settled"});
+      session.streams = false;
+      stream.want();
+      CHECK_FALSE(stream.is_pending());  // until the session may have one
+      session.streams = true;
+      stream.start();
+      CHECK(stream.is_pending());
+      stream.close();
+    }
+    SECTION("HTTP+SSE is there when it has named its endpoint, and over with its stream") {
+      server.script = {kStream + "event: endpoint\ndata: /post?session=1\n\n"};
+      SseTransport sse(pool, options, session);
+      sse.connect();
+      CHECK(sse.endpoint().empty());
+      loop.run();
+      REQUIRE(session.told == Told{"connected"});
+      CHECK(sse.endpoint() == "/post?session=1");
+      server.peers.at(0)->stream->close();
+      loop.run();
+      CHECK(session.told == Told{"connected", "ended"});
+    }
+    SECTION("an endpoint elsewhere is not used") {
+      server.script = {kStream + "event: endpoint\ndata: http://elsewhere.example/post\n\n"};
+      SseTransport sse(pool, options, session);
+      sse.connect();
+      loop.run();
+      REQUIRE(session.told.size() == 1);
+      CHECK(session.told[0].rfind("failed: named an endpoint that is not used", 0) == 0);
+      CHECK(sse.endpoint().empty());
+    }
+    SECTION("nor is an answer that is no stream one of HTTP+SSE") {
+      server.script = {kNoStream};
+      SseTransport sse(pool, options, session);
+      sse.connect();
+      loop.run();
+      REQUIRE(session.told.size() == 1);
+      CHECK(session.told[0].rfind("failed: ", 0) == 0);
+    }
+  }
+  loop.close_all();
+}
