@@ -49,7 +49,7 @@ conformance: test-deps build  ## The official conformance suite in front of the 
 format:  ## clang-format over all sources
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i
 
-lint: test-deps  ## clang-format, clang-tidy, rooms and file sizes
+lint: test-deps  ## clang-format, clang-tidy, order of modules, size of classes
 	@tests/lint/lint.sh $(BUILD)
 
 fuzz: test-deps  ## Every fuzz target for 10 minutes (FUZZ_SECONDS)

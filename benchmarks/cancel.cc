@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "json/json_scan.h"
 #include "http_answer.h"
+#include "json/json_scan.h"
 #include "requests.h"
 
 namespace bench {
@@ -26,8 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{3000};
-constexpr int kMostMissed = 3;
+constexpr milliseconds kTimeout{3000};
+constexpr int kMaxMissed = 3;
 
 // Reads what the server has written; each line is "WORD NONCE NS".
 class Journal {
@@ -36,7 +36,7 @@ class Journal {
 
   std::optional<int64_t> wait(std::string_view word, std::string_view nonce) {
     std::string wanted = fmt::format("{} {} ", word, nonce);
-    auto latest = Clock::now() + kPatience;
+    auto latest = Clock::now() + kTimeout;
     do {
       char chunk[4096];
       for (ssize_t n; (n = read(fd_, chunk, sizeof chunk)) > 0;)
@@ -126,7 +126,7 @@ int run(const Target& target, const char* file, int count) {
   int missed = 0;
   std::string error;
   if (!probe.set_up()) error = "no session";
-  for (int i = 0; error.empty() && i < count && missed < kMostMissed; ++i) {
+  for (int i = 0; error.empty() && i < count && missed < kMaxMissed; ++i) {
     if (auto us = probe.once()) {
       times.push_back(*us);
     } else {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "json/json_scan.h"
 #include "http_answer.h"
+#include "json/json_scan.h"
 #include "options.h"
 #include "process_cost.h"
 #include "requests.h"
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};  // until a group listens, and until all were told
+constexpr std::chrono::seconds kTimeout{60};   // until a group listens, and until all were told
 constexpr std::chrono::seconds kOpening{300};  // until all listen
 constexpr std::string_view kAcknowledged = "subscriptions/acknowledged";
 constexpr std::string_view kChanged = "tools/list_changed";
@@ -70,12 +70,12 @@ class Fanout {
             static_cast<ssize_t>(request.size()))
           return fail("cannot send");
       }
-      if (!hear(kAcknowledged, end, 1, std::min(latest, Clock::now() + kPatience))) return false;
+      if (!hear(kAcknowledged, end, 1, std::min(latest, Clock::now() + kTimeout))) return false;
     }
     for (Stream& stream : streams_)
       stream.heard = 0;
     caller_ = connect_to(plan_.front.target.port, true);
-    const timeval patience{kPatience.count(), 0};
+    const timeval patience{kTimeout.count(), 0};
     return (caller_ >= 0 && setsockopt(caller_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0) ||
            fail("cannot connect");
   }
@@ -87,7 +87,7 @@ class Fanout {
     const std::string nonce = std::to_string(number);
     std::string request = call_request(plan_.front.target, {}, id, plan_.tool, nonce);
     if (send(caller_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return fail("cannot send");
-    if (!hear(kChanged, streams_.size(), number, begin + kPatience)) return false;
+    if (!hear(kChanged, streams_.size(), number, begin + kTimeout)) return false;
     times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     HttpAnswer answer;
     for (auto state = HttpAnswer::State::more; state != HttpAnswer::State::complete;) {

@@ -20,8 +20,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "json/json_member.h"
 #include "http/header_list.h"
+#include "json/json_member.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 
@@ -34,7 +34,7 @@ using lineward::mcp::Message;
 using lineward::mcp::MessageKind;
 using lineward::mcp::Method;
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 constexpr std::string_view kMeta =
     R"("resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bench-hop","version":"1.0.0"}})";
 
@@ -110,13 +110,13 @@ bool take_requests(std::string& in, std::string& out) {
       std::string_view digits = trim_white_space(line.substr(colon + 1));
       std::from_chars(digits.data(), digits.data() + digits.size(), length);
     }
-    if (length > kMostBytes) return false;
+    if (length > kMaxBytes) return false;
     if (rest.size() < end + 4 + length) break;
     answer(std::string(rest.substr(end + 4, length)), out);
     at += end + 4 + length;
   }
   in.erase(0, at);
-  return in.size() <= kMostBytes;
+  return in.size() <= kMaxBytes;
 }
 
 bool send_all(int fd, const std::string& bytes) {

@@ -13,7 +13,7 @@ using lineward::mcp::Field;
 using lineward::mcp::Message;
 using lineward::mcp::MessageKind;
 
-constexpr size_t kMostBytes = 1 << 20;  // no answer here is that long
+constexpr size_t kMaxBytes = 1 << 20;  // no answer here is that long
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -90,7 +90,7 @@ bool HttpAnswer::read_head() {
 
 HttpAnswer::State HttpAnswer::feed(std::string_view bytes) {
   bytes_ += bytes;
-  if (bytes_.size() > kMostBytes) return State::broken;
+  if (bytes_.size() > kMaxBytes) return State::broken;
   if (body_at_ == 0 && !read_head()) return State::more;
   if (status_ < 200) return State::broken;
   if (chunked_) return read_chunks();

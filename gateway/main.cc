@@ -12,10 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "log/log.h"
 #include "cli/command_line.h"
-#include "runtime/gateway.h"
+#include "log/log.h"
 #include "process/spawner.h"
+#include "runtime/gateway.h"
 
 namespace {
 

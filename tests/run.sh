@@ -217,12 +217,12 @@ roads_suite() {
 }
 
 # ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
-# wire tests reach. The quick form does without these lines and without the rooms that know no threads; its wire tests are
+# wire tests reach. The quick form does without these lines and without the modules that know no threads; its wire tests are
 # those of HTTP, sessions, replicas, many servers and workers.
 threads_build() {  # DIR [quick]
   local more=(-DLINEWARD_COVERAGE=ON)
   [ "${2:-}" != quick ] || {
-    more=("-DLINEWARD_UNIT_ROOMS=net;core;plugin;plugins;client;upstream;exchange;admin" -DLINEWARD_WERROR=OFF)
+    more=("-DLINEWARD_UNIT_MODULES=net;process;core;plugin;plugins/auth;plugins/rate_limit;plugins/tools;client/http;client/session;client/endpoint;upstream/http;upstream/stdio;upstream/shared;layers;cluster;exchange;admin" -DLINEWARD_WERROR=OFF)
     local -x CC=clang CXX=clang++  # in two thirds of the time
   }
   conf/scripts/configure.sh "$1" -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread "${more[@]}" &&

@@ -167,8 +167,8 @@ json status_json(const Sources& sources, std::string_view ops_url) {
   for (const config::Server* shown : sources.servers()) {
     const config::Server& server = *shown;
     auto status = sources.status(server);
-    auto load = sources.home(server.name).exchanges.load(server.name, false);
-    load.add(sources.staff.view(0).exchanges.load(server.name, true));
+    auto load = sources.host(server.name).exchanges.load(server.name, false);
+    load.add(sources.workers.view(0).exchanges.load(server.name, true));
     listens += load.listening;
     calls += load.in_flight;
     waiting += load.waiting;
@@ -207,7 +207,7 @@ json status_json(const Sources& sources, std::string_view ops_url) {
           {"ops", ops_url},
           {"uptime_ms", (sources.loop.now() - sources.started).count()},
           {"draining", sources.draining},
-          {"workers", sources.staff.workers()},
+          {"workers", sources.workers.workers()},
           {"connections", sources.connections()},
           {"sessions", all_sessions},
           {"listens", listens},

@@ -16,7 +16,7 @@ namespace lineward::admin {
 namespace {
 
 constexpr std::string_view kSuffix = ".sock";
-constexpr size_t kMostLooked = 1000;
+constexpr size_t kMaxLooked = 1000;
 
 bool is_by_root(const struct stat& status) {
   return status.st_uid == 0 && (status.st_mode & 022) == 0;
@@ -105,7 +105,7 @@ std::vector<std::string> live_sockets() {
     while (const dirent* entry = readdir(listing)) {
       std::string_view name = entry->d_name;
       if (name.size() <= kSuffix.size() || name.substr(name.size() - kSuffix.size()) != kSuffix) continue;
-      if (++looked > kMostLooked) break;
+      if (++looked > kMaxLooked) break;
       std::string path = directory + "/" + std::string(name);
       int fd = connect_unix(path);
       if (fd >= 0) {

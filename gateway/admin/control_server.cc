@@ -17,8 +17,8 @@ using nlohmann::json;
 
 constexpr std::string_view kCalls = "/api/v1/calls";
 // A cancel is settled after cancelGrace; nobody is kept waiting for longer than this.
-constexpr std::chrono::milliseconds kLongestWait{30000};
-constexpr size_t kLongestReason = 200;
+constexpr std::chrono::milliseconds kMaxWait{30000};
+constexpr size_t kMaxReason = 200;
 
 PlainResponse reply(int status, const json& body) {
   PlainResponse response;
@@ -69,7 +69,7 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
   if (path == "/api/v1/status") {
     if (!get) return answer(only("GET"));
     json status;
-    bool read = sources_.staff.paused([&] { status = status_json(sources_, ops_url_()); });
+    bool read = sources_.workers.paused([&] { status = status_json(sources_, ops_url_()); });
     return answer(read ? reply(200, status) : stuck());
   }
   bool json_body =
@@ -96,13 +96,13 @@ void ControlServer::handle(const PlainRequest& request, PlainServer::Answer answ
 size_t ControlServer::worker_of(const std::string& id) const {
   uint64_t number = 0;
   if (id.size() > 1) std::from_chars(id.data() + 1, id.data() + id.size(), number, 16);
-  return number % sources_.staff.workers();
+  return number % sources_.workers.workers();
 }
 
 PlainResponse ControlServer::calls(bool all) {
   json out{{"calls", json::array()}};
   if (all) out["ended"] = json::array();
-  bool read = sources_.staff.paused([&] {
+  bool read = sources_.workers.paused([&] {
     sources_.each([&](const WorkerView& worker) {
       for (const auto& view : worker.exchanges.views())
         out["calls"].push_back(call_json(view));
@@ -131,8 +131,8 @@ PlainResponse ControlServer::reload(const PlainRequest& request) {
 std::optional<json> ControlServer::ended(const std::string& id) {
   std::optional<json> out;
   const size_t worker = worker_of(id);
-  sources_.staff.run(worker, [&] {
-    const auto* found = sources_.staff.view(worker).exchanges.log().find(id);
+  sources_.workers.run(worker, [&] {
+    const auto* found = sources_.workers.view(worker).exchanges.log().find(id);
     if (found != nullptr) out = ended_json(*found, sources_.loop.now());
   });
   return out;
@@ -147,8 +147,8 @@ PlainResponse ControlServer::unknown_call(const std::string& id) {
 PlainResponse ControlServer::call(const std::string& id) {
   std::optional<json> found;
   const size_t worker = worker_of(id);
-  bool read = sources_.staff.run(worker, [&] {
-    for (const auto& view : sources_.staff.view(worker).exchanges.views()) {
+  bool read = sources_.workers.run(worker, [&] {
+    for (const auto& view : sources_.workers.view(worker).exchanges.views()) {
       if (view.id == id) found = call_json(view);
     }
   });
@@ -162,13 +162,13 @@ void ControlServer::cancel(const std::string& id, const PlainRequest& request, P
   if (!body.is_object()) return answer(refusal(400, "the body must be a JSON object"));
   std::string reason;
   if (auto given = body.find("reason"); given != body.end() && given->is_string())
-    reason = printable(given->get<std::string>(), kLongestReason);
+    reason = printable(given->get<std::string>(), kMaxReason);
   auto wanted = body.find("wait");
   bool wait = wanted != body.end() && wanted->is_boolean() && wanted->get<bool>();
   std::string why = reason.empty() ? "cancelled by an operator" : "cancelled by an operator: " + reason;
   bool found = false;
   const size_t worker = worker_of(id);
-  sources_.staff.run(worker, [&] { found = sources_.staff.view(worker).exchanges.cancel(id, why); });
+  sources_.workers.run(worker, [&] { found = sources_.workers.view(worker).exchanges.cancel(id, why); });
   log::write(log::Level::info, "admin.action",
              {{"action", "call.cancel"},
               {"uid", int64_t{*request.uid}},
@@ -195,7 +195,7 @@ void ControlServer::when_settled(const std::string& id, PlainServer::Answer answ
       sources_.loop.retire(std::move(done));
     }
   };
-  wait->timer.start(kLongestWait, [weak] {
+  wait->timer.start(kMaxWait, [weak] {
     if (auto late = weak.lock()) std::exchange(late->finish, nullptr)();
   });
   auto settled = [weak] {
@@ -203,11 +203,11 @@ void ControlServer::when_settled(const std::string& id, PlainServer::Answer answ
     if (done && done->finish) std::exchange(done->finish, nullptr)();
   };
   const size_t worker = worker_of(id);
-  sources_.staff.run(worker, [&] {
-    sources_.staff.view(worker).exchanges.log().when_settled(
-        id, [settled, worker, staff = &sources_.staff](const exchange::EndedCall*) {
+  sources_.workers.run(worker, [&] {
+    sources_.workers.view(worker).exchanges.log().when_settled(
+        id, [settled, worker, workers = &sources_.workers](const exchange::EndedCall*) {
           if (worker == 0) return settled();
-          staff->tell_first(settled);
+          workers->tell_first(settled);
         });
   });
 }

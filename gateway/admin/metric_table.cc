@@ -20,7 +20,7 @@ constexpr std::string_view kClientOperation =
     "mcp_method_name gen_ai_tool_name gen_ai_prompt_name error_type rpc_response_status_code "
     "mcp_protocol_version "
     "network_transport network_protocol_name upstream route server_address server_port";
-constexpr std::string_view kSession = "error_type mcp_protocol_version network_transport";
+constexpr std::string_view kSession = "mcp_protocol_version network_transport";
 
 constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::server_operation, "mcp_server_operation_duration_seconds", T::histogram, B::mcp, kOperation,
@@ -30,7 +30,7 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::server_session, "mcp_server_session_duration_seconds", T::histogram, B::mcp, kSession,
      "Life of legacy sessions of clients that have ended.", ""},
     {M::client_session, "mcp_client_session_duration_seconds", T::histogram, B::mcp, kSession,
-     "Life of legacy sessions with upstreams that have ended.", ""},
+     "Life of legacy sessions with stdio servers that have ended.", ""},
     {M::http_request, "http_server_request_duration_seconds", T::histogram, B::http,
      "http_request_method http_response_status_code url_scheme",
      "Time of HTTP requests from clients, streams included; status 499 is a client that left first.", ""},

@@ -207,11 +207,11 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
   std::string_view name = server.name;
-  auto load = sources.home(server.name).exchanges.load(server.name, false);
+  auto load = sources.host(server.name).exchanges.load(server.name, false);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
   if (const config::Server* all = sources.together(); all != nullptr && all != &server) {
-    auto routed = sources.staff.view(0).exchanges.load(server.name, true);
+    auto routed = sources.workers.view(0).exchanges.load(server.name, true);
     out.add(M::in_flight, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.in_flight});
     out.add(M::queued, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.waiting});
   }
@@ -330,7 +330,7 @@ class PluginNumbers final : public plugin::CounterSink {
 };
 
 void plugin_numbers(Families& out, const Sources& sources) {
-  auto first = sources.staff.view(0).exchanges.plugins();
+  auto first = sources.workers.view(0).exchanges.plugins();
   if (!first) return;
   for (size_t i = 0; i < first->members().size(); ++i) {
     const auto& member = *first->members()[i];
@@ -366,8 +366,8 @@ std::string metrics_text(const Sources& sources) {
   std::map<std::string, std::array<Histogram, 8>> client_sessions;
   for (const config::Server* shown : sources.servers()) {
     const config::Server& server = *shown;
-    const UpstreamStats& stats = core::upstream_stats(sources.home(server.name).stats, server.name);
-    const UpstreamStats& first = core::upstream_stats(sources.staff.view(0).stats, server.name);
+    const UpstreamStats& stats = core::upstream_stats(sources.host(server.name).stats, server.name);
+    const UpstreamStats& first = core::upstream_stats(sources.workers.view(0).stats, server.name);
     operations(out, stats, stats, {}, client_transport);
     ends(out, stats, {});
     waits_and_cancels(out, stats, {});

@@ -1,4 +1,5 @@
-// /metrics: collects what was counted (metrics/stats.h) and what can be looked up, at the moment somebody asks.
+// /metrics: collects what was counted (metrics/stats.h) and what can be looked up, at the moment somebody
+// asks.
 #pragma once
 
 #include <string>

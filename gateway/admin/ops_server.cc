@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "admin/metrics_text.h"
-#include "log/printable.h"
 #include "client/http/admission.h"
+#include "log/printable.h"
 
 namespace lineward::admin {
 
@@ -33,7 +33,7 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
     return plain_text(refusal->status, refusal->text + "\n");
   if (path == "/metrics") {
     std::string text;
-    bool read = sources_.staff.paused([&] { text = metrics_text(sources_); });
+    bool read = sources_.workers.paused([&] { text = metrics_text(sources_); });
     if (!read) return stuck();
     PlainResponse page = plain_text(200, std::move(text));
     page.content_type = kMetricsType;
@@ -51,7 +51,7 @@ PlainResponse OpsServer::ready(const PlainRequest& request) const {
   std::string list;
   std::string_view first;
   std::vector<Check> checks;
-  if (!sources_.staff.paused([&] { checks = readiness_.checks(); })) return stuck();
+  if (!sources_.workers.paused([&] { checks = readiness_.checks(); })) return stuck();
   for (const Check& check : checks) {
     bool left_out = !excluded.empty() && (check.name == excluded || check.name == "upstream " + excluded);
     bool good = check.ok || left_out;

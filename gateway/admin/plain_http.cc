@@ -6,11 +6,11 @@ namespace {
 using Next = http::RequestParser::Next;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostConnections = 64;
+constexpr size_t kMaxConnections = 64;
 // Beyond that whoever has not asked for longest goes, so that a probe always finds a place; but not before it
 // had time to write a line, unless far too many come at once.
 constexpr milliseconds kTimeToAsk{250};
-constexpr size_t kMostAtOnce = 256;
+constexpr size_t kMaxAtOnce = 256;
 constexpr milliseconds kRequestLimit{5000};
 constexpr milliseconds kWritePatience{5000};
 
@@ -128,14 +128,14 @@ Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
 }
 
 void PlainServer::accept(std::unique_ptr<net::ByteStream> stream) {
-  if (connections_.size() >= kMostConnections && !make_room()) return;  // closed at once
+  if (connections_.size() >= kMaxConnections && !make_room()) return;  // closed at once
   uint64_t id = next_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream)));
 }
 
 // False: all that are there are being answered, or have only just come.
 bool PlainServer::make_room() {
-  const bool too_many = connections_.size() >= kMostAtOnce;
+  const bool too_many = connections_.size() >= kMaxAtOnce;
   const milliseconds moment = too_many ? loop_.now() : loop_.now() - kTimeToAsk;
   for (auto& [id, connection] : connections_) {
     if (!connection->is_idle_since(moment)) continue;

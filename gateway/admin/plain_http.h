@@ -1,7 +1,7 @@
 // A small HTTP/1.1 server for people and probes: one request for each connection, answered now or later, then
 // the connection is closed. Not for MCP; nothing of clients passes through it.
 //
-// Owned by a server of this room. Bounded: connections, head, body, and the time a request may take to
+// Owned by a server of this module. Bounded: connections, head, body, and the time a request may take to
 // arrive.
 #pragma once
 

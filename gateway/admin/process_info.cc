@@ -14,7 +14,7 @@
 namespace lineward::admin {
 namespace {
 
-constexpr size_t kMostProcesses = 64;
+constexpr size_t kMaxProcesses = 64;
 
 std::string read_small(const std::string& path) {
   std::array<char, 4096> bytes;
@@ -75,7 +75,7 @@ bool read_tree(pid_t root, ProcessInfo& out) {
     if (!children) continue;
     for (pid_t child : *children) {
       ProcessInfo info;
-      if (todo.size() >= kMostProcesses || !read_process(child, info)) continue;
+      if (todo.size() >= kMaxProcesses || !read_process(child, info)) continue;
       todo.push_back(child);
       out.cpu_seconds += info.cpu_seconds;
       out.resident_bytes += info.resident_bytes;

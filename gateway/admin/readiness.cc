@@ -14,7 +14,7 @@ using State = core::UpstreamStatus::State;
 
 constexpr milliseconds kBeat{1000};
 constexpr uint64_t kDead = 10'000'000'000;
-constexpr uint32_t kMostDoublings = 4;  // 1 s to 16 s between two questions
+constexpr uint32_t kMaxDoublings = 4;  // 1 s to 16 s between two questions
 
 double seconds(milliseconds time) {
   return static_cast<double>(time.count()) / 1000;
@@ -50,8 +50,8 @@ void Readiness::look() {
   auto now = sources_.loop.now();
   for (auto& [name, one] : required_) {
     core::UpstreamStatus status;
-    const size_t home = sources_.staff.home(name);
-    sources_.staff.run(home, [&, upstream = &name] {
+    const size_t host = sources_.workers.host(name);
+    sources_.workers.run(host, [&, upstream = &name] {
       const core::Upstream* running = sources_.upstream(*upstream);
       if (running != nullptr) status = running->status();
     });
@@ -60,15 +60,15 @@ void Readiness::look() {
     one.ready = ready;
     if (ready) one.tries = 0;
     if (ready || sources_.draining || now < one.next) continue;
-    one.next = now + kBeat * (1u << std::min(one.tries++, kMostDoublings));
-    sources_.staff.run(home, [&, upstream = &name] {
+    one.next = now + kBeat * (1u << std::min(one.tries++, kMaxDoublings));
+    sources_.workers.run(host, [&, upstream = &name] {
       if (core::Upstream* asleep = sources_.upstream(*upstream)) asleep->wake();
     });
   }
 }
 
 bool Readiness::live() const {
-  const uint64_t beat = sources_.staff.slowest_beat();
+  const uint64_t beat = sources_.workers.slowest_beat();
   const uint64_t now = net::Loop::nanoseconds();
   return now < beat || now - beat < kDead;
 }

@@ -21,7 +21,7 @@ class Readiness {
  public:
   explicit Readiness(const Sources& sources);
 
-  // Within Staff::paused().
+  // Within WorkerDirectory::paused().
   std::vector<Check> checks() const;
   // Whether every loop turned in the last five seconds.
   bool live() const;

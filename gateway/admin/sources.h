@@ -1,4 +1,4 @@
-// What the servers of this room look at. All of it outlives them.
+// What the servers of this module look at. All of it outlives them.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "admin/reload_door.h"
+#include "admin/reload_api.h"
 #include "client/endpoint/front.h"
 #include "config/config.h"
-#include "metrics/stats.h"
 #include "core/upstream.h"
 #include "exchange/exchange_table.h"
+#include "metrics/stats.h"
 #include "net/loop.h"
 #include "net/loop_watch.h"
 
@@ -32,7 +32,8 @@ class UpstreamFinder {
   ~UpstreamFinder() = default;
 };
 
-// What one worker has to show. Its own thread changes it: others look within Staff::paused() or run().
+// What one worker has to show. Its own thread changes it: others look within WorkerDirectory::paused() or
+// run().
 struct WorkerView {
   net::Loop& loop;
   const UpstreamFinder& upstreams;
@@ -42,13 +43,13 @@ struct WorkerView {
   const net::LoopWatch& loop_watch;
 };
 
-// The workers; the first one's thread is that of this room.
-class Staff {
+// The workers; the first one's thread is that of this module.
+class WorkerDirectory {
  public:
   virtual size_t workers() const = 0;
   virtual const WorkerView& view(size_t worker) const = 0;
-  // Where a server lives.
-  virtual size_t home(const std::string& server) const = 0;
+  // The worker on which a server lives.
+  virtual size_t host(const std::string& server) const = 0;
   // Done on that worker's thread when this returns; false when that worker is stuck.
   virtual bool run(size_t worker, const std::function<void()>& work) = 0;
   // Done here while all others stand still; false when one of them is stuck.
@@ -59,29 +60,29 @@ class Staff {
   virtual uint64_t slowest_beat() const = 0;
 
  protected:
-  ~Staff() = default;
+  ~WorkerDirectory() = default;
 };
 
 struct Sources {
   net::Loop& loop;
   const config::Config& config;
-  Staff& staff;
+  WorkerDirectory& workers;
   std::string version, revision;
   std::string config_source;
   const bool& draining;
-  ReloadDoor& reload;
+  ReloadApi& reload;
   std::chrono::milliseconds started;  // Loop::now() at the start
 
-  const WorkerView& home(const std::string& server) const { return staff.view(staff.home(server)); }
+  const WorkerView& host(const std::string& server) const { return workers.view(workers.host(server)); }
   template <class F>
   void each(F&& look) const {
-    for (size_t worker = 0; worker < staff.workers(); ++worker)
-      look(staff.view(worker));
+    for (size_t worker = 0; worker < workers.workers(); ++worker)
+      look(workers.view(worker));
   }
-  const client::Front& front() const { return staff.view(0).front; }
+  const client::Front& front() const { return workers.view(0).front; }
 
   // From here on within paused().
-  core::Upstream* upstream(const std::string& name) const { return home(name).upstreams.find(name); }
+  core::Upstream* upstream(const std::string& name) const { return host(name).upstreams.find(name); }
   // Those of the configuration, all of them as one, then those that were removed from it and still have
   // calls.
   std::vector<const config::Server*> servers() const {
@@ -97,7 +98,7 @@ struct Sources {
     });
     return out;
   }
-  const config::Server* together() const { return staff.view(0).upstreams.together(); }
+  const config::Server* together() const { return workers.view(0).upstreams.together(); }
   core::UpstreamStatus status(const config::Server& server) const {
     core::UpstreamStatus status;
     status.state =

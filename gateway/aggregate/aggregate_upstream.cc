@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "log/log.h"
-#include "metrics/stats.h"
-#include "mcp/errors.h"
 #include "aggregate/fanned_listen.h"
 #include "aggregate/merged_call.h"
 #include "aggregate/routed_call.h"
+#include "log/log.h"
+#include "mcp/errors.h"
+#include "metrics/stats.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 using mcp::EndReason;
@@ -25,7 +25,7 @@ constexpr milliseconds kAbsentFor{30000};
 // Between two questions whether the absent ones are there. It does not grow: a server that cannot be called
 // is left alone by its own pauses and circuit, and who listens is to know within a second that it is back.
 constexpr milliseconds kLook{500};
-constexpr size_t kMostTold = 1000;
+constexpr size_t kMaxTold = 1000;
 
 // What answers, be it with an error, too much or a refusal of this one client, is there.
 bool is_away(std::string_view reason) {
@@ -37,7 +37,7 @@ bool is_away(std::string_view reason) {
 
 AggregateUpstream::AggregateUpstream(net::Loop& loop, const config::Aggregate& rules,
                                      const config::Server& together)
-    : loop_(loop), rules_(rules), together_(together), shown_(rules), learning_(*this), again_(loop) {}
+    : loop_(loop), rules_(rules), together_(together), shown_(rules), discovery_(*this), again_(loop) {}
 
 AggregateUpstream::~AggregateUpstream() {
   lifetime_.end();
@@ -93,8 +93,8 @@ std::shared_ptr<Member> AggregateUpstream::find(const std::string& name) const {
   return nullptr;
 }
 
-std::vector<Facts> AggregateUpstream::known_facts() const {
-  std::vector<Facts> facts;
+std::vector<MemberFacts> AggregateUpstream::known_facts() const {
+  std::vector<MemberFacts> facts;
   for (const auto& member : members_) {
     if (member->facts) facts.push_back(*member->facts);
   }
@@ -150,7 +150,7 @@ void AggregateUpstream::note_absent(Member& member) {
 
 void AggregateUpstream::left_out(const Member& member, List list, const std::string& item) {
   ++core::upstream_stats(member.name).left_out_items;
-  if (told_.size() >= kMostTold ||
+  if (told_.size() >= kMaxTold ||
       !told_.insert(fmt::format("{}/{}/{}", static_cast<int>(list), member.name, item.substr(0, 200))).second)
     return;
   bool full = shown_.tools.owners().full() || shown_.prompts.owners().full() || shown_.uris.owners().full();
@@ -159,7 +159,7 @@ void AggregateUpstream::left_out(const Member& member, List list, const std::str
               {"list", row(list).member},
               {"item", item.substr(0, 200)},
               {"why", item.empty() ? "it has no name"
-                      : full       ? fmt::format("more than {} names", kMostNames)
+                      : full       ? fmt::format("more than {} names", kMaxNames)
                                    : std::string("another server has this name")}});
 }
 
@@ -231,7 +231,7 @@ void AggregateUpstream::stop(std::function<void()> done) {
   stopping_ = true;
   again_.stop();
   looks_.clear();
-  learning_.stop();
+  discovery_.stop();
   loop_.defer(std::move(done));
 }
 
@@ -265,8 +265,8 @@ void AggregateUpstream::look() {
   for (const auto& member : members_) {
     if (member->facts && !member->absent && !member->doubted) continue;
     open = true;
-    if (looks_.count(member->name) > 0 || (!member->facts && learning_.is_asking(Topic::facts))) continue;
-    auto& look = looks_[member->name] = std::make_unique<Errand>(loop_, member);
+    if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
+    auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
     look->ask(own_request((*listens_.begin())->request(), Method::server_discover, {}), rules_.part_timeout,
               [this, member](Result<mcp::Message, core::Failure> answer) {
                 auto found = looks_.find(member->name);
@@ -286,4 +286,4 @@ void AggregateUpstream::look() {
   if (open) watch();
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

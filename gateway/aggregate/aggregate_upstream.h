@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "aggregate/discovery.h"
+#include "aggregate/member.h"
+#include "aggregate/name_map.h"
 #include "config/config.h"
 #include "core/upstream.h"
 #include "net/loop.h"
-#include "aggregate/learning.h"
-#include "aggregate/member.h"
-#include "aggregate/shown.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 class FannedListen;
 class RoutedCall;
@@ -58,13 +58,13 @@ class AggregateUpstream final : public core::Upstream {
   net::Loop& loop() { return loop_; }
   const config::Aggregate& rules() const { return rules_; }
   const config::Timeouts& timeouts() const { return together_.timeouts; }
-  Shown& shown() { return shown_; }
-  Learning& learning() { return learning_; }
+  NameMap& shown() { return shown_; }
+  Discovery& discovery() { return discovery_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
   std::vector<std::string> member_names() const;
   std::shared_ptr<Member> find(const std::string& name) const;
   // The facts of all members that are known, and who is not.
-  std::vector<Facts> known_facts() const;
+  std::vector<MemberFacts> known_facts() const;
   // How long this member is waited for.
   std::chrono::milliseconds part_limit(const Member& member) const;
   // Are all of them (or of those named) configured public?
@@ -93,16 +93,16 @@ class AggregateUpstream final : public core::Upstream {
   net::Loop& loop_;
   const config::Aggregate& rules_;
   const config::Server& together_;
-  Shown shown_;
+  NameMap shown_;
   std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
-  Learning learning_;
+  Discovery discovery_;
   std::set<FannedListen*> listens_;
   std::set<RoutedCall*> parked_;
-  std::map<std::string, std::unique_ptr<Errand>> looks_;  // by member
+  std::map<std::string, std::unique_ptr<SubRequest>> looks_;  // by member
   net::Timer again_;
   std::set<std::string> told_;  // items left out that were logged
   bool stopping_ = false;
   net::Lifetime lifetime_;
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

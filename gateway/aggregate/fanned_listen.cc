@@ -7,11 +7,11 @@
 #include "json/json_at.h"
 #include "json/json_member.h"
 #include "log/log.h"
-#include "metrics/stats.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "metrics/stats.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 using mcp::Field;
@@ -19,9 +19,10 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 // Of timeouts.acknowledge, in tenths: for servers of which nothing is known, and until the client has its
-// own, without those that are not there. A legacy server's subscriptions have seven (upstream/shared/own_limits.h).
+// own, without those that are not there. A legacy server's subscriptions have seven
+// (upstream/shared/own_limits.h).
 constexpr int kFactsTenths = 4, kAllTenths = 8;
-constexpr size_t kMostUris = 1000;  // of one listen, and as many tasks
+constexpr size_t kMaxUris = 1000;  // of one listen, and as many tasks
 
 // A URI stands in the filter, in its server's, and in what each of the two was granted.
 constexpr size_t kCopies = 3, kNode = 96;
@@ -42,8 +43,8 @@ std::string quoted_list(const std::vector<std::string>& raw) {
 
 }  // namespace
 
-FannedListen::FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
-    : OwnedCall(&owner), home_(home), request_(std::move(request)), ack_limit_(home.loop()) {
+FannedListen::FannedListen(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+    : OwnedCall(&owner), aggregate_(aggregate), request_(std::move(request)), ack_limit_(aggregate.loop()) {
   std::string_view filter = request_.message.raw(Field::params_notifications);
   tools_ = asked_for(filter, "toolsListChanged");
   prompts_ = asked_for(filter, "promptsListChanged");
@@ -51,22 +52,22 @@ FannedListen::FannedListen(AggregateUpstream& home, core::CallRequest request, c
 }
 
 FannedListen::~FannedListen() {
-  if (live()) cancel_alive(home_.name());
+  if (live()) cancel_alive(aggregate_.name());
 }
 
 void FannedListen::begin() {
-  begun_at_ = home_.loop().now();
-  home_.opened(*this);
-  waiter_ = home_.learning().learn(Topic::facts, request_, lifetime_.guard([this] {
+  begun_at_ = aggregate_.loop().now();
+  aggregate_.opened(*this);
+  waiter_ = aggregate_.discovery().learn(Topic::facts, request_, lifetime_.guard([this] {
     if (!live()) return;
     waiter_ = 0;
     open_legs();
   }));
-  home_.loop().defer(lifetime_, [this] {
+  aggregate_.loop().defer(lifetime_, [this] {
     if (!live()) return;
     owner_->on_call_phase(core::CallPhase::written);
     if (live() && !legs_open_)
-      ack_limit_.start(home_.timeouts().acknowledge * kFactsTenths / 10, [this] { open_legs(); });
+      ack_limit_.start(aggregate_.timeouts().acknowledge * kFactsTenths / 10, [this] { open_legs(); });
   });
 }
 
@@ -75,15 +76,15 @@ void FannedListen::route_uris() {
   const std::string& text = request_.message.bytes();
   json::Span filter = request_.message.at(Field::params_notifications);
   // Where one server alone has resources, it knows best what nothing leads to.
-  std::vector<Facts> facts = home_.known_facts();
-  std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+  std::vector<MemberFacts> facts = aggregate_.known_facts();
+  std::erase_if(facts, [](const MemberFacts& one) { return !one.has("resources"); });
   held_.charge(request_.account());
   size_t count = 0;  // of those that were looked at: a filter may hold very many that lead nowhere
   json::for_each_element_at(text, json::member_at(text, filter, "resourceSubscriptions"),
                             [&](json::Span element) {
-                              if (++count > kMostUris) return;
+                              if (++count > kMaxUris) return;
                               std::string uri = json::string_at(text, element);
-                              auto target = home_.shown().uris.to_server(uri);
+                              auto target = aggregate_.shown().uris.to_server(uri);
                               if (!target && facts.size() == 1)
                                 target = Uris::Target{facts.front().server, uri};
                               if (!target) return;
@@ -92,7 +93,7 @@ void FannedListen::route_uris() {
                             });
   count = 0;
   json::for_each_element_at(text, json::member_at(text, filter, "taskIds"), [&](json::Span element) {
-    if (++count > kMostUris) return;
+    if (++count > kMaxUris) return;
     auto task = open_task(element.in(text));
     if (!task || json::validate(task->raw) != json::Fault::none) return;
     held_.add(kCopies * (task->raw.size() + kNode));
@@ -102,13 +103,13 @@ void FannedListen::route_uris() {
 
 void FannedListen::open_legs() {
   if (legs_open_) return;
-  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
+  if (waiter_ != 0) aggregate_.discovery().forget(std::exchange(waiter_, 0));
   route_uris();
   legs_open_ = true;
-  const milliseconds due = begun_at_ + home_.timeouts().acknowledge * kAllTenths / 10;
-  ack_limit_.start(std::max(due - home_.loop().now(), milliseconds(0)), [this] { acknowledge(); });
+  const milliseconds due = begun_at_ + aggregate_.timeouts().acknowledge * kAllTenths / 10;
+  ack_limit_.start(std::max(due - aggregate_.loop().now(), milliseconds(0)), [this] { acknowledge(); });
   opening_ = true;
-  for (const auto& member : std::vector<std::shared_ptr<Member>>(home_.members()))
+  for (const auto& member : std::vector<std::shared_ptr<Member>>(aggregate_.members()))
     add_leg(member);
   opening_ = false;
   check_acknowledged();
@@ -116,8 +117,8 @@ void FannedListen::open_legs() {
 
 void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
   if (!legs_open_ || legs_.count(member->name) > 0 || !member->facts) return;
-  auto leg = std::make_unique<Leg>(*this, member);
-  const Facts& facts = *member->facts;
+  auto leg = std::make_unique<SubscriptionLeg>(*this, member);
+  const MemberFacts& facts = *member->facts;
   leg->tools = tools_ && facts.has("tools", "listChanged");
   leg->prompts = prompts_ && facts.has("prompts", "listChanged");
   leg->resources = resources_ && facts.has("resources", "listChanged");
@@ -127,12 +128,12 @@ void FannedListen::add_leg(const std::shared_ptr<Member>& member) {
     std::erase_if(leg->uris, [&](const auto& uri) { return granted_.count(uri.second) == 0; });
   if (auto tasks = tasks_.find(member->name); tasks != tasks_.end()) leg->tasks = tasks->second;
   if (!wishes(*leg)) return;
-  Leg& opened = *leg;
+  SubscriptionLeg& opened = *leg;
   legs_[member->name] = std::move(leg);
   open(opened);
 }
 
-std::string FannedListen::filter_of(const Leg& leg) const {
+std::string FannedListen::filter_of(const SubscriptionLeg& leg) const {
   std::string out;
   auto add = [&](std::string_view key, std::string_view raw) {
     out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", key, raw);
@@ -148,7 +149,7 @@ std::string FannedListen::filter_of(const Leg& leg) const {
   return "{" + out + "}";
 }
 
-void FannedListen::open(Leg& leg) {
+void FannedListen::open(SubscriptionLeg& leg) {
   core::CallRequest request;
   json::Splice splice = request_.message.splice();
   splice.replace(request_.message.at(Field::params_notifications), filter_of(leg));
@@ -165,7 +166,7 @@ void FannedListen::open(Leg& leg) {
   leg.lease = leg.member->lease();
   if (auto refusal = leg.member->too_large(request.bytes_in, request.on_stdio()))
     return refused(leg, refusal->text);
-  home_.loop().retire(std::move(leg.call));
+  aggregate_.loop().retire(std::move(leg.call));
   auto call = leg.member->upstream.start(std::move(request), leg);
   if (!call) {
     down(leg);
@@ -176,7 +177,7 @@ void FannedListen::open(Leg& leg) {
 
 // ---- what the servers say ----
 
-void FannedListen::heard(Leg& leg, mcp::Message message) {
+void FannedListen::heard(SubscriptionLeg& leg, mcp::Message message) {
   if (!live()) return;
   Method method = mcp::method_of(message.method());
   switch (message.kind()) {
@@ -205,10 +206,10 @@ void FannedListen::heard(Leg& leg, mcp::Message message) {
     default: break;
   }
   bool of_task = acknowledged_ && !leg.tasks.empty() && message.method().rfind("notifications/tasks", 0) == 0;
-  if (of_task) deliver(notification_for_client(home_.shown(), leg.member->name, message));
+  if (of_task) deliver(notification_for_client(aggregate_.shown(), leg.member->name, message));
 }
 
-void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
+void FannedListen::acknowledged(SubscriptionLeg& leg, const mcp::Message& message) {
   leg.failures = 0;
   leg.granted.clear();
   auto uris = json::member(message.raw(Field::params_notifications), "resourceSubscriptions");
@@ -231,24 +232,24 @@ void FannedListen::acknowledged(Leg& leg, const mcp::Message& message) {
     updated(leg.uris[uri]);
 }
 
-void FannedListen::again_now(Leg& leg) {
+void FannedListen::again_now(SubscriptionLeg& leg) {
   leg.again.stop();
   leg.acknowledged = false;
   if (leg.call && leg.call->live()) leg.call->cancel("it is opened anew");
   open(leg);
 }
 
-void FannedListen::refused(Leg& leg, const std::string& why) {
+void FannedListen::refused(SubscriptionLeg& leg, const std::string& why) {
   log::write(log::Level::info, "aggregate.listen_refused",
              {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
   leg.settled = true;
-  home_.loop().retire(std::move(leg.call));
+  aggregate_.loop().retire(std::move(leg.call));
   if (!acknowledged_) check_acknowledged();
 }
 
 // What is not there for this client, for which the whole is refused as at the server itself, or the whole
 // server.
-void FannedListen::forbidden(Leg& leg, const core::Failure& failure) {
+void FannedListen::forbidden(SubscriptionLeg& leg, const core::Failure& failure) {
   if (!live()) return;
   leg.denied = failure;
   bool names_what_is_hidden = failure.reason == mcp::EndReason::invalid_request;
@@ -262,19 +263,19 @@ void FannedListen::fail(const core::Failure& failure) {
   owner->on_call_failed(failure);
 }
 
-void FannedListen::lost(Leg& leg, const std::string& why) {
+void FannedListen::lost(SubscriptionLeg& leg, const std::string& why) {
   if (!live()) return;
   log::write(log::Level::info, "aggregate.listen_lost",
              {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
   leg.settled = true;
   leg.acknowledged = false;
   if (leg.call && leg.call->live()) leg.call->cancel("it was given up");
-  home_.loop().retire(std::move(leg.call));
+  aggregate_.loop().retire(std::move(leg.call));
   const config::Restart& restart = leg.member->server.restart;
   milliseconds wait = restart.backoff * (1ll << std::min(leg.failures++, 20u));
   leg.again.start(std::min<milliseconds>(wait, restart.max_backoff), [this, &leg] { open(leg); });
   // Not from within start(): lost() may have come from there.
-  home_.loop().defer(lifetime_, [this] {
+  aggregate_.loop().defer(lifetime_, [this] {
     if (live() && !acknowledged_) check_acknowledged();
   });
 }
@@ -329,7 +330,7 @@ void FannedListen::change(bool tools, bool prompts, bool resources) {
   changed_prompts_ = changed_prompts_ || (prompts && prompts_);
   changed_resources_ = changed_resources_ || (resources && resources_);
   if (std::exchange(telling_, true)) return;
-  home_.loop().defer(lifetime_, [this] {
+  aggregate_.loop().defer(lifetime_, [this] {
     if (live()) tell_changes();
   });
 }
@@ -364,13 +365,13 @@ void FannedListen::left(const std::string& member) {
 void FannedListen::drop(const std::string& member, std::string_view why) {
   auto found = legs_.find(member);
   if (found == legs_.end()) return;
-  std::unique_ptr<Leg> leg = std::move(found->second);
+  std::unique_ptr<SubscriptionLeg> leg = std::move(found->second);
   legs_.erase(found);
   leg->again.stop();
   if (leg->call && leg->call->live()) leg->call->cancel(why);
-  home_.loop().retire(std::move(leg));
+  aggregate_.loop().retire(std::move(leg));
   if (!acknowledged_) {
-    home_.loop().defer(lifetime_, [this] {
+    aggregate_.loop().defer(lifetime_, [this] {
       if (live()) check_acknowledged();
     });
   }
@@ -380,13 +381,13 @@ void FannedListen::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
   ack_limit_.stop();
-  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
-  home_.closed(*this);
+  if (waiter_ != 0) aggregate_.discovery().forget(std::exchange(waiter_, 0));
+  aggregate_.closed(*this);
   for (auto& [name, leg] : legs_) {
     leg->again.stop();
     if (leg->call && leg->call->live()) leg->call->cancel(why);
   }
-  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, {});
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

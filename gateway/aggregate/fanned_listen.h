@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "aggregate/aggregate_upstream.h"
 #include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
-#include "aggregate/aggregate_upstream.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 class FannedListen final : public core::OwnedCall {
  public:
-  FannedListen(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  FannedListen(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~FannedListen() override;
 
   void begin();  // calls nobody back
@@ -35,21 +35,21 @@ class FannedListen final : public core::OwnedCall {
   void left(const std::string& member);
 
  private:
-  struct Leg final : core::CallOwner {
-    Leg(FannedListen& its_home, std::shared_ptr<Member> its_member)
-        : home(its_home), member(std::move(its_member)), again(its_home.home_.loop()) {}
+  struct SubscriptionLeg final : core::CallOwner {
+    SubscriptionLeg(FannedListen& its_listen, std::shared_ptr<Member> its_member)
+        : listen(its_listen), member(std::move(its_member)), again(its_listen.aggregate_.loop()) {}
     // After its acknowledgement: what stands behind it is being opened again.
     void on_call_phase(core::CallPhase phase) override {
-      if (acknowledged && phase != core::CallPhase::written) home.down(*this);
+      if (acknowledged && phase != core::CallPhase::written) listen.down(*this);
     }
-    void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
+    void on_call_message(mcp::Message message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
-      if (failure.by_policy) return home.forbidden(*this, failure);
-      home.down(*this);
-      home.lost(*this, failure.text);
+      if (failure.by_policy) return listen.forbidden(*this, failure);
+      listen.down(*this);
+      listen.lost(*this, failure.text);
     }
 
-    FannedListen& home;
+    FannedListen& listen;
     std::shared_ptr<Member> member;
     std::shared_ptr<void> lease;
     std::unique_ptr<core::Call> call;
@@ -67,25 +67,25 @@ class FannedListen final : public core::OwnedCall {
   void route_uris();
   void open_legs();
   void add_leg(const std::shared_ptr<Member>& member);
-  void open(Leg& leg);
-  bool wishes(const Leg& leg) const {
+  void open(SubscriptionLeg& leg);
+  bool wishes(const SubscriptionLeg& leg) const {
     return leg.tools || leg.prompts || leg.resources || !leg.uris.empty() || !leg.tasks.empty();
   }
-  std::string filter_of(const Leg& leg) const;
-  void heard(Leg& leg, mcp::Message message);
-  void acknowledged(Leg& leg, const mcp::Message& message);
-  void lost(Leg& leg, const std::string& why);
-  void refused(Leg& leg, const std::string& why);
+  std::string filter_of(const SubscriptionLeg& leg) const;
+  void heard(SubscriptionLeg& leg, mcp::Message message);
+  void acknowledged(SubscriptionLeg& leg, const mcp::Message& message);
+  void lost(SubscriptionLeg& leg, const std::string& why);
+  void refused(SubscriptionLeg& leg, const std::string& why);
   // It is opened again, by those below or from here, with pauses that grow; they are over when its server,
   // which was not there, is back.
-  void down(Leg& leg) {
+  void down(SubscriptionLeg& leg) {
     if (!live()) return;
     leg.is_down = true;
-    home_.doubt(*leg.member);
+    aggregate_.doubt(*leg.member);
   }
-  void again_now(Leg& leg);
+  void again_now(SubscriptionLeg& leg);
   // A plugin does not let this server be listened to, or not to what was asked for.
-  void forbidden(Leg& leg, const core::Failure& failure);
+  void forbidden(SubscriptionLeg& leg, const core::Failure& failure);
   void fail(const core::Failure& failure);
   void acknowledge();
   void check_acknowledged();
@@ -99,12 +99,12 @@ class FannedListen final : public core::OwnedCall {
   }
   void drop(const std::string& member, std::string_view why);
 
-  AggregateUpstream& home_;
+  AggregateUpstream& aggregate_;
   core::CallRequest request_;
   bool tools_ = false, prompts_ = false, resources_ = false;
   std::map<std::string, std::map<std::string, std::string>> uris_;  // by server
   std::map<std::string, std::vector<std::string>> tasks_;           // by server
-  std::map<std::string, std::unique_ptr<Leg>> legs_;                // by member
+  std::map<std::string, std::unique_ptr<SubscriptionLeg>> legs_;    // by member
   std::set<std::string> granted_;                                   // as the client asked
   HeldBytes held_;                                                  // of these, and of what legs have of them
   bool legs_open_ = false, opening_ = false;
@@ -116,4 +116,4 @@ class FannedListen final : public core::OwnedCall {
   net::Lifetime lifetime_;
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

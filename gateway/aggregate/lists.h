@@ -8,7 +8,7 @@
 #include "mcp/message.h"
 #include "mcp/methods.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 enum class List : uint8_t { tools, prompts, resources, templates, count_ };
 
@@ -42,8 +42,8 @@ constexpr const ListRow* list_of(mcp::Method method) {
 }
 
 // Bounds that no configuration changes.
-inline constexpr size_t kMostNames = 100'000;  // in Lineward's memory, of each kind, over all servers
-inline constexpr size_t kMostSeen = 10'000;    // URIs of results, the last ones
-inline constexpr uint32_t kMostPages = 1000;   // of one server's list
+inline constexpr size_t kMaxNames = 100'000;  // in Lineward's memory, of each kind, over all servers
+inline constexpr size_t kMaxSeen = 10'000;    // URIs of results, the last ones
+inline constexpr uint32_t kMaxPages = 1000;   // of one server's list
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -7,14 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "aggregate/merge.h"
 #include "config/config.h"
 #include "config/forward_rules.h"
 #include "core/request_size.h"
 #include "core/upstream.h"
 #include "layers/guarded_upstream.h"
-#include "aggregate/merge.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 // Owned by the AggregateUpstream; its calls share it, so that it stays while they do.
 struct Member {
@@ -50,7 +50,7 @@ struct Member {
   const std::function<std::shared_ptr<void>()> lease;
   const config::ForwardRules forward;
 
-  std::optional<Facts> facts;  // for routing; what clients are told is asked for each of them
+  std::optional<MemberFacts> facts;  // for routing; what clients are told is asked for each of them
   // It was not there when it was asked last: for a while it is not waited for as long as the others.
   bool absent = false;
   std::chrono::milliseconds absent_since{0};
@@ -58,4 +58,4 @@ struct Member {
   bool left = false;     // no member any more
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

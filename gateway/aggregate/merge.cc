@@ -11,7 +11,7 @@
 #include "mcp/revision.h"
 #include "mcp/rewrite.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 using json::for_each_member;
@@ -116,9 +116,9 @@ bool is_listed(std::string_view capability) {
   return capability == "tools" || capability == "prompts" || capability == "resources";
 }
 
-std::string merged_capabilities(const std::vector<Facts>& servers, bool some_unknown) {
+std::string merged_capabilities(const std::vector<MemberFacts>& servers, bool some_unknown) {
   std::vector<std::string> objects;
-  for (const Facts& one : servers)
+  for (const MemberFacts& one : servers)
     objects.push_back(one.capabilities);
   Union all = members_of(objects);
   // What a server that does not answer has is not known: its lists may come yet.
@@ -136,9 +136,9 @@ std::string merged_capabilities(const std::vector<Facts>& servers, bool some_unk
   return out.text();
 }
 
-std::string merged_instructions(const std::vector<Facts>& servers) {
+std::string merged_instructions(const std::vector<MemberFacts>& servers) {
   std::string out;
-  for (const Facts& one : servers) {
+  for (const MemberFacts& one : servers) {
     if (one.instructions.size() <= 2) continue;
     out += fmt::format("{}## {}\\n\\n{}", out.empty() ? "" : "\\n\\n", one.server,
                        std::string_view(one.instructions).substr(1, one.instructions.size() - 2));
@@ -146,11 +146,11 @@ std::string merged_instructions(const std::vector<Facts>& servers) {
   return out.empty() ? out : "\"" + out + "\"";
 }
 
-std::string common_versions(const std::vector<Facts>& servers) {
+std::string common_versions(const std::vector<MemberFacts>& servers) {
   std::string out;
   for (const auto& revision : mcp::kRevisions) {
     if (revision.era != mcp::Era::modern) continue;
-    bool all = std::all_of(servers.begin(), servers.end(), [&](const Facts& one) {
+    bool all = std::all_of(servers.begin(), servers.end(), [&](const MemberFacts& one) {
       return std::find(one.versions.begin(), one.versions.end(), revision.name) != one.versions.end();
     });
     if (all) out += fmt::format("{}\"{}\"", out.empty() ? "" : ",", revision.name);
@@ -162,17 +162,17 @@ std::string common_versions(const std::vector<Facts>& servers) {
 
 // ---- discover ----
 
-bool Facts::has(std::string_view capability) const {
+bool MemberFacts::has(std::string_view capability) const {
   return member(capabilities, capability).has_value();
 }
 
-bool Facts::has(std::string_view capability, std::string_view flag) const {
+bool MemberFacts::has(std::string_view capability, std::string_view flag) const {
   auto object = member(capabilities, capability);
   return object && member(*object, flag) == "true";
 }
 
-Facts read_facts(const std::string& server, const mcp::Message& discovered) {
-  Facts facts;
+MemberFacts read_facts(const std::string& server, const mcp::Message& discovered) {
+  MemberFacts facts;
   facts.server = server;
   if (discovered.is_object(Field::result_capabilities))
     facts.capabilities = std::string(discovered.raw(Field::result_capabilities));
@@ -187,11 +187,11 @@ Facts read_facts(const std::string& server, const mcp::Message& discovered) {
   return facts;
 }
 
-Facts facts_for_routing(const std::string& server, const mcp::Message& discovered) {
-  Facts facts;
+MemberFacts facts_for_routing(const std::string& server, const mcp::Message& discovered) {
+  MemberFacts facts;
   facts.server = server;
   if (!discovered.is_object(Field::result_capabilities)) return facts;
-  size_t left = kMostRoutingBytes;
+  size_t left = kMaxRoutingBytes;
   const auto fits = [&left](const std::string& key) {
     const size_t bytes = json::quote(key).size() + std::string_view(R"(:false,{})").size();
     const bool there_is_room = bytes <= left;
@@ -214,9 +214,9 @@ Facts facts_for_routing(const std::string& server, const mcp::Message& discovere
   return facts;
 }
 
-std::vector<std::string> differing_extensions(const std::vector<Facts>& servers) {
+std::vector<std::string> differing_extensions(const std::vector<MemberFacts>& servers) {
   std::vector<std::string> objects;
-  for (const Facts& one : servers) {
+  for (const MemberFacts& one : servers) {
     if (auto extensions = member(one.capabilities, "extensions")) objects.emplace_back(*extensions);
   }
   std::vector<std::string> out;
@@ -226,11 +226,11 @@ std::vector<std::string> differing_extensions(const std::vector<Facts>& servers)
   return out;
 }
 
-std::string merged_discover(const std::vector<Facts>& servers, const std::vector<Missing>& missing,
+std::string merged_discover(const std::vector<MemberFacts>& servers, const std::vector<Missing>& missing,
                             bool is_public) {
   std::optional<int64_t> ttl;
   bool uncached = !missing.empty();
-  for (const Facts& one : servers) {
+  for (const MemberFacts& one : servers) {
     uncached = uncached || !one.ttl_ms;
     if (one.ttl_ms) ttl = std::min(ttl.value_or(*one.ttl_ms), *one.ttl_ms);
   }
@@ -253,7 +253,7 @@ std::string merged_discover(const std::vector<Facts>& servers, const std::vector
   return fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", result.text());
 }
 
-std::vector<std::string> servers_for(std::string_view method, const std::vector<Facts>& servers) {
+std::vector<std::string> servers_for(std::string_view method, const std::vector<MemberFacts>& servers) {
   auto belongs = [&](std::string_view name) {
     if (method.size() > name.size() && method.substr(0, name.size()) == name && method[name.size()] == '/')
       return true;
@@ -261,7 +261,7 @@ std::vector<std::string> servers_for(std::string_view method, const std::vector<
     return !last.empty() && method.substr(0, method.find('/')) == last;
   };
   std::vector<std::string> out;
-  for (const Facts& one : servers) {
+  for (const MemberFacts& one : servers) {
     bool its = false;
     for_each_member(one.capabilities, [&](const std::string& key, std::string_view value) {
       if (!holds_settings(key)) {
@@ -325,4 +325,4 @@ std::string merged_list(const ListPage& page, bool is_public) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":0,"result":{}}})", result.text());
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

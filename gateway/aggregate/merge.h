@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "mcp/message.h"
 #include "aggregate/lists.h"
 #include "aggregate/sealed.h"
+#include "mcp/message.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 // A server whose part is not in an answer, and why: shown in `_meta["io.lineward/missing"]`.
 struct Missing {
@@ -26,7 +26,7 @@ struct Missing {
 };
 
 // What a server said in its DiscoverResult, as raw JSON.
-struct Facts {
+struct MemberFacts {
   std::string server;
   std::string capabilities = "{}";
   std::string instructions;           // a string, or empty
@@ -35,21 +35,21 @@ struct Facts {
   bool has(std::string_view capability) const;
   bool has(std::string_view capability, std::string_view flag) const;
 };
-Facts read_facts(const std::string& server, const mcp::Message& discovered);
+MemberFacts read_facts(const std::string& server, const mcp::Message& discovered);
 // Of them what calls are routed by: which capabilities there are, and their flags. It is kept, and walked for
-// each call, so it is at most kMostRoutingBytes long; capabilities beyond that lead no call anywhere.
-inline constexpr size_t kMostRoutingBytes = 16u << 10;
-Facts facts_for_routing(const std::string& server, const mcp::Message& discovered);
+// each call, so it is at most kMaxRoutingBytes long; capabilities beyond that lead no call anywhere.
+inline constexpr size_t kMaxRoutingBytes = 16u << 10;
+MemberFacts facts_for_routing(const std::string& server, const mcp::Message& discovered);
 
 // Extensions that servers declare with other settings each; sorted.
-std::vector<std::string> differing_extensions(const std::vector<Facts>& servers);
-std::string merged_discover(const std::vector<Facts>& servers, const std::vector<Missing>& missing,
+std::vector<std::string> differing_extensions(const std::vector<MemberFacts>& servers);
+std::string merged_discover(const std::vector<MemberFacts>& servers, const std::vector<Missing>& missing,
                             bool is_public);
 
 // Which servers a method belongs to that names nothing: those that declare the capability, or the extension,
 // that its name begins with ("tasks/list": tasks, or an extension …/tasks; "com.example/x/run":
 // com.example/x).
-std::vector<std::string> servers_for(std::string_view method, const std::vector<Facts>& servers);
+std::vector<std::string> servers_for(std::string_view method, const std::vector<MemberFacts>& servers);
 
 // Members of JSON objects of several servers: the first one of each name, in the order in which they came.
 class Members {
@@ -81,4 +81,4 @@ struct ListPage {
 std::string read_page(ListPage& page, const mcp::Message& answer);
 std::string merged_list(const ListPage& page, bool is_public);
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -5,25 +5,28 @@
 #include <algorithm>
 
 #include "json/json_at.h"
-#include "metrics/stats.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
-MergedCall::MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
-    : OwnedCall(&owner), home_(home), request_(std::move(request)), list_(list_of(request_.method)) {}
+MergedCall::MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+    : OwnedCall(&owner),
+      aggregate_(aggregate),
+      request_(std::move(request)),
+      list_(list_of(request_.method)) {}
 
 MergedCall::~MergedCall() {
-  if (live()) cancel_alive(home_.name());
+  if (live()) cancel_alive(aggregate_.name());
 }
 
 void MergedCall::add(const std::shared_ptr<Member>& member, CursorPart from) {
   auto part = std::make_unique<Part>();
-  part->errand = std::make_unique<Errand>(home_.loop(), member);
+  part->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
   part->from = std::move(from);
   parts_.push_back(std::move(part));
 }
@@ -38,7 +41,7 @@ void MergedCall::begin() {
       refusal_ =
           mcp::error_message("0", mcp::kInvalidParams, "this cursor was not made here, or for another list");
     for (CursorPart& from : parts ? *parts : std::vector<CursorPart>()) {
-      auto member = home_.find(from.server);
+      auto member = aggregate_.find(from.server);
       if (!member) {
         refusal_ = mcp::error_message(
             "0", mcp::kInvalidParams,
@@ -49,7 +52,7 @@ void MergedCall::begin() {
     }
     if (!refusal_.empty()) parts_.clear();
   } else {
-    for (const auto& member : home_.members()) {
+    for (const auto& member : aggregate_.members()) {
       bool without = list_ != nullptr && member->facts && !member->facts->has(list_->capability);
       if (!without) add(member, {member->name, {}, 0});
     }
@@ -58,7 +61,7 @@ void MergedCall::begin() {
   for (size_t at = 0; at < parts_.size(); ++at)
     ask(*parts_[at]);
   begun_ = true;
-  home_.loop().defer(lifetime_, [this] {
+  aggregate_.loop().defer(lifetime_, [this] {
     if (!live()) return;
     owner_->on_call_phase(core::CallPhase::written);
     if (live()) check();
@@ -66,7 +69,7 @@ void MergedCall::begin() {
 }
 
 void MergedCall::ask(Part& part) {
-  const Member& member = *part.errand->member();
+  const Member& member = *part.sub_request->member();
   core::CallRequest request;
   auto message = mcp::Message::parse(request_for(part), json::kDepthCeiling);
   if (message) request.message = std::move(*message);
@@ -77,14 +80,14 @@ void MergedCall::ask(Part& part) {
   request.mirrors_itself = request_.mirrors_itself;
   request.from = request_.from;
   request.bytes_in = request_.bytes_in;
-  part.errand->ask(
-      std::move(request), home_.part_limit(member),
+  part.sub_request->ask(
+      std::move(request), aggregate_.part_limit(member),
       [this, &part](Result<mcp::Message, core::Failure> answer) {
-        Member& from = *part.errand->member();
+        Member& from = *part.sub_request->member();
         bool result = answer && answer->kind() == mcp::MessageKind::result;
-        if (result && list_ == nullptr && answer->bytes().size() <= home_.rules().max_part_bytes)
-          home_.learned(from, *answer);
-        if (result) home_.came(from);
+        if (result && list_ == nullptr && answer->bytes().size() <= aggregate_.rules().max_part_bytes)
+          aggregate_.learned(from, *answer);
+        if (result) aggregate_.came(from);
         part.held.charge(request_.account());
         part.held.set(answer ? answer->bytes().size() : 0);
         part.answer.emplace(std::move(answer));
@@ -109,8 +112,8 @@ std::string MergedCall::request_for(const Part& part) const {
 
 core::CallOwner* MergedCall::leave() {
   for (auto& part : parts_) {
-    part->errand->cancel("the call it belongs to has ended");
-    home_.loop().retire(std::move(part->errand));
+    part->sub_request->cancel("the call it belongs to has ended");
+    aggregate_.loop().retire(std::move(part->sub_request));
   }
   return take_owner();
 }
@@ -118,9 +121,9 @@ core::CallOwner* MergedCall::leave() {
 void MergedCall::cancel(std::string_view why) {
   if (!live()) return;
   for (auto& part : parts_)
-    part->errand->cancel(why);
+    part->sub_request->cancel(why);
   leave();
-  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, {});
 }
 
 void MergedCall::finish(std::string text) {
@@ -132,12 +135,12 @@ void MergedCall::finish(std::string text) {
 
 std::optional<Missing> MergedCall::missing(const Part& part) const {
   const auto& answer = *part.answer;
-  const std::string& server = part.errand->member()->name;
+  const std::string& server = part.sub_request->member()->name;
   if (!answer)
     return Missing{server, std::string(mcp::name(answer.error().reason)), answer.error().text,
                    answer.error().by_policy};
   // Every part stands in memory until the last one is there, and each is searched through.
-  const uint64_t most = home_.rules().max_part_bytes;
+  const uint64_t most = aggregate_.rules().max_part_bytes;
   if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most)
     return Missing{server, std::string(mcp::name(EndReason::upstream_protocol)),
                    fmt::format("its part of {} bytes is longer than {} (aggregate.maxPartBytes)",
@@ -149,7 +152,7 @@ std::optional<Missing> MergedCall::missing(const Part& part) const {
 }
 
 void MergedCall::missed(Part& part, const Missing& gap) {
-  home_.missed(*part.errand->member(), request_.message.method(), gap);
+  aggregate_.missed(*part.sub_request->member(), request_.message.method(), gap);
   if (!std::exchange(part.counted, true)) ++core::upstream_stats(gap.server).missing_parts;
 }
 
@@ -170,7 +173,7 @@ void MergedCall::check() {
       const auto gap = missing(*parts_.front());
       const core::Failure too_long{EndReason::upstream_protocol,
                                    fmt::format("no server answered; {}: {}", gap->server, gap->text)};
-      return leave()->on_call_failed(too_long);  // afterwards: leaving takes the errands away
+      return leave()->on_call_failed(too_long);  // afterwards: leaving takes the sub-requests away
     }
     if (first) return finish(first->bytes());
     core::Failure failure = first.error();
@@ -183,16 +186,16 @@ void MergedCall::check() {
 
 void MergedCall::merge_discover() {
   std::vector<Missing> gaps;
-  std::vector<Facts> facts;
+  std::vector<MemberFacts> facts;
   for (const auto& part : parts_) {
     // Not what another client was told.
     if (auto gap = missing(*part)) {
       gaps.push_back(std::move(*gap));
     } else {
-      facts.push_back(read_facts(part->errand->member()->name, **part->answer));
+      facts.push_back(read_facts(part->sub_request->member()->name, **part->answer));
     }
   }
-  finish(merged_discover(facts, gaps, home_.is_public()));
+  finish(merged_discover(facts, gaps, aggregate_.is_public()));
 }
 
 void MergedCall::merge_list() {
@@ -205,11 +208,11 @@ void MergedCall::merge_list() {
     if (stale) return finish((*part->answer)->bytes());
     take_page(page, *part);
   }
-  finish(merged_list(page, home_.is_public()));
+  finish(merged_list(page, aggregate_.is_public()));
 }
 
 void MergedCall::take_page(ListPage& page, Part& part) {
-  const std::string& server = part.errand->member()->name;
+  const std::string& server = part.sub_request->member()->name;
   if (auto gap = missing(part)) {
     page.missing.push_back(std::move(*gap));
     return;
@@ -226,13 +229,13 @@ void MergedCall::take_page(ListPage& page, Part& part) {
   if (next.empty()) return;
   if (next.front() != '"') return broken("its nextCursor is no string");
   if (next == part.from.raw) return broken("it gave the same cursor again");
-  if (part.from.pages + 1 >= kMostPages)
-    return broken(fmt::format("its list has more than {} pages", kMostPages));
+  if (part.from.pages + 1 >= kMaxPages)
+    return broken(fmt::format("its list has more than {} pages", kMaxPages));
   page.more.push_back({server, std::move(next), part.from.pages + 1});
 }
 
 void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answer) {
-  const Member& member = *part.errand->member();
+  const Member& member = *part.sub_request->member();
   const std::string& text = answer.bytes();
   json::Span items = answer.at(list_->items);
   // Of its tools and prompts: what metrics may call a call of it.
@@ -241,23 +244,24 @@ void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answ
                                                : nullptr;
   size_t taken = 0;
   json::for_each_element_at(text, items, [&](json::Span item) {
-    if (++taken > home_.rules().max_items) return;
-    if (names != nullptr && names->size() < core::NameTable::kMost)
+    if (++taken > aggregate_.rules().max_items) return;
+    if (names != nullptr && names->size() < core::NameTable::kMaxEntries)
       names->learn(json::string_at(text, json::member_at(text, item, list_->key)));
-    auto shown = item_for_client(home_.shown(), list_->list, member.name, item.in(text));
+    auto shown = item_for_client(aggregate_.shown(), list_->list, member.name, item.in(text));
     if (shown) {
       page.items.push_back(std::move(*shown));
     } else {
-      home_.left_out(member, list_->list, json::string_at(text, json::member_at(text, item, list_->key)));
+      aggregate_.left_out(member, list_->list,
+                          json::string_at(text, json::member_at(text, item, list_->key)));
     }
   });
-  if (taken <= home_.rules().max_items) return;
+  if (taken <= aggregate_.rules().max_items) return;
   Missing gap{
       member.name, std::string(mcp::name(EndReason::upstream_protocol)),
       fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",
-                  taken - home_.rules().max_items, home_.rules().max_items)};
+                  taken - aggregate_.rules().max_items, aggregate_.rules().max_items)};
   missed(part, gap);
   page.missing.push_back(std::move(gap));
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "aggregate/aggregate_upstream.h"
+#include "aggregate/sub_request.h"
 #include "base/held_bytes.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
-#include "aggregate/aggregate_upstream.h"
-#include "aggregate/errand.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 class MergedCall final : public core::OwnedCall {
  public:
-  MergedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  MergedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~MergedCall() override;
 
   void begin();  // calls nobody back
@@ -29,7 +29,7 @@ class MergedCall final : public core::OwnedCall {
 
  private:
   struct Part {
-    std::unique_ptr<Errand> errand;
+    std::unique_ptr<SubRequest> sub_request;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
     HeldBytes held;        // of it, until the last part is there
@@ -48,7 +48,7 @@ class MergedCall final : public core::OwnedCall {
   void finish(std::string text);
   core::CallOwner* leave();
 
-  AggregateUpstream& home_;
+  AggregateUpstream& aggregate_;
   core::CallRequest request_;
   const ListRow* list_;  // null: discover
   std::vector<std::unique_ptr<Part>> parts_;
@@ -57,4 +57,4 @@ class MergedCall final : public core::OwnedCall {
   net::Lifetime lifetime_;
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

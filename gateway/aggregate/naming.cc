@@ -8,11 +8,11 @@
 
 #include "config/aggregate.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 constexpr size_t kHashDigits = 8;
-constexpr size_t kLongestOriginal = 8192;  // that a table keeps
+constexpr size_t kMaxOriginal = 8192;  // that a table keeps
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -39,9 +39,9 @@ bool looks_hashed(std::string_view shown) {
 
 std::string prefixed_name(std::string_view prefix, std::string_view name) {
   std::string whole = std::string(prefix) + std::string(name);
-  bool fits = whole.size() <= kMostNameBytes && std::all_of(whole.begin(), whole.end(), is_name_char);
+  bool fits = whole.size() <= kMaxNameBytes && std::all_of(whole.begin(), whole.end(), is_name_char);
   if (fits && !name.empty()) return whole;
-  std::string out = whole.substr(0, kMostNameBytes - kHashDigits - 1);
+  std::string out = whole.substr(0, kMaxNameBytes - kHashDigits - 1);
   std::replace_if(
       out.begin(), out.end(), [](char c) { return !is_name_char(c); }, '_');
   return out + "_" + hash_of(whole);
@@ -66,7 +66,7 @@ const std::string* Owners::shown(std::string_view server, std::string_view origi
 std::string Owners::claim(std::string_view server, std::string_view original,
                           const std::vector<std::string>& candidates) {
   if (const std::string* known = shown(server, original)) return *known;
-  if (full() || original.size() > kLongestOriginal) return {};
+  if (full() || original.size() > kMaxOriginal) return {};
   for (const std::string& candidate : candidates) {
     auto [entry, is_new] =
         by_shown_.try_emplace(candidate, Owner{std::string(server), std::string(original)});
@@ -113,4 +113,4 @@ bool Names::needs_lists(const std::string& shown) const {
   return looks_hashed(shown);
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

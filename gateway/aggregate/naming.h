@@ -12,9 +12,9 @@
 #include "base/held_bytes.h"
 #include "config/config.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
-inline constexpr size_t kMostNameBytes = 64;
+inline constexpr size_t kMaxNameBytes = 64;
 
 // `prefix` and `name` as one name within [A-Za-z0-9_.-]{1,64}. What does not fit is cut or replaced, and ends
 // with a hash of the whole, so that it stays the same for ever and differs from others.
@@ -28,9 +28,9 @@ class Owners {
     std::string server;
     std::string original;
   };
-  // At most that many names, and kMostBytes of them.
+  // At most that many names, and kMaxBytes of them.
   explicit Owners(size_t most) : most_(most) {}
-  static constexpr size_t kMostBytes = 16u << 20;
+  static constexpr size_t kMaxBytes = 16u << 20;
 
   const Owner* find(std::string_view shown) const;
   // What that of this server is shown as already; null when nothing was decided yet.
@@ -39,7 +39,7 @@ class Owners {
   // none is, or there are too many names.
   std::string claim(std::string_view server, std::string_view original,
                     const std::vector<std::string>& candidates);
-  bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMostBytes; }
+  bool full() const { return by_shown_.size() >= most_ || bytes_ >= kMaxBytes; }
   size_t most() const { return most_; }
 
  private:
@@ -75,4 +75,4 @@ class Names {
   Owners owners_;
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

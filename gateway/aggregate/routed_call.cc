@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "json/json_at.h"
 #include "core/answer_size.h"
-#include "metrics/stats.h"
+#include "json/json_at.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 using mcp::EndReason;
 using mcp::Field;
@@ -45,11 +45,11 @@ bool names_something(Method method) {
 
 }  // namespace
 
-RoutedCall::RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner)
-    : PassingCall(std::move(request), &owner), home_(home) {}
+RoutedCall::RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
+    : PassingCall(std::move(request), &owner), aggregate_(aggregate) {}
 
 RoutedCall::~RoutedCall() {
-  if (live()) cancel_alive(home_.name());
+  if (live()) cancel_alive(aggregate_.name());
   inner_.reset();  // before the lease on its server
 }
 
@@ -58,10 +58,10 @@ void RoutedCall::begin() {
 }
 
 void RoutedCall::learn(Topic topic) {
-  home_.loop().defer(lifetime_, [this] {
+  aggregate_.loop().defer(lifetime_, [this] {
     if (live() && !inner_) owner_->on_call_phase(core::CallPhase::starting);
   });
-  waiter_ = home_.learning().learn(topic, request_, lifetime_.guard([this, topic] {
+  waiter_ = aggregate_.discovery().learn(topic, request_, lifetime_.guard([this, topic] {
     if (!live()) return;
     waiter_ = 0;
     topic == Topic::facts ? go_by_capability(true) : go(true);
@@ -71,20 +71,21 @@ void RoutedCall::learn(Topic topic) {
 void RoutedCall::go(bool lists_read) {
   const mcp::Message& message = request_.message;
   Topic topic = topic_of(message, request_.method);
-  Routed routed = route(home_.shown(), message, request_.method, home_.member_names(),
-                        lists_read || home_.learning().is_fresh(topic));
+  Routed routed = route(aggregate_.shown(), message, request_.method, aggregate_.member_names(),
+                        lists_read || aggregate_.discovery().is_fresh(topic));
   if (routed.fault == Fault::needs_lists) return learn(topic);
   json::Span at = target_at(message, request_.method);
   std::string target = json::string_at(message.bytes(), at);
-  auto member = routed.fault == Fault::none ? home_.find(routed.way.server) : nullptr;
-  if (member) return send(member, routed.way);
+  auto member = routed.fault == Fault::none ? aggregate_.find(routed.route.server) : nullptr;
+  if (member) return send(member, routed.route);
   bool resource = topic == Topic::resources && request_.method != Method::tools_call;
   if (routed.fault == Fault::unknown && resource && at) {
     // Nothing says whose it is: where one server alone has resources, it knows best.
-    std::vector<Facts> facts = home_.known_facts();
-    std::erase_if(facts, [](const Facts& one) { return !one.has("resources"); });
+    std::vector<MemberFacts> facts = aggregate_.known_facts();
+    std::erase_if(facts, [](const MemberFacts& one) { return !one.has("resources"); });
     if (facts.size() == 1) {
-      if (auto only = home_.find(facts.front().server)) return send(only, {only->name, json::quote(target)});
+      if (auto only = aggregate_.find(facts.front().server))
+        return send(only, {only->name, json::quote(target)});
     }
   }
   std::string what = request_.method == Method::tools_call ? "tool" : resource ? "resource" : "prompt";
@@ -98,13 +99,13 @@ void RoutedCall::go(bool lists_read) {
 
 // A method that names nothing belongs to the one server that declares what it is a part of.
 void RoutedCall::go_by_capability(bool facts_read) {
-  std::vector<Facts> facts = home_.known_facts();
-  bool all_known = facts.size() == home_.members().size();
-  if (!facts_read && !all_known && !home_.learning().is_fresh(Topic::facts)) return learn(Topic::facts);
+  std::vector<MemberFacts> facts = aggregate_.known_facts();
+  bool all_known = facts.size() == aggregate_.members().size();
+  if (!facts_read && !all_known && !aggregate_.discovery().is_fresh(Topic::facts)) return learn(Topic::facts);
   const std::string& method = request_.message.method();
   std::vector<std::string> servers = servers_for(method, facts);
   if (servers.size() == 1) {
-    if (auto member = home_.find(servers.front())) return send(member, {member->name, {}});
+    if (auto member = aggregate_.find(servers.front())) return send(member, {member->name, {}});
   }
   answer_later(mcp::kMethodNotFound,
                servers.empty() ? "Method not found: no server here declares it: " + method.substr(0, 200)
@@ -112,8 +113,8 @@ void RoutedCall::go_by_capability(bool facts_read) {
                                              fmt::join(servers, ", "), method.substr(0, 200)));
 }
 
-void RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
-  auto text = request_for_server(request_.message, request_.method, way);
+void RoutedCall::send(const std::shared_ptr<Member>& member, const Route& route) {
+  auto text = request_for_server(request_.message, request_.method, route);
   if (!text) {
     return answer_later(mcp::kInvalidParams,
                         "this requestState was not made by the server that the request goes to",
@@ -123,7 +124,7 @@ void RoutedCall::send(const std::shared_ptr<Member>& member, const Way& way) {
   if (!message)
     return fail_later({EndReason::internal, "this request could not be routed: " + message.error().text});
   member_ = member;
-  way_ = way;
+  route_ = route;
   lease_ = member->lease();
   note_routed(*message);
   if (auto refusal = member->too_large(request_.bytes_in, request_.on_stdio()))
@@ -149,19 +150,19 @@ void RoutedCall::note_routed(const mcp::Message& as_sent) {
   to->lease = lease_;
   to->target = json::string_at(as_sent.bytes(), target_at(as_sent, request_.method));
   to_ = std::move(to);
-  home_.loop().defer(lifetime_, [this] {
+  aggregate_.loop().defer(lifetime_, [this] {
     if (live()) tell_routed();
   });
 }
 
 void RoutedCall::fail_later(core::Failure failure) {
-  home_.loop().defer(lifetime_, [this, failure = std::move(failure)] {
+  aggregate_.loop().defer(lifetime_, [this, failure = std::move(failure)] {
     if (live()) on_call_failed(failure);
   });
 }
 
 void RoutedCall::answer_later(int code, std::string text, std::string data) {
-  home_.loop().defer(lifetime_, [this, answer = mcp::error_message("0", code, text, data)] {
+  aggregate_.loop().defer(lifetime_, [this, answer = mcp::error_message("0", code, text, data)] {
     if (!live()) return;
     auto message = mcp::Message::parse(answer);
     core::CallOwner* owner = leave();
@@ -173,8 +174,8 @@ void RoutedCall::answer_later(int code, std::string text, std::string data) {
 // ---- from the client ----
 
 core::CallOwner* RoutedCall::leave() {
-  if (waiter_ != 0) home_.learning().forget(std::exchange(waiter_, 0));
-  home_.unparked(*this);
+  if (waiter_ != 0) aggregate_.discovery().forget(std::exchange(waiter_, 0));
+  aggregate_.unparked(*this);
   return take_owner();
 }
 
@@ -182,7 +183,7 @@ void RoutedCall::cancel(std::string_view why) {
   if (!live()) return;
   leave();
   if (cancel_inner(why)) return;
-  core::upstream_stats(home_.name()).cancel_settled(request_.tag, {});
+  core::upstream_stats(aggregate_.name()).cancel_settled(request_.tag, {});
 }
 
 void RoutedCall::left(const std::string& server, const std::string& why) {
@@ -192,7 +193,7 @@ void RoutedCall::left(const std::string& server, const std::string& why) {
 }
 
 void RoutedCall::hand_over(core::CallOwner& owner, core::Handover how) {
-  if (live()) how == core::Handover::parked ? home_.parked(*this) : home_.unparked(*this);
+  if (live()) how == core::Handover::parked ? aggregate_.parked(*this) : aggregate_.unparked(*this);
   PassingCall::hand_over(owner, how);
 }
 
@@ -200,7 +201,7 @@ void RoutedCall::retried(mcp::Message request) {
   // Its requestState was the gateway's own, and is of no use to the server.
   json::Splice splice = request.splice();
   json::Span at = target_at(request, request_.method);
-  if (at && !way_.raw.empty()) splice.replace(at, way_.raw);
+  if (at && !route_.raw.empty()) splice.replace(at, route_.raw);
   auto message = mcp::Message::parse(splice.empty() ? request.bytes() : splice.apply(), json::kDepthCeiling);
   request_.message = std::move(request);
   if (message && inner_ && inner_->live()) inner_->retried(std::move(*message));
@@ -220,10 +221,10 @@ void RoutedCall::on_call_message(mcp::Message message) {
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   bool plain = message.kind() == mcp::MessageKind::notification;
   if (last) {
-    home_.came(*member_);
+    aggregate_.came(*member_);
     if (auto failure = core::content_too_long(member_->server, message))
       return leave()->on_call_failed(*failure);
-    if (auto text = result_for_client(home_.shown(), member_->name, message)) {
+    if (auto text = result_for_client(aggregate_.shown(), member_->name, message)) {
       auto changed = mcp::Message::parse(std::move(*text), json::kDepthCeiling);
       if (changed) message = std::move(*changed);
     }
@@ -231,7 +232,7 @@ void RoutedCall::on_call_message(mcp::Message message) {
   }
   Method method = plain ? mcp::method_of(message.method()) : Method::other;
   if (plain && method == Method::resources_updated) {
-    auto changed = mcp::Message::parse(notification_for_client(home_.shown(), member_->name, message));
+    auto changed = mcp::Message::parse(notification_for_client(aggregate_.shown(), member_->name, message));
     if (changed) message = std::move(*changed);
   }
   owner_->on_call_message(std::move(message));
@@ -245,4 +246,4 @@ void RoutedCall::on_call_failed(const core::Failure& failure) {
   leave()->on_call_failed(told);
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

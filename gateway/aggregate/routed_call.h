@@ -7,15 +7,15 @@
 #include <string>
 #include <utility>
 
+#include "aggregate/aggregate_upstream.h"
 #include "core/owned_call.h"
 #include "net/lifetime.h"
-#include "aggregate/aggregate_upstream.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 class RoutedCall final : public core::PassingCall {
  public:
-  RoutedCall(AggregateUpstream& home, core::CallRequest request, core::CallOwner& owner);
+  RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~RoutedCall() override;
 
   void begin();  // calls nobody back
@@ -39,7 +39,7 @@ class RoutedCall final : public core::PassingCall {
   // Sent, or it will be answered from here.
   void go(bool lists_read);
   void go_by_capability(bool facts_read);
-  void send(const std::shared_ptr<Member>& member, const Way& way);
+  void send(const std::shared_ptr<Member>& member, const Route& route);
   // Its owner hears whose call it is, though not from here.
   void note_routed(const mcp::Message& as_sent);
   void learn(Topic topic);
@@ -51,13 +51,13 @@ class RoutedCall final : public core::PassingCall {
     if (to_) owner_->on_call_routed(std::exchange(to_, nullptr));
   }
 
-  AggregateUpstream& home_;
+  AggregateUpstream& aggregate_;
   std::shared_ptr<Member> member_;
   std::shared_ptr<void> lease_;
   core::RoutedPtr to_;  // until its owner was told
-  Way way_;
+  Route route_;
   uint64_t waiter_ = 0;  // for what has to be learned
   net::Lifetime lifetime_;
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

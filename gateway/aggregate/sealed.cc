@@ -10,13 +10,13 @@
 #include "base/base64url.h"
 #include "json/json_scan.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 constexpr std::string_view kCursor = "lwc1.";
 constexpr std::string_view kState = "lwa1:";
 constexpr size_t kCheckBytes = 8;
-constexpr size_t kMostParts = 1000;
+constexpr size_t kMaxParts = 1000;
 
 std::string check_of(std::string_view method, std::string_view payload) {
   std::string text = std::string(method) + "\n" + std::string(payload);
@@ -77,7 +77,7 @@ std::optional<std::vector<CursorPart>> open_cursor(std::string_view method, std:
     part.raw = std::string(rest.substr(0, *size));
     const bool is_text = !part.raw.empty() && part.raw.front() == '"';
     if (!is_text || json::validate(part.raw) != json::Fault::none) return std::nullopt;
-    if (!servers.insert(part.server).second || parts.size() >= kMostParts) return std::nullopt;
+    if (!servers.insert(part.server).second || parts.size() >= kMaxParts) return std::nullopt;
     rest.remove_prefix(*size);
     parts.push_back(std::move(part));
   }
@@ -100,4 +100,4 @@ std::optional<Opened> open_state(std::string_view raw) {
   return opened(kState, raw);
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

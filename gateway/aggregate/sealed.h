@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 // Where one server's list goes on.
 struct CursorPart {
@@ -34,4 +34,4 @@ struct Opened {
 std::optional<Opened> open_task(std::string_view raw);
 std::optional<Opened> open_state(std::string_view raw);
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <array>
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 constexpr std::string_view kUi = "ui://";
 constexpr std::array<std::string_view, 4> kKept{kUi, "https:", "http:", "data:"};
 
-constexpr size_t kMostTemplates = 1000;
-constexpr size_t kLongestSeen = 2048;  // bytes
+constexpr size_t kMaxTemplates = 1000;
+constexpr size_t kMaxSeenUri = 2048;  // bytes
 
 // Twice, with a node of the map and a server's name.
 size_t bytes_seen(const std::string& uri) {
@@ -70,7 +70,7 @@ std::string Uris::to_client(const std::string& server, const std::string& uri) {
 
 // Results may name any number of URIs: the last ones are remembered.
 void Uris::saw(const std::string& server, const std::string& uri) {
-  if (uri.size() > kLongestSeen || !seen_.try_emplace(uri, server).second) return;
+  if (uri.size() > kMaxSeenUri || !seen_.try_emplace(uri, server).second) return;
   seen_order_.push_back(uri);
   seen_bytes_ += bytes_seen(uri);
   if (seen_order_.size() <= most_seen_) return;
@@ -105,10 +105,10 @@ std::optional<Uris::Target> Uris::to_server(const std::string& shown) const {
 }
 
 void Uris::listed_template(const std::string& server, const std::string& uri_template) {
-  if (!keeps_scheme(uri_template) || templates_.size() >= kMostTemplates) return;
+  if (!keeps_scheme(uri_template) || templates_.size() >= kMaxTemplates) return;
   std::string literal = uri_template.substr(0, uri_template.find('{'));
-  if (literal.size() < kLongestSeen && literal.size() > std::string_view("https://").size())
+  if (literal.size() < kMaxSeenUri && literal.size() > std::string_view("https://").size())
     templates_.try_emplace(literal, server);
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

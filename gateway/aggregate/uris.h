@@ -15,7 +15,7 @@
 
 #include "aggregate/naming.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 // A server's name as the beginning of a scheme (RFC 3986, 3.1): lower case letters, digits, '-'. A name that
 // is none gets a hash, so that two servers never meet.
@@ -59,4 +59,4 @@ class Uris {
   std::map<std::string, std::string, std::less<>> templates_;  // literal beginning → server
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -42,11 +42,11 @@ class NodeSlabs {
     Node* next;
   };
   static constexpr size_t kNodes = 16;  // of the first slab; each next one is twice as large
-  static constexpr size_t kMostNodes = 1024;
+  static constexpr size_t kMaxNodes = 1024;
   static constexpr size_t kKeep = 3;  // with fewer slabs a map that is empty now and then is not worth it
 
   void grow(size_t size) {
-    const size_t count = std::min(kNodes << std::min<size_t>(slabs_.size(), 6), kMostNodes);
+    const size_t count = std::min(kNodes << std::min<size_t>(slabs_.size(), 6), kMaxNodes);
     slabs_.push_back(std::make_unique<std::byte[]>(count * size));
     for (size_t i = count; i > 0; --i)
       free_ = ::new (slabs_.back().get() + (i - 1) * size) Node{free_};

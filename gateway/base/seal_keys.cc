@@ -14,7 +14,7 @@ namespace lineward {
 namespace {
 
 constexpr size_t kNonce = 12, kTag = 16;
-constexpr size_t kLongest = 4096;  // characters of one key
+constexpr size_t kMaxLength = 4096;  // characters of one key
 
 const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -64,12 +64,12 @@ Result<std::shared_ptr<const SealKeys>> SealKeys::parse(std::string_view text) {
     std::string_view line = trimmed(text.substr(0, end));
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (line.empty() || line.front() == '#') continue;
-    if (line.size() < kShortest || line.size() > kLongest) {
+    if (line.size() < kShortest || line.size() > kMaxLength) {
       return fail("the key in line " + std::to_string(number) + " has " + std::to_string(line.size()) +
                   " characters; it takes " + std::to_string(kShortest) + " or more");
     }
-    if (made->keys_.size() == kMostKeys)
-      return fail("it holds more than " + std::to_string(kMostKeys) + " keys");
+    if (made->keys_.size() == kMaxKeys)
+      return fail("it holds more than " + std::to_string(kMaxKeys) + " keys");
     Key& key = made->keys_.emplace_back();
     derive(line, "seal 1", key.seal);
     derive(line, "mac 1", key.mac);

@@ -18,7 +18,7 @@ namespace lineward {
 
 class SealKeys {
  public:
-  static constexpr size_t kMostKeys = 16;
+  static constexpr size_t kMaxKeys = 16;
   static constexpr size_t kShortest = 32;  // characters of a key: 24 random bytes in base64
   static constexpr size_t kOverhead = 12 + 16;
 

@@ -17,12 +17,12 @@ template <size_t most>
 class SpareTextsOf {
  public:
   static constexpr size_t kUsual = 1000;  // bytes of room
-  static constexpr size_t kMost = 4 * kUsual;
+  static constexpr size_t kMaxBytes = 4 * kUsual;
 
   // An empty one with room for `size` bytes.
   static std::string take(size_t size) {
     std::string text;
-    if (Kept& kept = kept_; size <= kMost && kept.count > 0 && kept.count <= most)
+    if (Kept& kept = kept_; size <= kMaxBytes && kept.count > 0 && kept.count <= most)
       text = std::move(kept.texts[--kept.count]);
     text.reserve(std::max(size, kUsual));
     return text;
@@ -34,7 +34,7 @@ class SpareTextsOf {
   // It is empty afterwards.
   static void give(std::string&& text) {
     Kept& kept = kept_;
-    if (kept.count < most && text.capacity() >= kUsual && text.capacity() <= kMost) {
+    if (kept.count < most && text.capacity() >= kUsual && text.capacity() <= kMaxBytes) {
       text.clear();
       kept.texts[kept.count++].swap(text);
     } else {

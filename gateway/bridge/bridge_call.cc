@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "bridge/bridge_session.h"
 #include "json/json_member.h"
-#include "metrics/stats.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
-#include "bridge/bridge_session.h"
+#include "metrics/stats.h"
 
 namespace lineward::upstream {
 namespace {
@@ -20,8 +20,8 @@ using mcp::EndReason;
 using mcp::Field;
 using mcp::Method;
 
-constexpr uint32_t kMostRounds = 100;
-constexpr size_t kMostQuestions = 64;  // in one round
+constexpr uint32_t kMaxRounds = 100;
+constexpr size_t kMaxQuestions = 64;  // in one round
 // Before a call is made again that asked for nothing.
 constexpr std::chrono::milliseconds kPause{250};
 
@@ -102,8 +102,8 @@ std::optional<core::Failure> BridgeCall::send(mcp::Message message, Method metho
   return std::nullopt;
 }
 
-std::optional<core::Failure> BridgeCall::start_trial() {
-  step_ = Step::trial;
+std::optional<core::Failure> BridgeCall::start_as_it_came() {
+  step_ = Step::half_open_probe;
   auto copy = mcp::Message::parse(request_.message.bytes(), json::kDepthCeiling);
   if (!copy) return core::Failure{EndReason::internal, "this request could not be copied"};
   return send(std::move(*copy), request_.method, request_.scope, mcp::Era::legacy);
@@ -158,7 +158,7 @@ void BridgeCall::on_call_message(mcp::Message message) {
   bool has_session = !inner_ || inner_->has_session();
   retire_inner();
   switch (step_) {
-    case Step::trial: return trial_over(std::move(message), has_session);
+    case Step::half_open_probe: return served_as_it_came(std::move(message), has_session);
     case Step::discover: {
       if (served_) return compared(std::move(message));
       if (refused_after_all()) return;
@@ -189,7 +189,7 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
   if (step_ == Step::discover && refused_after_all()) return;
   bool says_something =
       failure.reason == EndReason::upstream_exited || failure.reason == EndReason::upstream_protocol;
-  if (step_ == Step::trial && says_something && session_.inner().era() == mcp::Era::modern) {
+  if (step_ == Step::half_open_probe && says_something && session_.inner().era() == mcp::Era::modern) {
     session_.learned_modern_only(false);
     return discover_instead(std::nullopt);
   }
@@ -198,7 +198,7 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
 
 // The server was given the client's own `initialize`. One that takes it serves this client as it is; one that
 // is modern and does not gets our translation.
-void BridgeCall::trial_over(mcp::Message answer, bool has_session) {
+void BridgeCall::served_as_it_came(mcp::Message answer, bool has_session) {
   if (answer.kind() == mcp::MessageKind::result) {
     if (!has_session && session_.inner().era() != mcp::Era::legacy) return look_for_better(std::move(answer));
     session_.serves_itself();
@@ -266,11 +266,10 @@ void BridgeCall::ask(const mcp::Message& answer) {
     return fail({EndReason::upstream_protocol, fmt::format("{} asked for input during {}, which may not ask",
                                                            name, request_.message.method())});
   }
-  if (++rounds_ > kMostRounds) {
-    return fail(
-        {EndReason::upstream_protocol, fmt::format("{} asked for input {} times", name, kMostRounds)});
+  if (++rounds_ > kMaxRounds) {
+    return fail({EndReason::upstream_protocol, fmt::format("{} asked for input {} times", name, kMaxRounds)});
   }
-  mcp::InputRequired wanted = mcp::read_input_required(answer, kMostQuestions);
+  mcp::InputRequired wanted = mcp::read_input_required(answer, kMaxQuestions);
   if (!wanted.fault.empty())
     return fail({EndReason::upstream_protocol, fmt::format("{} sent {}", name, wanted.fault)});
   state_ = std::move(wanted.state);
@@ -302,7 +301,7 @@ void BridgeCall::ask(const mcp::Message& answer) {
 void BridgeCall::ask_live(const mcp::Message& question) {
   if (!inner_) return;
   auto needed = mcp::capability_for(question);
-  bool may = needed && mcp::may_ask(request_.method) && live_questions_.size() < kMostQuestions &&
+  bool may = needed && mcp::may_ask(request_.method) && live_questions_.size() < kMaxQuestions &&
              json::member(session_.client().capabilities, needed->name);
   if (!may) {
     inner_->reply(

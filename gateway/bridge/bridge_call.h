@@ -31,7 +31,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   const mcp::Message& request_message() const override { return request_.message; }
 
   // Which of these comes first depends on the request; the session decides. None calls back at once.
-  std::optional<core::Failure> start_trial();  // the client's own `initialize`, as it came
+  std::optional<core::Failure> start_as_it_came();  // the client's own `initialize`, as it came
   std::optional<core::Failure> start_discover();
   std::optional<core::Failure> start_translated();
   void start_local();  // finish() comes later
@@ -47,7 +47,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   uint64_t serial() const { return serial_; }
 
  private:
-  enum class Step : uint8_t { trial, discover, translated, local };
+  enum class Step : uint8_t { half_open_probe, discover, translated, local };
   struct Question {
     int64_t id;
     std::string key;
@@ -66,7 +66,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,
                                     mcp::Era era);
   void later(std::function<void()> work);
-  void trial_over(mcp::Message answer, bool has_session);
+  void served_as_it_came(mcp::Message answer, bool has_session);
   void look_for_better(mcp::Message answer);
   void compared(mcp::Message discovered);
   void served_as_it_is();

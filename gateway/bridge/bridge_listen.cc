@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "http_client/http_headers.h"
 #include "json/json_member.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/modern_server.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
-#include "http_client/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStable{10000};
 constexpr uint32_t kTries = 6;  // in a row, before those who wait hear of it
 // Each new subscription is a new listen with all of them: what they cost together is bounded.
-constexpr size_t kMostUriBytes = 256 * 1024;
+constexpr size_t kMaxUriBytes = 256 * 1024;
 
 std::string plain_notification(std::string_view method, std::string_view params) {
   return fmt::format(R"({{"jsonrpc":"2.0","method":"{}"{}{}}})", method,
@@ -78,17 +78,17 @@ void BridgeListen::subscribe(const std::string& uri, Settled settled) {
   SharedText text = wish_.uris.find(uri);
   if (!text) text = shared_text(uri, account_);
   const bool is_new = !wish_.uris.contains(uri);
-  if (wish_.uris.size() >= mcp::kMostSubscriptions && is_new) {
+  if (wish_.uris.size() >= mcp::kMaxSubscriptions && is_new) {
     return tell({text, true, std::move(settled)},
-                fmt::format("this session has {} subscriptions already", mcp::kMostSubscriptions));
+                fmt::format("this session has {} subscriptions already", mcp::kMaxSubscriptions));
   }
   size_t bytes = is_new ? uri.size() : 0;
   for (const SharedText& one : wish_.uris)
     bytes += one->text().size();
-  if (is_new && bytes > kMostUriBytes) {
+  if (is_new && bytes > kMaxUriBytes) {
     return tell({text, true, std::move(settled)},
                 fmt::format("the URIs of this session's subscriptions are longer than {} bytes together",
-                            kMostUriBytes));
+                            kMaxUriBytes));
   }
   wish_.uris.insert(text);
   waiters_.push_back({std::move(text), true, std::move(settled)});
@@ -164,11 +164,11 @@ void BridgeListen::use_request(const core::CallRequest& request) {
 
 void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   if (phase != core::CallPhase::written || acknowledged) return;
-  const milliseconds limit = home.server_.timeouts.acknowledge;
+  const milliseconds limit = listen.server_.timeouts.acknowledge;
   ack_limit.start(limit, [this, limit] {
-    home.fail_waiters(
+    listen.fail_waiters(
         fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
-    home.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);
+    listen.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);
   });
 }
 

@@ -51,15 +51,15 @@ class BridgeListen {
     bool operator==(const Wish&) const = default;
   };
   struct Listen final : core::CallOwner {
-    Listen(BridgeListen& its_home, Wish its_wish)
-        : home(its_home), wish(std::move(its_wish)), ack_limit(its_home.loop_) {}
+    Listen(BridgeListen& its_listen, Wish its_wish)
+        : listen(its_listen), wish(std::move(its_wish)), ack_limit(its_listen.loop_) {}
     void on_call_phase(core::CallPhase phase) override;
-    void on_call_message(mcp::Message message) override { home.heard(*this, std::move(message)); }
+    void on_call_message(mcp::Message message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
-      home.lost(*this, failure.text, loss_of(failure));
+      listen.lost(*this, failure.text, loss_of(failure));
     }
 
-    BridgeListen& home;
+    BridgeListen& listen;
     Wish wish;
     KeptRefs granted;  // URIs
     bool acknowledged = false;

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "log/log.h"
 #include "base/random_id.h"
+#include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
 #include "upstream/shared/own_id.h"
@@ -19,13 +19,14 @@ constexpr std::string_view kEmptyResult = R"({"jsonrpc":"2.0","id":0,"result":{}
 
 }  // namespace
 
-BridgeSession::BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial)
-    : home_(home),
+BridgeSession::BridgeSession(BridgeOwner& bridge, core::Scope scope, core::ScopeOwner& owner,
+                             bool half_open_probe)
+    : bridge_(bridge),
       scope_(std::move(scope)),
       owner_(&owner),
-      trial_(trial),
+      probing_(half_open_probe),
       listen_(
-          home.loop(), home.inner(), home.server(), modern_scope(),
+          bridge.loop(), bridge.inner(), bridge.server(), modern_scope(),
           [this](const std::string& filter) { return mcp::listen_for_client(client_, filter); },
           [this](mcp::Message message) { to_client(std::move(message), std::nullopt); }) {}
 
@@ -50,7 +51,7 @@ BridgeCall* BridgeSession::find(uint64_t serial) const {
 Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
   bool handshake = request.method == Method::initialize;
-  if (trial_ && !handshake) return inner().start(std::move(request), owner);
+  if (probing_ && !handshake) return inner().start(std::move(request), owner);
   if (!handshake && request.method != Method::ping && !server_) {
     return Unexpected<core::Failure>{
         {EndReason::upstream_protocol,
@@ -63,7 +64,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> BridgeSession::start(core::Ca
     client_ = mcp::read_initialize_params(call->request().message, call->request().wire());
     client_bytes_.charge(call->request().account());
     client_bytes_.set(mcp::bytes_of(client_));
-    failure = trial_ ? call->start_trial() : call->start_discover();
+    failure = probing_ ? call->start_as_it_came() : call->start_discover();
   } else if (!handled_here(*call)) {
     failure = call->start_translated();
   }
@@ -142,7 +143,7 @@ void BridgeSession::left(BridgeCall& call) {
 
 // The server's own idea of this session is over: it has none.
 void BridgeSession::begin_bridging() {
-  if (!std::exchange(trial_, false)) return;
+  if (!std::exchange(probing_, false)) return;
   inner().close_scope(scope_);
 }
 
@@ -191,7 +192,7 @@ void BridgeSession::withdraw(int64_t question, std::string_view why, uint64_t ta
 }
 
 void BridgeSession::forward(const mcp::Message& message, const core::ClientRequestPtr& by) {
-  if (trial_) return inner().forward(scope_, mcp::Era::legacy, message);
+  if (probing_) return inner().forward(scope_, mcp::Era::legacy, message);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     auto id = message.has(Field::id) ? own_id(message.raw(Field::id)) : std::nullopt;
     auto found = id ? questions_.find(*id) : questions_.end();

@@ -9,19 +9,19 @@
 #include <optional>
 #include <string>
 
+#include "bridge/bridge_call.h"
+#include "bridge/bridge_listen.h"
 #include "config/config.h"
 #include "core/upstream.h"
 #include "mcp/modern_server.h"
 #include "net/loop.h"
-#include "bridge/bridge_call.h"
-#include "bridge/bridge_listen.h"
 
 namespace lineward::upstream {
 
 class BridgeSession;
 
 // What a session needs from its bridge.
-class BridgeHome {
+class BridgeOwner {
  public:
   virtual net::Loop& loop() = 0;
   virtual core::Upstream& inner() = 0;
@@ -32,13 +32,14 @@ class BridgeHome {
   virtual void learned_modern_only(bool for_good) = 0;
 
  protected:
-  ~BridgeHome() = default;
+  ~BridgeOwner() = default;
 };
 
 class BridgeSession {
  public:
-  // `trial`: the server gets the client's own `initialize` first; it may speak the old revisions itself.
-  BridgeSession(BridgeHome& home, core::Scope scope, core::ScopeOwner& owner, bool trial);
+  // `half_open_probe`: the server gets the client's own `initialize` first, since it may speak the old
+  // revisions itself. No circuit is meant.
+  BridgeSession(BridgeOwner& bridge, core::Scope scope, core::ScopeOwner& owner, bool half_open_probe);
   ~BridgeSession();
 
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
@@ -47,11 +48,12 @@ class BridgeSession {
   void forward(const mcp::Message& message, const core::ClientRequestPtr& by = nullptr);
   // Ends everything; nobody is told anything after it.
   void close(const core::Failure& why);
-  bool trial() const { return trial_; }
+  // The server was given the client's own `initialize`, and it is not known yet who serves the session.
+  bool half_open_probe() const { return probing_; }
 
   // For its calls.
-  net::Loop& loop() { return home_.loop(); }
-  core::Upstream& inner() { return home_.inner(); }
+  net::Loop& loop() { return bridge_.loop(); }
+  core::Upstream& inner() { return bridge_.inner(); }
   const mcp::LegacyClient& client() const { return client_; }
   // As whom it asks the modern server: what a process keeps for it is told by its session.
   core::Scope modern_scope() const { return {{}, scope_.principal, scope_.session}; }
@@ -60,8 +62,8 @@ class BridgeSession {
     return next_call_++;
   }
   void left(BridgeCall& call);
-  void serves_itself() { home_.serves_itself(scope_.session); }
-  void learned_modern_only(bool for_good) { home_.learned_modern_only(for_good); }
+  void serves_itself() { bridge_.serves_itself(scope_.session); }
+  void learned_modern_only(bool for_good) { bridge_.learned_modern_only(for_good); }
   void begin_bridging();
   // The answer to `initialize`; nothing when the server's is unusable.
   std::optional<std::string> discovered(const mcp::Message& answer);
@@ -81,10 +83,10 @@ class BridgeSession {
   void finish_later(BridgeCall& call, std::string text);
   void refuse_later(BridgeCall& call, int code, std::string_view text);
 
-  BridgeHome& home_;
+  BridgeOwner& bridge_;
   core::Scope scope_;
   core::ScopeOwner* owner_;  // null once closed
-  bool trial_;
+  bool probing_;
   mcp::LegacyClient client_;
   std::optional<mcp::ModernServer> server_;
   HeldBytes client_bytes_, server_bytes_;

@@ -53,14 +53,14 @@ void ModernBridge::open_scope(const core::Scope& scope, core::ScopeOwner& owner)
 
 void ModernBridge::close_scope(const core::Scope& scope) {
   BridgeSession* session = find(scope.session);
-  if (session == nullptr || session->trial()) inner_->close_scope(scope);
+  if (session == nullptr || session->half_open_probe()) inner_->close_scope(scope);
   drop(scope.session);
 }
 
 // What the bridge does for a session, no other process can go on with.
 core::PortableScopes* ModernBridge::portable(const core::Scope& scope) {
   BridgeSession* session = find(scope.session);
-  return session == nullptr || session->trial() ? inner_->portable(scope) : nullptr;
+  return session == nullptr || session->half_open_probe() ? inner_->portable(scope) : nullptr;
 }
 
 // Where the server is modern a session is kept here; that it takes old clients one request at a time as well
@@ -96,7 +96,8 @@ void ModernBridge::forward(const core::Scope& scope, mcp::Era client_era, const 
 void ModernBridge::stop(std::function<void()> done) {
   stopping_ = true;
   for (auto& entry : sessions_) {
-    if (!entry.second->trial()) entry.second->close({EndReason::cancelled_drain, "the gateway is stopping"});
+    if (!entry.second->half_open_probe())
+      entry.second->close({EndReason::cancelled_drain, "the gateway is stopping"});
   }
   PassingUpstream::stop(std::move(done));
 }

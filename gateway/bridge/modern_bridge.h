@@ -3,7 +3,7 @@
 //
 // A server that speaks both eras does not say so in `server/discover` (SDK servers list modern versions
 // only), so a session's own `initialize` is put to it first; a modern server that refuses it is remembered as
-// modern-only. `protocolEra: modern` leaves the trial out.
+// modern-only. `protocolEra: modern` leaves this out.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 #include <string>
 #include <unordered_map>
 
+#include "bridge/bridge_session.h"
 #include "config/config.h"
 #include "core/passing_upstream.h"
 #include "net/loop.h"
-#include "bridge/bridge_session.h"
 
 namespace lineward::upstream {
 
-class ModernBridge final : public core::PassingUpstream, public BridgeHome {
+class ModernBridge final : public core::PassingUpstream, public BridgeOwner {
  public:
   ModernBridge(net::Loop& loop, std::unique_ptr<core::Upstream> inner, const config::Server& server);
   ~ModernBridge() override;
@@ -32,7 +32,7 @@ class ModernBridge final : public core::PassingUpstream, public BridgeHome {
   std::optional<bool> keeps_sessions() const override;
   void stop(std::function<void()> done) override;
 
-  // BridgeHome
+  // BridgeOwner
   net::Loop& loop() override { return loop_; }
   core::Upstream& inner() override { return *inner_; }
   const config::Server& server() const override { return server_; }

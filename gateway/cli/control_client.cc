@@ -17,8 +17,8 @@ namespace lineward::cli {
 namespace {
 
 // Longer than a cancel is waited for.
-constexpr timeval kPatience{40, 0};
-constexpr size_t kMostBytes = 64 << 20;
+constexpr timeval kTimeout{40, 0};
+constexpr size_t kMaxBytes = 64 << 20;
 
 // What is shown on a terminal does not depend on who wrote it.
 void make_printable(nlohmann::json& value) {
@@ -45,8 +45,8 @@ void make_reply_printable(nlohmann::json& body) {
 Result<ControlReply> ask(const std::string& socket, const std::string& path, const std::string& body) {
   int fd = admin::connect_unix(socket);
   if (fd < 0) return fail(fmt::format("cannot connect to {}: {}", socket, std::strerror(errno)));
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kTimeout, sizeof kTimeout);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
   std::string request = body.empty()
                             ? fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
                             : fmt::format(
@@ -57,7 +57,7 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
   bool whole = false;
   if (send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size())) {
     std::array<char, 65536> bytes;
-    for (ssize_t n; response.size() < kMostBytes && (n = recv(fd, bytes.data(), bytes.size(), 0)) >= 0;) {
+    for (ssize_t n; response.size() < kMaxBytes && (n = recv(fd, bytes.data(), bytes.size(), 0)) >= 0;) {
       whole = n == 0;
       if (whole) break;
       response.append(bytes.data(), static_cast<size_t>(n));

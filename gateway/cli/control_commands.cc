@@ -150,7 +150,7 @@ ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Su
     if (!reply) return failed(around, socket, reply.error().text);
     if (reply->status != 200) return no_such_call(id, reply->body, around);
     around.out << (flags.format == "json" ? reply->body.dump(2) + "\n"
-                                          : call_story(reply->body, style_of(flags, around)));
+                                          : call_text(reply->body, style_of(flags, around)));
   }
   return ExitCode::ok;
 }

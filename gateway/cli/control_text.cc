@@ -114,14 +114,14 @@ std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string&
 }  // namespace
 
 std::string reload_text(const json& report) {
-  constexpr size_t kMostColumn = 48;
+  constexpr size_t kMaxColumn = 48;
   json none = json::array();
   auto found = report.find("changes");
   const json& rows = found != report.end() && found->is_array() ? *found : none;
   size_t names = 0, whats = 0;
   for (const json& row : rows) {
     names = std::max(names, width_of(text_of(row, "name")));
-    whats = std::max(whats, std::min(width_of(text_of(row, "what")), kMostColumn));
+    whats = std::max(whats, std::min(width_of(text_of(row, "what")), kMaxColumn));
   }
   auto pad = [](const std::string& text, size_t columns) {
     size_t width = width_of(text);
@@ -185,7 +185,7 @@ std::string calls_table(const json& calls, const Style& style) {
   return out;
 }
 
-std::string call_story(const json& call, const Style& style) {
+std::string call_text(const json& call, const Style& style) {
   std::string id = text_of(call, "id");
   std::string target = target_text(call);
   std::string out =

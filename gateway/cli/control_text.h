@@ -19,7 +19,7 @@ struct Style {
 
 std::string calls_table(const nlohmann::json& calls, const Style& style);
 // All that is known of one call.
-std::string call_story(const nlohmann::json& call, const Style& style);
+std::string call_text(const nlohmann::json& call, const Style& style);
 // One line: what a cancel did.
 std::string cancel_line(const nlohmann::json& ended, int64_t grace_ms);
 // "it ended 12s ago: timeout_request after 60s"

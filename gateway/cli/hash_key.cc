@@ -14,7 +14,7 @@ namespace {
 
 // A key with fewer characters may be one that people think of; its plain hash would not protect it.
 constexpr size_t kShortestKey = 20;
-constexpr size_t kLongestKey = 1024;
+constexpr size_t kMaxKey = 1024;
 
 }  // namespace
 
@@ -40,11 +40,11 @@ ExitCode hash_key(const HashKeyFlags& flags, std::istream& in, Screen& out, Scre
     std::getline(in, key);
     while (!key.empty() && (key.back() == '\r' || key.back() == ' '))
       key.pop_back();
-    if (key.size() < kShortestKey || key.size() > kLongestKey) {
+    if (key.size() < kShortestKey || key.size() > kMaxKey) {
       return bad_usage(err,
                        fmt::format("the key on stdin must have {} to {} characters, and be made by a machine "
                                    "(openssl rand -hex 32)",
-                                   kShortestKey, kLongestKey),
+                                   kShortestKey, kMaxKey),
                        kHelp);
     }
   }

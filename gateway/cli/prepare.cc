@@ -12,10 +12,10 @@
 
 #include "cli/server_flags.h"
 #include "cli/words.h"
-#include "config/reader/load.h"
 #include "config/options/names.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
+#include "config/reader/load.h"
 #include "config/reader/report.h"
 #include "plugins/registry.h"
 

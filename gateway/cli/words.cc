@@ -62,9 +62,9 @@ void drop_prefix(std::string_view& name, std::string_view prefix) {
 }
 
 std::string clean_name(std::string_view name) {
-  constexpr size_t kLongest = 64;
+  constexpr size_t kMaxLength = 64;
   std::string clean;
-  for (char c : name.substr(0, kLongest)) {
+  for (char c : name.substr(0, kMaxLength)) {
     bool fine =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
     clean += fine ? c : '-';

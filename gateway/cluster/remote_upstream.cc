@@ -14,24 +14,24 @@ namespace {
 // So much of a call's messages is taken between two words about it.
 constexpr size_t kWorthTelling = 64 * 1024;
 
-// Goes with a request. Where that is destroyed undone, since the other worker ends, or the server's door is
-// gone, its caller is told all the same.
+// Goes with a request. Where that is destroyed undone, since the other worker ends, or the RemoteCallServer
+// is gone, its caller is told all the same.
 class Receipt {
  public:
-  Receipt(Elsewhere<RemoteDesk> back, uint64_t number) : back_(std::move(back)), number_(number) {}
+  Receipt(RemoteHandle<RemoteCallTable> back, uint64_t number) : back_(std::move(back)), number_(number) {}
   Receipt(Receipt&& other) noexcept
       : back_(std::move(other.back_)), number_(std::exchange(other.number_, 0)) {}
   Receipt& operator=(Receipt&&) = delete;
   ~Receipt() {
     if (number_ == 0) return;
-    back_.tell([number = number_](RemoteDesk& desk) {
-      desk.on_failed(number, {EndReason::cancelled_drain, "the gateway is stopping"}, std::nullopt);
+    back_.tell([number = number_](RemoteCallTable& table) {
+      table.on_failed(number, {EndReason::cancelled_drain, "the gateway is stopping"}, std::nullopt);
     });
   }
   void arrived() { number_ = 0; }
 
  private:
-  Elsewhere<RemoteDesk> back_;
+  RemoteHandle<RemoteCallTable> back_;
   uint64_t number_;
 };
 
@@ -41,16 +41,16 @@ class Receipt {
 
 class RemoteCall final : public core::OwnedCall {
  public:
-  RemoteCall(std::shared_ptr<RemoteDesk> desk, const core::CallRequest& request, core::CallOwner& owner)
+  RemoteCall(std::shared_ptr<RemoteCallTable> table, const core::CallRequest& request, core::CallOwner& owner)
       : OwnedCall(&owner),
-        desk_(std::move(desk)),
-        number_(++desk_->numbers_),
+        table_(std::move(table)),
+        number_(++table_->numbers_),
         tag_(request.tag),
         request_(request.message) {
-    desk_->calls_[number_] = this;
+    table_->calls_[number_] = this;
   }
   ~RemoteCall() override {
-    if (live()) cancel_alive(desk_->server());
+    if (live()) cancel_alive(table_->server());
   }
 
   uint64_t number() const { return number_; }
@@ -58,38 +58,38 @@ class RemoteCall final : public core::OwnedCall {
   void cancel(std::string_view why) override {
     if (!live()) return;
     leave();
-    bool sent = tell([number = number_, tag = tag_, text = std::string(why)](RemoteDoor& door) {
-      door.cancel(number, tag, text);
+    bool sent = tell([number = number_, tag = tag_, text = std::string(why)](RemoteCallServer& call_server) {
+      call_server.cancel(number, tag, text);
     });
-    if (!sent) core::upstream_stats(desk_->server()).cancel_settled(tag_, {});
+    if (!sent) core::upstream_stats(table_->server()).cancel_settled(tag_, {});
   }
   void reply(std::string message) override {
     if (!live()) return;
-    tell([number = number_, text = std::move(message)](RemoteDoor& door) mutable {
-      door.reply(number, std::move(text));
+    tell([number = number_, text = std::move(message)](RemoteCallServer& call_server) mutable {
+      call_server.reply(number, std::move(text));
     });
   }
   bool pause() override {
     if (!live() || !can_pause_) return false;
-    tell([number = number_](RemoteDoor& door) { door.pause(number); });
+    tell([number = number_](RemoteCallServer& call_server) { call_server.pause(number); });
     return true;
   }
   bool resume() override {
     if (!live() || !can_pause_) return false;
-    tell([number = number_](RemoteDoor& door) { door.resume(number); });
+    tell([number = number_](RemoteCallServer& call_server) { call_server.resume(number); });
     return true;
   }
   void hand_over(core::CallOwner& owner, core::Handover how) override {
     if (!live()) return;
     owner_ = &owner;
-    tell([number = number_, how](RemoteDoor& door) { door.hand_over(number, how); });
+    tell([number = number_, how](RemoteCallServer& call_server) { call_server.hand_over(number, how); });
   }
   const mcp::Message& request_message() const override { return request_; }
   void retried(mcp::Message request) override {
     request_ = request;
     if (!live()) return;
-    tell([number = number_, message = std::move(request)](RemoteDoor& door) mutable {
-      door.retried(number, std::move(message));
+    tell([number = number_, message = std::move(request)](RemoteCallServer& call_server) mutable {
+      call_server.retried(number, std::move(message));
     });
   }
   std::string server_info() const override { return server_info_; }
@@ -106,8 +106,8 @@ class RemoteCall final : public core::OwnedCall {
     if (told.last) return leave()->on_call_message(std::move(told.message));
     taken_ += told.message.bytes().size();
     if (taken_ >= kWorthTelling) {
-      tell([number = number_, bytes = std::exchange(taken_, 0)](RemoteDoor& door) {
-        door.taken(number, bytes);
+      tell([number = number_, bytes = std::exchange(taken_, 0)](RemoteCallServer& call_server) {
+        call_server.taken(number, bytes);
       });
     }
     owner_->on_call_message(std::move(told.message));
@@ -117,15 +117,15 @@ class RemoteCall final : public core::OwnedCall {
  private:
   template <class F>
   bool tell(F&& what) {
-    return desk_->door().tell(std::forward<F>(what));
+    return table_->call_server().tell(std::forward<F>(what));
   }
-  // Its owner, who hears one more thing and may destroy it then; no mail finds it any more.
+  // Its owner, who hears one more thing and may destroy it then; no message finds it any more.
   core::CallOwner* leave() {
-    desk_->calls_.erase(number_);
+    table_->calls_.erase(number_);
     return take_owner();
   }
 
-  const std::shared_ptr<RemoteDesk> desk_;
+  const std::shared_ptr<RemoteCallTable> table_;
   const uint64_t number_;
   const uint64_t tag_;
   mcp::Message request_;
@@ -136,21 +136,21 @@ class RemoteCall final : public core::OwnedCall {
 
 // ---- from the server ----
 
-RemoteCall* RemoteDesk::find(uint64_t number) {
+RemoteCall* RemoteCallTable::find(uint64_t number) {
   auto found = calls_.find(number);
   return found == calls_.end() ? nullptr : found->second;
 }
 
-void RemoteDesk::on_phase(uint64_t number, core::CallPhase phase) {
+void RemoteCallTable::on_phase(uint64_t number, core::CallPhase phase) {
   if (RemoteCall* call = find(number)) call->on_phase(phase);
 }
 
-void RemoteDesk::on_message(uint64_t number, RemoteMessage told) {
+void RemoteCallTable::on_message(uint64_t number, RemoteMessage told) {
   state_.era = told.era;
   if (RemoteCall* call = find(number)) call->on_message(std::move(told));
 }
 
-void RemoteDesk::on_failed(uint64_t number, const core::Failure& failure, std::optional<mcp::Era> era) {
+void RemoteCallTable::on_failed(uint64_t number, const core::Failure& failure, std::optional<mcp::Era> era) {
   if (era) state_.era = era;
   if (RemoteCall* call = find(number)) call->on_failed(failure);
 }
@@ -158,47 +158,50 @@ void RemoteDesk::on_failed(uint64_t number, const core::Failure& failure, std::o
 // ---- the upstream ----
 
 RemoteUpstream::RemoteUpstream(net::Loop& loop, std::shared_ptr<net::Mailbox> here, std::string name,
-                               Elsewhere<RemoteDoor> door, RemoteState state)
+                               RemoteHandle<RemoteCallServer> call_server, RemoteState state)
     : loop_(loop),
-      desk_(std::make_shared<RemoteDesk>(std::move(name), std::move(door))),
-      here_{std::move(here), desk_} {
-  desk_->on_state(std::move(state));
-  desk_->door().tell([desk = here_](RemoteDoor& its) mutable { its.use(std::move(desk)); });
+      table_(std::make_shared<RemoteCallTable>(std::move(name), std::move(call_server))),
+      here_{std::move(here), table_} {
+  table_->on_state(std::move(state));
+  table_->call_server().tell([table = here_](RemoteCallServer& its) mutable { its.use(std::move(table)); });
 }
 
 RemoteUpstream::~RemoteUpstream() {
-  desk_->door().tell([](RemoteDoor& door) { door.let_go(); });
+  table_->call_server().tell([](RemoteCallServer& call_server) { call_server.let_go(); });
 }
 
 Result<std::unique_ptr<core::Call>, core::Failure> RemoteUpstream::start(core::CallRequest&& request,
                                                                          core::CallOwner& owner) {
   if (stopping_)
-    return Unexpected<core::Failure>{{EndReason::cancelled_drain, desk_->server() + " is leaving"}};
-  auto call = std::make_unique<RemoteCall>(desk_, request, owner);
-  const Elsewhere<RemoteDoor>& door = desk_->door();
-  auto mail = [to = door.who, number = call->number(), receipt = Receipt(here_, call->number()),
-               asked = std::move(request)]() mutable {
+    return Unexpected<core::Failure>{{EndReason::cancelled_drain, table_->server() + " is leaving"}};
+  auto call = std::make_unique<RemoteCall>(table_, request, owner);
+  const RemoteHandle<RemoteCallServer>& call_server = table_->call_server();
+  auto begin = [to = call_server.who, number = call->number(), receipt = Receipt(here_, call->number()),
+                asked = std::move(request)]() mutable {
     auto its = to.lock();
     if (!its) return;
     receipt.arrived();
     its->start(number, std::move(asked));
   };
-  door.mailbox->post(std::move(mail));
+  call_server.mailbox->post(std::move(begin));
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }
 
 void RemoteUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
-  desk_->door().tell(
-      [scope, client_era, message](RemoteDoor& door) { door.forward(scope, client_era, message); });
+  table_->call_server().tell([scope, client_era, message](RemoteCallServer& call_server) {
+    call_server.forward(scope, client_era, message);
+  });
 }
 
 void RemoteUpstream::notify(const core::Scope& scope, const mcp::Message& message,
                             const core::HeaderFields& headers) {
-  desk_->door().tell([scope, message, headers](RemoteDoor& door) { door.notify(scope, message, headers); });
+  table_->call_server().tell([scope, message, headers](RemoteCallServer& call_server) {
+    call_server.notify(scope, message, headers);
+  });
 }
 
 void RemoteUpstream::wake() {
-  desk_->door().tell([](RemoteDoor& door) { door.wake(); });
+  table_->call_server().tell([](RemoteCallServer& call_server) { call_server.wake(); });
 }
 
 void RemoteUpstream::stop(std::function<void()> done) {

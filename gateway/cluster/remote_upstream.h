@@ -1,11 +1,12 @@
-// A server that lives on another worker, as callers on this one see it: an upstream whose calls go by mail to
-// the server's RemoteDoor and come back so. What it says of the server is what it was told last.
+// A server that lives on another worker, as callers on this one see it: an upstream whose calls go to the
+// server's RemoteCallServer as messages, and come back so. What it says of the server is what it was told
+// last.
 //
 // Only what the aggregate wants of its members is here: calls, notifications, how the server is. Sessions are
 // kept by the bridge in front of the aggregate.
 //
-// Lives, with its calls, on one thread. Mail names calls by numbers that are never used again, so what comes
-// for one that has ended finds nobody.
+// Lives, with its calls, on one thread. Messages name calls by numbers that are never used again, so what
+// comes for one that has ended finds nobody.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +17,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/remote_call_server.h"
+#include "cluster/remote_handle.h"
 #include "core/upstream.h"
 #include "net/loop.h"
-#include "cluster/remote_door.h"
-#include "cluster/remote_mail.h"
 
 namespace lineward::upstream {
 
 class RemoteCall;
 
-// The calls of one RemoteUpstream, by number: where mail for them arrives.
-class RemoteDesk {
+// The calls of one RemoteUpstream, by number: where messages for them arrive.
+class RemoteCallTable {
  public:
-  RemoteDesk(std::string server, Elsewhere<RemoteDoor> door)
-      : server_(std::move(server)), door_(std::move(door)) {}
+  RemoteCallTable(std::string server, RemoteHandle<RemoteCallServer> call_server)
+      : server_(std::move(server)), call_server_(std::move(call_server)) {}
 
   void on_phase(uint64_t number, core::CallPhase phase);
   void on_message(uint64_t number, RemoteMessage told);
@@ -37,7 +38,7 @@ class RemoteDesk {
   void on_state(RemoteState state) { state_ = std::move(state); }
 
   const std::string& server() const { return server_; }
-  const Elsewhere<RemoteDoor>& door() const { return door_; }
+  const RemoteHandle<RemoteCallServer>& call_server() const { return call_server_; }
   const RemoteState& state() const { return state_; }
 
  private:
@@ -45,7 +46,7 @@ class RemoteDesk {
   RemoteCall* find(uint64_t number);
 
   const std::string server_;
-  const Elsewhere<RemoteDoor> door_;
+  const RemoteHandle<RemoteCallServer> call_server_;
   RemoteState state_;
   std::unordered_map<uint64_t, RemoteCall*> calls_;  // that live
   uint64_t numbers_ = 0;
@@ -55,13 +56,13 @@ class RemoteUpstream final : public core::Upstream {
  public:
   // `here`: this thread's own mailbox.
   RemoteUpstream(net::Loop& loop, std::shared_ptr<net::Mailbox> here, std::string name,
-                 Elsewhere<RemoteDoor> door, RemoteState state);
+                 RemoteHandle<RemoteCallServer> call_server, RemoteState state);
   ~RemoteUpstream() override;
 
   // What the server is like now, for those who could look.
-  void use(RemoteState state) { desk_->on_state(std::move(state)); }
+  void use(RemoteState state) { table_->on_state(std::move(state)); }
 
-  const std::string& name() const override { return desk_->server(); }
+  const std::string& name() const override { return table_->server(); }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
   void open_scope(const core::Scope&, core::ScopeOwner&) override {}
@@ -69,17 +70,17 @@ class RemoteUpstream final : public core::Upstream {
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
   void notify(const core::Scope& scope, const mcp::Message& message,
               const core::HeaderFields& headers) override;
-  std::optional<std::vector<std::string>> versions() const override { return desk_->state().versions; }
-  std::optional<mcp::Era> era() const override { return desk_->state().era; }
-  core::UpstreamStatus status() const override { return desk_->state().status; }
+  std::optional<std::vector<std::string>> versions() const override { return table_->state().versions; }
+  std::optional<mcp::Era> era() const override { return table_->state().era; }
+  core::UpstreamStatus status() const override { return table_->state().status; }
   void wake() override;
   // Its calls are over: the server may go, as far as they are concerned.
   void stop(std::function<void()> done) override;
 
  private:
   net::Loop& loop_;
-  const std::shared_ptr<RemoteDesk> desk_;
-  const Elsewhere<RemoteDesk> here_;
+  const std::shared_ptr<RemoteCallTable> table_;
+  const RemoteHandle<RemoteCallTable> here_;
   bool stopping_ = false;
 };
 

@@ -1,7 +1,7 @@
-// The configuration as plain structs with their defaults; config/reader/load.h fills them from YAML or JSON and
-// reports every error at once. A running gateway changes it between turns of its loop only, at a reload
-// (gateway/runtime/reloader.h): keep references to the structs, never into their strings and vectors. Option names,
-// units, ranges and help: config/options/options.h.
+// The configuration as plain structs with their defaults; config/reader/load.h fills them from YAML or JSON
+// and reports every error at once. A running gateway changes it between turns of its loop only, at a reload
+// (gateway/runtime/reloader.h): keep references to the structs, never into their strings and vectors. Option
+// names, units, ranges and help: config/options/options.h.
 #pragma once
 
 #include <chrono>

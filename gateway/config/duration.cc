@@ -17,7 +17,7 @@ constexpr std::array<Unit, 5> kTimeUnits = {
     {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
 constexpr std::array<Unit, 4> kSizeUnits = {
     {{"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1024}, {"B", 1}}};
-constexpr uint64_t kLongest = 3650ull * 86'400'000;  // ten years, in milliseconds
+constexpr uint64_t kMaxDuration = 3650ull * 86'400'000;  // ten years, in milliseconds
 constexpr uint64_t kLargest = 1ull << 50;
 
 bool is_digit(char c) {
@@ -97,7 +97,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
       return fail("not a duration: the units are ms, s, m, h and d, the larger ones first");
     }
     uint64_t part = 0;
-    if (!scale_up(quantity, kTimeUnits[unit].scale, kLongest, part) || total + part > kLongest) {
+    if (!scale_up(quantity, kTimeUnits[unit].scale, kMaxDuration, part) || total + part > kMaxDuration) {
       return fail("not a duration: too long, or finer than a millisecond");
     }
     total += part;

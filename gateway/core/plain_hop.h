@@ -15,7 +15,7 @@ struct HopRequest {
   HeaderFields headers;     // of the client's, that may go on
 };
 
-// Nothing of it is called from inside HopDoor::hop() or a method of Hop.
+// Nothing of it is called from inside ExchangeApi::hop() or a method of Hop.
 class HopListener {
  public:
   // `headers`: those that the client may see. A stream of events has no length.

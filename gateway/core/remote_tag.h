@@ -16,7 +16,7 @@ constexpr uint64_t remote_tag(uint64_t tag) {
 constexpr bool is_remote(uint64_t tag) {
   return (tag & kRemoteTag) != 0;
 }
-constexpr uint64_t home_tag(uint64_t tag) {
+constexpr uint64_t own_tag(uint64_t tag) {
   return tag & ~kRemoteTag;
 }
 

@@ -3,10 +3,10 @@
 //
 // The contract, for the client side and for who calls it: nothing here calls back before it returns. A write
 // that fails, or a client that turns out to be too slow while something is written for it, is remembered
-// (`lost`, and `can_send` is false from then on) and told by ExchangeDoor::client_gone, or by the end of the
+// (`lost`, and `can_send` is false from then on) and told by ExchangeApi::client_gone, or by the end of the
 // session, after the work of this turn of the loop. So whoever sends, finishes or cancels may rely on it that
-// its own state is as it was. `relieved` comes at the same moments only. After `finish`, `finish_empty` and
-// `cut` nothing is told any more.
+// its own state is as it was. What when_drained() was given is called at the same moments only. After
+// `finish`, `finish_empty` and `cut` nothing is told any more.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,11 @@ class ReplyStream {
   virtual std::optional<mcp::EndReason> lost() const { return std::nullopt; }
   virtual uint64_t bytes_out() const = 0;
   // So much waits for the client that whoever can should hold back what comes next.
-  virtual bool clogged() { return false; }
-  // Call once when clogged: `relieved` is called when nothing waits any more. Never from inside, never after
-  // the end of the stream; a client that takes nothing for long meanwhile is gone (client_too_slow).
-  virtual void when_relieved(std::function<void()>) {}
+  virtual bool above_high_watermark() { return false; }
+  // Call once when above_high_watermark(): its argument is called when nothing waits any more. Never from
+  // inside, never after the end of the stream; a client that takes nothing for long meanwhile is gone
+  // (client_too_slow).
+  virtual void when_drained(std::function<void()>) {}
   // An `initialize` failed: its answer names no session.
   virtual void refuse_session() {}
   // On the head of the answer, where none was sent yet (WWW-Authenticate, Retry-After).

@@ -8,12 +8,12 @@ namespace lineward::exchange {
 namespace {
 
 // Cancels that nobody has settled; a process that never answers settles them after its grace.
-constexpr size_t kMostCancels = 100000;
+constexpr size_t kMaxCancels = 100000;
 
 }  // namespace
 
 void CallLog::cancelling(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator) {
-  if (cancels_.size() < kMostCancels) cancels_.try_emplace(tag, Cancel{&stats, initiator, {}});
+  if (cancels_.size() < kMaxCancels) cancels_.try_emplace(tag, Cancel{&stats, initiator, {}});
 }
 
 void CallLog::cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator) {
@@ -28,7 +28,7 @@ void CallLog::cancelling_parked(uint64_t tag, core::UpstreamStats& stats, core::
 
 // In place: a call is moved into the ring, not through it.
 EndedCall& CallLog::next(uint64_t tag) {
-  bool grows = ring_.size() < kMost;
+  bool grows = ring_.size() < kMaxEntries;
   if (grows) {
     ring_.emplace_back();
   } else {
@@ -41,7 +41,7 @@ EndedCall& CallLog::next(uint64_t tag) {
     }
   }
   EndedCall& slot = grows ? ring_.back() : ring_[next_];
-  if (!grows) next_ = (next_ + 1) % kMost;
+  if (!grows) next_ = (next_ + 1) % kMaxEntries;
   slot.tag = tag;
   slot.cancelled = false;
   slot.cancel.reset();
@@ -83,7 +83,7 @@ void CallLog::when_settled(const std::string& id, Settled settled) {
 
 void CallLog::on_cancel_settled(uint64_t tag, const core::CancelReport& report) {
   if (core::is_remote(tag)) {
-    if (home_) home_(core::home_tag(tag), report);
+    if (reporter_) reporter_(core::own_tag(tag), report);
     return;
   }
   auto cancel = cancels_.find(tag);

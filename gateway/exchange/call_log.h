@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/node_slabs.h"
-#include "metrics/stats.h"
 #include "mcp/end_reason.h"
 #include "mcp/revision.h"
+#include "metrics/stats.h"
 
 namespace lineward::exchange {
 
@@ -59,7 +59,7 @@ struct EndedCall {
 
 class CallLog final : public core::CancelWatcher {
  public:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMaxEntries = 256;
 
   // The call of this tag is about to be cancelled.
   void cancelling(uint64_t tag, core::UpstreamStats& stats, core::CancelInitiator initiator);
@@ -79,8 +79,8 @@ class CallLog final : public core::CancelWatcher {
   void when_settled(const std::string& id, Settled settled);
 
   // Hears of the cancels that came from another worker, under that one's tags (core/remote_tag.h).
-  using Home = std::function<void(uint64_t tag, const core::CancelReport& report)>;
-  void use_home(Home home) { home_ = std::move(home); }
+  using Reporter = std::function<void(uint64_t tag, const core::CancelReport& report)>;
+  void use_reporter(Reporter reporter) { reporter_ = std::move(reporter); }
 
   void on_cancel_settled(uint64_t tag, const core::CancelReport& report) override;
 
@@ -99,7 +99,7 @@ class CallLog final : public core::CancelWatcher {
   NodeSlabs nodes_;
   Cancels cancels_{Cancels::allocator_type(nodes_)};  // not settled, or not ended yet
   std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
-  Home home_;
+  Reporter reporter_;
 };
 
 }  // namespace lineward::exchange

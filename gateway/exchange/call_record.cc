@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 // Of each text that is kept only to be shown.
 constexpr size_t kShown = 1024;
-constexpr size_t kMostErrorText = 500;
+constexpr size_t kMaxErrorText = 500;
 
 std::string cut(std::string_view text) {
   return std::string(text.size() > kShown ? std::string_view() : text);  // half of a JSON text is none
@@ -66,16 +66,16 @@ void CallRecord::learn_names(Method list_method, const mcp::Message& answer) {
   bool tools = list_method == Method::tools_list;
   NameTable& names = tools ? stats_->tools : stats_->prompts;
   const std::string_view list = answer.raw(tools ? Field::result_tools : Field::result_prompts);
-  if (names.size() >= NameTable::kMost) return;
+  if (names.size() >= NameTable::kMaxEntries) return;
   json::Cursor cursor(list);
   if (!cursor.at_array() || !cursor.enter_array()) return;
   json::Span element;
-  while (names.size() < NameTable::kMost && cursor.next_element() && cursor.skip(element))
+  while (names.size() < NameTable::kMaxEntries && cursor.next_element() && cursor.skip(element))
     names.learn(json::string_value(json::member(element.in(list), "name")));
 }
 
 void CallRecord::failed(std::string_view text) {
-  error_text_ = text.substr(0, kMostErrorText);
+  error_text_ = text.substr(0, kMaxErrorText);
 }
 
 // ---- counting ----

@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/exchange_door.h"
-#include "metrics/stats.h"
+#include "core/exchange_api.h"
 #include "exchange/call_log.h"
+#include "metrics/stats.h"
 
 namespace lineward::exchange {
 

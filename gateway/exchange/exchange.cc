@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "aggregate/lists.h"
 #include "base/check.h"
-#include "log/log.h"
 #include "base/spare_texts.h"
 #include "config/aggregate.h"
 #include "config/call_timeouts.h"
 #include "exchange/exchange_plugins.h"
 #include "exchange/exchange_questions.h"
 #include "exchange/exchange_report.h"
+#include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
-#include "aggregate/lists.h"
 
 namespace lineward::exchange {
 namespace {
@@ -28,7 +28,7 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 // A part of a merged answer cannot take longer (aggregate.partTimeout).
-constexpr milliseconds kLongestPart{3600 * 1000};
+constexpr milliseconds kMaxPart{3600 * 1000};
 
 }  // namespace
 
@@ -42,10 +42,10 @@ int refusal_status(EndReason reason) {
   }
 }
 
-Exchange::Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
+Exchange::Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, std::string call_id,
                    core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply)
     : loop_(loop),
-      home_(home),
+      owner_(owner),
       id_(id),
       from_(core::admitted(static_cast<core::ClientRequest&&>(arrival), arrival.message, std::move(call_id))),
       message_(std::move(arrival.message)),
@@ -66,12 +66,12 @@ void Exchange::advance() {
   for (;;) {
     switch (step_) {
       case Step::admitted:
-        lease_ = home_.served(*from_);
+        lease_ = owner_.served(*from_);
         server_ = lease_ ? &lease_->config : nullptr;
         if (server_ != nullptr) use_limits();
         if (server_ != nullptr) record_.count_for(core::upstream_stats(server_->name));
-        plugins_ = ExchangePlugins::attach(*this, home_.plugins());  // they see how everything ends
-        if (auto failure = home_.overloaded(*this)) return on_call_failed(*failure);
+        plugins_ = ExchangePlugins::attach(*this, owner_.plugins());  // they see how everything ends
+        if (auto failure = owner_.overloaded(*this)) return on_call_failed(*failure);
         if (std::string large = mcp::size_fault(from_->method, message_); !large.empty())
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest, large);
         // Before anybody judges by a name.
@@ -109,7 +109,7 @@ void Exchange::advance() {
         request.from = from_;
         request.bytes_in = from_->bytes_in;
         step_ = Step::await_upstream;
-        if (from_->method == Method::initialize && !home_.session_opening(*this)) {
+        if (from_->method == Method::initialize && !owner_.session_opening(*this)) {
           session_told_ = true;  // the session is another one's
           return refuse(EndReason::invalid_request, mcp::kInvalidRequest,
                         "this session is initialized already");
@@ -165,16 +165,17 @@ void Exchange::forward_message(mcp::Message&& message) {
   } else {
     reply_->send(message.bytes());
   }
-  hold_back();
+  pause_upstream();
 }
 
 // Back-pressure: a client that reads slowly slows its own server stream down, where that is possible, instead
 // of filling our memory. The request clock stands still meanwhile: it is not the server that is slow.
-void Exchange::hold_back() {
-  if (ended() || clock_.is_held() || !call_ || !call_->live() || !reply_->clogged() || !call_->pause())
+void Exchange::pause_upstream() {
+  if (ended() || clock_.is_held() || !call_ || !call_->live() || !reply_->above_high_watermark() ||
+      !call_->pause())
     return;
   clock_.hold();
-  reply_->when_relieved([this] {
+  reply_->when_drained([this] {
     if (ended() || !clock_.release()) return;
     if (call_) call_->resume();
   });
@@ -195,7 +196,7 @@ void Exchange::listen_message(mcp::Message&& message) {
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
   record_.listen_told(method);
   reply_->send(mcp::subscription_for_client(message, from_->raw_id));
-  hold_back();
+  pause_upstream();
 }
 
 // The server's process was replaced and has acknowledged the listen anew. The client has its acknowledgement;
@@ -223,10 +224,10 @@ void Exchange::final_message(mcp::Message&& message) {
   if (from_->method == Method::tools_list || from_->method == Method::prompts_list)
     record_.learn_names(from_->method, message);
   if (from_->era == mcp::Era::legacy && message.has(Field::result_task) && !from_->raw_token.empty())
-    home_.task_started(*this, message.raw(Field::id), from_->raw_token);
+    owner_.task_started(*this, message.raw(Field::id), from_->raw_token);
   if (from_->method == Method::initialize) {
     session_told_ = message.kind() == mcp::MessageKind::result;
-    if (session_told_) home_.session_opened(*this, &message);
+    if (session_told_) owner_.session_opened(*this, &message);
   }
   if (from_->method == Method::server_discover && message.has(Field::result_supported_versions)) {
     auto cut = mcp::Message::parse(mcp::with_versions(
@@ -294,7 +295,7 @@ void Exchange::tell(EndReason reason, std::string_view why) {
 bool Exchange::send(std::string message) {
   if (step_ == Step::ended || !reply_->can_send()) return false;
   reply_->send(std::move(message));
-  hold_back();
+  pause_upstream();
   return !reply_->lost();
 }
 
@@ -321,10 +322,10 @@ void Exchange::use_limits() {
                                                  of_tool ? std::string_view(target) : std::string_view());
   bool merged = config::is_aggregate(server_->name) &&
                 (from_->method == Method::server_discover || from_->method == Method::initialize ||
-                 route::list_of(from_->method) != nullptr);
+                 aggregate::list_of(from_->method) != nullptr);
   if (merged) {
     // Each part has its server's limits and the client's wish: one that comes late must not end the whole.
-    limits.request = limits.max_duration = std::max(limits.max_duration, kLongestPart);
+    limits.request = limits.max_duration = std::max(limits.max_duration, kMaxPart);
   } else if (from_->wait) {
     // The client's own wish for this request, never above the hard limit.
     limits.request = std::min(*from_->wait, limits.max_duration);
@@ -424,10 +425,10 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   clock_.stop();
   if (questions_) questions_->stop();
   cancel_call(reason, why.empty() ? "the exchange ended" : why);
-  home_.ending(*this);
+  owner_.ending(*this);
   if (from_->method == Method::initialize && !session_told_) {
     reply_->refuse_session();
-    home_.session_opened(*this, nullptr);
+    owner_.session_opened(*this, nullptr);
   }
   if (auto* answer = std::get_if<Answer>(&goodbye)) {
     status_ = answer->status;
@@ -445,13 +446,13 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   report.count_end(reason, code);
   if (plugins_) plugins_->ended(reason, code);
   report.write_end(reason, code);
-  home_.ended(*this, reason, code);
-  home_.retire(*this);
+  owner_.ended(*this, reason, code);
+  owner_.retire(*this);
 }
 
 void Exchange::cancel_call(EndReason reason, std::string_view why) {
   if (!call_ || !call_->live()) return;
-  home_.cancelling(*this, core::initiator_of(reason));
+  owner_.cancelling(*this, core::initiator_of(reason));
   call_->cancel(why);
 }
 

@@ -1,9 +1,9 @@
 // One client request from its admission to its single end. The only place that decides how it ends.
 //
-// Lives in the worker's slot map (exchange_table.h); everyone else holds its id. Five doors lead in: a
+// Lives in the worker's slot map (exchange_table.h); everyone else holds its id. Five ways lead in: a
 // message from upstream (CallOwner), the client is gone, a deadline, a plugin resumed (with the plugins),
-// tell(). Whoever ends it first wins; what comes later is dropped: end() is the only way out, it shuts every
-// door before it does anything else, and only then the call is cancelled and the client answered.
+// tell(). Whoever ends it first wins; what comes later is dropped: end() is the only way out, it shuts
+// all of them before it does anything else, and only then the call is cancelled and the client answered.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@
 #include "base/held_bytes.h"
 #include "base/pooled.h"
 #include "config/config.h"
-#include "core/exchange_door.h"
-#include "metrics/stats.h"
+#include "core/exchange_api.h"
 #include "core/upstream.h"
 #include "exchange/call_clock.h"
 #include "exchange/call_log.h"
 #include "exchange/call_record.h"
 #include "exchange/served.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 #include "net/loop.h"
 
 namespace lineward::plugin {
@@ -46,10 +46,10 @@ struct FailedAs {
 };
 
 // What an exchange needs from the table it lives in.
-class ExchangeHome {
+class ExchangeOwner {
  public:
   // The server that it goes to, empty when there is none; in a session the form that the session is with.
-  virtual Lease served(const core::ClientRequest& request) = 0;
+  virtual UpstreamLease served(const core::ClientRequest& request) = 0;
   virtual ParkTable& park_table() = 0;
   // Null where none is configured.
   virtual const std::shared_ptr<plugin::PluginSet>& plugins() {
@@ -74,18 +74,18 @@ class ExchangeHome {
   virtual void retire(Exchange& exchange) = 0;
 
  protected:
-  ~ExchangeHome() = default;
+  ~ExchangeOwner() = default;
 };
 
 class Exchange final : public core::CallOwner, public Pooled<Exchange> {
  public:
-  Exchange(net::Loop& loop, ExchangeHome& home, core::ExchangeId id, std::string call_id,
+  Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, std::string call_id,
            core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply);
   ~Exchange();
 
   void begin() { advance(); }
 
-  // The other doors.
+  // The other ways in.
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message message) override;
   void on_call_failed(const core::Failure& failure) override;
@@ -105,9 +105,9 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   const core::ClientRequest& from() const { return *from_; }
   bool is_listen() const { return from_->method == mcp::Method::subscriptions_listen; }
   bool may_be_asked() const { return mcp::may_ask(from_->method); }
-  // Or is about to: no door opens any more.
+  // Or is about to: nothing gets in any more.
   bool ended() const { return step_ >= Step::ending; }
-  const Lease& lease() const { return lease_; }
+  const UpstreamLease& lease() const { return lease_; }
   // The server that the call is with: at the aggregate the one that it was routed to. And the aggregate's
   // path then, else nothing.
   const std::string& server_name() const {
@@ -121,7 +121,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
     return record_.stats() != nullptr ? *record_.stats() : core::upstream_stats(from_->upstream);
   }
   bool answered_by_server() const { return answered_by_server_; }
-  // Its home's: it counts for the limit of its principal; its place among the calls of its session.
+  // Its owner's: it counts for the limit of its principal; its place among the calls of its session.
   bool counts_for_principal = false;
   uint64_t number = 0;
 
@@ -152,7 +152,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void final_message(mcp::Message&& message);
   void listen_message(mcp::Message&& message);
   void listen_again(const mcp::Message& acknowledgement);
-  void hold_back();
+  void pause_upstream();
   void use_limits();
   void use_routed(const core::RoutedPtr& to);
   mcp::GatewayError error_of(mcp::EndReason reason) const;
@@ -163,7 +163,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void end(mcp::EndReason reason, int code, std::string_view why, Goodbye goodbye);
 
   net::Loop& loop_;
-  ExchangeHome& home_;
+  ExchangeOwner& owner_;
   const core::ExchangeId id_;
   const core::ClientRequestPtr from_;
   // These change on their way.
@@ -171,7 +171,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   core::SharedFields headers_;
   bool mirrors_itself_;
   std::unique_ptr<core::ReplyStream> reply_;
-  Lease lease_;             // outlives the call
+  UpstreamLease lease_;     // outlives the call
   core::RoutedPtr routed_;  // of a call at the aggregate: the one server it goes to
   std::string lost_with_;   // of a retry at the aggregate, whose call is gone: the server that this was with
   std::unique_ptr<core::Call> call_;
@@ -186,7 +186,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   int status_ = 200;  // that the answer had, if it was the first thing to be sent
   HeldBytes request_bytes_;
   bool acknowledged_ = false;  // a listen
-  bool session_told_ = false;  // an `initialize`: the home knows what became of its session
+  bool session_told_ = false;  // an `initialize`: its owner knows what became of its session
   bool answered_by_server_ = false;
 };
 

@@ -149,8 +149,8 @@ void ExchangePlugins::ended(EndReason reason, int code) {
 
 // ---- what plugins see ----
 
-plugin::Facts ExchangePlugins::facts() const {
-  plugin::Facts facts = plugin::facts_of(*exchange_.from_);
+plugin::RequestFacts ExchangePlugins::facts() const {
+  plugin::RequestFacts facts = plugin::facts_of(*exchange_.from_);
   facts.upstream = exchange_.server_name();
   return facts;
 }

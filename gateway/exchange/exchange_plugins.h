@@ -35,7 +35,7 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   std::string_view waits_for() const { return chain_.waits_for(); }
 
   // plugin::ExchangeView
-  plugin::Facts facts() const override;
+  plugin::RequestFacts facts() const override;
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;

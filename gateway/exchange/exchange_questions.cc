@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "json/json_member.h"
 #include "config/aggregate.h"
 #include "core/request_size.h"
 #include "exchange/park_table.h"
+#include "json/json_member.h"
 #include "mcp/client_capabilities.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
@@ -38,7 +38,7 @@ void ExchangeQuestions::ask(const mcp::Message& message) {
     if (round_.add(message)) return settle();
     return exchange_.call_->reply(
         mcp::error_message(message.raw(Field::id), mcp::kInternalError,
-                           fmt::format("{} questions of this call are open", kMostOpenQuestions)));
+                           fmt::format("{} questions of this call are open", kMaxOpenQuestions)));
   }
   exchange_.call_->reply(
       mcp::error_message(message.raw(Field::id), mcp::kMethodNotFound, "this client cannot be asked"));
@@ -57,9 +57,9 @@ void ExchangeQuestions::park() {
   if (exchange_.ended() || round_.empty()) return;  // taken back meanwhile
   if (auto lost = exchange_.reply_->lost())
     return exchange_.client_gone(*lost);  // it would never come back with an answer
-  if (rounds_ >= kMostRounds) {
+  if (rounds_ >= kMaxRounds) {
     return exchange_.fail(EndReason::upstream_protocol, fmt::format("{} asked in more than {} rounds",
-                                                                    exchange_.server_name(), kMostRounds));
+                                                                    exchange_.server_name(), kMaxRounds));
   }
   ParkedCall parked;
   parked.call = std::move(exchange_.call_);
@@ -71,7 +71,7 @@ void ExchangeQuestions::park() {
   parked.lease = exchange_.lease_;
   parked.routed = exchange_.routed_;
   parked.stats = &exchange_.stats();
-  ParkTable& table = exchange_.home_.park_table();
+  ParkTable& table = exchange_.owner_.park_table();
   if (auto refusal = table.refuses(*exchange_.server_, parked)) {
     exchange_.call_ = std::move(parked.call);
     return exchange_.fail(refusal->reason, refusal->text);
@@ -92,8 +92,8 @@ bool ExchangeQuestions::is_retry(const Exchange& exchange) {
     return false;
   // A new form of the server, after a reload, need not be of the same era, nor of a known one yet.
   return exchange.lease_.upstream().era() == mcp::Era::legacy ||
-         exchange.home_.park_table().made(message.text(Field::params_request_state), from.principal,
-                                          from.upstream, message);
+         exchange.owner_.park_table().made(message.text(Field::params_request_state), from.principal,
+                                           from.upstream, message);
 }
 
 void ExchangeQuestions::resume() {
@@ -103,8 +103,8 @@ void ExchangeQuestions::resume() {
       !is_input_responses(retry.raw(Field::params_input_responses)))
     return refuse_retry(exchange_, "malformed", "inputResponses is not an object of results");
   if (retry_too_large(retry)) return;
-  auto taken = exchange_.home_.park_table().take(retry.text(Field::params_request_state), from.principal,
-                                                 from.upstream, retry);
+  auto taken = exchange_.owner_.park_table().take(retry.text(Field::params_request_state), from.principal,
+                                                  from.upstream, retry);
   if (!taken) {
     const std::string& server = taken.error().server;
     if (!server.empty() && server != from.upstream) {
@@ -141,8 +141,8 @@ void ExchangeQuestions::resume() {
 bool ExchangeQuestions::retry_too_large(const mcp::Message& retry) {
   const core::ClientRequest& from = exchange_.from();
   if (!config::is_aggregate(from.upstream)) return false;
-  core::RoutedPtr to = exchange_.home_.park_table().routed(retry.text(Field::params_request_state),
-                                                           from.principal, from.upstream, retry);
+  core::RoutedPtr to = exchange_.owner_.park_table().routed(retry.text(Field::params_request_state),
+                                                            from.principal, from.upstream, retry);
   auto refusal = to && !from.on_stdio ? core::too_large(*to->server, from.bytes_in) : std::nullopt;
   if (!refusal) return false;
   exchange_.use_routed(to);

@@ -1,7 +1,7 @@
 #include "exchange/exchange_report.h"
 
-#include "log/log.h"
 #include "exchange/exchange_plugins.h"
+#include "log/log.h"
 
 namespace lineward::exchange {
 namespace {

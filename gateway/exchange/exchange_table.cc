@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "log/log.h"
 #include "config/aggregate.h"
 #include "exchange/exchange_report.h"
+#include "log/log.h"
 #include "mcp/methods.h"
 
 namespace lineward::exchange {
@@ -28,9 +28,9 @@ ExchangeTable::~ExchangeTable() {
   servers_.close();
 }
 
-Lease ExchangeTable::served(const core::ClientRequest& request) {
+UpstreamLease ExchangeTable::served(const core::ClientRequest& request) {
   if (!request.session.empty()) {
-    if (Lease with = sessions_.lease(request.session)) return with;
+    if (UpstreamLease with = sessions_.lease(request.session)) return with;
   }
   return servers_.lease(request.upstream);
 }
@@ -89,7 +89,7 @@ ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
 }
 
 void ExchangeTable::retire_upstream(core::Upstream& upstream, bool replaced, std::function<void()> left) {
-  const Lease retired = servers_.retire(upstream, std::move(left));  // not before all is told
+  const UpstreamLease retired = servers_.retire(upstream, std::move(left));  // not before all is told
   if (!retired) return;
   const std::string why =
       upstream.name() + (replaced ? " was changed by a reload" : " was removed by a reload");
@@ -109,7 +109,7 @@ void ExchangeTable::notified(core::Arrival&& arrival) {
                {{"kind", "request_without_id"}, {"remote", arrival.peer}});
     return;
   }
-  Lease to = served(arrival);
+  UpstreamLease to = served(arrival);
   if (!to) return;
   core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
   if (plugins_ && config::is_aggregate(arrival.upstream)) scope.by = core::noted(arrival);

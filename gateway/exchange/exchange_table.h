@@ -1,5 +1,5 @@
-// All exchanges of one worker, by id, and the legacy sessions' links. Implements the doors that the client
-// side knocks on; owns what it opens.
+// All exchanges of one worker, by id, and the legacy sessions' links. Implements the API that the client side
+// calls; owns the exchanges.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "exchange/call_log.h"
 #include "exchange/live_exchanges.h"
 #include "exchange/load_limits.h"
@@ -19,7 +19,7 @@
 
 namespace lineward::exchange {
 
-class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome {
+class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
  public:
   ExchangeTable(net::Loop& loop, const config::Config& config);
   ~ExchangeTable();
@@ -71,7 +71,7 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome {
   // Called (once) when no exchange is left.
   void when_empty(std::function<void()> empty);
 
-  // core::ExchangeDoor
+  // core::ExchangeApi
   core::ExchangeId start(core::Arrival&& arrival, std::unique_ptr<core::ReplyStream> reply) override;
   void client_gone(core::ExchangeId id, mcp::EndReason why) override;
   void cancelled(core::ExchangeId id, std::string_view why) override;
@@ -104,8 +104,8 @@ class ExchangeTable final : public core::ExchangeDoor, public ExchangeHome {
     return servers_.hop(upstream, std::move(request), listener);
   }
 
-  // ExchangeHome
-  Lease served(const core::ClientRequest& request) override;
+  // ExchangeOwner
+  UpstreamLease served(const core::ClientRequest& request) override;
   ParkTable& park_table() override { return park_; }
   const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
   std::optional<core::Failure> overloaded(const Exchange& exchange) override {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/slot_map.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "exchange/exchange.h"
 #include "exchange/session_calls.h"
 

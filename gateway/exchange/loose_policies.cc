@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "log/log.h"
 #include "config/aggregate.h"
 #include "exchange/exchange.h"
+#include "log/log.h"
 #include "plugin/client_facts.h"
 
 namespace lineward::exchange {
@@ -15,7 +15,7 @@ plugin::Place place_of(std::string_view upstream) {
   return config::is_aggregate(upstream) ? plugin::Place::whole : plugin::Place::alone;
 }
 
-void name_message(plugin::Facts& facts, const mcp::Message& message, std::string_view method) {
+void name_message(plugin::RequestFacts& facts, const mcp::Message& message, std::string_view method) {
   facts.method_name = method.empty() ? plugin::kAnswer : method;
   facts.method = mcp::method_of(method);
   facts.bytes_in = message.bytes().size();
@@ -31,9 +31,10 @@ int status_of(mcp::EndReason reason) {
 std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // the message may become another
-  plugin::Facts facts = plugin::facts_of(arrival);
+  plugin::RequestFacts facts = plugin::facts_of(arrival);
   name_message(facts, arrival.message, method);
-  auto refusal = plugins->loose(facts, arrival.message, plugin::Way::to_server, place_of(arrival.upstream));
+  auto refusal =
+      plugins->loose(facts, arrival.message, plugin::Direction::to_server, place_of(arrival.upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::info, "client.dropped",
              {{"kind", facts.method_name},
@@ -51,13 +52,13 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
                                            const core::Scope& scope, mcp::Message& message) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = message.method();
-  plugin::Facts facts;
+  plugin::RequestFacts facts;
   facts.upstream = facts.endpoint = upstream;
   name_message(facts, message, method);
   facts.era = mcp::Era::legacy;
   facts.session = scope.session;
   facts.principal = scope.principal;
-  auto refusal = plugins->loose(facts, message, plugin::Way::to_client, place_of(upstream));
+  auto refusal = plugins->loose(facts, message, plugin::Direction::to_client, place_of(upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::warn, "session.dropped",
              {{"session", scope.session.substr(0, 8)}, {"kind", "policy"}, {"why", refusal->text}});

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "core/upstream.h"
 #include "mcp/message.h"
 #include "plugin/plugin_set.h"

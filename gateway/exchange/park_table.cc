@@ -16,7 +16,7 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 // Ended ones whose end is remembered.
-constexpr size_t kMostPast = 4096;
+constexpr size_t kMaxPast = 4096;
 
 std::string_view text_of(StateFault fault) {
   switch (fault) {
@@ -183,15 +183,15 @@ core::RoutedPtr ParkTable::routed(std::string_view state, std::string_view princ
 
 Result<ParkedCall, StateRefusal> ParkTable::take(std::string_view state, std::string_view principal,
                                                  const std::string& upstream, const mcp::Message& retry) {
-  using Refusal = Unexpected<StateRefusal>;
+  using Refused = Unexpected<StateRefusal>;
   auto params = [&retry] { return mcp::salient_params(retry); };
   auto read = states_.read(state, {principal, upstream, retry.method(), params}, loop_.now());
   if (read.fault == StateFault::none || read.fault == StateFault::expired) {
     auto past = past_.find(read.id);
-    if (past != past_.end()) return Refusal{past->second};
+    if (past != past_.end()) return Refused{past->second};
     if (read.fault == StateFault::none && parked_.count(read.id) == 0) read.fault = StateFault::lost;
   }
-  if (read.fault != StateFault::none) return Refusal{{read.fault, std::string(text_of(read.fault))}};
+  if (read.fault != StateFault::none) return Refused{{read.fault, std::string(text_of(read.fault))}};
   auto parked = remove(read.id);
   ParkedCall call = std::move(parked->call);
   remember(read.id, {StateFault::used, std::string(text_of(StateFault::used)), parked->server.name});
@@ -223,7 +223,7 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
 }
 
 void ParkTable::remember(const std::string& id, StateRefusal why) {
-  if (past_order_.size() >= kMostPast) {
+  if (past_order_.size() >= kMaxPast) {
     past_.erase(past_order_.front());
     past_order_.pop_front();
   }

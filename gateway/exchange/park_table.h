@@ -27,7 +27,7 @@ namespace lineward::exchange {
 
 // A call between two of its requests.
 struct ParkedCall {
-  Lease lease;  // outlives the call
+  UpstreamLease lease;  // outlives the call
   std::unique_ptr<core::Call> call;
   QuestionRound questions;             // open, or asked while nobody was there
   std::optional<mcp::Message> answer;  // it ended meanwhile: what its client gets

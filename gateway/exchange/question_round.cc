@@ -11,7 +11,7 @@ namespace {
 
 using mcp::Field;
 
-constexpr size_t kLongestKey = 256;
+constexpr size_t kMaxKey = 256;
 
 }  // namespace
 
@@ -20,9 +20,9 @@ bool QuestionRound::has_key(std::string_view key) const {
 }
 
 bool QuestionRound::add(const mcp::Message& question) {
-  if (open_.size() >= kMostOpenQuestions) return false;
+  if (open_.size() >= kMaxOpenQuestions) return false;
   std::string key = question.text(Field::id);
-  bool usable = question.is_string(Field::id) && !key.empty() && key.size() <= kLongestKey;
+  bool usable = question.is_string(Field::id) && !key.empty() && key.size() <= kMaxKey;
   if (!usable || has_key(key)) {
     do {
       key = fmt::format("question-{}", ++made_keys_);

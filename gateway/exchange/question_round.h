@@ -15,9 +15,9 @@
 namespace lineward::exchange {
 
 // Input-required results for one call.
-inline constexpr uint32_t kMostRounds = 10;
+inline constexpr uint32_t kMaxRounds = 10;
 // Questions of one call that are open at once.
-inline constexpr size_t kMostOpenQuestions = 64;
+inline constexpr size_t kMaxOpenQuestions = 64;
 
 class QuestionRound {
  public:

@@ -25,19 +25,19 @@ struct Served {
   std::function<void()> left;  // retiring: the last lease is gone; may be called from anywhere
 };
 
-class Lease {
+class UpstreamLease {
  public:
-  Lease() = default;
-  explicit Lease(std::shared_ptr<Served> served) : served_(std::move(served)) {
+  UpstreamLease() = default;
+  explicit UpstreamLease(std::shared_ptr<Served> served) : served_(std::move(served)) {
     if (served_) ++served_->leases;
   }
-  Lease(const Lease& other) : Lease(other.served_) {}
-  Lease(Lease&& other) noexcept : served_(std::move(other.served_)) {}
-  Lease& operator=(Lease other) noexcept {
+  UpstreamLease(const UpstreamLease& other) : UpstreamLease(other.served_) {}
+  UpstreamLease(UpstreamLease&& other) noexcept : served_(std::move(other.served_)) {}
+  UpstreamLease& operator=(UpstreamLease other) noexcept {
     std::swap(served_, other.served_);
     return *this;
   }
-  ~Lease() {
+  ~UpstreamLease() {
     if (served_ && --served_->leases == 0 && served_->left) std::exchange(served_->left, nullptr)();
   }
 

@@ -23,7 +23,7 @@ void ServerDirectory::hear_cancels(const std::string& name) {
   watched_.insert(name);
 }
 
-Lease ServerDirectory::retire(core::Upstream& upstream, std::function<void()> left) {
+UpstreamLease ServerDirectory::retire(core::Upstream& upstream, std::function<void()> left) {
   auto found = servers_.find(upstream.name());
   if (found == servers_.end() || &found->second->upstream != &upstream) return {};
   std::shared_ptr<Served> served = std::move(found->second);
@@ -36,7 +36,7 @@ Lease ServerDirectory::retire(core::Upstream& upstream, std::function<void()> le
       left();
     });
   };
-  return Lease(std::move(served));
+  return UpstreamLease(std::move(served));
 }
 
 core::Upstream* ServerDirectory::find(const std::string& name) const {
@@ -44,15 +44,15 @@ core::Upstream* ServerDirectory::find(const std::string& name) const {
   return found == servers_.end() ? nullptr : &found->second->upstream;
 }
 
-Lease ServerDirectory::lease(const std::string& name) const {
+UpstreamLease ServerDirectory::lease(const std::string& name) const {
   auto found = servers_.find(name);
-  return found == servers_.end() ? Lease() : Lease(found->second);
+  return found == servers_.end() ? UpstreamLease() : UpstreamLease(found->second);
 }
 
 std::function<std::shared_ptr<void>()> ServerDirectory::leases(const core::Upstream& upstream) const {
   auto found = servers_.find(upstream.name());
   if (found == servers_.end()) return [] { return nullptr; };
-  return [served = found->second] { return std::make_shared<Lease>(served); };
+  return [served = found->second] { return std::make_shared<UpstreamLease>(served); };
 }
 
 std::optional<std::vector<std::string>> ServerDirectory::versions(const std::string& name) const {

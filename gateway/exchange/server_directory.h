@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "config/config.h"
-#include "metrics/stats.h"
 #include "core/upstream.h"
 #include "exchange/served.h"
+#include "metrics/stats.h"
 #include "net/lifetime.h"
 #include "net/loop.h"
 
@@ -39,17 +39,17 @@ class ServerDirectory {
   // It takes no new calls. The lease keeps it for as long as the caller has to tell those that are with it;
   // it is empty when this form does not take calls here anyway, and `left` is never called then. `left` is
   // called, not from here, when nothing refers to it any more.
-  Lease retire(core::Upstream& upstream, std::function<void()> left);
+  UpstreamLease retire(core::Upstream& upstream, std::function<void()> left);
   // Nobody is told anything from here on, neither of cancels nor of last leases. For an owner whose calls end
   // later.
   void close();
 
   // A lease on the form that takes calls; empty when there is none.
-  Lease lease(const std::string& name) const;
+  UpstreamLease lease(const std::string& name) const;
   // Makes leases on it for callers that reach it by another upstream.
   std::function<std::shared_ptr<void>()> leases(const core::Upstream& upstream) const;
 
-  // core::ExchangeDoor of the same names.
+  // core::ExchangeApi of the same names.
   std::optional<std::vector<std::string>> versions(const std::string& name) const;
   std::optional<bool> keeps_sessions(const std::string& name) const;
   std::unique_ptr<core::Hop> hop(const std::string& name, core::HopRequest request,

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 
 namespace lineward::exchange {
 

@@ -15,8 +15,8 @@ namespace {
 using mcp::Field;
 using mcp::Method;
 
-constexpr size_t kMostQuestions = 256;
-constexpr size_t kMostTasks = 256;  // whose progress is still told
+constexpr size_t kMaxQuestions = 256;
+constexpr size_t kMaxTasks = 256;  // whose progress is still told
 // Begins the ids of questions in sessions that other replicas may serve too.
 constexpr std::string_view kShared = "lw";
 
@@ -108,7 +108,7 @@ void SessionLink::keep(client::Session& session, std::string message, int64_t qu
 }
 
 void SessionLink::task_started(std::string_view token, const std::string& client_token) {
-  if (task_tokens_.size() >= kMostTasks) task_tokens_.pop_front();
+  if (task_tokens_.size() >= kMaxTasks) task_tokens_.pop_front();
   task_tokens_.emplace_back(token, shared_text(client_token));
 }
 
@@ -123,9 +123,9 @@ void SessionLink::task_progress(const mcp::Message& progress) {
 }
 
 void SessionLink::question(mcp::Message message, Exchange* on) {
-  if (questions_.size() >= kMostQuestions && !drop_orphan()) {
+  if (questions_.size() >= kMaxQuestions && !drop_orphan()) {
     return refuse(message.raw(Field::id),
-                  fmt::format("{} questions of this session are open already", kMostQuestions));
+                  fmt::format("{} questions of this session are open already", kMaxQuestions));
   }
   client::Session* session = finder_.session(scope_.session);
   if (session == nullptr) return refuse(message.raw(Field::id), "this session is over");

@@ -39,7 +39,7 @@ class ExchangeFinder {
 
 class SessionLink final : public core::ScopeOwner {
  public:
-  SessionLink(ExchangeFinder& finder, Lease lease, core::Scope scope)
+  SessionLink(ExchangeFinder& finder, UpstreamLease lease, core::Scope scope)
       : finder_(finder), lease_(std::move(lease)), upstream_(lease_.upstream()), scope_(std::move(scope)) {}
 
   void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) override;
@@ -55,7 +55,7 @@ class SessionLink final : public core::ScopeOwner {
   void exchange_ended(core::ExchangeId id, bool server_finished);
   const core::Scope& scope() const { return scope_; }
   core::Upstream& upstream() const { return upstream_; }
-  const Lease& lease() const { return lease_; }
+  const UpstreamLease& lease() const { return lease_; }
 
  private:
   struct Question {
@@ -84,7 +84,7 @@ class SessionLink final : public core::ScopeOwner {
   bool is_shared();
 
   ExchangeFinder& finder_;
-  const Lease lease_;
+  const UpstreamLease lease_;
   core::Upstream& upstream_;
   core::Scope scope_;
   std::map<int64_t, Question> questions_;  // by the number in the id that the client sees

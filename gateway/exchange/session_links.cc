@@ -14,9 +14,9 @@ SessionLink* SessionLinks::link(const std::string& session) const {
   return found == links_.end() ? nullptr : found->second.get();
 }
 
-Lease SessionLinks::lease(const std::string& session) const {
+UpstreamLease SessionLinks::lease(const std::string& session) const {
   const SessionLink* with = link(session);
-  return with == nullptr ? Lease() : with->lease();
+  return with == nullptr ? UpstreamLease() : with->lease();
 }
 
 size_t SessionLinks::count_of(const core::Upstream& upstream) const {
@@ -132,7 +132,7 @@ void SessionLinks::session_lost(const std::string& id) {
   loop_.defer(lifetime_, [this, id] { end(id); });
 }
 
-void SessionLinks::end_idle_of(const Lease& retired, bool replaced) {
+void SessionLinks::end_idle_of(const UpstreamLease& retired, bool replaced) {
   if (sessions_ == nullptr) return;
   for (const std::string& id : sessions_->ids()) {
     const client::Session* one = session(id);
@@ -158,7 +158,7 @@ void SessionLinks::share(client::Session& opened) {
 
 bool SessionLinks::adopt(const std::string& id, const core::ScopeState& state) {
   client::Session* adopted = session(id);
-  Lease lease = adopted != nullptr ? servers_.lease(adopted->upstream) : Lease();
+  UpstreamLease lease = adopted != nullptr ? servers_.lease(adopted->upstream) : UpstreamLease();
   if (!lease || links_.count(id) > 0) return false;
   core::Scope scope{id, adopted->principal, {}};
   core::PortableScopes* scopes = lease.upstream().portable(scope);

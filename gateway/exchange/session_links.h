@@ -43,7 +43,7 @@ class SessionLinks final : public ExchangeFinder {
   void share_sessions(bool share) { shares_sessions_ = share; }
 
   // The form of a server that this session is with; empty where it is with none yet.
-  Lease lease(const std::string& session) const;
+  UpstreamLease lease(const std::string& session) const;
   size_t count_of(const core::Upstream& upstream) const;
   // A legacy client says who it is when it opens its session; empty where it did not.
   std::string client_info(const std::string& session);
@@ -65,9 +65,9 @@ class SessionLinks final : public ExchangeFinder {
   void end(const std::string& session);
   // The idle sessions of a server that was retired. `replaced`: by another form, with which sessions that are
   // not initialised yet may open.
-  void end_idle_of(const Lease& retired, bool replaced);
+  void end_idle_of(const UpstreamLease& retired, bool replaced);
 
-  // core::ExchangeDoor: sessions that other replicas may serve too.
+  // core::ExchangeApi: sessions that other replicas may serve too.
   bool adopt(const std::string& session, const core::ScopeState& state);
   void stream_opened(const std::string& session, const core::HeaderFields& headers);
   void stream_closed(const std::string& session);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr size_t kKeptCapacity = 64 * 1024;  // of the buffer, once it is empty
-constexpr uint64_t kLongestRetry = 24ull * 60 * 60 * 1000;
+constexpr uint64_t kMaxRetry = 24ull * 60 * 60 * 1000;
 
 // Where the line ends that goes on at `from`; the size of the text when that has not come.
 size_t line_end(const std::string& text, size_t from) {
@@ -154,7 +154,7 @@ void SseParser::set_retry(std::string_view digits) {
   if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) return;
   uint64_t value = 0;
   for (char c : digits)
-    value = std::min(value * 10 + static_cast<uint64_t>(c - '0'), kLongestRetry);
+    value = std::min(value * 10 + static_cast<uint64_t>(c - '0'), kMaxRetry);
   retry_ = std::chrono::milliseconds(value);
   retry_told_ = false;
 }

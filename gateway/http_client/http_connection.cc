@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "metrics/stats.h"
 #include "http/response_gate.h"
+#include "metrics/stats.h"
 
 namespace lineward::upstream {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 using mcp::EndReason;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLongestIdle{60000};
-constexpr size_t kMostTunnelHead = 16 * 1024;
+constexpr milliseconds kMaxIdle{60000};
+constexpr size_t kMaxTunnelHead = 16 * 1024;
 
 }  // namespace
 
@@ -67,9 +67,9 @@ void HttpConnection::read_tunnel_answer(std::string_view bytes) {
   tunnel_head_ += bytes;
   for (;;) {
     size_t end = tunnel_head_.find("\r\n\r\n");
-    if (end == std::string::npos && tunnel_head_.size() <= kMostTunnelHead) return;
+    if (end == std::string::npos && tunnel_head_.size() <= kMaxTunnelHead) return;
     http::ResponseLimits limits;
-    limits.head_bytes = kMostTunnelHead;
+    limits.head_bytes = kMaxTunnelHead;
     std::string_view head =
         std::string_view(tunnel_head_).substr(0, end == std::string::npos ? end : end + 4);
     if (end == std::string::npos || !http::check_response_head(head, limits)) {
@@ -244,7 +244,7 @@ void HttpConnection::note_keep_alive() {
   if (error != std::errc()) return;
   // A second less than it says: our request must arrive before it goes.
   milliseconds told{seconds > 1 ? (static_cast<int64_t>(seconds) - 1) * 1000 : 0};
-  idle_limit_ = std::min(told, kLongestIdle);
+  idle_limit_ = std::min(told, kMaxIdle);
 }
 
 void HttpConnection::fail(EndReason reason, std::string text, int64_t limit_ms) {

@@ -14,13 +14,13 @@
 #include <string_view>
 
 #include "http/response_parser.h"
+#include "http_client/http_proxy.h"
+#include "http_client/http_url.h"
 #include "mcp/end_reason.h"
 #include "net/byte_stream.h"
 #include "net/loop.h"
 #include "net/tcp_connector.h"
 #include "net/tls.h"
-#include "http_client/http_proxy.h"
-#include "http_client/http_url.h"
 
 namespace lineward::upstream {
 

@@ -12,8 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLimit{10000};
-constexpr size_t kMostBytes = 64 * 1024;
-constexpr size_t kMostDocuments = 16;  // under way at once
+constexpr size_t kMaxBytes = 64 * 1024;
+constexpr size_t kMaxDocuments = 16;  // under way at once
 
 bool is_json(std::string_view type) {
   std::string_view media = http::trim_white_space(type.substr(0, type.find(';')));
@@ -24,14 +24,14 @@ bool is_json(std::string_view type) {
 
 class HttpDocument final : public HttpTransferOwner {
  public:
-  HttpDocument(HttpDocuments& home, const std::string& path, core::DocumentDone done)
-      : home_(home), done_(std::move(done)), limit_(home.pool_.loop()) {
+  HttpDocument(HttpDocuments& owner, const std::string& path, core::DocumentDone done)
+      : owner_(owner), done_(std::move(done)), limit_(owner.pool_.loop()) {
     HttpRequest request;
     request.method = "GET";
     request.target = path;
     request.headers = {
         {"User-Agent", "lineward/0.1.0"}, {"Accept", "application/json"}, {"Accept-Encoding", "identity"}};
-    transfer_ = std::make_unique<HttpTransfer>(home.pool_, std::move(request), *this);
+    transfer_ = std::make_unique<HttpTransfer>(owner.pool_, std::move(request), *this);
     limit_.start(kLimit, [this] { fail(504, fmt::format("did not come within {} ms", kLimit.count())); });
   }
 
@@ -53,8 +53,8 @@ class HttpDocument final : public HttpTransferOwner {
       return fail(502, "came compressed");
   }
   void on_transfer_body(std::string&& bytes) override {
-    if (body_.size() + bytes.size() > kMostBytes)
-      return fail(502, fmt::format("is larger than {} bytes", kMostBytes));
+    if (body_.size() + bytes.size() > kMaxBytes)
+      return fail(502, fmt::format("is larger than {} bytes", kMaxBytes));
     body_ += bytes;
   }
   void on_transfer_complete() override { finish(std::move(body_)); }
@@ -67,11 +67,11 @@ class HttpDocument final : public HttpTransferOwner {
     limit_.stop();
     transfer_->close();
     auto done = std::exchange(done_, nullptr);
-    home_.over(*this);  // freed at the end of the turn
+    owner_.over(*this);  // freed at the end of the turn
     if (done) done(std::move(result));
   }
 
-  HttpDocuments& home_;
+  HttpDocuments& owner_;
   core::DocumentDone done_;
   net::Timer limit_;
   std::unique_ptr<HttpTransfer> transfer_;
@@ -85,7 +85,7 @@ HttpDocuments::~HttpDocuments() {
 }
 
 void HttpDocuments::fetch(const std::string& path, core::DocumentDone done) {
-  if (documents_.size() < kMostDocuments) {
+  if (documents_.size() < kMaxDocuments) {
     documents_.push_back(std::make_unique<HttpDocument>(*this, path, std::move(done)));
     return;
   }

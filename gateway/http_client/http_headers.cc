@@ -27,13 +27,13 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 }
 
 // What a header of a refusal may hold, and how many of one name there may be.
-constexpr size_t kMostChallengeBytes = 2048;
-constexpr size_t kMostChallenges = 4;
+constexpr size_t kMaxChallengeBytes = 2048;
+constexpr size_t kMaxChallenges = 4;
 // Of lines that repeat a message, to be used again.
-constexpr size_t kMostKept = 4096;
+constexpr size_t kMaxKept = 4096;
 
 bool is_plain(std::string_view value) {
-  return !value.empty() && value.size() <= kMostChallengeBytes &&
+  return !value.empty() && value.size() <= kMaxChallengeBytes &&
          std::all_of(value.begin(), value.end(), [](char c) { return c == ' ' || http::is_visible(c); });
 }
 
@@ -158,7 +158,7 @@ void ModernLines::append(std::string& head, const mcp::Message& message, const C
     });
   }
   head += lines_;
-  if (name_.size() + version_.size() + lines_.size() > kMostKept) *this = ModernLines();
+  if (name_.size() + version_.size() + lines_.size() > kMaxKept) *this = ModernLines();
   for (const auto& [key, value] : client) {
     if (is_clients_own(key, named_by)) http::append_field(head, key, value);
   }
@@ -189,7 +189,7 @@ core::HeaderFields challenge_headers(const http::HeaderList& response) {
   core::HeaderFields out;
   for (const auto& header : response.all()) {
     if (!is_plain(header.value)) continue;
-    if (equals_ignoring_case(header.name, "WWW-Authenticate") && out.size() < kMostChallenges)
+    if (equals_ignoring_case(header.name, "WWW-Authenticate") && out.size() < kMaxChallenges)
       out.emplace_back("WWW-Authenticate", header.value);
   }
   std::string_view retry = response.get("Retry-After");

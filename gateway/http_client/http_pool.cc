@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 // How long, and how much, a response may still be read that nobody waits for.
 constexpr milliseconds kQuietTime{1000};
 constexpr size_t kQuietBytes = 64 * 1024;
-constexpr size_t kMostFinishing = 64;
-constexpr uint32_t kMostRefusals = 2;  // of credentials, for one request
+constexpr size_t kMaxFinishing = 64;
+constexpr uint32_t kMaxRefusals = 2;  // of credentials, for one request
 constexpr milliseconds kSweepEvery{1000};
 
 }  // namespace
@@ -67,7 +67,7 @@ void HttpTransfer::await_credentials() {
 
 // The server wants other credentials than it got, and accepted nothing: a few times the same is said again.
 bool HttpTransfer::ask_again(const http::ResponseInfo& info) {
-  if (refusals_ >= kMostRefusals || !pool_.credentials_->refused(authorization_, info)) return false;
+  if (refusals_ >= kMaxRefusals || !pool_.credentials_->refused(authorization_, info)) return false;
   ++refusals_;
   connection_->close();
   pool_.loop().retire(std::move(connection_));
@@ -172,7 +172,7 @@ void HttpTransfer::close() {
 
 void HttpTransfer::finish_quietly(std::unique_ptr<HttpTransfer> transfer) {
   HttpPool& pool = transfer->pool_;
-  if (transfer->closed_ || pool.finishing_.size() >= kMostFinishing) {
+  if (transfer->closed_ || pool.finishing_.size() >= kMaxFinishing) {
     transfer->close();
     return pool.loop().retire(std::move(transfer));
   }

@@ -14,11 +14,11 @@
 #include "base/held_bytes.h"
 #include "base/pooled.h"
 #include "config/config.h"
-#include "metrics/stats.h"
 #include "http/writer.h"
+#include "http_client/http_connection.h"
+#include "metrics/stats.h"
 #include "net/lifetime.h"
 #include "net/resolver.h"
-#include "http_client/http_connection.h"
 
 namespace lineward::upstream {
 

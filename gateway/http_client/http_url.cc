@@ -57,8 +57,8 @@ bool has_scheme(std::string_view reference) {
 }  // namespace
 
 Result<std::string> resolve_target(const HttpUrl& base, std::string_view reference) {
-  constexpr size_t kLongest = 8 * 1024;
-  if (reference.size() > kLongest) return fail(fmt::format("it is longer than {} bytes", kLongest));
+  constexpr size_t kMaxLength = 8 * 1024;
+  if (reference.size() > kMaxLength) return fail(fmt::format("it is longer than {} bytes", kMaxLength));
   reference = http::trim_white_space(reference.substr(0, reference.find('#')));
   bool absolute = has_scheme(reference);
   if (absolute || reference.substr(0, 2) == "//") {

@@ -17,8 +17,8 @@ constexpr milliseconds kShortest{1000};      // a token that lives shorter is us
 constexpr milliseconds kNoEnd{3600 * 1000};  // a token that does not say how long it lives is renewed by then
 constexpr milliseconds kAhead{60 * 1000};
 constexpr milliseconds kFirstPause{1000};
-constexpr milliseconds kLongestPause{30 * 1000};
-constexpr int64_t kLongestLife = 365ll * 24 * 3600;
+constexpr milliseconds kMaxPause{30 * 1000};
+constexpr int64_t kMaxLife = 365ll * 24 * 3600;
 
 int64_t unix_time() {
   return std::chrono::duration_cast<seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -155,7 +155,7 @@ void OauthClient::ask_token() {
 
 void OauthClient::got(const AccessToken& token) {
   milliseconds life = kNoEnd;
-  if (token.expires_in) life = seconds(std::clamp<int64_t>(*token.expires_in, 1, kLongestLife));
+  if (token.expires_in) life = seconds(std::clamp<int64_t>(*token.expires_in, 1, kMaxLife));
   life = std::max(life, kShortest);
   authorization_ = "Bearer " + token.value;
   expires_at_ = loop_.now() + life;
@@ -170,7 +170,7 @@ void OauthClient::got(const AccessToken& token) {
 void OauthClient::failed(std::string why) {
   fault_ = fmt::format("gives no access token: {}", why);
   not_before_ =
-      loop_.now() + std::min<milliseconds>(kLongestPause, kFirstPause * (1 << std::min(failures_++, 5u)));
+      loop_.now() + std::min<milliseconds>(kMaxPause, kFirstPause * (1 << std::min(failures_++, 5u)));
   log::write(log::Level::warn, "upstream.token", {{"upstream", server_.name}, {"why", why}});
   tell(fault_);
 }

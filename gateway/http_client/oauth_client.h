@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "config/config.h"
-#include "net/loop.h"
 #include "http_client/http_pool.h"
 #include "http_client/oauth_documents.h"
 #include "http_client/web_fetch.h"
+#include "net/loop.h"
 
 namespace lineward::upstream {
 

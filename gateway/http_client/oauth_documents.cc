@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostValue = 2048;   // of a challenge's parameter
-constexpr size_t kMostToken = 16384;  // header lines have an end
+constexpr size_t kMaxValue = 2048;   // of a challenge's parameter
+constexpr size_t kMaxToken = 16384;  // header lines have an end
 constexpr int64_t kAssertionLasts = 300;
 constexpr std::string_view kAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -171,7 +171,7 @@ Challenge read_challenge(const http::HeaderList& headers) {
         value = std::string(rest.substr(0, stop));
         rest.remove_prefix(value.size());
       }
-      if (!bearer || value.size() > kMostValue) continue;
+      if (!bearer || value.size() > kMaxValue) continue;
       if (http::equals_ignoring_case(word, "resource_metadata")) challenge.resource_metadata = value;
       if (http::equals_ignoring_case(word, "scope")) challenge.scope = value;
       if (http::equals_ignoring_case(word, "error")) challenge.error = value;
@@ -277,7 +277,7 @@ Result<AccessToken> read_token_answer(int status, std::string_view text) {
   AccessToken token{text_of(*json, "access_token"), std::nullopt};
   bool visible =
       std::all_of(token.value.begin(), token.value.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-  if (token.value.empty() || token.value.size() > kMostToken || !visible)
+  if (token.value.empty() || token.value.size() > kMaxToken || !visible)
     return fail("gave no usable access_token");
   if (!http::equals_ignoring_case(text_of(*json, "token_type"), "Bearer"))
     return fail("gave a token that is no Bearer token");

@@ -1,4 +1,4 @@
-// The connections to the other replicas (core/peer_door.h): a pool for each, made from `replicas.peers`.
+// The connections to the other replicas (core/peer_api.h): a pool for each, made from `replicas.peers`.
 //
 // Owned by the gateway, shared with the front whose requests go over it; a reload makes another.
 #pragma once
@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/peer_door.h"
-#include "net/loop.h"
+#include "core/peer_api.h"
 #include "http_client/http_pool.h"
+#include "net/loop.h"
 
 namespace lineward::upstream {
 
-class PeerLinks final : public core::PeerDoor {
+class PeerLinks final : public core::PeerApi {
  public:
   // `peers`: name → url. Nothing is connected yet.
   static Result<std::shared_ptr<PeerLinks>> make(

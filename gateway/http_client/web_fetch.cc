@@ -6,7 +6,7 @@ namespace lineward::upstream {
 namespace {
 
 // Metadata documents and token answers are small.
-constexpr size_t kMostBody = 256 * 1024;
+constexpr size_t kMaxBody = 256 * 1024;
 
 bool is_this_machine(const HttpUrl& url) {
   return !url.unix_path.empty() || url.host == "localhost" || url.host == "::1" ||
@@ -41,7 +41,7 @@ WebFetch::WebFetch(net::Loop& loop, std::shared_ptr<net::TlsContext> tls, WebReq
   url_ = *url;
   PoolOptions options;
   options.idle_connections = 0;
-  options.limits.body_bytes = kMostBody;
+  options.limits.body_bytes = kMaxBody;
   options.proxy = *proxy;
   options.resolver.only_public = request.foreign && !options.proxy;
   pool_ = std::make_unique<HttpPool>(loop, url_, url_.tls ? std::move(tls) : nullptr, options);
@@ -69,8 +69,8 @@ void WebFetch::on_transfer_head(const http::ResponseInfo& info) {
 }
 
 void WebFetch::on_transfer_body(std::string&& bytes) {
-  if (answer_.body.size() + bytes.size() > kMostBody)
-    return fail(fmt::format("answered with more than {} bytes", kMostBody));
+  if (answer_.body.size() + bytes.size() > kMaxBody)
+    return fail(fmt::format("answered with more than {} bytes", kMaxBody));
   answer_.body += bytes;
 }
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "net/lifetime.h"
 #include "http_client/http_pool.h"
+#include "net/lifetime.h"
 
 namespace lineward::upstream {
 

@@ -9,9 +9,9 @@ namespace {
 
 // A key, number or word of which the end has not come is read again from its beginning; longer ones make the
 // rest of the text not worth it.
-constexpr ptrdiff_t kLongestAgain = 4096;
+constexpr ptrdiff_t kMaxAgain = 4096;
 // A part of an escape or of a UTF-8 sequence.
-constexpr ptrdiff_t kLongestPart = 5;
+constexpr ptrdiff_t kMaxPart = 5;
 
 }  // namespace
 
@@ -66,11 +66,11 @@ void Outline::more(std::string_view text) {
       case Due::member: {
         const char* key_from;
         const char* key_to;
-        if (!scan.key(key_from, key_to, escaped)) return wait(due, from, kLongestAgain);
+        if (!scan.key(key_from, key_to, escaped)) return wait(due, from, kMaxAgain);
         break;
       }
       case Due::string_end: {
-        if (!scan.string(escaped)) return wait(due, scan.at, kLongestPart);
+        if (!scan.string(escaped)) return wait(due, scan.at, kMaxPart);
         note(string_, offset(scan.at), 0);
         due = Due::separator;
         continue;
@@ -98,7 +98,7 @@ void Outline::more(std::string_view text) {
     // A value, behind its key where it has one.
     const char first = scan.token();
     const char* const value = scan.at;
-    if (value == scan.end) return wait(due, from, kLongestAgain);
+    if (value == scan.end) return wait(due, from, kMaxAgain);
     if (first == '{' || first == '[') {
       if (open_.size() >= max_depth_) return give_up();
       open_.push_back({offset(value), 0, first == '{'});
@@ -107,15 +107,15 @@ void Outline::more(std::string_view text) {
     } else if (first == '"') {
       ++scan.at;
       if (!scan.string(escaped)) {
-        if (scan.end - from <= kLongestAgain) return wait(due, from, kLongestAgain);
+        if (scan.end - from <= kMaxAgain) return wait(due, from, kMaxAgain);
         string_ = offset(value);
-        return wait(Due::string_end, scan.at, kLongestPart);
+        return wait(Due::string_end, scan.at, kMaxPart);
       }
       if (scan.at - value >= worth_) note(offset(value), offset(scan.at), 0);
       due = Due::separator;
     } else {
       // A number may go on.
-      if (!scan.scalar(first) || scan.at == scan.end) return wait(due, from, kLongestAgain);
+      if (!scan.scalar(first) || scan.at == scan.end) return wait(due, from, kMaxAgain);
       due = Due::separator;
     }
   }

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "core/gate.h"
-#include "metrics/stats.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 #include "plugin/client_facts.h"
 
 namespace lineward::plugin {
@@ -258,8 +258,8 @@ void GuardedCall::passed(mcp::Message message) {
 
 // ---- what plugins see ----
 
-Facts GuardedCall::facts() const {
-  Facts facts = facts_of(*from_);
+RequestFacts GuardedCall::facts() const {
+  RequestFacts facts = facts_of(*from_);
   facts.upstream = upstream_.name();
   facts.method_name = method_;
   facts.method = request_.method;

@@ -42,7 +42,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void on_call_failed(const core::Failure& failure) override;
 
   // ExchangeView
-  Facts facts() const override;
+  RequestFacts facts() const override;
   std::string_view header(std::string_view name) const override;
   void set_upstream_header(std::string_view name, std::string value) override;
   void add_reply_header(std::string_view name, std::string value) override;

@@ -1,7 +1,7 @@
 #include "layers/guarded_upstream.h"
 
-#include "log/log.h"
 #include "layers/guarded_call.h"
+#include "log/log.h"
 
 namespace lineward::plugin {
 
@@ -26,7 +26,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
   auto plugins = plugins_();
   if (!plugins || plugins->empty()) return out;
   const std::string method = message.method();
-  Facts facts;
+  RequestFacts facts;
   facts.upstream = facts.endpoint = name();
   facts.method_name = method;
   facts.method = mcp::method_of(method);
@@ -39,7 +39,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
     facts.caller = scope.by->caller.get();
     facts.session = scope.by->session;
   }
-  auto refusal = plugins->loose(facts, out, Way::to_server, Place::part);
+  auto refusal = plugins->loose(facts, out, Direction::to_server, Place::part);
   if (!refusal) return out;
   log::write(log::Level::info, "client.dropped",
              {{"kind", method.substr(0, 100)},

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "http_client/http_headers.h"
 #include "json/json_splice.h"
 #include "log/log.h"
-#include "http_client/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStood{30000};
 // So often in a row a server may end a listen soon after it stood, before its clients are told that it is
 // over.
-constexpr uint32_t kMostFailures = 8;
+constexpr uint32_t kMaxFailures = 8;
 
 }  // namespace
 
@@ -109,7 +109,7 @@ void SharedListen::open_again(std::string_view why, bool no_room) {
               {"by", why},
               {"clients", uint64_t{living()}},
               {"times", uint64_t{failures_}}});
-  if (failures_ > kMostFailures || hub_.stopping()) {
+  if (failures_ > kMaxFailures || hub_.stopping()) {
     core::Failure failure;
     failure.reason = mcp::EndReason::upstream_protocol;
     failure.text = fmt::format("{} ended this listen {} times soon after it stood", hub_.name(), failures_);
@@ -180,7 +180,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ListenHub::start(core::CallRe
     if (auto failure = made->open()) return Unexpected<core::Failure>{std::move(*failure)};
     shared = shared_.emplace(key, std::move(made)).first->second.get();
   }
-  auto lease = std::make_unique<Lease>(server_, std::move(request), owner);
+  auto lease = std::make_unique<SharedCallHandle>(server_, std::move(request), owner);
   shared->join(*lease);
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(lease));
 }

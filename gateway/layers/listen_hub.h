@@ -18,8 +18,8 @@
 
 #include "config/config.h"
 #include "core/passing_upstream.h"
-#include "net/loop.h"
 #include "layers/shared_call.h"
+#include "net/loop.h"
 
 namespace lineward::upstream {
 

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <utility>
 
+#include "http_client/http_headers.h"
 #include "json/json_splice.h"
 #include "log/log.h"
 #include "mcp/cache_hints.h"
 #include "upstream/shared/era_verdict.h"
-#include "http_client/http_headers.h"
 
 namespace lineward::upstream {
 namespace {
@@ -19,16 +19,16 @@ using mcp::Method;
 using std::chrono::milliseconds;
 
 // Nothing is kept longer, whatever the server says.
-constexpr int64_t kLongestMs = 24ll * 3600 * 1000;
+constexpr int64_t kMaxMs = 24ll * 3600 * 1000;
 // Not counted in the bytes of a result, but there.
 constexpr uint64_t kEntryBytes = 512;
 // Kinds of callers for whom Lineward listens itself; over HTTP each takes a connection, of which at most this
 // share may go there.
-constexpr size_t kMostWatches = 64;
+constexpr size_t kMaxWatches = 64;
 constexpr size_t kWatchShare = 4;
 // Keys and listens are kept beside the results, several times over: with more than this in their parameters,
 // capabilities or names, callers are answered by the server.
-constexpr size_t kMostKeyBytes = 64 * 1024;
+constexpr size_t kMaxKeyBytes = 64 * 1024;
 
 // What has hints for caches, and may be kept.
 constexpr std::array<Method, 6> kKept{
@@ -45,7 +45,7 @@ int64_t ttl_of(const mcp::Message& result) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
   bool whole = !raw.empty() && error == std::errc() && end == raw.data() + raw.size();
-  return whole ? std::clamp<int64_t>(value, 0, kLongestMs) : 0;
+  return whole ? std::clamp<int64_t>(value, 0, kMaxMs) : 0;
 }
 
 // The key stands here and in the index.
@@ -66,11 +66,11 @@ std::string params_of(const mcp::Message& request) {
 }
 
 // The share of one who is answered from memory.
-class KeptAnswer final : public Lease {
+class KeptAnswer final : public SharedCallHandle {
  public:
   KeptAnswer(net::Loop& loop, const config::Server& server, core::CallRequest request, core::CallOwner& owner,
              mcp::Message answer)
-      : Lease(server, std::move(request), owner),
+      : SharedCallHandle(server, std::move(request), owner),
         answer_(std::move(answer)),
         later_(
             loop, [](void* self) { static_cast<KeptAnswer*>(self)->tell(); }, this) {
@@ -172,7 +172,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
                                                                       core::CallOwner& owner) {
   if (!may_keep(request)) return inner_->start(std::move(request), owner);
   std::string key = key_of(request, false);
-  if (key.size() > kMostKeyBytes) return inner_->start(std::move(request), owner);
+  if (key.size() > kMaxKeyBytes) return inner_->start(std::move(request), owner);
   auto kept = find(key);
   if (kept == entries_.end() && server_.cache.trust_public) kept = find(key_of(request, true));
   if (kept != entries_.end()) {
@@ -189,7 +189,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ResultCache::start(core::Call
     if (auto failure = made->open()) return Unexpected<core::Failure>{std::move(*failure)};
     shared = under_way_.emplace(key, std::move(made)).first->second.get();
   }
-  auto lease = std::make_unique<Lease>(server_, std::move(request), owner);
+  auto lease = std::make_unique<SharedCallHandle>(server_, std::move(request), owner);
   shared->join(*lease);
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(lease));
 }
@@ -323,14 +323,14 @@ void ResultCache::watch(Entry& entry, const core::CallRequest& like) {
   core::Tells tells = inner_->tells().any() ? inner_->tells() : tells_;
   bool can = is_list(like.method) && tells.any() && inner_->era() == mcp::Era::modern &&
              server_.isolation != config::Isolation::call &&
-             like.message.raw(Field::meta_client_info).size() <= kMostKeyBytes;
+             like.message.raw(Field::meta_client_info).size() <= kMaxKeyBytes;
   if (!can) return;
   std::string view = json::compact(like.message.raw(Field::meta_client_capabilities)) + '\n';
   view += like.message.raw(Field::meta_protocol_version);
   view += '\n' + asker_of(like);
   auto& slot = watches_[view];
   if (!slot) {
-    size_t most = kMostWatches;
+    size_t most = kMaxWatches;
     if (!server_.url.empty()) most = std::min<size_t>(most, server_.limits.max_connections / kWatchShare);
     if (watches_.size() > most) {
       watches_.erase(view);

@@ -19,10 +19,10 @@
 #include "base/held_bytes.h"
 #include "config/config.h"
 #include "core/passing_upstream.h"
-#include "metrics/stats.h"
-#include "net/loop.h"
 #include "layers/cache_watch.h"
 #include "layers/shared_call.h"
+#include "metrics/stats.h"
+#include "net/loop.h"
 
 namespace lineward::upstream {
 

@@ -7,11 +7,11 @@ namespace lineward::upstream {
 
 // ---- one caller's share ----
 
-Lease::~Lease() {
+SharedCallHandle::~SharedCallHandle() {
   if (live()) cancel_alive(server_.name);
 }
 
-void Lease::cancel(std::string_view why) {
+void SharedCallHandle::cancel(std::string_view why) {
   if (take_owner() == nullptr) return;
   core::CancelReport report;  // others still want it, or it came from memory: nothing had to be sent
   if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr && shared->leave(*this)) {
@@ -32,8 +32,8 @@ SharedCall::SharedCall(net::Loop& loop, core::Upstream& inner, std::string key, 
       inner_(inner),
       key_(std::move(key)),
       like_(std::move(like)),
-      greet_later_(
-          loop, [](void* self) { static_cast<SharedCall*>(self)->greet(); }, this) {
+      catch_up_later_(
+          loop, [](void* self) { static_cast<SharedCall*>(self)->catch_up(); }, this) {
   like_bytes_.charge(like_.account());
   like_bytes_.set(2 * like_.message.bytes().size() + 2 * key_.size() +
                   (like_.from ? core::bytes_of(*like_.from) : 0));
@@ -50,12 +50,12 @@ std::optional<core::Failure> SharedCall::open() {
   return std::nullopt;
 }
 
-void SharedCall::join(Lease& lease) {
+void SharedCall::join(SharedCallHandle& lease) {
   lease.shared_ = this;
   lease.place_ = leases_.size();
   leases_.push_back(&lease);
   ++living_;
-  if (phase_ || acknowledgement() != nullptr) greet_later_.schedule();
+  if (phase_ || acknowledgement() != nullptr) catch_up_later_.schedule();
 }
 
 // A client may leave, or come, whenever one is told something.
@@ -73,8 +73,8 @@ void SharedCall::each(F&& visit) {
 }
 
 // Those who came later hear what the others know already; not while they are being started.
-void SharedCall::greet() {
-  each([&](Lease& lease) {
+void SharedCall::catch_up() {
+  each([&](SharedCallHandle& lease) {
     if (lease.acknowledged_) return;
     if (phase_ && lease.told_ != phase_) tell_phase(lease);
     const mcp::Message* acknowledged = acknowledgement();
@@ -82,13 +82,13 @@ void SharedCall::greet() {
   });
 }
 
-void SharedCall::tell_phase(Lease& lease) {
+void SharedCall::tell_phase(SharedCallHandle& lease) {
   lease.told_ = phase_;
   lease.owner_->on_call_phase(*phase_);
 }
 
 // Who hears it once more hears of what it was granted the first time.
-void SharedCall::acknowledge(Lease& lease, const mcp::Message& acknowledgement) {
+void SharedCall::acknowledge(SharedCallHandle& lease, const mcp::Message& acknowledgement) {
   if (!std::exchange(lease.acknowledged_, true)) lease.granted_ = granted();
   auto cut = lease.granted_ ? lease.granted_->cut(acknowledgement.raw(mcp::Field::params_notifications))
                             : std::nullopt;
@@ -99,7 +99,7 @@ void SharedCall::acknowledge(Lease& lease, const mcp::Message& acknowledgement) 
   if (less) lease.owner_->on_call_message(std::move(*less));
 }
 
-bool SharedCall::leave(Lease& lease) {
+bool SharedCall::leave(SharedCallHandle& lease) {
   --living_;
   leases_[lease.place_] = nullptr;
   if (!telling_) {
@@ -113,11 +113,11 @@ bool SharedCall::leave(Lease& lease) {
 
 void SharedCall::close(std::string_view why) {
   closed_ = true;
-  greet_later_.cancel();
+  catch_up_later_.cancel();
   if (call_ && call_->live()) call_->cancel(why);
 }
 
-core::CallOwner* SharedCall::release(Lease& lease) {
+core::CallOwner* SharedCall::release(SharedCallHandle& lease) {
   lease.shared_ = nullptr;
   leases_[lease.place_] = nullptr;
   --living_;
@@ -126,23 +126,23 @@ core::CallOwner* SharedCall::release(Lease& lease) {
 
 void SharedCall::tell_end(const mcp::Message& answer) {
   closed_ = true;
-  each([&](Lease& lease) { release(lease)->on_call_message(answer); });
+  each([&](SharedCallHandle& lease) { release(lease)->on_call_message(answer); });
 }
 
 void SharedCall::tell_end(const core::Failure& failure) {
   closed_ = true;
-  each([&](Lease& lease) { release(lease)->on_call_failed(failure); });
+  each([&](SharedCallHandle& lease) { release(lease)->on_call_failed(failure); });
 }
 
 void SharedCall::tell_acknowledged(const mcp::Message& acknowledgement) {
-  each([&](Lease& lease) { acknowledge(lease, acknowledgement); });
+  each([&](SharedCallHandle& lease) { acknowledge(lease, acknowledgement); });
 }
 
 void SharedCall::tell(const mcp::Message& notification) {
   // Mostly all were granted the same.
   const mcp::ListenFilter* judged = nullptr;
   bool passes = true;
-  each([&](Lease& lease) {
+  each([&](SharedCallHandle& lease) {
     if (!lease.acknowledged_) return;
     if (lease.granted_.get() != judged) {
       judged = lease.granted_.get();
@@ -154,7 +154,7 @@ void SharedCall::tell(const mcp::Message& notification) {
 
 void SharedCall::on_call_phase(core::CallPhase phase) {
   phase_ = phase;
-  each([&](Lease& lease) {
+  each([&](SharedCallHandle& lease) {
     if (!lease.acknowledged_ || phase != core::CallPhase::written) tell_phase(lease);
   });
 }

@@ -21,12 +21,12 @@ namespace lineward::upstream {
 class SharedCall;
 
 // One caller's share of a call.
-class Lease : public core::OwnedCall {
+class SharedCallHandle : public core::OwnedCall {
  public:
   // `server` outlives it.
-  Lease(const config::Server& server, core::CallRequest request, core::CallOwner& owner)
+  SharedCallHandle(const config::Server& server, core::CallRequest request, core::CallOwner& owner)
       : OwnedCall(&owner), server_(server), request_(std::move(request)) {}
-  ~Lease() override;
+  ~SharedCallHandle() override;
 
   void cancel(std::string_view why) override;
   const mcp::Message& request_message() const override { return request_.message; }
@@ -55,14 +55,14 @@ class SharedCall : public core::CallOwner {
 
   // Nothing, or why it cannot even be begun.
   std::optional<core::Failure> open();
-  void join(Lease& lease);
+  void join(SharedCallHandle& lease);
   // Nobody is told anything any more.
   virtual void close(std::string_view why);
   const std::string& key() const { return key_; }
   void rename(std::string key) { key_ = std::move(key); }
   const core::CallRequest& like() const { return like_; }
 
-  // Those who came later hear it from greet().
+  // Those who came later hear it from catch_up().
   void on_call_phase(core::CallPhase phase) override;
 
  protected:
@@ -86,28 +86,28 @@ class SharedCall : public core::CallOwner {
   std::unique_ptr<core::Call> call_;
 
  private:
-  friend class Lease;
+  friend class SharedCallHandle;
   template <class F>
   void each(F&& visit);
   // True when it was the last, and the call still goes on.
-  bool leave(Lease& lease);
+  bool leave(SharedCallHandle& lease);
   // Its owner, who hears one more thing and may destroy it then: nothing here refers to it any more. Within
   // each() only.
-  core::CallOwner* release(Lease& lease);
-  void greet();
-  void tell_phase(Lease& lease);
-  void acknowledge(Lease& lease, const mcp::Message& acknowledgement);
+  core::CallOwner* release(SharedCallHandle& lease);
+  void catch_up();
+  void tell_phase(SharedCallHandle& lease);
+  void acknowledge(SharedCallHandle& lease, const mcp::Message& acknowledgement);
 
   core::Upstream& inner_;
   std::string key_;
   const core::CallRequest like_;
-  HeldBytes like_bytes_;        // of it, of the copy that is under way, and of the key
-  std::vector<Lease*> leases_;  // null: left while all were told something
+  HeldBytes like_bytes_;                   // of it, of the copy that is under way, and of the key
+  std::vector<SharedCallHandle*> leases_;  // null: left while all were told something
   size_t living_ = 0;
   std::optional<core::CallPhase> phase_;
   bool telling_ = false;
   bool closed_ = false;
-  net::Deferred greet_later_;
+  net::Deferred catch_up_later_;
 };
 
 }  // namespace lineward::upstream

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "log/log.h"
-#include "metrics/stats.h"
-#include "mcp/errors.h"
 #include "layers/tool_upstream.h"
+#include "log/log.h"
+#include "mcp/errors.h"
+#include "metrics/stats.h"
 
 namespace lineward::upstream {
 namespace {
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 // A list that is not older than that is not fetched again only because a call does not fit it.
 constexpr milliseconds kFresh{1000};
-constexpr milliseconds kLongestBackoff{10000};
+constexpr milliseconds kMaxBackoff{10000};
 
 bool is_param_header(const std::string& name) {
   constexpr std::string_view kPrefix = "mcp-param-";
@@ -29,35 +29,35 @@ bool is_param_header(const std::string& name) {
 
 }  // namespace
 
-ToolCall::ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwner& owner, HeaderRole role)
+ToolCall::ToolCall(ToolUpstream& upstream, core::CallRequest request, core::CallOwner& owner, HeaderRole role)
     : PassingCall(std::move(request), &owner),
-      home_(home),
+      tools_(upstream),
       role_(role),
-      view_(home.view_key(request_)),
-      timer_(home.loop()) {
+      view_(upstream.view_key(request_)),
+      timer_(upstream.loop()) {
   if (request_.method == Method::tools_call) tool_ = request_.message.text(Field::params_name);
-  keeps_message_ = home.server().retry.attempts > 1 || role == HeaderRole::make;
+  keeps_message_ = upstream.server().retry.attempts > 1 || role == HeaderRole::make;
 }
 
 ToolCall::~ToolCall() {
   lifetime_.end();
-  if (live()) cancel_alive(home_.name());
+  if (live()) cancel_alive(tools_.name());
 }
 
 // ---- on the way to the server ----
 
 std::optional<core::Failure> ToolCall::begin() {
   // A server that is not known to be modern is not asked for what only modern ones have.
-  bool asks = role_ == HeaderRole::make || home_.inner().era() == mcp::Era::modern;
+  bool asks = role_ == HeaderRole::make || tools_.inner().era() == mcp::Era::modern;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
-  if (!wants_facts || home_.book().view(view_).known || !home_.may_learn(view_)) return go();
+  if (!wants_facts || tools_.book().view(view_).known || !tools_.may_learn(view_)) return go();
   learn();
   return std::nullopt;
 }
 
 void ToolCall::learn() {
   listing_ = true;
-  home_.learn(*this);
+  tools_.learn(*this);
 }
 
 void ToolCall::listing_phase(CallPhase phase) {
@@ -69,9 +69,9 @@ void ToolCall::learned(bool listed) {
   listing_ = false;
   if (auto failure = std::exchange(failure_, std::nullopt)) {
     const ToolFacts* known = facts();
-    if (!listed || known == nullptr || !known->repeatable || !home_.may_repeat()) return fail(*failure);
+    if (!listed || known == nullptr || !known->repeatable || !tools_.may_repeat()) return fail(*failure);
     count_repeat(*failure);
-    return go_later(home_.server().retry.backoff);
+    return go_later(tools_.server().retry.backoff);
   }
   if (auto refusal = std::exchange(refusal_, std::nullopt)) {
     // The same headers would be refused again.
@@ -82,7 +82,7 @@ void ToolCall::learned(bool listed) {
 }
 
 const ToolFacts* ToolCall::facts() const {
-  return home_.book().view(view_).find(tool_);
+  return tools_.book().view(view_).find(tool_);
 }
 
 std::string ToolCall::header_fault() const {
@@ -96,15 +96,15 @@ std::string ToolCall::header_fault() const {
 std::optional<core::Failure> ToolCall::go() {
   if (role_ == HeaderRole::check && request_.method == Method::tools_call && attempts_ == 0) {
     if (std::string fault = header_fault(); !fault.empty()) {
-      bool old = home_.loop().now() - home_.book().view(view_).listed_at > kFresh;
-      if (old && home_.may_learn(view_) && !std::exchange(relisted_, true)) {  // the tool may have changed
+      bool old = tools_.loop().now() - tools_.book().view(view_).listed_at > kFresh;
+      if (old && tools_.may_learn(view_) && !std::exchange(relisted_, true)) {  // the tool may have changed
         learn();
         return std::nullopt;
       }
       auto refusal =
           mcp::Message::parse(mcp::error_message("0", mcp::kHeaderMismatch, "Header mismatch: " + fault));
-      home_.loop().defer(lifetime_,
-                         [this, message = std::move(*refusal)]() mutable { answer(std::move(message)); });
+      tools_.loop().defer(lifetime_,
+                          [this, message = std::move(*refusal)]() mutable { answer(std::move(message)); });
       return std::nullopt;
     }
   }
@@ -128,14 +128,14 @@ std::optional<core::Failure> ToolCall::go() {
     request = std::move(request_);
     request_.method = request.method;
   }
-  auto call = home_.inner().start(std::move(request), *this);
+  auto call = tools_.inner().start(std::move(request), *this);
   if (!call) return call.error();
   inner_ = std::move(*call);
   return std::nullopt;
 }
 
 void ToolCall::go_later(milliseconds after) {
-  milliseconds wait = std::min<milliseconds>(after * (1ll << std::min(attempts_ - 1, 10u)), kLongestBackoff);
+  milliseconds wait = std::min<milliseconds>(after * (1ll << std::min(attempts_ - 1, 10u)), kMaxBackoff);
   timer_.start(wait, [this] {
     if (auto failure = go()) fail(*failure);
   });
@@ -159,16 +159,16 @@ void ToolCall::on_call_message(mcp::Message message) {
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!last) {
     heard_ = true;
-    if (mcp::method_of(message.method()) == Method::tools_list_changed) home_.book().changed();
+    if (mcp::method_of(message.method()) == Method::tools_list_changed) tools_.book().changed();
     if (inner_ && !inner_->live()) return answer(std::move(message));  // a listen may end with a notification
     if (live()) owner_->on_call_message(std::move(message));
     return;
   }
   if (refused_headers(message)) return;
   if (request_.method == Method::tools_list && message.kind() == mcp::MessageKind::result) {
-    ToolView& view = home_.book().view(view_);
-    if (home_.book().read(view, message) && role_ == HeaderRole::make) {
-      auto cut = mcp::Message::parse(ToolBook::without_invalid(view, message));
+    ToolView& view = tools_.book().view(view_);
+    if (tools_.book().read(view, message) && role_ == HeaderRole::make) {
+      auto cut = mcp::Message::parse(ToolCatalog::without_invalid(view, message));
       if (cut) message = std::move(*cut);
     }
   }
@@ -180,9 +180,9 @@ bool ToolCall::refused_headers(const mcp::Message& message) {
   bool mismatch = role_ == HeaderRole::make && request_.method == Method::tools_call &&
                   message.kind() == mcp::MessageKind::error &&
                   mcp::error_code(message) == mcp::kHeaderMismatch;
-  if (!mismatch || heard_ || !home_.may_learn(view_) || std::exchange(relisted_, true)) return false;
+  if (!mismatch || heard_ || !tools_.may_learn(view_) || std::exchange(relisted_, true)) return false;
   log::write(log::Level::info, "tool.headers_refused",
-             {{"upstream", home_.name()}, {"tool", tool_.substr(0, 128)}});
+             {{"upstream", tools_.name()}, {"tool", tool_.substr(0, 128)}});
   retire_inner();
   refusal_ = message;
   learn();
@@ -196,7 +196,7 @@ void ToolCall::on_call_failed(const core::Failure& failure) {
 // behaviour.md 11: again only when not one byte was sent, or the tool says that it does not matter and the
 // configuration opts in.
 bool ToolCall::repeats(const core::Failure& failure) {
-  const config::Retry& retry = home_.server().retry;
+  const config::Retry& retry = tools_.server().retry;
   auto opted = [&](std::string_view what) {
     if (retry.on.empty()) return what == "connect";
     return std::find(retry.on.begin(), retry.on.end(), what) != retry.on.end();
@@ -205,7 +205,7 @@ bool ToolCall::repeats(const core::Failure& failure) {
   bool unreachable = failure.reason == EndReason::upstream_unreachable;
   if (!written_) {
     if (!unreachable && failure.reason != EndReason::timeout_connect) return false;
-    if (!opted("connect") || !home_.may_repeat()) return false;
+    if (!opted("connect") || !tools_.may_repeat()) return false;
     retire_inner();
     count_repeat(failure);
     go_later(retry.backoff);
@@ -216,13 +216,13 @@ bool ToolCall::repeats(const core::Failure& failure) {
   if (!(busy && opted("unavailable")) && !(lost && opted("reset"))) return false;
   if (request_.method != Method::tools_call) return false;
   retire_inner();
-  if (!home_.book().view(view_).known && home_.may_learn(view_)) {
+  if (!tools_.book().view(view_).known && tools_.may_learn(view_)) {
     failure_ = failure;
     learn();
     return true;
   }
   const ToolFacts* known = facts();
-  if (known == nullptr || !known->repeatable || !home_.may_repeat()) return false;
+  if (known == nullptr || !known->repeatable || !tools_.may_repeat()) return false;
   count_repeat(failure);
   go_later(retry.backoff);
   return true;
@@ -232,7 +232,7 @@ void ToolCall::count_repeat(const core::Failure& failure) {
   auto on = !written_                      ? core::RetryOn::connect
             : failure.server_status >= 502 ? core::RetryOn::unavailable
                                            : core::RetryOn::reset;
-  ++core::upstream_stats(home_.server().name).retries[static_cast<size_t>(on)];
+  ++core::upstream_stats(tools_.server().name).retries[static_cast<size_t>(on)];
 }
 
 // ---- the end ----
@@ -246,17 +246,17 @@ void ToolCall::fail(const core::Failure& failure) {
 }
 
 void ToolCall::retire_inner() {
-  home_.loop().retire(std::move(inner_));
+  tools_.loop().retire(std::move(inner_));
 }
 
 void ToolCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
   timer_.stop();
-  if (listing_) home_.forget(*this);
+  if (listing_) tools_.forget(*this);
   listing_ = false;
   if (cancel_inner(why)) return;
-  core::upstream_stats(home_.server().name)
+  core::upstream_stats(tools_.server().name)
       .cancel_settled(request_.tag, {});  // between two tries, or before the first
 }
 

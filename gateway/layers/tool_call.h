@@ -23,7 +23,7 @@ enum class HeaderRole : uint8_t {
 
 class ToolCall final : public core::PassingCall {
  public:
-  ToolCall(ToolUpstream& home, core::CallRequest request, core::CallOwner& owner, HeaderRole role);
+  ToolCall(ToolUpstream& upstream, core::CallRequest request, core::CallOwner& owner, HeaderRole role);
   ~ToolCall() override;
 
   // To be called once, from start(). A failure means that nothing was begun.
@@ -56,7 +56,7 @@ class ToolCall final : public core::PassingCall {
   std::string header_fault() const;
   void retire_inner();
 
-  ToolUpstream& home_;
+  ToolUpstream& tools_;
   const HeaderRole role_;
   std::string view_;
   std::string tool_;  // of a tools/call

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "log/log.h"
 #include "http_client/http_headers.h"
+#include "log/log.h"
 #include "upstream/shared/own_limits.h"
 
 namespace lineward::upstream {
@@ -20,11 +20,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kListPatience{10000};
 // The list of a server that let us wait for it is not asked for again at once.
 constexpr milliseconds kFirstPause{10000};
-constexpr milliseconds kLongestPause{600000};
-constexpr uint32_t kMostPages = 100;
+constexpr milliseconds kMaxPause{600000};
+constexpr uint32_t kMaxPages = 100;
 // Repeats that are always there, and that can be saved up.
 constexpr double kFirstRepeats = 3;
-constexpr double kMostRepeats = 20;
+constexpr double kMaxRepeats = 20;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> ToolUpstream::start(core::Cal
   bool repeats = server_.retry.attempts > 1;
   Method method = request.method;
   HeaderRole role = role_of(request);
-  if (repeats) repeats_left_ = std::min(kMostRepeats, repeats_left_ + repeats_per_call_);
+  if (repeats) repeats_left_ = std::min(kMaxRepeats, repeats_left_ + repeats_per_call_);
   bool passes = method == Method::initialize || (role == HeaderRole::none && !repeats);
   if (!passes && !repeats) {
     passes = method != Method::tools_call && method != Method::tools_list &&
@@ -123,12 +123,13 @@ void ToolUpstream::forget(ToolCall& call) {
   listings_.erase(found);
 }
 
-ToolUpstream::Listing::Listing(ToolUpstream& its_home, std::string its_view, const core::CallRequest& from)
-    : home(its_home),
+ToolUpstream::Listing::Listing(ToolUpstream& its_upstream, std::string its_view,
+                               const core::CallRequest& from)
+    : upstream(its_upstream),
       view(std::move(its_view)),
       like(from),
-      limit(its_home.loop_),
-      patience(its_home.loop_) {}
+      limit(its_upstream.loop_),
+      patience(its_upstream.loop_) {}
 
 bool ToolUpstream::Listing::ask(std::string_view next) {
   bool modern = like.client_era == mcp::Era::modern;
@@ -144,8 +145,8 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
     return http::equals_ignoring_case(std::string_view(header.first).substr(0, 4), "Mcp-");
   });
   request.headers = std::move(headers);
-  home.loop_.retire(std::move(call));
-  auto started = home.inner_->start(std::move(request), *this);
+  upstream.loop_.retire(std::move(call));
+  auto started = upstream.inner_->start(std::move(request), *this);
   if (!started) return false;
   call = std::move(*started);
   return true;
@@ -154,10 +155,10 @@ bool ToolUpstream::Listing::ask(std::string_view next) {
 void ToolUpstream::Listing::on_call_phase(CallPhase now) {
   phase = now;
   if (now == CallPhase::written) {
-    limit.start(own_limit(home.server_, "tools/list"), [this] { ran_out(); });
+    limit.start(own_limit(upstream.server_, "tools/list"), [this] { ran_out(); });
     if (!overdue && !patience.running())
-      patience.start(std::min(kListPatience, home.server_.timeouts.startup / 2),
-                     [this] { home.go_without(*this); });
+      patience.start(std::min(kListPatience, upstream.server_.timeouts.startup / 2),
+                     [this] { upstream.go_without(*this); });
   }
   std::vector<ToolCall*> all = waiting;
   for (ToolCall* one : all)
@@ -166,20 +167,20 @@ void ToolUpstream::Listing::on_call_phase(CallPhase now) {
 
 void ToolUpstream::Listing::ran_out() {
   if (call->live()) call->cancel("the list of tools did not come in time");
-  if (!overdue) home.go_without(*this);
-  home.listed(*this, false);
+  if (!overdue) upstream.go_without(*this);
+  upstream.listed(*this, false);
 }
 
 void ToolUpstream::Listing::on_call_message(mcp::Message message) {
   // A server without tools says so once.
-  if (message.kind() == mcp::MessageKind::error) return home.listed(*this, true);
+  if (message.kind() == mcp::MessageKind::error) return upstream.listed(*this, true);
   if (message.kind() != mcp::MessageKind::result) return;
-  home.book_.read(home.book_.view(view), message);
+  upstream.book_.read(upstream.book_.view(view), message);
   std::string next(message.raw(Field::result_next_cursor));
-  bool more = !next.empty() && next != "null" && next != cursor && ++pages < kMostPages;
-  if (!more) return home.listed(*this, true);
+  bool more = !next.empty() && next != "null" && next != cursor && ++pages < kMaxPages;
+  if (!more) return upstream.listed(*this, true);
   cursor = next;
-  if (!ask(cursor)) home.listed(*this, false);
+  if (!ask(cursor)) upstream.listed(*this, false);
 }
 
 bool ToolUpstream::may_learn(const std::string& view) {
@@ -193,7 +194,7 @@ void ToolUpstream::go_without(Listing& listing) {
   listing.patience.stop();
   ToolView& view = book_.view(listing.view);
   view.not_before =
-      loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(view.waits, 10u)), kLongestPause);
+      loop_.now() + std::min<milliseconds>(kFirstPause * (1ll << std::min(view.waits, 10u)), kMaxPause);
   ++view.waits;
   log::write(log::Level::warn, "tool.list_late", {{"upstream", server_.name}});
   std::vector<ToolCall*> waiting = std::move(listing.waiting);

@@ -11,9 +11,9 @@
 
 #include "config/config.h"
 #include "core/passing_upstream.h"
-#include "net/loop.h"
-#include "layers/tool_book.h"
 #include "layers/tool_call.h"
+#include "layers/tool_catalog.h"
+#include "net/loop.h"
 
 namespace lineward::upstream {
 
@@ -30,7 +30,7 @@ class ToolUpstream final : public core::PassingUpstream {
   net::Loop& loop() { return loop_; }
   core::Upstream& inner() { return *inner_; }
   const config::Server& server() const { return server_; }
-  ToolBook& book() { return book_; }
+  ToolCatalog& book() { return book_; }
   std::string view_key(const core::CallRequest& request) const;
   // Asks for the list on behalf of `call`, which hears of it through learned(), never from here.
   void learn(ToolCall& call);
@@ -43,14 +43,14 @@ class ToolUpstream final : public core::PassingUpstream {
  private:
   // Lineward's own tools/list, for the calls that wait.
   struct Listing final : core::CallOwner {
-    Listing(ToolUpstream& its_home, std::string its_view, const core::CallRequest& like);
+    Listing(ToolUpstream& its_upstream, std::string its_view, const core::CallRequest& like);
     bool ask(std::string_view cursor);
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override;
-    void on_call_failed(const core::Failure&) override { home.listed(*this, false); }
+    void on_call_failed(const core::Failure&) override { upstream.listed(*this, false); }
     void ran_out();
 
-    ToolUpstream& home;
+    ToolUpstream& upstream;
     std::string view;
     core::CallRequest like;  // its message stands for its client
     std::unique_ptr<core::Call> call;
@@ -68,7 +68,7 @@ class ToolUpstream final : public core::PassingUpstream {
 
   net::Loop& loop_;
   const config::Server& server_;
-  ToolBook book_;
+  ToolCatalog book_;
   std::map<std::string, std::unique_ptr<Listing>> listings_;  // by view
   double repeats_left_ = 0;
   double repeats_per_call_ = 0;

@@ -24,7 +24,7 @@
 namespace lineward::log {
 namespace {
 
-constexpr size_t kLongestLine = 4096;
+constexpr size_t kMaxLine = 4096;
 
 // stderr, without ever waiting for it: when nobody reads the pipe behind it, lines are dropped and counted
 // rather than the loop stopped. (The descriptor is shared with others, so it cannot be made non-blocking.)
@@ -37,7 +37,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   std::string& lines() { return lines_; }
   void added(bool urgent) {
     ++count_;
-    if (!wanted || lines_.size() > kMostGathered) return flush_();
+    if (!wanted || lines_.size() > kMaxGathered) return flush_();
     if (count_ == 1 || (urgent && !urgent_)) wanted(urgent);
     urgent_ = urgent_ || urgent;
   }
@@ -86,7 +86,7 @@ class StderrSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   }
 
  private:
-  static constexpr size_t kMostGathered = 64 * 1024;
+  static constexpr size_t kMaxGathered = 64 * 1024;
   std::string lines_;
   uint64_t count_ = 0;
   bool urgent_ = false;  // there is a warning among them
@@ -186,11 +186,11 @@ class Line {
     at_ = text_.data() + before;
     put(piece);
   }
-  void put(int64_t number) { at_ = std::to_chars(at_, at_ + kLongestNumber, number).ptr; }
+  void put(int64_t number) { at_ = std::to_chars(at_, at_ + kMaxNumber, number).ptr; }
   void cut(size_t size) { at_ = text_.data() + start_ + size; }
   void end() { text_.resize(static_cast<size_t>(at_ - text_.data())); }
 
-  static constexpr size_t kLongestNumber = 24;
+  static constexpr size_t kMaxNumber = 24;
 
  private:
   std::string& text_;
@@ -205,7 +205,7 @@ bool is_left_out(const Field& field) {
 size_t room_for(std::initializer_list<Field> fields) {
   size_t room = 160;  // time, level, colours, the mark of a cut
   for (const Field& field : fields)
-    room += field.key.size() + field.text.size() + Line::kLongestNumber + 4;
+    room += field.key.size() + field.text.size() + Line::kMaxNumber + 4;
   return room;
 }
 
@@ -267,7 +267,7 @@ void append_line(std::string& to, Format format, Level level, std::string_view e
       line.put("}");
       break;
   }
-  const size_t longest = kLongestLine + (coloured ? kColours[index].size() : 0);
+  const size_t longest = kMaxLine + (coloured ? kColours[index].size() : 0);
   if (line.size() > longest && format != Format::json) {
     line.cut(longest);
     line.put("…");

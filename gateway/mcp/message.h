@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "json/json_scan.h"
 #include "json/json_splice.h"
-#include "base/result.h"
 
 namespace lineward::mcp {
 

@@ -80,7 +80,7 @@ void wrap_schemas(const Message& answer, json::Splice& splice, WrappedTools& wra
       wrapped.erase(name);
       continue;
     }
-    if (wrapped.size() < kMostWrappedTools) wrapped.insert(name);
+    if (wrapped.size() < kMaxWrappedTools) wrapped.insert(name);
     splice.replace(span_in(answer, *schema), wrapped_schema(*schema));
   }
 }

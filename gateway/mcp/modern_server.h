@@ -87,7 +87,7 @@ bool is_url_elicitation(const InputRequest& request);
 
 // Tools whose output schema was wrapped (mcp/output_schema.h): what they return is wrapped likewise.
 using WrappedTools = KeptTexts;
-inline constexpr size_t kMostWrappedTools = 10000;
+inline constexpr size_t kMaxWrappedTools = 10000;
 
 // A server's answer as an old client can read it; `tool` is the name in a tools/call. Results are open
 // objects in the old schemas, so `resultType`, `ttlMs` and `cacheScope` stay. The id stays as it is. Nothing:

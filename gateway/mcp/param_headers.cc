@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::string_view kAnnotation = "x-mcp-header";
 constexpr std::string_view kPrefix = "Mcp-Param-";
-constexpr size_t kMostNameBytes = 100;
-constexpr size_t kMostPathBytes = 4096;  // of all names on the way to one parameter
+constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kMaxPathBytes = 4096;  // of all names on the way to one parameter
 constexpr int64_t kSafeInteger = (1ll << 53) - 1;
 
 // Header names differ by more than the case of their letters.
@@ -114,15 +114,15 @@ class Reader {
     std::string name = json::string_value(raw);
     if (!reachable || path_.empty()) {
       fault = "x-mcp-header stands where a chain of properties does not lead";
-    } else if (!is_token(name) || name.size() > kMostNameBytes) {
+    } else if (!is_token(name) || name.size() > kMaxNameBytes) {
       fault = "x-mcp-header is no header name";
     } else if (type != "string" && type != "integer" && type != "boolean") {
       fault = "x-mcp-header stands at a parameter that is no string, integer or boolean";
-    } else if (found.size() == kMostParamHeaders) {
-      fault = fmt::format("more than {} parameters have x-mcp-header", kMostParamHeaders);
-    } else if (path_bytes_ > kMostPathBytes) {
+    } else if (found.size() == kMaxParamHeaders) {
+      fault = fmt::format("more than {} parameters have x-mcp-header", kMaxParamHeaders);
+    } else if (path_bytes_ > kMaxPathBytes) {
       fault = fmt::format("x-mcp-header stands at a parameter whose names are longer than {} bytes",
-                          kMostPathBytes);
+                          kMaxPathBytes);
     } else {
       std::string header = std::string(kPrefix) + name;
       if (!headers_.insert(lower(header)).second) fault = "two parameters have the same x-mcp-header";
@@ -219,8 +219,8 @@ std::optional<std::string> number_text(std::string_view raw) {
   }
   auto value = number(raw);
   if (!value) return std::nullopt;
-  constexpr auto kMost = static_cast<double>(kSafeInteger);
-  if (!(*value <= kMost && *value >= -kMost)) return std::nullopt;
+  constexpr auto kMaxWhole = static_cast<double>(kSafeInteger);
+  if (!(*value <= kMaxWhole && *value >= -kMaxWhole)) return std::nullopt;
   if (*value != static_cast<double>(static_cast<int64_t>(*value))) return std::string(raw);
   return std::to_string(static_cast<int64_t>(*value));
 }

@@ -27,7 +27,7 @@ using ParamHeaders = std::vector<ParamHeader>;
 using HeaderPairs = std::vector<std::pair<std::string, std::string>>;
 
 // A tool may name at most that many.
-inline constexpr size_t kMostParamHeaders = 64;
+inline constexpr size_t kMaxParamHeaders = 64;
 
 // What a tool's inputSchema (raw JSON) names, or why the definition is invalid. Costs time: ask once for each
 // definition.

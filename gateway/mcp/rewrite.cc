@@ -229,8 +229,8 @@ std::string with_versions(const Message& message, Field list, const std::vector<
   return splice.apply();
 }
 
-Salvage salvage(std::string_view broken_line) {
-  Salvage found;
+RecoveredIds recover_ids(std::string_view broken_line) {
+  RecoveredIds found;
   while (true) {
     json::Cursor cursor(broken_line);
     if (!cursor.at_object() || !cursor.enter_object()) return found;

@@ -74,11 +74,11 @@ std::string with_versions(const Message& message, Field list, const std::vector<
 // Best effort on a line that is no valid message: all ids it claims at the top of its objects, as JSON text
 // (several values on one line, an id that stands twice), and whether it looks like JSON-RPC at all (a
 // "jsonrpc" before it breaks).
-struct Salvage {
+struct RecoveredIds {
   bool looks_like_message = false;
   std::vector<std::string> raw_ids;
 };
-Salvage salvage(std::string_view broken_line);
+RecoveredIds recover_ids(std::string_view broken_line);
 
 // The elements of a batch (2025-03-26), as text; empty when it is no well-formed array of objects.
 std::vector<std::string> batch_elements(std::string_view batch);

@@ -34,7 +34,7 @@ std::string target_fault(Method method, const Message& message);
 inline constexpr size_t kMaxInitializeBytes = 256 * 1024;  // params of `initialize`, kept for a session
 inline constexpr size_t kMaxUriBytes = 4096;               // of a subscription, unescaped
 inline constexpr size_t kMaxListenBytes = 1 << 20;         // the filter of a listen
-inline constexpr size_t kMostSubscriptions = 1000;         // of a session, and in one listen
+inline constexpr size_t kMaxSubscriptions = 1000;          // of a session, and in one listen
 // Empty, or what of it is larger than what is kept for anybody: −32600.
 std::string size_fault(Method method, const Message& message);
 

@@ -36,7 +36,7 @@ constexpr std::span<const double> bounds(Buckets buckets) {
 
 class Histogram {
  public:
-  static constexpr size_t kMost = 15;
+  static constexpr size_t kMaxBuckets = 15;
 
   Histogram() : Histogram(Buckets::mcp) {}
   explicit Histogram(Buckets buckets) : buckets_(buckets) {}
@@ -56,7 +56,7 @@ class Histogram {
 
   // The same buckets.
   void add(const Histogram& other) {
-    for (size_t i = 0; i < kMost; ++i)
+    for (size_t i = 0; i < kMaxBuckets; ++i)
       counts_[i] += other.counts_[i];
     count_ += other.count_;
     sum_ += other.sum_;
@@ -70,7 +70,7 @@ class Histogram {
 
  private:
   Buckets buckets_;
-  std::array<uint64_t, kMost> counts_{};
+  std::array<uint64_t, kMaxBuckets> counts_{};
   uint64_t count_ = 0;
   double sum_ = 0;
 };

@@ -35,8 +35,9 @@ bool is_timeout(EndReason reason) {
 
 void NameTable::learn(std::string_view name) {
   // A label is for people: what is longer than any sane name stays `_other`.
-  constexpr size_t kLongest = 128;
-  if (name.empty() || name.size() > kLongest || names_.size() >= kMost || slots_.contains(name)) return;
+  constexpr size_t kMaxLength = 128;
+  if (name.empty() || name.size() > kMaxLength || names_.size() >= kMaxEntries || slots_.contains(name))
+    return;
   names_.emplace_back(name);
   slots_.emplace(name, static_cast<uint8_t>(names_.size() + kOther));
 }
@@ -113,7 +114,7 @@ void OperationSeries::observe(Operation operation, double seconds) {
   uint32_t key = pack(operation);
   if (key != last_key_) {
     auto found = series_.find(key);
-    if (found == series_.end() && series_.size() >= kMostSeries) {
+    if (found == series_.end() && series_.size() >= kMaxSeries) {
       operation.name = operation.name == NameTable::kNone ? NameTable::kNone : NameTable::kOther;
       operation.revision = 0;
       operation.code = kOtherCode;

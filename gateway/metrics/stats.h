@@ -15,10 +15,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "metrics/histogram.h"
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
+#include "metrics/histogram.h"
 
 namespace lineward::core {
 
@@ -57,7 +57,7 @@ enum class Side : uint8_t { client, upstream, count_ };
 // Names of tools or prompts, for labels: those that the server listed, the first 200 of them.
 class NameTable {
  public:
-  static constexpr size_t kMost = 200;
+  static constexpr size_t kMaxEntries = 200;
   static constexpr uint8_t kNone = 0;   // the call names none
   static constexpr uint8_t kOther = 1;  // one that was not listed, or one too many
 
@@ -97,7 +97,7 @@ std::string status_code(const Operation& operation);
 // Durations of operations by their labels.
 class OperationSeries {
  public:
-  static constexpr size_t kMostSeries = 4000;
+  static constexpr size_t kMaxSeries = 4000;
 
   void observe(Operation operation, double seconds);
   template <class F>

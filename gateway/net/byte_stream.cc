@@ -28,7 +28,7 @@ struct ByteStream::WriteRequest {
 
 namespace {
 
-constexpr size_t kMostPieces = 64;  // per system call
+constexpr size_t kMaxPieces = 64;  // per system call
 
 // A socket's own call: write(2) asks the file system first, which is a good part of its price.
 ssize_t send_pieces(int fd, uv_buf_t* pieces, unsigned count) {
@@ -146,10 +146,10 @@ void ByteStream::drop_queue() {
 // Gives the kernel what it takes now. 0, or the error.
 int ByteStream::try_send() {
   while (!queue_.empty()) {
-    std::array<uv_buf_t, kMostPieces> buffers;
+    std::array<uv_buf_t, kMaxPieces> buffers;
     unsigned count = 0;
     for (auto& piece : queue_) {
-      if (count == kMostPieces) break;
+      if (count == kMaxPieces) break;
       const size_t skip = count == 0 ? gone_ : 0;
       buffers[count++] = {piece.data() + skip, piece.size() - skip};
     }
@@ -189,7 +189,7 @@ void ByteStream::flush() {
     }
     if (error != 0) {
       drop_queue();
-      if (farewell_) return farewell_done();
+      if (last_bytes_) return last_bytes_sent();
       ended(error);
       return;
     }
@@ -198,10 +198,10 @@ void ByteStream::flush() {
     request->request.data = request;
     request->stream = this;
     request->watch = lifetime_.watch();
-    for (unsigned i = 0; i < kMostPieces && !queue_.empty(); ++i) {
+    for (unsigned i = 0; i < kMaxPieces && !queue_.empty(); ++i) {
       request->pieces.push_back(queue_.pop());
     }
-    std::array<uv_buf_t, kMostPieces> buffers;
+    std::array<uv_buf_t, kMaxPieces> buffers;
     unsigned count = 0;
     for (auto& piece : request->pieces) {
       size_t skip = count == 0 ? std::exchange(gone_, 0) : 0;
@@ -220,13 +220,13 @@ void ByteStream::flush() {
       delete request;
       writing_ = false;
       drop_queue();
-      if (farewell_) return farewell_done();
+      if (last_bytes_) return last_bytes_sent();
       ended(error);
       return;
     }
   }
   if (queue_.empty() && !writing_ && !closed()) {
-    if (farewell_) return farewell_done();
+    if (last_bytes_) return last_bytes_sent();
     if (ending_writes_) {
       shut();
       ending_writes_ = false;
@@ -251,7 +251,7 @@ void ByteStream::written(WriteRequest* request, int status) {
   backlog_ -= request->bytes;
   if (status != 0) {
     drop_queue();
-    if (farewell_) return farewell_done();
+    if (last_bytes_) return last_bytes_sent();
     ended(status);
     return;
   }
@@ -274,17 +274,17 @@ void ByteStream::close_after_writes(std::unique_ptr<ByteStream> stream, millisec
   ByteStream* self = stream.get();
   self->owner_ = nullptr;
   self->pause_reading();
-  self->loop_.farewells_.emplace(self, std::move(stream));
-  self->farewell_ = std::make_unique<Timer>(self->loop_);
-  self->farewell_->start(patience, [self] { self->farewell_done(); });
+  self->loop_.last_writers_.emplace(self, std::move(stream));
+  self->last_bytes_ = std::make_unique<Timer>(self->loop_);
+  self->last_bytes_->start(patience, [self] { self->last_bytes_sent(); });
 }
 
-void ByteStream::farewell_done() {
-  auto found = loop_.farewells_.find(this);
-  if (found == loop_.farewells_.end()) return;
+void ByteStream::last_bytes_sent() {
+  auto found = loop_.last_writers_.find(this);
+  if (found == loop_.last_writers_.end()) return;
   close();
   loop_.retire(std::move(found->second));
-  loop_.farewells_.erase(found);
+  loop_.last_writers_.erase(found);
 }
 
 }  // namespace lineward::net

@@ -116,8 +116,8 @@ class ByteStream {
   bool ending_writes_ = false;
   bool shut_ = false;
   // Set by close_after_writes(): the loop owns the stream until it is done.
-  std::unique_ptr<Timer> farewell_;
-  void farewell_done();
+  std::unique_ptr<Timer> last_bytes_;
+  void last_bytes_sent();
   Lifetime lifetime_;
 };
 

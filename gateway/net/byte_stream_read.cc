@@ -9,7 +9,7 @@
 namespace lineward::net {
 namespace {
 
-constexpr int kMostReads = 16;  // of full buffers, before it is another stream's turn
+constexpr int kMaxReads = 16;  // of full buffers, before it is another stream's turn
 
 // One for a thread is enough: what was read is passed on before more is.
 uv_buf_t read_buffer() {
@@ -91,7 +91,7 @@ void ByteStream::ready(int status, int events) {
 
 void ByteStream::receive() {
   const uv_buf_t buffer = read_buffer();
-  for (int left = kMostReads; left > 0;) {
+  for (int left = kMaxReads; left > 0;) {
     const ssize_t n = ::recv(socket_, buffer.base, buffer.len, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -113,7 +113,7 @@ void ByteStream::ended(int error) {
   if (ended_) return;
   ended_ = true;
   pause_reading();
-  if (farewell_) return;
+  if (last_bytes_) return;
   if (owner_) owner_->on_end(error);
 }
 

@@ -114,7 +114,7 @@ int bind_private(uv_pipe_t* pipe, const std::string& path) {
 
 }  // namespace
 
-void Listener::on_knock(uv_stream_t* handle, int status) {
+void Listener::on_connection(uv_stream_t* handle, int status) {
   auto* listener = static_cast<Listener*>(handle->data);
   if (listener && status == 0) return listener->on_connection();
   // libuv has closed what waited, with a descriptor that it keeps for this.
@@ -133,7 +133,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
     int error = self->pipe_.open(self.get(), [&](uv_pipe_t* h) { return uv_pipe_init(loop.raw(), h, 0); });
     if (error == 0) error = bind_private(self->pipe_.get(), path);
     if (error == 0) self->unlink_ = path;
-    if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_knock);
+    if (error == 0) error = uv_listen(self->pipe_.stream(), kBacklog, on_connection);
     if (error != 0) return failure(error, address);
     self->address_ = address;
     self->loopback_ = true;
@@ -147,7 +147,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   }
   int error = self->tcp_.open(self.get(), [&](uv_tcp_t* h) { return uv_tcp_init(loop.raw(), h); });
   if (error == 0) error = uv_tcp_bind(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), 0);
-  if (error == 0) error = uv_listen(self->tcp_.stream(), kBacklog, on_knock);
+  if (error == 0) error = uv_listen(self->tcp_.stream(), kBacklog, on_connection);
   if (error != 0) return failure(error, address);
   int length = sizeof bound;
   uv_tcp_getsockname(self->tcp_.get(), reinterpret_cast<sockaddr*>(&bound), &length);
@@ -175,7 +175,7 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int 
     ::close(fd);
     return failure(error, self->address_);
   }
-  error = uv_listen(path ? self->pipe_.stream() : self->tcp_.stream(), kBacklog, on_knock);
+  error = uv_listen(path ? self->pipe_.stream() : self->tcp_.stream(), kBacklog, on_connection);
   if (error != 0) return failure(error, self->address_);
   return self;
 }

@@ -47,7 +47,7 @@ class Listener {
 
  private:
   Listener(Loop& loop, Accepted accepted) : loop_(loop), accepted_(std::move(accepted)) {}
-  static void on_knock(uv_stream_t* handle, int status);
+  static void on_connection(uv_stream_t* handle, int status);
   void on_connection();
   void hand_on(std::unique_ptr<ByteStream> stream);
   bool leaves_enough(const ByteStream& stream) const;

@@ -61,7 +61,7 @@ void Loop::stop() {
 
 void Loop::close_all() {
   if (closed_) return;
-  farewells_.clear();
+  last_writers_.clear();
   run_deferred();
   handles_->timer.close();
   handles_->before_poll.close();

@@ -87,8 +87,8 @@ class Loop {
   std::vector<Work> deferred_;
   std::vector<Work> working_;  // of those, what is being done
   bool running_deferred_ = false;
-  // Streams that only send their last bytes. They have no other owner.
-  std::map<ByteStream*, std::unique_ptr<ByteStream>> farewells_;
+  // Streams that only send their last bytes (no cancels of calls). They have no other owner.
+  std::map<ByteStream*, std::unique_ptr<ByteStream>> last_writers_;
   static constexpr uint64_t kReadsUnnoted = 7;  // odd: reads of clients and servers take turns
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;

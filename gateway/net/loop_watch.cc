@@ -29,12 +29,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{25};
 constexpr milliseconds kForStack{200};
-constexpr int kMostFrames = 48;
+constexpr int kMaxFrames = 48;
 // Ignored unless somebody handles it, and used by nobody here.
 constexpr int kAsk = SIGURG;
 
 // A signal handler has no other place to put them.
-std::array<void*, kMostFrames> frames;
+std::array<void*, kMaxFrames> frames;
 constexpr int kAsked = -1, kAnswering = -2;
 std::atomic<int> depth{kAsked};  // then how many frames there are
 
@@ -45,7 +45,7 @@ void on_asked(int) {
   int before = errno;
   // ThreadSanitizer delivers signals from where backtrace() crashes.
   int found = 0;
-  if constexpr (!kThreadSanitizer) found = backtrace(frames.data(), kMostFrames);
+  if constexpr (!kThreadSanitizer) found = backtrace(frames.data(), kMaxFrames);
   depth.store(found, std::memory_order_release);
   errno = before;
 }

@@ -1,5 +1,5 @@
-// The only door between two threads: work for the loop of another worker, done there in the order in which it
-// came. Nothing on the way of a message at its server's own path goes through it.
+// The only way from one thread to another: work for the loop of another worker, done there in the order in
+// which it came. Nothing on the way of a message at its server's own path goes through it.
 //
 // Made and closed on its loop's thread; posted to from any thread by whoever holds it, also when it has been
 // closed. Once closed it may be destroyed anywhere.

@@ -15,7 +15,7 @@ SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
       signal);
 }
 
-void bury_children() {
+void reap_children() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
 }

@@ -18,6 +18,6 @@ class SignalWatch {
 };
 
 // Takes the exit of every child that has ended. For a process that waits for none of its children by itself.
-void bury_children();
+void reap_children();
 
 }  // namespace lineward::net

@@ -10,11 +10,11 @@
 namespace lineward::plugin {
 namespace {
 
-constexpr size_t kLongestName = 128;
-constexpr size_t kLongestValue = 8192;
+constexpr size_t kMaxName = 128;
+constexpr size_t kMaxValue = 8192;
 
 bool legal(std::string_view name, std::string_view value) {
-  return !name.empty() && name.size() <= kLongestName && value.size() <= kLongestValue &&
+  return !name.empty() && name.size() <= kMaxName && value.size() <= kMaxValue &&
          std::all_of(name.begin(), name.end(), http::is_tchar) &&
          std::none_of(value.begin(), value.end(), [](char c) { return http::is_control(c) && c != '\t'; });
 }

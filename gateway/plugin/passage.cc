@@ -12,8 +12,8 @@ using mcp::MessageKind;
 
 // What may wait for a plugin that takes its time. Before that the server is not read from, where that is
 // possible.
-constexpr size_t kMostWaiting = 1024;
-constexpr size_t kMostWaitingBytes = 8 << 20;
+constexpr size_t kMaxWaiting = 1024;
+constexpr size_t kMaxWaitingBytes = 8 << 20;
 constexpr size_t kHoldBack = 16;
 
 bool is_final(MessageKind kind) {
@@ -25,9 +25,9 @@ bool is_final(MessageKind kind) {
 void Passage::take(mcp::Message message) {
   waiting_bytes_ += message.bytes().size();
   waiting_.push_back(std::move(message));
-  if (waiting_.size() > kMostWaiting || (waiting_.size() > 1 && waiting_bytes_ > kMostWaitingBytes)) {
-    return owner_.broke(fmt::format("lets more than {} messages or {} MiB of the server wait", kMostWaiting,
-                                    kMostWaitingBytes >> 20));
+  if (waiting_.size() > kMaxWaiting || (waiting_.size() > 1 && waiting_bytes_ > kMaxWaitingBytes)) {
+    return owner_.broke(fmt::format("lets more than {} messages or {} MiB of the server wait", kMaxWaiting,
+                                    kMaxWaitingBytes >> 20));
   }
   if (waiting_.size() >= kHoldBack && !std::exchange(holding_, true)) owner_.pause_server();
   if (waiting_.size() == 1) return pump();

@@ -45,7 +45,7 @@ struct Refusal {
 };
 
 // What is known of an exchange from its first byte. The views live as long as the exchange.
-struct Facts {
+struct RequestFacts {
   std::string_view call_id;
   std::string_view upstream;
   std::string_view endpoint;  // what the client addressed: the same, or the path of many servers as one
@@ -78,7 +78,7 @@ struct Ending {
 
 class ExchangeView {
  public:
-  virtual Facts facts() const = 0;
+  virtual RequestFacts facts() const = 0;
   // A field of the client's request head that some plugin of this configuration wants (Plugin::headers).
   virtual std::string_view header(std::string_view name) const = 0;
   // On the request to an HTTP server, instead of what the client sent under that name.
@@ -128,8 +128,8 @@ class CounterSink {
 
 // A message that belongs to no exchange: a client's notification or answer to a question, or what a server
 // says to a legacy session. Of the facts there is no call, and no target.
-enum class Way : uint8_t { to_server, to_client };
-inline constexpr std::string_view kAnswer = "response";  // Facts::method_name of an answer
+enum class Direction : uint8_t { to_server, to_client };
+inline constexpr std::string_view kAnswer = "response";  // RequestFacts::method_name of an answer
 
 // Says who calls. Only one authenticator decides: the first that knows this kind of credential.
 struct Judgement {
@@ -160,9 +160,11 @@ class Plugin {
   virtual void on_refused(const core::RefusedRequest&) {}
   // The message may be changed. A refusal ends it: the client is told where it can be, a server's question is
   // refused with its text.
-  virtual std::optional<Refusal> on_loose(const Facts&, mcp::Message&, Way) { return std::nullopt; }
+  virtual std::optional<Refusal> on_loose(const RequestFacts&, mcp::Message&, Direction) {
+    return std::nullopt;
+  }
   // After that, of messages of clients; null: it went on.
-  virtual void on_loose_end(const Facts&, const Refusal*) {}
+  virtual void on_loose_end(const RequestFacts&, const Refusal*) {}
   // Must it see every message that goes to a client?
   virtual bool reads_all() const { return false; }
   virtual void count(CounterSink&) const {}

@@ -120,13 +120,14 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   return core::GateAnswer(std::move(denial));
 }
 
-std::optional<Refusal> PluginSet::loose(const Facts& facts, mcp::Message& message, Way way, Place place) {
+std::optional<Refusal> PluginSet::loose(const RequestFacts& facts, mcp::Message& message, Direction way,
+                                        Place place) {
   std::vector<Member*> here;
   for (auto& member : members_) {
     bool its = place == Place::alone || (place == Place::whole) == is_for_whole(*member, facts.method);
     if (its && member->entry.is_for(facts.upstream)) here.push_back(member.get());
   }
-  if (way == Way::to_client) std::reverse(here.begin(), here.end());
+  if (way == Direction::to_client) std::reverse(here.begin(), here.end());
   std::optional<Refusal> refusal;
   for (Member* member : here) {
     refusal = member->plugin->on_loose(facts, message, way);
@@ -134,7 +135,7 @@ std::optional<Refusal> PluginSet::loose(const Facts& facts, mcp::Message& messag
     ++member->decisions.refused;
     break;
   }
-  if (way == Way::to_client) return refusal;
+  if (way == Direction::to_client) return refusal;
   for (Member* member : here)
     member->plugin->on_loose_end(facts, refusal ? &*refusal : nullptr);
   return refusal;

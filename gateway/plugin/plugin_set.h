@@ -59,7 +59,7 @@ class PluginSet final : public core::Gate {
 
   // A message that belongs to no exchange passes those that an exchange of this server would have, clients'
   // messages in the configured order, servers' in reverse.
-  std::optional<Refusal> loose(const Facts& facts, mcp::Message& message, Way way, Place place);
+  std::optional<Refusal> loose(const RequestFacts& facts, mcp::Message& message, Direction way, Place place);
 
   // core::Gate
   bool open() const override { return authenticators_.empty(); }

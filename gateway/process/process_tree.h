@@ -1,4 +1,4 @@
-// What lives below a process, and signals for all of it. For the spawner and the keepers: both are
+// What lives below a process, and signals for all of it. For the spawner and the supervisors: both are
 // sub-reapers, so whatever they started stays below them.
 #pragma once
 

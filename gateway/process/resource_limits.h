@@ -1,4 +1,4 @@
-// The kernel's limits on one process (setrlimit), as they travel to the keeper that sets them.
+// The kernel's limits on one process (setrlimit), as they travel to the supervisor that sets them.
 #pragma once
 
 #include <cstdint>

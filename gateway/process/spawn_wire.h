@@ -1,6 +1,6 @@
-// What gateway, spawner and keepers say to each other: small messages over SOCK_SEQPACKET, one per send. All
-// three are the same binary, so numbers go in native form. A command's argv and environment travel in a memfd
-// next to its three pipe ends: the socket's send buffer would bound them otherwise.
+// What gateway, spawner and supervisors say to each other: small messages over SOCK_SEQPACKET, one per send.
+// All three are the same binary, so numbers go in native form. A command's argv and environment travel in a
+// memfd next to its three pipe ends: the socket's send buffer would bound them otherwise.
 #pragma once
 
 #include <sys/types.h>
@@ -49,10 +49,10 @@ struct Request {
   enum class Kind : uint8_t { spawn = 1, signal = 2 };
   Kind kind = Kind::spawn;
   uint64_t id = 0;
-  char which = 0;  // signal: a TreeSignal; also the whole message spawner -> keeper
+  char which = 0;  // signal: a TreeSignal; also the whole message spawner -> supervisor
 };
 
-// keeper -> spawner -> gateway; `gone` comes from the spawner itself: nothing is left below that id.
+// supervisor -> spawner -> gateway; `gone` comes from the spawner itself: nothing is left below that id.
 struct Reply {
   enum class Kind : uint8_t { started = 1, failed = 2, exited = 3, gone = 4 };
   Kind kind = Kind::gone;

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "process/keeper.h"
 #include "process/process_tree.h"
 #include "process/spawn_wire.h"
+#include "process/supervisor.h"
 
 namespace lineward::net {
 
@@ -38,10 +38,10 @@ struct Kept {
   pid_t command = 0;  // once started
   bool answered = false;
   bool exited = false;
-  char unsent = 0;  // an order the keeper's full socket did not take
+  char unsent = 0;  // an order the supervisor's full socket did not take
 };
 
-// The process between the gateway and the keepers. It lives until the gateway's socket ends, then until
+// The process between the gateway and the supervisors. It lives until the gateway's socket ends, then until
 // nothing is left below it.
 class SpawnerProcess {
  public:
@@ -84,7 +84,7 @@ class SpawnerProcess {
     std::vector<pid_t> owners;
     watched.push_back({signals_.get(), POLLIN, 0});
     watched.push_back({socket_.get(), static_cast<short>(out_.empty() ? POLLIN : POLLIN | POLLOUT), 0});
-    for (const auto& [pid, kept] : keepers_) {
+    for (const auto& [pid, kept] : supervisors_) {
       if (!kept.channel.open()) continue;
       watched.push_back({kept.channel.get(), static_cast<short>(kept.unsent ? POLLIN | POLLOUT : POLLIN), 0});
       owners.push_back(pid);
@@ -97,7 +97,7 @@ class SpawnerProcess {
       }
     }
     for (size_t i = 0; i < owners.size(); ++i) {
-      Kept& kept = keepers_.at(owners[i]);
+      Kept& kept = supervisors_.at(owners[i]);
       if ((watched[i + 2].revents & POLLOUT) != 0 && kept.unsent != 0) order(kept, kept.unsent);
       if ((watched[i + 2].revents & ~POLLOUT) != 0) hear(kept);
     }
@@ -112,7 +112,7 @@ class SpawnerProcess {
   }
 
   int pause() {
-    if (!sweeping_ && !(closing_ && keepers_.empty())) return -1;
+    if (!sweeping_ && !(closing_ && supervisors_.empty())) return -1;
     const int pause = sweep_pause_ms_;
     sweep_pause_ms_ = std::min(sweep_pause_ms_ * 2, kMaxSweepPauseMs);
     return pause;
@@ -135,7 +135,7 @@ class SpawnerProcess {
       if (request.kind == Request::Kind::spawn) {
         spawn(request.id, std::move(fds));
       } else {
-        for (auto& [pid, kept] : keepers_) {
+        for (auto& [pid, kept] : supervisors_) {
           if (kept.id == request.id) order(kept, request.which);
         }
       }
@@ -183,50 +183,50 @@ class SpawnerProcess {
     }
   }
 
-  // The gateway is gone: every keeper reads end of file and kills.
+  // The gateway is gone: every supervisor reads end of file and kills.
   void close_down() {
     if (closing_) return;
     closing_ = true;
     out_.clear();
     socket_.reset();
-    for (auto& [pid, kept] : keepers_) {
+    for (auto& [pid, kept] : supervisors_) {
       kept.channel.reset();
       ::kill(pid, SIGCONT);
     }
   }
 
-  // ---- the keepers ----
+  // ---- the supervisors ----
 
   void spawn(uint64_t id, std::vector<OwnedFd> fds) {
-    KeeperOrder keeper;
-    keeper.id = id;
+    SupervisorOrder supervisor;
+    supervisor.id = id;
     std::string bytes;
     if (fds.size() != kSpawnFdCount) {  // the kernel dropped what did not fit into our table
       refuse(id, "spawner", EMFILE);
       return;
     }
-    if (!read_memfd(fds.back().get(), &bytes) || !decode(bytes, &keeper.command)) {
+    if (!read_memfd(fds.back().get(), &bytes) || !decode(bytes, &supervisor.command)) {
       refuse(id, "spawner", EBADMSG);
       return;
     }
     for (size_t i = 0; i < kStdioCount; ++i)
-      keeper.stdio[i] = std::move(fds[i]);
+      supervisor.stdio[i] = std::move(fds[i]);
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
       refuse(id, "spawner", errno);
       return;
     }
     OwnedFd ours(ends[0]);
-    keeper.channel.reset(ends[1]);
+    supervisor.channel.reset(ends[1]);
     // Without at-fork handlers: libuv's closes the descriptors it once had, by numbers that are others' by
     // now.
     const pid_t pid = ::_Fork();
-    if (pid == 0) run_keeper(std::move(keeper));
+    if (pid == 0) run_supervisor(std::move(supervisor));
     if (pid < 0) {
       refuse(id, "fork", errno);
       return;
     }
-    Kept& kept = keepers_[pid];
+    Kept& kept = supervisors_[pid];
     kept.id = id;
     kept.channel = std::move(ours);
   }
@@ -269,13 +269,13 @@ class SpawnerProcess {
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
       if (pid < 0 && errno == ECHILD && closing_) done_ = true;  // exact: nothing is left below
       if (pid <= 0) return;
-      const auto found = keepers_.find(pid);
-      if (found == keepers_.end()) {
+      const auto found = supervisors_.find(pid);
+      if (found == supervisors_.end()) {
         stray_ended(pid, status);
         continue;
       }
       Kept kept = std::move(found->second);
-      keepers_.erase(found);
+      supervisors_.erase(found);
       hear(kept);
       kept.channel.reset();
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
@@ -287,7 +287,7 @@ class SpawnerProcess {
     }
   }
 
-  // ---- what a killed keeper left to us ----
+  // ---- what a killed supervisor left to us ----
 
   void start_sweeping() {
     sweeping_ = true;
@@ -308,7 +308,7 @@ class SpawnerProcess {
     std::vector<pid_t> strays;
     if (const auto children = children_of(::getpid())) {
       for (const pid_t child : *children) {
-        if (keepers_.count(child) == 0) strays.push_back(child);
+        if (supervisors_.count(child) == 0) strays.push_back(child);
       }
       signal_trees(strays, SIGKILL);
     } else {
@@ -342,8 +342,8 @@ class SpawnerProcess {
 
   OwnedFd socket_;
   OwnedFd signals_;
-  std::map<pid_t, Kept> keepers_;
-  std::vector<Kept> orphaned_;  // their keeper was killed; what they left is ours to kill
+  std::map<pid_t, Kept> supervisors_;
+  std::vector<Kept> orphaned_;  // their supervisor was killed; what they left is ours to kill
   std::deque<std::string> out_;
   bool closing_ = false;
   bool done_ = false;

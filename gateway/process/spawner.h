@@ -2,12 +2,13 @@
 // exists. It starts every child on the gateway's behalf and is there to clean up when the gateway is gone,
 // however it died.
 //
-//   lineward ──socketpair──> spawner ──control pipe──> keeper (one per child) ──> the command
+//   lineward ──socketpair──> spawner ──control pipe──> supervisor (one per child) ──> the command
 //
-// Each keeper is the sub-reaper of one command: whatever the command leaves behind (double forks, setsid, npx
-// → sh → node) becomes the keeper's child and is killed by it. A keeper kills its whole tree when it is told
-// to, when the command has exited, and when its control pipe closes; the spawner closes all of them when its
-// socket does. So `kill -9` of the gateway, or of gateway and spawner together, leaves no process behind.
+// Each supervisor is the sub-reaper of one command: whatever the command leaves behind (double forks, setsid,
+// npx → sh → node) becomes the supervisor's child and is killed by it. A supervisor kills its whole tree when
+// it is told to, when the command has exited, and when its control pipe closes; the spawner closes all of
+// them when its socket does. So `kill -9` of the gateway, or of gateway and spawner together, leaves no
+// process behind.
 #pragma once
 
 #include <sys/types.h>

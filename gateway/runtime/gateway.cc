@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "log/log.h"
-#include "log/printable.h"
 #include "cli/exit_codes.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
+#include "log/log.h"
+#include "log/printable.h"
 #include "runtime/remote_members.h"
 
 namespace lineward {
@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // What a part that should have ended long ago still gets, five times.
-constexpr milliseconds kFarewell{1000};
+constexpr milliseconds kOverdue{1000};
 constexpr milliseconds kParentCheck{500};
 
 constexpr int code(cli::ExitCode exit) {
@@ -56,12 +56,12 @@ size_t Gateway::workers_of(const config::Config& config) {
 Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets)
     : options_(std::move(options)),
       spawner_sockets_(std::move(spawner_sockets)),
-      crew_(spawner_sockets_.size()),
-      threads_(crew_, [this](size_t index, config::Config its) {
+      pool_(spawner_sockets_.size()),
+      threads_(pool_, [this](size_t index, config::Config its) {
         return std::make_unique<Worker>(std::move(its), place(index), spawner_sockets_[index], events(index));
       }) {
   config::note_files(config);
-  assign_homes(homes_, config, crew_.size());
+  place_servers(placement_, config, pool_.size());
   first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
   net::Loop& loop = first_->loop();
   delay_ = std::make_unique<net::Timer>(loop);
@@ -107,28 +107,28 @@ int Gateway::start() {
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
   had_terminal_ = has_terminal();
-  // The first process of a container inherits what others left behind, and has to bury it.
+  // The first process of a container inherits what others left behind, and has to reap it.
   if (getpid() == 1) {
-    signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGCHLD, net::bury_children));
-    net::bury_children();
+    signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGCHLD, net::reap_children));
+    net::reap_children();
   }
   if (options_.exit_with_parent) watch_parent();
-  greet();
+  print_banner();
   return code(cli::ExitCode::ok);
 }
 
 // ---- the workers ----
 
 Worker::Place Gateway::place(size_t index) {
-  Worker::Place place{index, &crew_, homes_, caps_, in_flight_, states_, nullptr, nullptr};
+  Worker::Place place{index, &pool_, placement_, caps_, in_flight_, states_, nullptr, nullptr};
   place.hand_on = [this](size_t to, client::MovedConnection connection) {
-    crew_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
+    pool_.post(to, [target = &worker(to), moving = std::move(connection)]() mutable {
       target->http()->adopt(std::move(moving));
     });
   };
   if (index != 0) {
     place.cancel_settled = [this](uint64_t tag, const core::CancelReport& report) {
-      crew_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
+      pool_.post(0, [this, tag, report] { first_->exchanges().log().on_cancel_settled(tag, report); });
     };
   }
   return place;
@@ -136,11 +136,11 @@ Worker::Place Gateway::place(size_t index) {
 
 void Gateway::on_first(size_t index, std::function<void()> work) {
   if (index == 0) return work();
-  crew_.post(0, std::move(work));
+  pool_.post(0, std::move(work));
 }
 
 bool Gateway::paused(const std::function<void()>& work) {
-  return crew_.paused([&] {
+  return pool_.paused([&] {
     refresh_remote_members(*this);
     work();
   });
@@ -178,12 +178,12 @@ WorkerEvents Gateway::events(size_t index) {
 
 template <class F>
 void Gateway::on_each(F&& work) {
-  for (size_t index = 0; index < crew_.size(); ++index) {
+  for (size_t index = 0; index < pool_.size(); ++index) {
     Worker* one = &worker(index);
     if (index == 0) {
       work(*one);
     } else {
-      crew_.post(index, [one, work] { work(*one); });
+      pool_.post(index, [one, work] { work(*one); });
     }
   }
 }
@@ -212,12 +212,12 @@ void Gateway::hung_up() {
   reloader_->reload(false, "SIGHUP");
 }
 
-void Gateway::greet() {
+void Gateway::print_banner() {
   if (options_.quiet) return warm_up();
   const config::Config& config = first_->config();
   // Told in one piece: who reads an address in it may look for the next one at once.
   std::string text = fmt::format("lineward {}  config: {}{}\n", options_.version, options_.source,
-                                 crew_.size() > 1 ? fmt::format("  workers: {}", crew_.size()) : "");
+                                 pool_.size() > 1 ? fmt::format("  workers: {}", pool_.size()) : "");
   const std::string address = first_->front().address();
   const bool together = first_->upstreams().together() != nullptr;
   bool unix_socket = address.rfind("unix:", 0) == 0;
@@ -298,7 +298,7 @@ void Gateway::drain() {
   if (draining_) return;
   draining_ = true;
   size_t calls = 0;
-  for (size_t index = 0; index < crew_.size(); ++index)
+  for (size_t index = 0; index < pool_.size(); ++index)
     run(index, [&] { calls += worker(index).exchanges().live().size(); });
   const config::Shutdown& limits = first_->config().shutdown;
   log::write(log::Level::info, "drain", {{"calls", uint64_t{calls}}, {"limit_ms", limits.drain.count()}});
@@ -314,7 +314,7 @@ void Gateway::drain() {
 
 void Gateway::begin_drain() {
   drain_until_ = first_->loop().now() + first_->config().shutdown.drain;
-  not_over_ = crew_.size();
+  not_over_ = pool_.size();
   on_each([this](Worker& worker) {
     worker.drain([this, index = worker.index()] { on_first(index, [this] { one_over(); }); });
   });
@@ -323,17 +323,17 @@ void Gateway::begin_drain() {
 // While one was not done yet, a call may have come to another.
 void Gateway::one_over() {
   if (--not_over_ > 0 || stopping_) return;
-  if (crew_.size() == 1) return stop_upstreams();
+  if (pool_.size() == 1) return stop_upstreams();
   bool idle = true;
   paused([&] {
-    for (size_t index = 0; index < crew_.size(); ++index)
+    for (size_t index = 0; index < pool_.size(); ++index)
       idle = idle && worker(index).idle();
   });
   if (idle || first_->loop().now() >= drain_until_) return stop_upstreams();
-  not_over_ = crew_.size();
+  not_over_ = pool_.size();
   on_each([this](Worker& worker) {
-    // By mail from the first one too: this is on the stack.
-    worker.when_over([this] { crew_.post(0, [this] { one_over(); }); });
+    // By a message from the first one too: this is on the stack.
+    worker.when_over([this] { pool_.post(0, [this] { one_over(); }); });
   });
 }
 
@@ -345,12 +345,12 @@ void Gateway::stop_upstreams() {
     longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
   }
   const auto now = first_->loop().now();
-  stop_limit_->start(longest + (drain_until_ > now ? drain_until_ - now : milliseconds(0)) + kFarewell * 5,
+  stop_limit_->start(longest + (drain_until_ > now ? drain_until_ - now : milliseconds(0)) + kOverdue * 5,
                      [this] {
                        log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
                        finish(exit_code_);
                      });
-  not_stopped_ = crew_.size();
+  not_stopped_ = pool_.size();
   on_each([this](Worker& worker) {
     worker.stop([this, index = worker.index()] { on_first(index, [this] { one_stopped(); }); });
   });

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "admin/operations.h"
+#include "cluster/server_placement.h"
+#include "cluster/worker_pool.h"
 #include "config/config.h"
-#include "cluster/crew.h"
-#include "cluster/homes.h"
-#include "process/child_process.h"
 #include "net/signals.h"
+#include "process/child_process.h"
 #include "runtime/reloader.h"
-#include "runtime/staff.h"
 #include "runtime/worker.h"
+#include "runtime/worker_directory.h"
 #include "runtime/worker_threads.h"
 
 namespace lineward {
@@ -31,7 +31,7 @@ struct RunOptions {
   bool quiet = false;
 };
 
-class Gateway final : public Staff {
+class Gateway final : public WorkerDirectory {
  public:
   // `spawner_sockets`: a descriptor of net::fork_spawner() for each worker.
   Gateway(config::Config config, RunOptions options, std::vector<int> spawner_sockets);
@@ -43,33 +43,33 @@ class Gateway final : public Staff {
   int run();
 
  private:
-  // Staff
-  size_t workers() const override { return crew_.size(); }
+  // WorkerDirectory
+  size_t workers() const override { return pool_.size(); }
   Worker& worker(size_t index) override { return index == 0 ? *first_ : threads_.worker(index); }
   const admin::WorkerView& view(size_t index) const override {
     return index == 0 ? *first_view_ : threads_.view(index);
   }
-  size_t home(const std::string& server) const override { return home_of(homes_, server); }
-  bool run(size_t index, const std::function<void()>& work) override { return crew_.run(index, work); }
+  size_t host(const std::string& server) const override { return worker_of(placement_, server); }
+  bool run(size_t index, const std::function<void()>& work) override { return pool_.run(index, work); }
   bool paused(const std::function<void()>& work) override;
-  void tell_first(std::function<void()> work) override { crew_.post(0, std::move(work)); }
+  void tell_first(std::function<void()> work) override { pool_.post(0, std::move(work)); }
   uint64_t slowest_beat() const override { return threads_.slowest_beat(first_->beat_at()); }
-  const HomeMap& homes() const override { return homes_; }
-  void use_homes(HomeMap homes) override { homes_ = std::move(homes); }
+  const ServerPlacement& placement() const override { return placement_; }
+  void use_placement(ServerPlacement placement) override { placement_ = std::move(placement); }
 
   int start();
   Worker::Place place(size_t index);
   WorkerEvents events(size_t index);
   template <class F>
   void on_each(F&& work);
-  // What worker `index` has to tell, from its thread: there and then, or by mail.
+  // What worker `index` has to tell, from its thread: there and then, or by a message.
   void on_first(size_t index, std::function<void()> work);
   void hung_up();
   void client_left(mcp::EndReason why);
   void one_over();
   void one_stopped();
   int cannot_listen(const net::ListenFailure& failure, const char* option);
-  void greet();
+  void print_banner();
   void warm_up();
   void upstream_ready(const std::string& server, const upstream::EraVerdict& verdict);
   void on_signal(int signal);
@@ -88,8 +88,8 @@ class Gateway final : public Staff {
   bool stopping_ = false;
   size_t not_stopped_ = 0;
   std::vector<int> spawner_sockets_;
-  Crew crew_;
-  HomeMap homes_;
+  WorkerPool pool_;
+  ServerPlacement placement_;
   std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
   std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight_ =
       std::make_shared<exchange::ExchangeTable::InFlight>(0);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "http_client/web_fetch.h"
 #include "log/redaction.h"
 #include "net/lifetime.h"
-#include "http_client/web_fetch.h"
 
 namespace lineward {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "config/config.h"
 #include "net/loop.h"
-#include "process/spawner.h"
 #include "net/tls.h"
 #include "plugin/host.h"
+#include "process/spawner.h"
 
 namespace lineward {
 

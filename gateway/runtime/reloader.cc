@@ -7,9 +7,9 @@
 #include <chrono>
 #include <set>
 
-#include "log/log.h"
 #include "config/forward_rules.h"
 #include "config/options/options.h"
+#include "log/log.h"
 #include "runtime/remote_members.h"
 #include "runtime/routes.h"
 
@@ -22,7 +22,7 @@ using config::Change;
 using config::Changes;
 using config::ServerChange;
 
-constexpr size_t kLongestPlan = 2000;  // in a log line
+constexpr size_t kMaxPlan = 2000;  // in a log line
 constexpr std::string_view kWatch = "watch";
 constexpr std::string_view kRestart = "needs a restart of lineward";
 
@@ -57,7 +57,7 @@ std::string errors_of(const config::LoadResult& result) {
     out += (out.empty() ? "" : " | ") + place + one.message;
     if (!one.hint.empty()) out += " (" + one.hint + ")";
   }
-  return out.substr(0, kLongestPlan);
+  return out.substr(0, kMaxPlan);
 }
 
 std::string in_one_line(const std::vector<PlanRow>& rows) {
@@ -66,7 +66,7 @@ std::string in_one_line(const std::vector<PlanRow>& rows) {
     out += fmt::format("{}{} {} {}{}{}", out.empty() ? "" : "; ", row.mark, row.name, row.what,
                        row.effect.empty() ? "" : ": ", row.effect);
   }
-  return out.substr(0, kLongestPlan);
+  return out.substr(0, kMaxPlan);
 }
 
 size_t count(const Changes& changes, Change kind) {
@@ -80,9 +80,9 @@ double unix_time() {
 
 }  // namespace
 
-Reloader::Reloader(Staff& staff, const bool& draining, std::function<config::LoadResult()> load,
+Reloader::Reloader(WorkerDirectory& workers, const bool& draining, std::function<config::LoadResult()> load,
                    std::string file)
-    : staff_(staff), draining_(draining), load_(std::move(load)), file_(std::move(file)) {
+    : workers_(workers), draining_(draining), load_(std::move(load)), file_(std::move(file)) {
   counts_.last_ok_at = unix_time();
 }
 
@@ -133,13 +133,13 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
   if (!loaded.diagnostics.empty()) report.report = loaded.report(false);
   if (!dry_run) {
     config::keep_fixed_settings(config(), next);
-    HomeMap homes = staff_.homes();
-    assign_homes(homes, next, staff_.workers());
-    if (std::string fault = prepare(next, homes); !fault.empty()) return rejected(dry_run, by, fault, {});
-    apply(changes, next, homes);
+    ServerPlacement placement = workers_.placement();
+    place_servers(placement, next, workers_.workers());
+    if (std::string fault = prepare(next, placement); !fault.empty()) return rejected(dry_run, by, fault, {});
+    apply(changes, next, placement);
   }
-  for (size_t k = 0; k < staff_.workers(); ++k)
-    staff_.run(k, [&] { report.in_flight += staff_.worker(k).exchanges().live().size(); });
+  for (size_t k = 0; k < workers_.workers(); ++k)
+    workers_.run(k, [&] { report.in_flight += workers_.worker(k).exchanges().live().size(); });
   report.took_ms = static_cast<int64_t>((net::Loop::nanoseconds() - begin) / 1'000'000);
   if (dry_run) return report;
   counts_.last_ok = true;
@@ -180,8 +180,8 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   for (const ServerChange& change : changes.servers) {
     char mark = change.kind == Change::added ? '+' : change.kind == Change::removed ? '-' : '~';
     exchange::ExchangeTable::Work work;
-    const size_t home = home_of(staff_.homes(), change.name);
-    staff_.run(home, [&] { work = staff_.worker(home).upstreams().work_of(change.name); });
+    const size_t host = worker_of(workers_.placement(), change.name);
+    workers_.run(host, [&] { work = workers_.worker(host).upstreams().work_of(change.name); });
     rows.push_back(
         {mark, change.name, fmt::format("{}", fmt::join(change.what, ", ")), effect_of(change, work)});
   }
@@ -196,7 +196,7 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   }
   if (http() == nullptr) return rows;
   // A path may also change because another server came or went.
-  client::PathTable after = routes(next, staff_.homes());
+  client::PathTable after = routes(next, workers_.placement());
   for (const auto& [path, server] : http()->paths().servers) {
     auto same = after.servers.find(path);
     if (same != after.servers.end() && same->second != server) {
@@ -215,18 +215,18 @@ std::vector<PlanRow> Reloader::plan(const Changes& changes, const config::Config
   return rows;
 }
 
-std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) {
+std::string Reloader::prepare(const config::Config& next, const ServerPlacement& placement) {
   const config::Config& now = config();
   const bool others = next.plugins != now.plugins || next.auth != now.auth;
   const bool moves = next.listen.address != now.listen.address;
   std::string fault;
-  plugins_.assign(staff_.workers(), nullptr);
-  for (size_t k = 0; k < staff_.workers() && fault.empty(); ++k) {
-    bool done = staff_.run(k, [&] {
-      Worker& worker = staff_.worker(k);
+  plugins_.assign(workers_.workers(), nullptr);
+  for (size_t k = 0; k < workers_.workers() && fault.empty(); ++k) {
+    bool done = workers_.run(k, [&] {
+      Worker& worker = workers_.worker(k);
       plugins_[k] = worker.exchanges().plugins();
       if (auto made = worker.prepare_replication(next); !made) fault = made.error().text;
-      if (!fault.empty() || !worker.wants_plugins(homes) || (plugins_[k] && !others)) return;
+      if (!fault.empty() || !worker.wants_plugins(placement) || (plugins_[k] && !others)) return;
       auto made = worker.make_plugins(next);
       if (made) {
         plugins_[k] = std::move(*made);
@@ -236,35 +236,35 @@ std::string Reloader::prepare(const config::Config& next, const HomeMap& homes) 
     });
     if (!done) fault = "a worker does not answer: its event loop stands still";
   }
-  for (size_t k = 0; k < staff_.workers() && moves && fault.empty(); ++k) {
+  for (size_t k = 0; k < workers_.workers() && moves && fault.empty(); ++k) {
     const net::Listener* first = k == 0 ? nullptr : http()->listener().newest();
-    staff_.run(k, [&] {
-      client::FrontListener& listener = staff_.worker(k).http()->listener();
+    workers_.run(k, [&] {
+      client::FrontListener& listener = workers_.worker(k).http()->listener();
       auto opened = k == 0 ? listener.open_next(next.listen.address)
                            : listener.join_next(first->share(), first->address(), first->is_loopback());
       if (!opened) fault = opened.error().text;
     });
   }
   if (fault.empty()) return {};
-  for (size_t k = 0; k < staff_.workers(); ++k) {
-    staff_.run(k, [&] {
+  for (size_t k = 0; k < workers_.workers(); ++k) {
+    workers_.run(k, [&] {
       plugins_[k].reset();
-      if (client::HttpFront* front = staff_.worker(k).http()) front->listener().forget_next();
+      if (client::HttpFront* front = workers_.worker(k).http()) front->listener().forget_next();
     });
   }
   return fault;
 }
 
-void Reloader::apply(const Changes& changes, const config::Config& next, const HomeMap& homes) {
-  staff_.use_homes(homes);
-  for (size_t k = 0; k < staff_.workers(); ++k) {
-    staff_.run(k, [&] { staff_.worker(k).apply(changes, next, homes, std::move(plugins_[k])); });
+void Reloader::apply(const Changes& changes, const config::Config& next, const ServerPlacement& placement) {
+  workers_.use_placement(placement);
+  for (size_t k = 0; k < workers_.workers(); ++k) {
+    workers_.run(k, [&] { workers_.worker(k).apply(changes, next, placement, std::move(plugins_[k])); });
   }
-  join_remote_members(staff_);
+  join_remote_members(workers_);
   server_left();
-  for (size_t k = 0; k < staff_.workers(); ++k) {
-    staff_.run(k, [&] {
-      Worker& worker = staff_.worker(k);
+  for (size_t k = 0; k < workers_.workers(); ++k) {
+    workers_.run(k, [&] {
+      Worker& worker = workers_.worker(k);
       if (worker.http() != nullptr) worker.http()->listener().move();
       worker.upstreams().warm_up();
     });
@@ -275,23 +275,23 @@ void Reloader::apply(const Changes& changes, const config::Config& next, const H
 
 void Reloader::server_left() {
   std::set<std::string> leaving;
-  for (size_t k = 0; k < staff_.workers(); ++k) {
-    staff_.run(k, [&] {
-      for (const config::Server* one : staff_.worker(k).upstreams().leaving())
+  for (size_t k = 0; k < workers_.workers(); ++k) {
+    workers_.run(k, [&] {
+      for (const config::Server* one : workers_.worker(k).upstreams().leaving())
         leaving.insert(one->name);
     });
   }
-  for (size_t k = 0; k < staff_.workers(); ++k)
-    staff_.run(k, [&] { staff_.worker(k).use_leaving(leaving); });
+  for (size_t k = 0; k < workers_.workers(); ++k)
+    workers_.run(k, [&] { workers_.worker(k).use_leaving(leaving); });
 }
 
 void Reloader::follow_watch() {
   bool wanted = config().reload.watch && load_;
   if (!wanted) {
     // The watch may be what brought us here.
-    staff_.worker(0).loop().retire(std::move(watch_));
+    workers_.worker(0).loop().retire(std::move(watch_));
   } else if (!watch_) {
-    watch_ = std::make_unique<net::FileWatch>(staff_.worker(0).loop(), file_, [this] { watched(); });
+    watch_ = std::make_unique<net::FileWatch>(workers_.worker(0).loop(), file_, [this] { watched(); });
   }
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "admin/reload_door.h"
+#include "admin/reload_api.h"
 #include "client/endpoint/http_front.h"
 #include "config/reader/changes.h"
 #include "config/reader/load.h"
@@ -19,14 +19,15 @@
 #include "net/file_watch.h"
 #include "net/loop.h"
 #include "plugin/plugin_set.h"
-#include "runtime/staff.h"
+#include "runtime/worker_directory.h"
 
 namespace lineward {
 
-class Reloader final : public admin::ReloadDoor {
+class Reloader final : public admin::ReloadApi {
  public:
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.
-  Reloader(Staff& staff, const bool& draining, std::function<config::LoadResult()> load, std::string file);
+  Reloader(WorkerDirectory& workers, const bool& draining, std::function<config::LoadResult()> load,
+           std::string file);
 
   admin::ReloadReport reload(bool dry_run, std::string_view by) override;
   const admin::ReloadCounts& counts() const override { return counts_; }
@@ -42,13 +43,13 @@ class Reloader final : public admin::ReloadDoor {
   void hold_back(config::Changes& changes, config::Config& next);
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
   // What can fail, on each worker, before anything changes; an error, or empty.
-  std::string prepare(const config::Config& next, const HomeMap& homes);
-  void apply(const config::Changes& changes, const config::Config& next, const HomeMap& homes);
-  const config::Config& config() const { return staff_.worker(0).config(); }
-  client::HttpFront* http() const { return staff_.worker(0).http(); }
+  std::string prepare(const config::Config& next, const ServerPlacement& placement);
+  void apply(const config::Changes& changes, const config::Config& next, const ServerPlacement& placement);
+  const config::Config& config() const { return workers_.worker(0).config(); }
+  client::HttpFront* http() const { return workers_.worker(0).http(); }
   void watched();
 
-  Staff& staff_;
+  WorkerDirectory& workers_;
   const bool& draining_;
   std::vector<std::shared_ptr<plugin::PluginSet>> plugins_;  // of each worker, while they change
   std::function<config::LoadResult()> load_;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/staff.h"
-#include "layers/listen_hub.h"
 #include "cluster/remote_upstream.h"
+#include "layers/listen_hub.h"
+#include "runtime/worker_directory.h"
 
 namespace lineward {
 
@@ -19,8 +19,8 @@ RemoteMembers::Member& RemoteMembers::add(RemoteServer shown, std::shared_ptr<ne
   auto made = std::make_unique<Member>();
   Member& one = *made;
   one.server = std::move(shown.server);
-  auto remote = std::make_unique<upstream::RemoteUpstream>(loop_, std::move(here), one.server.name,
-                                                           std::move(shown.door), std::move(shown.state));
+  auto remote = std::make_unique<upstream::RemoteUpstream>(
+      loop_, std::move(here), one.server.name, std::move(shown.call_server), std::move(shown.state));
   one.remote = remote.get();
   // Many listen here alike: the other worker has one listen of theirs.
   one.upstream = std::make_unique<upstream::ListenHub>(loop_, std::move(remote), one.server);
@@ -31,7 +31,7 @@ RemoteMembers::Member& RemoteMembers::add(RemoteServer shown, std::shared_ptr<ne
 }
 
 std::function<std::shared_ptr<void>()> RemoteMembers::leases(const Member& member) {
-  return [served = member.served] { return std::make_shared<exchange::Lease>(served); };
+  return [served = member.served] { return std::make_shared<exchange::UpstreamLease>(served); };
 }
 
 RemoteMembers::Member* RemoteMembers::find(const std::string& name) const {
@@ -63,27 +63,27 @@ void RemoteMembers::retire(const std::string& name) {
       leaving_.erase(gone);
     });
   });
-  exchange::Lease last(one->served);
+  exchange::UpstreamLease last(one->served);
 }
 
 void RemoteMembers::refresh(const std::string& name, upstream::RemoteState state) {
   if (Member* one = find(name)) one->remote->use(std::move(state));
 }
 
-void join_remote_members(Staff& staff) {
-  for (size_t k = 1; k < staff.workers(); ++k) {
+void join_remote_members(WorkerDirectory& workers) {
+  for (size_t k = 1; k < workers.workers(); ++k) {
     std::vector<RemoteServer> shown;
-    staff.run(k, [&] { shown = staff.worker(k).upstreams().show_new(); });
+    workers.run(k, [&] { shown = workers.worker(k).upstreams().show_new(); });
     for (RemoteServer& one : shown)
-      staff.worker(0).upstreams().join_remote(std::move(one));
+      workers.worker(0).upstreams().join_remote(std::move(one));
   }
 }
 
-void refresh_remote_members(Staff& staff) {
-  for (const auto& [name, home] : staff.homes()) {
-    if (home == 0) continue;
-    const core::Upstream* server = staff.worker(home).upstreams().find(name);
-    if (server != nullptr) staff.worker(0).upstreams().refresh_remote(name, upstream::state_of(*server));
+void refresh_remote_members(WorkerDirectory& workers) {
+  for (const auto& [name, worker] : workers.placement()) {
+    if (worker == 0) continue;
+    const core::Upstream* server = workers.worker(worker).upstreams().find(name);
+    if (server != nullptr) workers.worker(0).upstreams().refresh_remote(name, upstream::state_of(*server));
   }
 }
 

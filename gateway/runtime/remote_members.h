@@ -1,6 +1,6 @@
 // The members of the aggregate that live on other workers, as the first worker, where the aggregate is, has
-// them: for each a stand-in whose calls go by mail (cluster/remote_upstream.h), who shares its listens here,
-// and the plugins that judge it here.
+// them: for each a proxy whose calls go by messages (cluster/remote_upstream.h), what shares its listens
+// here, and the plugins that judge it here.
 //
 // Owned by the first worker's UpstreamSet; outlives the aggregate. A member that a reload replaced or removed
 // stays until its last call here is over; then its worker is told that it may go.
@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "cluster/remote_call_server.h"
+#include "cluster/remote_handle.h"
 #include "config/config.h"
 #include "exchange/served.h"
+#include "layers/guarded_upstream.h"
 #include "net/loop.h"
 #include "net/mailbox.h"
-#include "layers/guarded_upstream.h"
-#include "cluster/remote_door.h"
-#include "cluster/remote_mail.h"
 
 namespace lineward::upstream {
 class RemoteUpstream;
@@ -28,7 +28,7 @@ namespace lineward {
 // What another worker shows of a server that lives there.
 struct RemoteServer {
   config::Server server;
-  upstream::Elsewhere<upstream::RemoteDoor> door;
+  upstream::RemoteHandle<upstream::RemoteCallServer> call_server;
   upstream::RemoteState state;
 };
 
@@ -64,12 +64,12 @@ class RemoteMembers {
   net::Lifetime lifetime_;
 };
 
-class Staff;
+class WorkerDirectory;
 
 // On the first worker, when the others have made their servers, at the start and in a reload: they become
 // members of the aggregate.
-void join_remote_members(Staff& staff);
+void join_remote_members(WorkerDirectory& workers);
 // While the others stand still: what is known of these members here is what they are.
-void refresh_remote_members(Staff& staff);
+void refresh_remote_members(WorkerDirectory& workers);
 
 }  // namespace lineward

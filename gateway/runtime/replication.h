@@ -8,7 +8,7 @@
 #include "client/endpoint/http_front.h"
 #include "client/replica/replicas.h"
 #include "config/config.h"
-#include "core/peer_door.h"
+#include "core/peer_api.h"
 #include "exchange/exchange_table.h"
 #include "net/loop.h"
 

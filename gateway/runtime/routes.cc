@@ -4,14 +4,14 @@
 
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
-#include "runtime/resource_documents.h"
 #include "http_client/http_url.h"
+#include "runtime/resource_documents.h"
 
 namespace lineward {
 
-client::PathTable routes(const config::Config& config, const HomeMap& homes) {
+client::PathTable routes(const config::Config& config, const ServerPlacement& placement) {
   client::PathTable table;
-  table.homes = homes;
+  table.placement = placement;
   std::vector<const config::Server*> served;
   for (const auto& server : config.servers) {
     if (!server.disabled) served.push_back(&server);
@@ -67,9 +67,9 @@ client::PathTable routes(const config::Config& config, const HomeMap& homes) {
   return table;
 }
 
-client::PathTable routes(const config::Config& config, const HomeMap& homes, const client::PathTable& before,
-                         const std::set<std::string>& leaving) {
-  client::PathTable table = routes(config, homes);
+client::PathTable routes(const config::Config& config, const ServerPlacement& placement,
+                         const client::PathTable& before, const std::set<std::string>& leaving) {
+  client::PathTable table = routes(config, placement);
   for (const auto* paths : {&before.servers, &before.leaving}) {
     for (const auto& [path, server] : *paths) {
       if (leaving.count(server) > 0 && table.servers.count(path) == 0) table.leaving[path] = server;

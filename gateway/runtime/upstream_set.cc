@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/aggregate.h"
 #include "aggregate/aggregate_upstream.h"
-#include "upstream/http/http_upstream.h"
-#include "layers/listen_hub.h"
 #include "bridge/modern_bridge.h"
+#include "config/aggregate.h"
+#include "layers/listen_hub.h"
 #include "layers/result_cache.h"
-#include "upstream/stdio/stdio_upstream.h"
 #include "layers/tool_upstream.h"
+#include "upstream/http/http_upstream.h"
+#include "upstream/stdio/stdio_upstream.h"
 
 namespace lineward {
 
@@ -23,7 +23,7 @@ UpstreamSet::UpstreamSet(net::Loop& loop, const config::Config& config, exchange
       events_(std::move(events)),
       remote_(loop, [this] { return exchanges_.plugins(); }) {
   if (!place_.first) return;
-  auto members = std::make_unique<route::AggregateUpstream>(loop_, config_.aggregate, config_.together);
+  auto members = std::make_unique<aggregate::AggregateUpstream>(loop_, config_.aggregate, config_.together);
   together_.members = members.get();
   together_.upstream = std::make_unique<upstream::ModernBridge>(loop_, std::move(members), config_.together);
   exchanges_.servers().add(*together_.upstream, config_.together);
@@ -37,7 +37,7 @@ void UpstreamSet::add(const config::Server& server) {
   one.server = server;
   std::unique_ptr<core::Upstream> transport;
   auto ready = [this, &one](const upstream::EraVerdict& verdict) {
-    if (one.door) one.door->tell_state();
+    if (one.call_server) one.call_server->tell_state();
     events_.ready(one.server, verdict);
   };
   if (!server.url.empty()) {
@@ -67,7 +67,7 @@ void UpstreamSet::add(const config::Server& server) {
   running_.push_back(std::move(made));
   auto leases = exchanges_.servers().leases(*one.upstream);
   if (!place_.first) {
-    one.door = std::make_shared<upstream::RemoteDoor>(loop_, *one.upstream, leases());
+    one.call_server = std::make_shared<upstream::RemoteCallServer>(loop_, *one.upstream, leases());
     return;
   }
   one.guarded = std::make_unique<plugin::GuardedUpstream>(loop_, *one.upstream,
@@ -86,8 +86,8 @@ void UpstreamSet::join(const config::Server& server, plugin::GuardedUpstream& gu
 std::vector<RemoteServer> UpstreamSet::show_new() {
   std::vector<RemoteServer> out;
   for (auto& one : running_) {
-    if (!one->door || std::exchange(one->shown, true)) continue;
-    out.push_back({one->server, {place_.mailbox, one->door}, upstream::state_of(*one->upstream)});
+    if (!one->call_server || std::exchange(one->shown, true)) continue;
+    out.push_back({one->server, {place_.mailbox, one->call_server}, upstream::state_of(*one->upstream)});
   }
   return out;
 }

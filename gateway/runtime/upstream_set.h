@@ -2,7 +2,8 @@
 // replaced or removed until their calls have ended, and their life from start to stop.
 //
 // Owned by its worker; outlived by the exchanges that call into it. All servers as one are on the first
-// worker: there the members that live on other workers have stand-ins, and each of these has a door here.
+// worker: there the members that live on other workers have proxies, and each server here that has one
+// there has a RemoteCallServer.
 #pragma once
 
 #include <functional>
@@ -15,17 +16,17 @@
 #include "client/endpoint/front.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
+#include "layers/guarded_upstream.h"
 #include "net/loop.h"
 #include "net/mailbox.h"
 #include "process/spawner.h"
-#include "layers/guarded_upstream.h"
 #include "runtime/remote_members.h"
 #include "upstream/stdio/era_probe.h"
 
 namespace lineward::upstream {
 class HttpUpstream;
 }
-namespace lineward::route {
+namespace lineward::aggregate {
 class AggregateUpstream;
 }
 
@@ -85,7 +86,8 @@ class UpstreamSet final : public admin::UpstreamFinder {
     upstream::HttpUpstream* http = nullptr;
     std::unique_ptr<core::Upstream> upstream;          // dies before `server`
     std::unique_ptr<plugin::GuardedUpstream> guarded;  // the same, as the aggregate here sees it
-    std::shared_ptr<upstream::RemoteDoor> door;        // the same, for the aggregate on the first worker
+    std::shared_ptr<upstream::RemoteCallServer>
+        call_server;  // the same, for the aggregate on the first worker
     bool shown = false;
     std::function<void()> warm_up;
     bool stopping = false;
@@ -93,7 +95,7 @@ class UpstreamSet final : public admin::UpstreamFinder {
   // All of them as one upstream.
   struct Together {
     std::unique_ptr<core::Upstream> upstream;
-    route::AggregateUpstream* members = nullptr;  // within it
+    aggregate::AggregateUpstream* members = nullptr;  // within it
   };
   void join(const config::Server& server, plugin::GuardedUpstream& guarded,
             std::function<std::shared_ptr<void>()> lease);

@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
-#include "log/log.h"
 #include "client/stdio/stdio_front.h"
+#include "cluster/worker_pool.h"
 #include "config/aggregate.h"
-#include "config/reader/changes.h"
 #include "config/forward_rules.h"
+#include "config/reader/changes.h"
 #include "config/shares.h"
+#include "log/log.h"
 #include "metrics/stats.h"
-#include "cluster/crew.h"
-#include "runtime/memory_return.h"
-#include "process/child_process.h"
 #include "net/loop_watch.h"
 #include "plugins/registry.h"
+#include "process/child_process.h"
+#include "runtime/memory_return.h"
 #include "runtime/routes.h"
 
 namespace lineward {
@@ -24,8 +24,8 @@ namespace {
 using std::chrono::milliseconds;
 
 // After the last answer connections get this long to take it.
-constexpr milliseconds kFarewell{1000};
-constexpr milliseconds kFarewellStep{10};
+constexpr milliseconds kLastAnswers{1000};
+constexpr milliseconds kLastAnswersStep{10};
 constexpr milliseconds kBeat{1000};
 
 }  // namespace
@@ -48,7 +48,7 @@ Worker::Worker(config::Config config, Place place, int spawner_socket, WorkerEve
       exchanges_(loop_, config_),
       grace_(loop_),
       last_requests_(loop_),
-      farewell_(loop_),
+      last_answers_(loop_),
       heart_(loop_) {}
 
 Worker::~Worker() {
@@ -59,7 +59,7 @@ Worker::~Worker() {
   // Calls die before the upstreams they point to, replies before the sessions and connections they write to.
   exchanges_.when_empty(nullptr);
   memory_return_.reset();
-  for (net::Timer* timer : {&grace_, &last_requests_, &farewell_, &heart_})
+  for (net::Timer* timer : {&grace_, &last_requests_, &last_answers_, &heart_})
     timer->stop();
   if (front_) front_->close_all();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
@@ -80,7 +80,7 @@ Status<> Worker::prepare() {
   auto mailbox = net::Mailbox::create(loop_);
   if (!mailbox) return fail(mailbox.error().text, true);
   mailbox_ = std::move(*mailbox);
-  place_.crew->enter(place_.index, mailbox_);
+  place_.pool->enter(place_.index, mailbox_);
   auto spawner = net::Spawner::create(loop_, spawner_socket_, [this] { events_.spawner_lost(); });
   if (!spawner) return fail(spawner.error().text, true);
   spawner_ = std::move(*spawner);
@@ -92,15 +92,15 @@ Status<> Worker::prepare() {
   if (events_.lost) events.lost = [this] { events_.lost(); };
   exchanges_.park_table().use_states(place_.states);
   exchanges_.share_in_flight(place_.in_flight);
-  exchanges_.live().number_calls(place_.index, place_.crew->size());
-  if (place_.cancel_settled) exchanges_.log().use_home(place_.cancel_settled);
+  exchanges_.live().number_calls(place_.index, place_.pool->size());
+  if (place_.cancel_settled) exchanges_.log().use_reporter(place_.cancel_settled);
   UpstreamSet::Place at{place_.index == 0, mailbox_};
   upstreams_ = std::make_unique<UpstreamSet>(loop_, config_, exchanges_, std::move(at), std::move(events));
   upstreams_->use(*spawner_);
   make_front();
   exchanges_.sessions().use_sessions(front_->sessions());
   plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
-  if (wants_plugins(place_.homes)) {
+  if (wants_plugins(place_.placement)) {
     auto plugins = make_plugins(config_);
     if (!plugins) return fail(plugins.error().text);
     exchanges_.use_plugins(*plugins);
@@ -115,10 +115,10 @@ Status<> Worker::prepare() {
 void Worker::make_front() {
   config::use_shares(config_.listen);
   if (config_.listen.address != "stdio") {
-    auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.homes),
+    auto http = std::make_unique<client::HttpFront>(loop_, config_.listen, routes(config_, place_.placement),
                                                     exchanges_, place_.caps);
     http_ = http.get();
-    if (place_.crew->size() > 1) http_->use_neighbours({place_.index, place_.hand_on});
+    if (place_.pool->size() > 1) http_->use_neighbours({place_.index, place_.hand_on});
     front_ = std::move(http);
     return;
   }
@@ -136,9 +136,9 @@ Result<std::shared_ptr<plugin::PluginSet>> Worker::make_plugins(const config::Co
 }
 
 // Where nothing is answered nothing is judged.
-bool Worker::wants_plugins(const HomeMap& homes) const {
-  return place_.index == 0 ||
-         std::any_of(homes.begin(), homes.end(), [&](const auto& one) { return one.second == place_.index; });
+bool Worker::wants_plugins(const ServerPlacement& placement) const {
+  return place_.index == 0 || std::any_of(placement.begin(), placement.end(),
+                                          [&](const auto& one) { return one.second == place_.index; });
 }
 
 Status<> Worker::prepare_replication(const config::Config& next) {
@@ -158,7 +158,7 @@ Status<net::ListenFailure> Worker::listen_with(int socket, std::string address, 
 
 void Worker::serve() {
   for (const auto& server : config_.servers) {
-    if (!server.disabled && is_home_of(server.name)) upstreams_->add(server);
+    if (!server.disabled && hosts(server.name)) upstreams_->add(server);
   }
   loop_watch_ = watch_loop();
   memory_return_ = std::make_unique<MemoryReturn>(loop_, [this] {
@@ -168,31 +168,32 @@ void Worker::serve() {
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }
 
-void Worker::apply(const config::Changes& changes, config::Config next, HomeMap homes,
+void Worker::apply(const config::Changes& changes, config::Config next, ServerPlacement placement,
                    std::shared_ptr<plugin::PluginSet> plugins) {
   using config::Change;
   config_ = std::move(next);
   config::use_shares(config_.listen);
-  place_.homes = std::move(homes);
+  place_.placement = std::move(placement);
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {
     // All servers as one are on the first worker, and their members too, as it knows them.
-    const bool home = is_home_of(change.name);
-    if (!home && place_.index != 0) continue;
+    const bool lives_here = hosts(change.name);
+    if (!lives_here && place_.index != 0) continue;
     if (change.kind == Change::removed || change.kind == Change::replaced)
       upstreams_->retire(change.name, change.kind == Change::replaced);
     const config::Server* server = config::find_server(config_, change.name);
     if (change.kind == Change::adjusted) upstreams_->adjust(*server);
-    if (home && (change.kind == Change::added || change.kind == Change::replaced)) upstreams_->add(*server);
+    if (lives_here && (change.kind == Change::added || change.kind == Change::replaced))
+      upstreams_->add(*server);
   }
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
 }
 
 void Worker::use_leaving(const std::set<std::string>& leaving) {
-  if (http_ != nullptr) http_->use_paths(routes(config_, place_.homes, http_->paths(), leaving));
+  if (http_ != nullptr) http_->use_paths(routes(config_, place_.placement, http_->paths(), leaving));
 }
 
 void Worker::drain(std::function<void()> done) {
@@ -219,7 +220,7 @@ void Worker::calls_over() {
   // One that waited for the last may have begun with its end.
   if (exchanges_.live().size() > 0) return exchanges_.when_empty([this] { calls_over(); });
   if (front_->unanswered() == 0 || loop_.now() >= drain_until_) return std::exchange(over_, nullptr)();
-  last_requests_.start(kFarewellStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
+  last_requests_.start(kLastAnswersStep, [this] { exchanges_.when_empty([this] { calls_over(); }); });
 }
 
 void Worker::end_calls(std::function<void()> done) {
@@ -237,13 +238,13 @@ void Worker::stop(std::function<void()> done) {
   upstreams_->stop(one_less);
   // The last answers are on their way: wait for the clients to take them, slow ones as long as the grace
   // lasts.
-  auto deadline = std::max(drain_until_, loop_.now() + kFarewell);
-  auto polite = loop_.now() + kFarewell;
+  auto deadline = std::max(drain_until_, loop_.now() + kLastAnswers);
+  auto polite = loop_.now() + kLastAnswers;
   auto step = std::make_shared<std::function<void()>>();
   *step = [this, deadline, polite, one_less, weak = std::weak_ptr<std::function<void()>>(step)] {
     bool taken = front_->backlog() == 0 && loop_.now() >= polite;
     if (front_->connections() == 0 || taken || loop_.now() >= deadline) return one_less();
-    farewell_.start(kFarewellStep, [again = weak.lock()] { (*again)(); });
+    last_answers_.start(kLastAnswersStep, [again = weak.lock()] { (*again)(); });
   };
   (*step)();
 }

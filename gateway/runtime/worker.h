@@ -1,8 +1,8 @@
-// One thread, one loop, and everything that lives on it, in the order in which it must die: the servers whose
-// home it is, their calls, and the clients that call them. The first worker runs on the process's own thread
+// One thread, one loop, and everything that lives on it, in the order in which it must die: the servers that
+// live on it, their calls, and the clients that call them. The first worker runs on the process's own thread
 // and is all there is with `workers: 1`.
 //
-// Made, used and destroyed on its thread. The others see it through the Crew alone.
+// Made, used and destroyed on its thread. The others see it through the WorkerPool alone.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@
 #include "admin/sources.h"
 #include "client/endpoint/front.h"
 #include "client/endpoint/http_front.h"
+#include "cluster/server_placement.h"
 #include "config/config.h"
 #include "exchange/exchange_table.h"
-#include "cluster/homes.h"
-#include "runtime/log_flusher.h"
 #include "net/loop.h"
+#include "runtime/log_flusher.h"
 #include "runtime/plugin_host.h"
 #include "runtime/replication.h"
 #include "runtime/upstream_set.h"
@@ -34,7 +34,7 @@ class Spawner;
 
 namespace lineward {
 
-class Crew;
+class WorkerPool;
 class MemoryReturn;
 
 // Told on the worker's own thread.
@@ -50,8 +50,8 @@ class Worker {
  public:
   struct Place {
     size_t index = 0;
-    Crew* crew = nullptr;
-    HomeMap homes;
+    WorkerPool* pool = nullptr;
+    ServerPlacement placement;
     std::shared_ptr<client::ConnectionCaps> caps;
     std::shared_ptr<exchange::ExchangeTable::InFlight> in_flight;
     exchange::RequestStates states;  // as all workers make them
@@ -75,10 +75,10 @@ class Worker {
 
   // A reload: what begins from here on sees `next`. `plugins` was made by make_plugins().
   Result<std::shared_ptr<plugin::PluginSet>> make_plugins(const config::Config& next);
-  bool wants_plugins(const HomeMap& homes) const;
+  bool wants_plugins(const ServerPlacement& placement) const;
   // Reads the keys that replicas share, even where the file that names them is as it was; apply() uses them.
   Status<> prepare_replication(const config::Config& next);
-  void apply(const config::Changes& changes, config::Config next, HomeMap homes,
+  void apply(const config::Changes& changes, config::Config next, ServerPlacement placement,
              std::shared_ptr<plugin::PluginSet> plugins);
   // Which servers, on whatever worker, are on their way out.
   void use_leaving(const std::set<std::string>& leaving);
@@ -96,7 +96,7 @@ class Worker {
 
   const config::Config& config() const { return config_; }
   size_t index() const { return place_.index; }
-  bool is_home_of(const std::string& server) const { return home_of(place_.homes, server) == place_.index; }
+  bool hosts(const std::string& server) const { return worker_of(place_.placement, server) == place_.index; }
   net::Loop& loop() { return loop_; }
   UpstreamSet& upstreams() { return *upstreams_; }
   exchange::ExchangeTable& exchanges() { return exchanges_; }
@@ -136,7 +136,7 @@ class Worker {
   std::unique_ptr<MemoryReturn> memory_return_;
   net::Timer grace_;
   net::Timer last_requests_;
-  net::Timer farewell_;
+  net::Timer last_answers_;
   net::Timer heart_;
   std::atomic<uint64_t> beat_at_{0};
   std::chrono::milliseconds drain_until_{0};

@@ -6,15 +6,15 @@
 
 #include <algorithm>
 
-#include "log/log.h"
 #include "cli/exit_codes.h"
-#include "cluster/crew.h"
+#include "cluster/worker_pool.h"
+#include "log/log.h"
 
 namespace lineward {
 namespace {
 
 // So long may a worker take to end when its loop has.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kTimeout{5};
 
 }  // namespace
 
@@ -28,23 +28,23 @@ Status<> WorkerThreads::start(Worker& first_worker) {
     sigdelset(&all, own);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::string fault;
-  hands_.resize(crew_.size() - 1);
-  for (size_t index = 1; index < crew_.size() && fault.empty(); ++index) {
+  threads_.resize(pool_.size() - 1);
+  for (size_t index = 1; index < pool_.size() && fault.empty(); ++index) {
     const net::Listener& first = *first_worker.http()->listener().newest();
     std::promise<Begun> begun;
     auto told = begun.get_future();
     std::promise<void> ended;
-    Hand& hand = hands_[index - 1];
-    hand.ended = ended.get_future();
-    hand.thread = std::thread([this, index, config = first_worker.config(), listener = first.share(),
-                               address = first.address(), loopback = first.is_loopback(),
-                               begun = std::move(begun), ended = std::move(ended), go]() mutable {
+    WorkerThread& thread = threads_[index - 1];
+    thread.ended = ended.get_future();
+    thread.thread = std::thread([this, index, config = first_worker.config(), listener = first.share(),
+                                 address = first.address(), loopback = first.is_loopback(),
+                                 begun = std::move(begun), ended = std::move(ended), go]() mutable {
       run(index, std::move(config), {listener, std::move(address), loopback}, std::move(begun), go);
       ended.set_value();
     });
     Begun is = told.get();
-    hand.worker = is.worker;
-    if (is.view) hand.view.emplace(*is.view);
+    thread.worker = is.worker;
+    if (is.view) thread.view.emplace(*is.view);
     fault = std::move(is.fault);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -78,26 +78,26 @@ void WorkerThreads::run(size_t index, config::Config config, Socket socket, std:
 }
 
 void WorkerThreads::end(int exit_code) {
-  for (size_t index = 1; index <= hands_.size(); ++index) {
-    if (hands_[index - 1].worker != nullptr)
-      crew_.post(index, [worker = hands_[index - 1].worker] { worker->stop_loop(); });
+  for (size_t index = 1; index <= threads_.size(); ++index) {
+    if (threads_[index - 1].worker != nullptr)
+      pool_.post(index, [worker = threads_[index - 1].worker] { worker->stop_loop(); });
   }
-  for (Hand& hand : hands_) {
-    if (!hand.thread.joinable()) continue;
-    if (hand.ended.wait_for(kPatience) != std::future_status::ready) {
+  for (WorkerThread& thread : threads_) {
+    if (!thread.thread.joinable()) continue;
+    if (thread.ended.wait_for(kTimeout) != std::future_status::ready) {
       log::write(log::Level::error, "stop", {{"why", "a worker does not come to an end"}});
       log::flush();
       _exit(exit_code != 0 ? exit_code : static_cast<int>(cli::ExitCode::internal));
     }
-    hand.thread.join();
+    thread.thread.join();
   }
-  hands_.clear();
+  threads_.clear();
 }
 
 uint64_t WorkerThreads::slowest_beat(uint64_t first) const {
   uint64_t slowest = first;
-  for (const Hand& hand : hands_)
-    slowest = std::min(slowest, hand.worker->beat_at());
+  for (const WorkerThread& thread : threads_)
+    slowest = std::min(slowest, thread.worker->beat_at());
   return slowest;
 }
 

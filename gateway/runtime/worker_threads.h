@@ -2,7 +2,7 @@
 // there. How they begin and how they end; what they do meanwhile is the Worker's.
 //
 // Owned by the Gateway, used on the first worker's thread. A worker is made, used and destroyed on its own:
-// the others touch it by the Crew's mail alone.
+// the others touch it by what they post to the WorkerPool alone.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class WorkerThreads {
  public:
   // Called on the thread of the worker that it makes.
   using Make = std::function<std::unique_ptr<Worker>(size_t index, config::Config config)>;
-  WorkerThreads(Crew& crew, Make make) : crew_(crew), make_(std::move(make)) {}
+  WorkerThreads(WorkerPool& pool, Make make) : pool_(pool), make_(std::move(make)) {}
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
@@ -33,14 +33,14 @@ class WorkerThreads {
   // comes with this code, then.
   void end(int exit_code);
 
-  Worker& worker(size_t index) { return *hands_[index - 1].worker; }
-  const admin::WorkerView& view(size_t index) const { return *hands_[index - 1].view; }
+  Worker& worker(size_t index) { return *threads_[index - 1].worker; }
+  const admin::WorkerView& view(size_t index) const { return *threads_[index - 1].view; }
   // When the loop turned last that has not turned for the longest; `first`: when the first worker's did.
   uint64_t slowest_beat(uint64_t first) const;
 
  private:
   // `worker` lives on its thread, and is touched by it alone.
-  struct Hand {
+  struct WorkerThread {
     Worker* worker = nullptr;
     std::optional<admin::WorkerView> view;
     std::thread thread;
@@ -60,9 +60,9 @@ class WorkerThreads {
   void run(size_t index, config::Config config, Socket socket, std::promise<Begun> begun,
            const std::shared_future<bool>& go) const;
 
-  Crew& crew_;
+  WorkerPool& pool_;
   const Make make_;
-  std::vector<Hand> hands_;
+  std::vector<WorkerThread> threads_;
 };
 
 }  // namespace lineward

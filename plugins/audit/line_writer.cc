@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kApart{100};
 constexpr size_t kHandOver = 64 * 1024;
-constexpr std::chrono::seconds kFarewell{1};
-constexpr int kPatience = 200;  // ms, for a pipe that nobody reads
+constexpr std::chrono::seconds kLastLines{1};
+constexpr int kTimeout = 200;  // ms, for a pipe that nobody reads
 
 int open_file(const std::string& path) {
   // Not blocking: a FIFO without a reader must not hold anybody up.
@@ -81,7 +81,7 @@ void LineWriter::Shared::put(const std::string& text, uint64_t count) {
       if (line != std::string::npos && line >= at) end = line + 1;
     }
     pollfd out{fd, POLLOUT, 0};
-    if (::poll(&out, 1, kPatience) != 1 || (out.revents & POLLOUT) == 0) {
+    if (::poll(&out, 1, kTimeout) != 1 || (out.revents & POLLOUT) == 0) {
       error = EAGAIN;
       break;
     }
@@ -152,7 +152,7 @@ LineWriter::~LineWriter() {
   std::unique_lock lock(shared_->mutex);
   shared_->stop = true;
   shared_->work.notify_one();
-  shared_->done.wait_for(lock, kFarewell, [this] { return shared_->ended; });
+  shared_->done.wait_for(lock, kLastLines, [this] { return shared_->ended; });
 }
 
 void LineWriter::write(std::string_view line) {
@@ -175,7 +175,7 @@ void LineWriter::hand_over() {
   handed_at_ = loop_.now();
   {
     std::lock_guard lock(shared_->mutex);
-    if (shared_->waiting.size() + gathered_.size() > kMostWaiting) {
+    if (shared_->waiting.size() + gathered_.size() > kMaxWaiting) {
       dropped_ += gathered_lines_;
     } else {
       lines_ += gathered_lines_;

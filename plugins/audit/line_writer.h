@@ -15,7 +15,7 @@ namespace lineward::plugins {
 
 class LineWriter {
  public:
-  static constexpr size_t kMostWaiting = 4 << 20;
+  static constexpr size_t kMaxWaiting = 4 << 20;
 
   // `target` is a path, "stderr" or "stdout". A file is made with mode 0640, and opened anew when another one
   // stands in its place.

@@ -21,7 +21,7 @@ using plugin::Judgement;
 
 enum class Place : uint8_t { any, own_header, authorization };
 constexpr std::string_view kOwnHeader = "X-API-Key";
-constexpr size_t kLongestKey = 1024;
+constexpr size_t kMaxKey = 1024;
 
 std::string path_in(const std::string& directory, const std::string& path) {
   return path.empty() || path[0] == '/' ? path : directory + "/" + path;
@@ -58,7 +58,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
   // plugin::Plugin
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override {
     if (!rules_.has_rules()) return nullptr;
-    plugin::Facts facts = exchange.facts();
+    plugin::RequestFacts facts = exchange.facts();
     bool mine = facts.caller == nullptr || facts.caller->by == name_;
     if (facts.on_stdio || !mine) return nullptr;
     return std::make_unique<ScopeCheck>(rules_, resource_, failures_, false);
@@ -85,7 +85,7 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
       if (!token) return {};
       key = *token;
     }
-    const HashedKey* found = key.empty() || key.size() > kLongestKey ? nullptr : find_key(keys_, key);
+    const HashedKey* found = key.empty() || key.size() > kMaxKey ? nullptr : find_key(keys_, key);
     if (found == nullptr) {
       // A bearer token that is no key may be another authenticator's.
       if (own == 0 && host_.config().auth.methods.size() > 1) return {};

@@ -11,7 +11,7 @@
 namespace lineward::plugins {
 namespace {
 
-constexpr size_t kLongestName = 64;
+constexpr size_t kMaxName = 64;
 
 bool is_token68(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -84,9 +84,9 @@ std::optional<std::string_view> bearer_token(const http::HeaderList& headers) {
 
 std::string caller_name(std::string_view text) {
   std::string out;
-  for (char c : text.substr(0, kLongestName))
+  for (char c : text.substr(0, kMaxName))
     out += c > 0x20 && c < 0x7f && c != '"' && c != '\\' ? c : '?';
-  if (text.size() > kLongestName) out += "...";
+  if (text.size() > kMaxName) out += "...";
   return out;
 }
 
@@ -173,7 +173,8 @@ std::vector<config::Option> AuthScopes::options() {
                         "Glob of tools: the scopes that a call of them needs too.", check_map)};
 }
 
-std::vector<std::string> AuthScopes::needed(const plugin::Facts& facts, const mcp::Message& request) const {
+std::vector<std::string> AuthScopes::needed(const plugin::RequestFacts& facts,
+                                            const mcp::Message& request) const {
   std::vector<std::string> out = required_;
   bool matched = false;
   for (const auto& [glob, scopes] : methods_) {
@@ -218,7 +219,7 @@ plugin::Verdict ScopeCheck::on_upstream_message(plugin::ExchangeView& exchange, 
 }
 
 plugin::Verdict ScopeCheck::on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) {
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   std::vector<std::string> needed = rules_.needed(facts, message);
   if (facts.caller != nullptr ? has_all(*facts.caller, needed) : needed.empty())
     return plugin::Verdict::proceed;

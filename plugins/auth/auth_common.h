@@ -33,7 +33,7 @@ class Resource {
   // Of a request's path: the configured resource, and below it what follows listen.path.
   std::string of(std::string_view path) const;
   std::string metadata_url(std::string_view path) const;
-  // The path of what a client addressed (plugin::Facts::endpoint).
+  // The path of what a client addressed (plugin::RequestFacts::endpoint).
   std::string path_of(std::string_view endpoint) const;
 
  private:
@@ -71,7 +71,7 @@ class AuthScopes {
   // For this request, those that every request needs included; nothing where no rule is about it and nobody
   // was recognised, since anonymous callers cannot have what every credential must. What is asked of a task
   // needs what its tool needs, and of a task whose tool is not known what every tool of the rules does.
-  std::vector<std::string> needed(const plugin::Facts& facts, const mcp::Message& request) const;
+  std::vector<std::string> needed(const plugin::RequestFacts& facts, const mcp::Message& request) const;
 
  private:
   using Rules = std::vector<std::pair<std::string, std::vector<std::string>>>;  // glob → scopes

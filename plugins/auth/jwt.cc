@@ -24,9 +24,9 @@ using config::plugin_option;
 using mcp::EndReason;
 using plugin::Judgement;
 
-constexpr size_t kMostCached = 8192;
-constexpr size_t kMostWaiting = 256;   // requests that wait for keys
-constexpr size_t kMostCandidates = 8;  // keys that are tried for a token that names none
+constexpr size_t kMaxCached = 8192;
+constexpr size_t kMaxWaiting = 256;   // requests that wait for keys
+constexpr size_t kMaxCandidates = 8;  // keys that are tried for a token that names none
 
 double unix_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -88,7 +88,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   // plugin::Plugin
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override {
     if (!rules_.has_rules()) return nullptr;
-    plugin::Facts facts = exchange.facts();
+    plugin::RequestFacts facts = exchange.facts();
     bool mine = facts.caller == nullptr || facts.caller->by == name_;
     if (facts.on_stdio || !mine) return nullptr;
     return std::make_unique<ScopeCheck>(rules_, resource_, failures_, true);
@@ -116,7 +116,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (!token) return {};
     bool others = host_.config().auth.methods.size() > 1;
     if (others && std::count(token->begin(), token->end(), '.') != 2) return {};
-    Wait wait = !done ? Wait::would : waiting_.size() < kMostWaiting ? Wait::may : Wait::never;
+    Wait wait = !done ? Wait::would : waiting_.size() < kMaxWaiting ? Wait::may : Wait::never;
     auto answer = examine(*token, request.path, wait);
     if (answer) return {Judgement::Kind::decided, std::move(*answer)};
     if (done) waiting_.push_back({std::string(*token), std::string(request.path), std::move(done)});
@@ -162,7 +162,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
       return refused(source_.lacking() ? JwtFault::keys_unavailable : JwtFault::unknown_key, path);
     }
     ++verified_;
-    if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
+    if (candidates.size() > kMaxCandidates) candidates.resize(kMaxCandidates);
     bool right = std::any_of(candidates.begin(), candidates.end(), [&](const VerifyKey* key) {
       return verify(*algorithm, *key, token->signed_part, token->signature);
     });
@@ -267,7 +267,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   Resource resource_;
   AuthScopes rules_;
   Failures failures_;
-  TokenCache cache_{kMostCached};
+  TokenCache cache_{kMaxCached};
   std::vector<Waiting> waiting_;
   uint64_t cached_ = 0, verified_ = 0;
   KeySource source_;

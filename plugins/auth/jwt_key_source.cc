@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 // Tokens with made-up keys must not make us ask all the time.
 constexpr milliseconds kLeastPause = 10s;
 constexpr milliseconds kRetry = 30s;
@@ -77,14 +77,14 @@ bool KeySource::use(const std::string& text, std::string& fault) {
 
 void KeySource::read_file() {
   std::ifstream file(options_.file, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
+  std::string text(kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   std::string fault;
   if (!file.is_open()) {
     fault = "it cannot be read";
-  } else if (text.size() > kMostBytes) {
-    fault = fmt::format("it has more than {} bytes", kMostBytes);
+  } else if (text.size() > kMaxBytes) {
+    fault = fmt::format("it has more than {} bytes", kMaxBytes);
   } else if (use(text, fault)) {
     return;
   }

@@ -44,8 +44,8 @@ constexpr std::array<JwtAlgorithm, 11> kAlgorithms{{
     {"Ed25519", ed25519, nullptr, false, 0},  // RFC 9864
 }};
 
-constexpr size_t kMostKeys = 100;
-constexpr int kLeastRsaBits = 2048, kMostRsaBits = 8192, kMostExponentBits = 64;
+constexpr size_t kMaxKeys = 100;
+constexpr int kLeastRsaBits = 2048, kMaxRsaBits = 8192, kMaxExponentBits = 64;
 
 template <auto Free>
 struct Freed {
@@ -89,14 +89,14 @@ KeyPtr build(const char* type, OSSL_PARAM_BLD* builder) {
 
 KeyPtr rsa_key(const json& jwk) {
   std::string n = bytes_of(jwk, "n"), e = bytes_of(jwk, "e");
-  if (n.empty() || e.empty() || n.size() > kMostRsaBits / 8 + 1) return nullptr;
+  if (n.empty() || e.empty() || n.size() > kMaxRsaBits / 8 + 1) return nullptr;
   Number modulus = number_of(n), exponent = number_of(e);
   Builder builder(OSSL_PARAM_BLD_new());
   if (!modulus || !exponent || !builder) return nullptr;
   int bits = BN_num_bits(modulus.get());
-  bool sound = bits >= kLeastRsaBits && bits <= kMostRsaBits && BN_is_odd(modulus.get()) == 1 &&
+  bool sound = bits >= kLeastRsaBits && bits <= kMaxRsaBits && BN_is_odd(modulus.get()) == 1 &&
                BN_is_odd(exponent.get()) == 1 && BN_is_one(exponent.get()) == 0 &&
-               BN_num_bits(exponent.get()) <= kMostExponentBits;
+               BN_num_bits(exponent.get()) <= kMaxExponentBits;
   if (!sound || OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, modulus.get()) != 1 ||
       OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, exponent.get()) != 1) {
     return nullptr;
@@ -186,7 +186,7 @@ Result<std::shared_ptr<const KeySet>> KeySet::parse(std::string_view text) {
   if (!document) return fail("it is no JSON object");
   auto list = document->find("keys");
   if (list == document->end() || !list->is_array()) return fail("it has no list of keys");
-  if (list->size() > kMostKeys) return fail(fmt::format("it has more than {} keys", kMostKeys));
+  if (list->size() > kMaxKeys) return fail(fmt::format("it has more than {} keys", kMaxKeys));
   auto set = std::make_shared<KeySet>();
   for (const json& jwk : *list) {
     VerifyKey key;

@@ -11,8 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLongestSubject = 256;
-constexpr size_t kMostScopes = 256;
+constexpr size_t kMaxSubject = 256;
+constexpr size_t kMaxScopes = 256;
 constexpr double kLatest = 253402300799;  // 9999-12-31
 
 struct FaultRow {
@@ -67,7 +67,7 @@ bool read_texts(const json& value, std::vector<std::string>& out) {
     out.push_back(value.get<std::string>());
     return true;
   }
-  if (!value.is_array() || value.size() > kMostScopes) return false;
+  if (!value.is_array() || value.size() > kMaxScopes) return false;
   for (const json& one : value) {
     if (!one.is_string()) return false;
     out.push_back(one.get<std::string>());
@@ -88,12 +88,12 @@ bool read_scopes(const json& claims, std::vector<std::string>& out) {
       text.remove_prefix(std::min(text.size(), end + 1));
     }
   }
-  return out.size() <= kMostScopes;
+  return out.size() <= kMaxScopes;
 }
 
 // It becomes a part of names and log lines.
 bool is_subject(const std::string& text) {
-  return !text.empty() && text.size() <= kLongestSubject &&
+  return !text.empty() && text.size() <= kMaxSubject &&
          std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 

@@ -14,9 +14,9 @@
 namespace lineward::plugins {
 namespace {
 
-constexpr size_t kMostKeys = 10000;
-constexpr size_t kMostBytes = 4 << 20;
-constexpr size_t kMostScopes = 64;
+constexpr size_t kMaxKeys = 10000;
+constexpr size_t kMaxBytes = 4 << 20;
+constexpr size_t kMaxScopes = 64;
 constexpr std::string_view kPrefix = "sha256:";
 constexpr std::string_view kBlank = " \t\r";
 
@@ -95,7 +95,7 @@ Result<std::vector<HashedKey>> read_keys(std::string_view text) {
           "after the name stands sha256: and 64 hexadecimal digits; lineward hash-key makes such lines");
     }
     for (std::string_view scope = next_word(line); !scope.empty(); scope = next_word(line)) {
-      if (!is_scope(scope) || key.scopes.size() == kMostScopes) return wrong("these are no scopes");
+      if (!is_scope(scope) || key.scopes.size() == kMaxScopes) return wrong("these are no scopes");
       key.scopes.emplace_back(scope);
     }
     for (const HashedKey& other : keys) {
@@ -104,7 +104,7 @@ Result<std::vector<HashedKey>> read_keys(std::string_view text) {
       if (other.name == key.name && other.scopes != key.scopes)
         return wrong("this name has other scopes above");
     }
-    if (keys.size() == kMostKeys) return fail(fmt::format("more than {} keys", kMostKeys));
+    if (keys.size() == kMaxKeys) return fail(fmt::format("more than {} keys", kMaxKeys));
     keys.push_back(std::move(key));
   }
   return keys;
@@ -120,10 +120,10 @@ Result<std::vector<HashedKey>> read_key_file(const std::string& path, std::strin
   if ((info.st_mode & S_IWOTH) != 0)
     return fail(fmt::format("everybody may write {}, and so let themselves in: chmod o-w", path));
   if ((info.st_mode & S_IROTH) != 0) warning = "everybody may read it: chmod o-r";
-  std::string text(kMostBytes + 1, '\0');
+  std::string text(kMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMostBytes) return fail(fmt::format("{} is larger than {} bytes", path, kMostBytes));
+  if (text.size() > kMaxBytes) return fail(fmt::format("{} is larger than {} bytes", path, kMaxBytes));
   // One that was just cut off, to be written anew, must not lock everybody out; one with comments alone does.
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail(fmt::format("{} is empty", path));
   auto keys = read_keys(text);

@@ -13,13 +13,13 @@ namespace lineward::plugins {
 
 inline std::optional<nlohmann::json> strict_object(std::string_view text) {
   using nlohmann::json;
-  constexpr size_t kMostDepth = 32;
+  constexpr size_t kMaxDepth = 32;
   std::vector<std::set<std::string>> names;
   bool fine = true;
   auto look = [&](int, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) {
       names.emplace_back();
-      fine = fine && names.size() <= kMostDepth;
+      fine = fine && names.size() <= kMaxDepth;
     } else if (event == json::parse_event_t::object_end) {
       names.pop_back();
     } else if (event == json::parse_event_t::key) {

@@ -17,8 +17,8 @@ namespace {
 using mcp::Field;
 using mcp::Method;
 
-constexpr size_t kLongestTool = 256;
-constexpr size_t kMostTools = 8;    // behind one id
+constexpr size_t kMaxTool = 256;
+constexpr size_t kMaxTools = 8;     // behind one id
 constexpr size_t kBytesEach = 160;  // of the tables, besides the name
 
 struct Hash {
@@ -58,7 +58,7 @@ void forget_tools(Book& all, std::vector<std::string>& tools) {
 
 void put(std::string_view server, std::string_view task_id, std::string_view tool) {
   // A name that is cut is no name: the task is then one of an unknown tool.
-  if (task_id.empty() || tool.empty() || tool.size() > kLongestTool) return;
+  if (task_id.empty() || tool.empty() || tool.size() > kMaxTool) return;
   const RateKey key = key_of(server, task_id);
   Book& all = book();
   std::lock_guard<std::mutex> lock(all.mutex);
@@ -72,8 +72,8 @@ void put(std::string_view server, std::string_view task_id, std::string_view too
   }
   tools.emplace_back(tool);
   all.bytes += tool.size() + sizeof(std::string);
-  if (tools.size() > kMostTools) forget_tools(all, tools);
-  while (all.order.size() > kMostTasks) {
+  if (tools.size() > kMaxTools) forget_tools(all, tools);
+  while (all.order.size() > kMaxTasks) {
     auto oldest = all.tools.find(all.order.front());
     forget_tools(all, oldest->second);
     all.bytes -= kBytesEach;
@@ -85,7 +85,7 @@ void put(std::string_view server, std::string_view task_id, std::string_view too
 
 }  // namespace
 
-void note(const plugin::Facts& facts, const mcp::Message& answer) {
+void note(const plugin::RequestFacts& facts, const mcp::Message& answer) {
   if (facts.method != Method::tools_call || answer.kind() != mcp::MessageKind::result) return;
   // Most results are none, and some are large: a look is cheaper than a walk.
   const std::string& bytes = answer.bytes();

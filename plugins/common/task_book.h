@@ -2,7 +2,7 @@
 // reaches that tool, so that rules by the names of tools hold there too. One book for the process, since a
 // server's tasks are reached by its own path and among many servers alike, perhaps on different workers.
 //
-// Bounded: beyond kMostTasks the oldest entry goes, and its task is one whose tool is not known.
+// Bounded: beyond kMaxTasks the oldest entry goes, and its task is one whose tool is not known.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@
 
 namespace lineward::plugins::tasks {
 
-inline constexpr size_t kMostTasks = 32768;
+inline constexpr size_t kMaxTasks = 32768;
 
 // Remembers the task that a call of a tool became; anything else is passed over.
-void note(const plugin::Facts& facts, const mcp::Message& answer);
+void note(const plugin::RequestFacts& facts, const mcp::Message& answer);
 // The tools that may be behind a task of this server: several where it has given an id twice, after a restart
 // or in another process of its own. Empty: not known, since this process did not see it made.
 std::vector<std::string> tools_of(std::string_view server, std::string_view task_id);

@@ -8,12 +8,12 @@
 #include "json/json_splice.h"
 #include "log/log.h"
 #include "plugin/host.h"
-#include "plugins/hook/hook_answer.h"
-#include "plugins/hook/hook_desk.h"
-#include "plugins/hook/hook_process.h"
-#include "plugins/hook/hook_url.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/types.h"
+#include "plugins/hook/hook_answer.h"
+#include "plugins/hook/hook_dispatcher.h"
+#include "plugins/hook/hook_process.h"
+#include "plugins/hook/hook_url.h"
 
 namespace lineward::plugins {
 namespace {
@@ -39,7 +39,7 @@ struct Events {
   bool request = false, response = false, notification = false, end = false;
 };
 
-std::string facts_json(const plugin::Facts& facts) {
+std::string facts_json(const plugin::RequestFacts& facts) {
   auto text = [](std::string_view value) { return json::quote(value); };
   return fmt::format(
       R"({{"call":{},"server":{},"method":{},"target":{},"era":{},"revision":{},"peer":{},"principal":{},"id":{}}})",
@@ -50,8 +50,9 @@ std::string facts_json(const plugin::Facts& facts) {
 
 class HookPlugin final : public plugin::Plugin {
  public:
-  HookPlugin(const config::PluginEntry& entry, plugin::Host& host, Events wanted, HookDesk::Limits limits)
-      : desk(host.loop(), limits),
+  HookPlugin(const config::PluginEntry& entry, plugin::Host& host, Events wanted,
+             HookDispatcher::Limits limits)
+      : dispatcher(host.loop(), limits),
         events(wanted),
         open_on_error(entry.values.number("onError") == 1),
         name_(entry.name),
@@ -61,9 +62,9 @@ class HookPlugin final : public plugin::Plugin {
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
   void count(plugin::CounterSink& sink) const override;
   const std::string& name() const { return name_; }
-  bool is_for(const plugin::Facts& facts, const mcp::Message& request) const;
+  bool is_for(const plugin::RequestFacts& facts, const mcp::Message& request) const;
 
-  HookDesk desk;
+  HookDispatcher dispatcher;
   const Events events;
   const bool open_on_error;
   uint64_t opened = 0, broken = 0;
@@ -76,7 +77,7 @@ class HookPlugin final : public plugin::Plugin {
 class Asking final : public plugin::Hook {
  public:
   explicit Asking(HookPlugin& plugin) : plugin_(plugin) {}
-  ~Asking() override { plugin_.desk.forget(asked_); }
+  ~Asking() override { plugin_.dispatcher.forget(asked_); }
 
   Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override {
     spared_ = !plugin_.is_for(view.facts(), message);
@@ -94,7 +95,7 @@ class Asking final : public plugin::Hook {
 
  private:
   Verdict ask(plugin::ExchangeView& view, mcp::Message& message, std::string_view event);
-  void decided(plugin::ExchangeView& view, mcp::Message& message, const HookDesk::Outcome& outcome);
+  void decided(plugin::ExchangeView& view, mcp::Message& message, const HookDispatcher::Outcome& outcome);
   Verdict apply(plugin::ExchangeView& view, mcp::Message& message, HookAnswer answer);
   Verdict failed(plugin::ExchangeView& view, std::string_view why);
 
@@ -106,19 +107,21 @@ class Asking final : public plugin::Hook {
 Verdict Asking::ask(plugin::ExchangeView& view, mcp::Message& message, std::string_view event) {
   std::string bytes = message.bytes();
   json::flatten_lines(bytes);
-  plugin::Facts facts = view.facts();
+  plugin::RequestFacts facts = view.facts();
   std::string members =
       fmt::format(R"(,"event":"{}","hook":{},"method":{},"facts":{},"message":{})", event,
                   json::quote(plugin_.name()), json::quote(facts.method_name), facts_json(facts), bytes);
   std::string_view why;
-  asked_ = plugin_.desk.ask(
+  asked_ = plugin_.dispatcher.ask(
       std::move(members),
       // The exchange outlives this hook, and the message stays where it is while the exchange waits.
-      [this, &view, &message](const HookDesk::Outcome& outcome) { decided(view, message, outcome); }, why);
+      [this, &view, &message](const HookDispatcher::Outcome& outcome) { decided(view, message, outcome); },
+      why);
   return asked_ == 0 ? failed(view, why) : Verdict::wait;
 }
 
-void Asking::decided(plugin::ExchangeView& view, mcp::Message& message, const HookDesk::Outcome& outcome) {
+void Asking::decided(plugin::ExchangeView& view, mcp::Message& message,
+                     const HookDispatcher::Outcome& outcome) {
   asked_ = 0;
   if (!outcome.answered) return view.resume(failed(view, outcome.text));
   auto answer = read_hook_answer(outcome.text);
@@ -170,17 +173,17 @@ Verdict Asking::failed(plugin::ExchangeView& view, std::string_view why) {
 }
 
 void Asking::on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept {
-  plugin_.desk.forget(std::exchange(asked_, 0));
+  plugin_.dispatcher.forget(std::exchange(asked_, 0));
   if (!plugin_.events.end || spared_) return;
-  plugin::Facts facts = view.facts();
-  plugin_.desk.tell(fmt::format(
+  plugin::RequestFacts facts = view.facts();
+  plugin_.dispatcher.tell(fmt::format(
       R"(,"event":"end","hook":{},"method":{},"facts":{},"ending":{{"reason":"{}","code":{},"tookMs":{},"bytesOut":{},"events":{}}})",
       json::quote(plugin_.name()), json::quote(facts.method_name), facts_json(facts),
       mcp::name(ending.reason), ending.code, ending.took.count() / 1000, ending.bytes_out, ending.events));
 }
 
 std::unique_ptr<plugin::Hook> HookPlugin::attach(plugin::ExchangeView& exchange) {
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   auto among = [](const std::vector<std::string>& globs, std::string_view name) {
     return std::any_of(globs.begin(), globs.end(),
                        [&](const std::string& glob) { return glob_match(glob, name); });
@@ -195,7 +198,7 @@ std::unique_ptr<plugin::Hook> HookPlugin::attach(plugin::ExchangeView& exchange)
 }
 
 // With `tools`, what is asked of tasks is for the hook where they are of such a tool, or of an unknown one.
-bool HookPlugin::is_for(const plugin::Facts& facts, const mcp::Message& request) const {
+bool HookPlugin::is_for(const plugin::RequestFacts& facts, const mcp::Message& request) const {
   if (tools_.empty() || facts.method == mcp::Method::tools_call) return true;
   const std::vector<std::string> ids = tasks::named(facts.method, request);
   return std::any_of(ids.begin(), ids.end(),
@@ -203,7 +206,7 @@ bool HookPlugin::is_for(const plugin::Facts& facts, const mcp::Message& request)
 }
 
 void HookPlugin::count(plugin::CounterSink& sink) const {
-  const HookDesk::Numbers& n = desk.numbers();
+  const HookDispatcher::Numbers& n = dispatcher.numbers();
   auto add = [&](size_t row, std::string_view label, uint64_t value) {
     sink.add(kMetrics[row].name, label, static_cast<double>(value));
   };
@@ -213,12 +216,12 @@ void HookPlugin::count(plugin::CounterSink& sink) const {
   add(0, "full", n.full);
   add(0, "broken", broken);
   add(1, {}, opened);
-  add(2, {}, desk.restarts());
+  add(2, {}, dispatcher.restarts());
   add(3, "rubbish", n.rubbish);
   add(3, "late", n.late);
   add(3, "end", n.untold);
-  add(4, "asked", desk.in_flight());
-  add(4, "queued", desk.queued());
+  add(4, "asked", dispatcher.in_flight());
+  add(4, "queued", dispatcher.queued());
 }
 
 std::string_view check_events(const config::Value& value) {
@@ -264,7 +267,7 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
     events.end = events.end || one == "end";
   }
   if (values.list("events").empty()) events.request = true;
-  HookDesk::Limits limits;
+  HookDispatcher::Limits limits;
   limits.timeout = values.duration("timeout");
   limits.in_flight = values.number("maxInFlight");
   limits.queue = values.number("maxQueue");
@@ -276,10 +279,11 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
     wanted.argv.insert(wanted.argv.end(), values.list("args").begin(), values.list("args").end());
     wanted.env = values.map("env");
     wanted.cwd = entry.directory;
-    made->desk.use(std::make_unique<HookProcess>(host.loop(), host.spawner(), std::move(wanted), made->desk));
+    made->dispatcher.use(
+        std::make_unique<HookProcess>(host.loop(), host.spawner(), std::move(wanted), made->dispatcher));
   } else {
     HookUrl where{url, values.text("caFile"), values.map("headers"), limits.timeout};
-    made->desk.use(std::make_unique<HookService>(host, std::move(where), made->desk));
+    made->dispatcher.use(std::make_unique<HookService>(host, std::move(where), made->dispatcher));
   }
   return Result<std::unique_ptr<plugin::Plugin>>(std::move(made));
 }

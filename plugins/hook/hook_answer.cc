@@ -14,8 +14,8 @@ namespace {
 
 using mcp::EndReason;
 
-constexpr size_t kLongestText = 300;
-constexpr size_t kMostHeaders = 16;
+constexpr size_t kMaxText = 300;
+constexpr size_t kMaxHeaders = 16;
 
 bool is_object(std::string_view raw) {
   return !raw.empty() && raw.front() == '{';
@@ -30,7 +30,7 @@ std::optional<int64_t> number(std::optional<std::string_view> raw) {
 }
 
 std::string sentence(std::string text) {
-  if (text.size() > kLongestText) text.resize(kLongestText);
+  if (text.size() > kMaxText) text.resize(kMaxText);
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
@@ -90,7 +90,7 @@ Result<HookAnswer> read_hook_answer(std::string_view text) {
   json::for_each_member(
       json::member(text, "headers").value_or("{}"), [&](const std::string& name, std::string_view raw) {
         std::string value = json::string_value(raw);
-        if (answer.headers.size() < kMostHeaders && plugin::may_set_upstream_header(name, value))
+        if (answer.headers.size() < kMaxHeaders && plugin::may_set_upstream_header(name, value))
           answer.headers.emplace_back(name, std::move(value));
       });
   return answer;

@@ -16,13 +16,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kLongestLine = 40 << 20;  // a server's largest message, escaped or not, and some
-constexpr size_t kLongestStderrLine = 4096;
+constexpr size_t kMaxLine = 40 << 20;  // a server's largest message, escaped or not, and some
+constexpr size_t kMaxStderrLine = 4096;
 constexpr uint64_t kStderrBytesPerSecond = 64 << 10;
 // What may wait in the pipe before no more is sent.
-constexpr size_t kMostBacklog = 1 << 20;
+constexpr size_t kMaxBacklog = 1 << 20;
 constexpr milliseconds kFirstPause{200};
-constexpr milliseconds kLongestPause{30000};
+constexpr milliseconds kMaxPause{30000};
 // Pauses shorter than this are worth a wait in the queue.
 constexpr milliseconds kSoon{1000};
 // A process that was up for so long begins with the first pause again.
@@ -31,7 +31,7 @@ constexpr milliseconds kWell{10000};
 // once.
 constexpr milliseconds kLastWords{100};
 constexpr milliseconds kExitFollows{50};
-constexpr int kMostRubbish = 1000;
+constexpr int kMaxRubbish = 1000;
 
 bool is_default_variable(std::string_view entry) {
   for (std::string_view name : {"PATH=", "HOME=", "LANG=", "TZ=", "TMPDIR="}) {
@@ -69,8 +69,8 @@ HookProcess::HookProcess(net::Loop& loop, net::Spawner& spawner, HookCommand com
       spawner_(spawner),
       command_(std::move(command)),
       owner_(owner),
-      lines_(kLongestLine),
-      stderr_lines_(kLongestStderrLine),
+      lines_(kMaxLine),
+      stderr_lines_(kMaxStderrLine),
       timer_(loop),
       last_words_(loop) {
   in_.process = out_.process = err_.process = this;
@@ -150,7 +150,7 @@ void HookProcess::start() {
 }
 
 bool HookProcess::ready() const {
-  return in_.stream != nullptr && in_.stream->backlog() < kMostBacklog;
+  return in_.stream != nullptr && in_.stream->backlog() < kMaxBacklog;
 }
 
 void HookProcess::send(uint64_t, std::string line) {
@@ -172,7 +172,7 @@ void HookProcess::out_data(std::string_view bytes) {
     if (!watch.gone() && out_.stream) line(text);
   });
   if (!watch.gone() && !fits && out_.stream)
-    down(fmt::format("wrote a line of more than {} MiB", kLongestLine >> 20));
+    down(fmt::format("wrote a line of more than {} MiB", kMaxLine >> 20));
 }
 
 void HookProcess::line(const std::string& text) {
@@ -196,8 +196,7 @@ void HookProcess::line(const std::string& text) {
     log::write(log::Level::warn, "plugin.rubbish",
                {{"plugin", command_.name}, {"bytes", static_cast<uint64_t>(text.size())}});
   }
-  if (rubbish_ >= kMostRubbish)
-    down(fmt::format("wrote {} lines in a row that answer nothing", kMostRubbish));
+  if (rubbish_ >= kMaxRubbish) down(fmt::format("wrote {} lines in a row that answer nothing", kMaxRubbish));
 }
 
 void HookProcess::err_data(std::string_view bytes) {
@@ -239,7 +238,7 @@ void HookProcess::down(std::string why) {
   if (timer_.running()) return;
   last_words_.stop();
   bool well = loop_.now() - started_at_ >= kWell;
-  pause_ = well || pause_.count() == 0 ? kFirstPause : std::min(pause_ * 2, kLongestPause);
+  pause_ = well || pause_.count() == 0 ? kFirstPause : std::min(pause_ * 2, kMaxPause);
   milliseconds next = jittered(pause_);
   log::write(log::Level::warn, "plugin.exit",
              {{"plugin", command_.name},

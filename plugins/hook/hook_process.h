@@ -9,9 +9,9 @@
 
 #include "json/line_splitter.h"
 #include "net/byte_stream.h"
-#include "process/child_process.h"
 #include "net/lifetime.h"
 #include "plugins/hook/hook_transport.h"
+#include "process/child_process.h"
 
 namespace lineward::plugins {
 

@@ -23,7 +23,7 @@ class HookService final : public HookTransport {
   HookService(plugin::Host& host, HookUrl where, HookTransportOwner& owner)
       : host_(host), where_(std::move(where)), owner_(owner) {}
 
-  bool ready() const override { return under_way_.size() < kMost; }
+  bool ready() const override { return under_way_.size() < kMaxEntries; }
   std::string_view broken() const override { return {}; }
   void send(uint64_t id, std::string line) override;
   void forget(uint64_t id) override { under_way_.erase(id); }
@@ -31,7 +31,7 @@ class HookService final : public HookTransport {
   uint64_t restarts() const override { return 0; }
 
  private:
-  static constexpr size_t kMost = 4096;  // those that want no answer count too
+  static constexpr size_t kMaxEntries = 4096;  // those that want no answer count too
   void answered(uint64_t id, const plugin::WebAnswer& answer);
   plugin::Host& host_;
   HookUrl where_;

@@ -8,11 +8,11 @@
 
 #include "base/glob.h"
 #include "plugin/host.h"
-#include "plugins/rate_limit/rate_limit_key.h"
-#include "plugins/rate_limit/rate_limit_redis.h"
 #include "plugins/common/rate_limit_table.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/types.h"
+#include "plugins/rate_limit/rate_limit_key.h"
+#include "plugins/rate_limit/rate_limit_redis.h"
 
 namespace lineward::plugins {
 namespace {
@@ -23,7 +23,7 @@ using plugin::Verdict;
 
 constexpr std::chrono::seconds kSweepEvery{5};
 constexpr size_t kSweepMost = 20000;
-constexpr std::chrono::nanoseconds kLongestBucket = std::chrono::hours(24 * 30);
+constexpr std::chrono::nanoseconds kMaxBucket = std::chrono::hours(24 * 30);
 
 constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_rate_limited_total", "counter", "key", "Messages that were refused because of their rate."},
@@ -37,8 +37,8 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_rate_limit_fallback_total", "counter", "key", "Requests that were judged by redis.onError."},
 };
 
-constexpr size_t kMostOver = 4096;
-constexpr size_t kMostAsked = 1024;
+constexpr size_t kMaxOver = 4096;
+constexpr size_t kMaxAsked = 1024;
 
 // Entries that say the same share their buckets, those of other workers.
 std::string table_name(const config::PluginEntry& entry, const Rate& rate) {
@@ -68,8 +68,8 @@ class RateLimit final : public plugin::Plugin {
 
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView& exchange) override;
 
-  std::optional<plugin::Refusal> on_loose(const plugin::Facts& facts, mcp::Message&,
-                                          plugin::Way way) override;
+  std::optional<plugin::Refusal> on_loose(const plugin::RequestFacts& facts, mcp::Message&,
+                                          plugin::Direction way) override;
   void on_refused(const core::RefusedRequest& request) override;
   // Must it be known which tool a task is of?
   bool follows_tasks() const {
@@ -77,7 +77,7 @@ class RateLimit final : public plugin::Plugin {
   }
   // What a task is told counts as a call of its tool: nothing where that is known to be none of `tools`. Of
   // several that it may be the first counts, and one that is not known as a tool of its own.
-  std::optional<RateKey> key_of_task(plugin::Facts facts, const mcp::Message& request) const;
+  std::optional<RateKey> key_of_task(plugin::RequestFacts facts, const mcp::Message& request) const;
   // Takes one where nobody waits for the verdict.
   std::optional<Admittance> charge(const RateKey& key);
 
@@ -143,7 +143,7 @@ class RateLimit final : public plugin::Plugin {
   }
   static int64_t now() { return static_cast<int64_t>(net::Loop::nanoseconds()); }
 
-  bool counts(const plugin::Facts& facts) const {
+  bool counts(const plugin::RequestFacts& facts) const {
     auto matches = [](const std::vector<std::string>& globs, std::string_view name) {
       return std::any_of(globs.begin(), globs.end(),
                          [&](const std::string& glob) { return glob_match(glob, name); });
@@ -183,7 +183,7 @@ class Counting final : public plugin::Hook {
   }
   Verdict on_client_message(plugin::ExchangeView& exchange, mcp::Message& message) override {
     charged_ = true;
-    const plugin::Facts facts = exchange.facts();
+    const plugin::RequestFacts facts = exchange.facts();
     if (facts.method == mcp::Method::tasks_update && limit_.follows_tasks()) {
       const auto key = limit_.key_of_task(facts, message);
       if (!key) return Verdict::proceed;
@@ -208,7 +208,7 @@ class Counting final : public plugin::Hook {
   bool charged_ = false;
 };
 
-std::optional<RateKey> RateLimit::key_of_task(plugin::Facts facts, const mcp::Message& request) const {
+std::optional<RateKey> RateLimit::key_of_task(plugin::RequestFacts facts, const mcp::Message& request) const {
   std::string tool;
   for (const std::string& id : tasks::named(facts.method, request)) {
     if (!tools_.empty() && tasks::is_of_others(facts.upstream, id, tools_)) return std::nullopt;
@@ -236,20 +236,20 @@ std::optional<Admittance> RateLimit::charge(const RateKey& key) {
   }
   auto ticket = shared_->take(key, [this, key](std::optional<Admittance> admittance) {
     if (!admittance || admittance->allowed) return;
-    if (over_until_.size() >= kMostOver) over_until_.clear();
+    if (over_until_.size() >= kMaxOver) over_until_.clear();
     over_until_[key] = now() + admittance->retry_after.count();
   });
   if (!ticket) return out;
   asked_.push_back(std::move(ticket));
-  if (asked_.size() > kMostAsked) asked_.pop_front();
+  if (asked_.size() > kMaxAsked) asked_.pop_front();
   return out;
 }
 
 // Notifications and answers. A cancel is counted and passes: what it ends costs more than it does. So does
 // what ends a handshake whose beginning was let in: refused, it would leave a session that can do nothing.
-std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::Facts& facts, mcp::Message&,
-                                                   plugin::Way way) {
-  if (way == plugin::Way::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
+std::optional<plugin::Refusal> RateLimit::on_loose(const plugin::RequestFacts& facts, mcp::Message&,
+                                                   plugin::Direction way) {
+  if (way == plugin::Direction::to_client || facts.peer.empty() || !counts(facts)) return std::nullopt;
   const std::string key = key_of(key_, facts);
   if (key.empty()) return std::nullopt;
   auto admittance = charge(rate_key(key));
@@ -264,7 +264,7 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
   if (request.reason == mcp::EndReason::rate_limited || !methods_.empty() || !tools_.empty()) return;
   if (!servers_.empty() && std::find(servers_.begin(), servers_.end(), request.server) == servers_.end())
     return;
-  plugin::Facts facts;
+  plugin::RequestFacts facts;
   facts.upstream = facts.endpoint = request.server;
   facts.peer = request.peer;
   facts.caller = request.caller;
@@ -274,7 +274,7 @@ void RateLimit::on_refused(const core::RefusedRequest& request) {
 }
 
 std::unique_ptr<plugin::Hook> RateLimit::attach(plugin::ExchangeView& exchange) {
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   if (!counts(facts)) {
     const bool may_be_task = !tools_.empty() && facts.method == mcp::Method::tools_call;
     return may_be_task ? std::make_unique<tasks::Remembering>() : nullptr;
@@ -332,7 +332,7 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
   Rate rate{entry.values.number("requests"), entry.values.duration("per"), entry.values.number("burst")};
   if (rate.burst == 0) rate.burst = rate.requests;
   double whole = static_cast<double>(rate.interval()) * static_cast<double>(rate.burst);
-  if (whole > static_cast<double>(kLongestBucket.count()))
+  if (whole > static_cast<double>(kMaxBucket.count()))
     return fail("burst is too large: at this rate it would take more than 30 days to fill");
   auto made = std::make_unique<RateLimit>(entry, rate, std::move(*key), host);
   const config::PluginValues& values = entry.values;

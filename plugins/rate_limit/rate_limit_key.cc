@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kParts{"principal", "address", "tool", "server", "session"};
 
 // Everybody who says no name would share one bucket otherwise: one of them could lock out all others.
-std::string principal_of(const plugin::Facts& facts) {
+std::string principal_of(const plugin::RequestFacts& facts) {
   if (facts.caller != nullptr) return "by " + facts.caller->principal;
   return "at " + address_of_peer(facts.peer);
 }
@@ -35,7 +35,7 @@ Result<std::vector<KeyPart>> parse_key(std::string_view text) {
   }
 }
 
-std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts) {
+std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts& facts) {
   std::string out;
   for (KeyPart part : parts) {
     std::string value;

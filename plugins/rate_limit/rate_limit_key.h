@@ -16,6 +16,6 @@ enum class KeyPart : uint8_t { principal, address, tool, server, session };
 Result<std::vector<KeyPart>> parse_key(std::string_view text);
 
 // The text that is counted by. Empty: this request is not counted, because it names no tool.
-std::string key_of(const std::vector<KeyPart>& parts, const plugin::Facts& facts);
+std::string key_of(const std::vector<KeyPart>& parts, const plugin::RequestFacts& facts);
 
 }  // namespace lineward::plugins

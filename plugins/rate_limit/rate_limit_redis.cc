@@ -14,7 +14,7 @@ namespace lineward::plugins {
 namespace {
 
 // So many answers in a row that come too late: it is as good as gone until it answers a new connection.
-constexpr unsigned kMostLate = 3;
+constexpr unsigned kMaxLate = 3;
 
 // GCRA, as in rate_limit_table.cc. A moment later than a full bucket's is of another configuration, or of a
 // clock that went back.
@@ -62,7 +62,7 @@ std::shared_ptr<SharedBuckets::Ticket> SharedBuckets::take(const RateKey& key, D
   if (!ask(options_.prefix + options_.name + ":" + hex(key), ticket, false)) return nullptr;
   ticket->timer.start(options_.limit, [this, weak = std::weak_ptr<Ticket>(ticket)] {
     ++failed_;
-    if (++late_ >= kMostLate) {
+    if (++late_ >= kMaxLate) {
       late_ = 0;
       link_.give_up(fmt::format("does not answer within {} ms", options_.limit.count()));
     }

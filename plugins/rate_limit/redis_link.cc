@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kOpenLimit{3000};
 constexpr milliseconds kFirstPause{100};
-constexpr milliseconds kLongestPause{5000};
+constexpr milliseconds kMaxPause{5000};
 
 std::string command(const std::vector<std::string_view>& words) {
   std::vector<const char*> texts;
@@ -106,7 +106,7 @@ void RedisLink::write(std::string bytes) {
 }
 
 bool RedisLink::send(const std::vector<std::string_view>& words, Done done) {
-  if (!usable() || pending_.size() >= kMostPending) return false;
+  if (!usable() || pending_.size() >= kMaxPending) return false;
   std::string bytes = command(words);
   if (bytes.empty()) return false;
   pending_.push_back(std::move(done));
@@ -176,7 +176,7 @@ void RedisLink::lost(const std::string& why) {
   before_up_.clear();
   std::deque<Done> pending = std::exchange(pending_, {});
   uint64_t shift = std::min<uint64_t>(failures_++, 6);
-  again_.start(std::min(kFirstPause * (1 << shift), kLongestPause), [this] { open(); });
+  again_.start(std::min(kFirstPause * (1 << shift), kMaxPause), [this] { open(); });
   changed_(why);
   for (Done& done : pending)
     done(nullptr);

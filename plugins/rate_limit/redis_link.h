@@ -39,12 +39,12 @@ class RedisLink final : private net::StreamOwner {
 
   // Takes commands: connected, or trying for the first time.
   bool usable() const { return state_ == State::up || (state_ == State::opening && failures_ == 0); }
-  // False: not usable(), or more than kMostPending wait for an answer; then `done` is not called.
+  // False: not usable(), or more than kMaxPending wait for an answer; then `done` is not called.
   bool send(const std::vector<std::string_view>& words, Done done);
   // It answers no more: connects anew.
   void give_up(const std::string& why) { lost(why); }
 
-  static constexpr size_t kMostPending = 10000;
+  static constexpr size_t kMaxPending = 10000;
 
  private:
   enum class State : uint8_t { waiting, opening, up };

@@ -9,10 +9,10 @@
 namespace lineward::plugins {
 namespace {
 
-constexpr size_t kMostPatterns = 64;
-constexpr size_t kLongestPattern = 1024;
-constexpr size_t kLongestPointer = 1024;
-constexpr size_t kMostSegments = 32;
+constexpr size_t kMaxPatterns = 64;
+constexpr size_t kMaxPattern = 1024;
+constexpr size_t kMaxPointer = 1024;
+constexpr size_t kMaxSegments = 32;
 
 // Which pointers lead to where the walk is, and how far along they are: all of them as far as it is deep.
 using Alive = std::vector<const Pointer*>;
@@ -144,7 +144,7 @@ class Walk {
 Result<Pointer> parse_pointer(std::string_view text) {
   if (text.empty() || text.front() != '/')
     return fail(fmt::format("'{}' is no JSON pointer: it begins with /", text.substr(0, 60)));
-  if (text.size() > kLongestPointer) return fail("a JSON pointer has at most 1024 bytes");
+  if (text.size() > kMaxPointer) return fail("a JSON pointer has at most 1024 bytes");
   Pointer out;
   std::string segment;
   for (size_t i = 1; i <= text.size(); ++i) {
@@ -159,16 +159,16 @@ Result<Pointer> parse_pointer(std::string_view text) {
       segment += text[i];
     }
   }
-  if (out.size() > kMostSegments) return fail("a JSON pointer has at most 32 segments");
+  if (out.size() > kMaxSegments) return fail("a JSON pointer has at most 32 segments");
   return out;
 }
 
 Result<RedactRules> RedactRules::make(const std::vector<std::string>& patterns, std::string replacement) {
   RedactRules rules;
-  if (patterns.size() > kMostPatterns) return fail("there are at most 64 patterns");
+  if (patterns.size() > kMaxPatterns) return fail("there are at most 64 patterns");
   for (const std::string& pattern : patterns) {
     std::string shown = pattern.substr(0, 60);
-    if (pattern.size() > kLongestPattern) return fail("a pattern has at most 1024 bytes: " + shown);
+    if (pattern.size() > kMaxPattern) return fail("a pattern has at most 1024 bytes: " + shown);
     RE2::Options options;
     options.set_log_errors(false);
     auto made = std::make_shared<RE2>(pattern, options);

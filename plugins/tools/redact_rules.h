@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "json/json_splice.h"
 #include "base/result.h"
+#include "json/json_splice.h"
 
 namespace lineward::plugins {
 

@@ -12,8 +12,8 @@
 #include "plugins/auth/auth_common.h"
 #include "plugins/common/task_book.h"
 #include "plugins/common/tool_filter_rules.h"
-#include "plugins/tools/tool_pins.h"
 #include "plugins/common/types.h"
+#include "plugins/tools/tool_pins.h"
 #include "plugins/tools/uri_rule.h"
 
 namespace lineward::plugins {
@@ -26,7 +26,7 @@ using plugin::Verdict;
 
 constexpr int kInvalidParams = -32602;
 constexpr int kLegacyNoResource = -32002;
-constexpr size_t kMostReported = 10000;
+constexpr size_t kMaxReported = 10000;
 
 constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_tool_filter_hidden_total", "counter", "", "Tools, prompts and resources left out of lists."},
@@ -72,19 +72,19 @@ class ToolFilter final : public plugin::Plugin {
   }
 
   Verdict request(plugin::ExchangeView& exchange, const mcp::Message& message);
-  void result(const plugin::Facts& facts, mcp::Message& message);
+  void result(const plugin::RequestFacts& facts, mcp::Message& message);
 
  private:
   Verdict call(plugin::ExchangeView& exchange, const std::string& tool);
   Verdict task(plugin::ExchangeView& exchange, const std::string& id);
-  bool may_see_task(const plugin::Facts& facts, const std::string& id);
+  bool may_see_task(const plugin::RequestFacts& facts, const std::string& id);
   Verdict resource(plugin::ExchangeView& exchange, const std::string& uri, int code);
   Verdict refuse(plugin::ExchangeView& exchange, std::string_view what, std::string_view name, int code);
   Verdict lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
                        const std::vector<std::string>& needed);
   bool judges_tools() const { return !tools_.empty() || !scopes_.empty() || pins_ != nullptr; }
-  bool may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition);
-  void report(const plugin::Facts& facts, const std::string& tool, std::string_view how);
+  bool may_see(const plugin::RequestFacts& facts, const std::string& tool, std::string_view definition);
+  void report(const plugin::RequestFacts& facts, const std::string& tool, std::string_view how);
   void read_pins();
   bool is_oauth(const core::Caller& caller) const;
 
@@ -103,7 +103,7 @@ class ToolFilter final : public plugin::Plugin {
 // ---- requests ----
 
 Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& message) {
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   const int no_resource = facts.era == mcp::Era::legacy ? kLegacyNoResource : kInvalidParams;
   switch (facts.method) {
     case Method::tools_call: return call(exchange, message.text(Field::params_name));
@@ -162,7 +162,7 @@ Verdict ToolFilter::request(plugin::ExchangeView& exchange, const mcp::Message& 
 
 Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool) {
   if (!tools_.allows(tool)) return refuse(exchange, "Unknown tool", tool, kInvalidParams);
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   if (!scopes_.allow(tool, facts.caller))
     return lacks_scopes(exchange, "tool " + tool.substr(0, 128), scopes_.needed(tool));
   if (!pins_ || pins_->may_call(facts.upstream, tool)) return Verdict::proceed;
@@ -178,7 +178,7 @@ Verdict ToolFilter::call(plugin::ExchangeView& exchange, const std::string& tool
 // the same for everybody, so a task of a denied tool was not made by way of here; scopes are not, so a task
 // whose tool is not known is judged as one of every tool that the rules name.
 Verdict ToolFilter::task(plugin::ExchangeView& exchange, const std::string& id) {
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
   for (const std::string& tool : tools) {
     if (call(exchange, tool) != Verdict::proceed) return Verdict::answered;
@@ -187,7 +187,7 @@ Verdict ToolFilter::task(plugin::ExchangeView& exchange, const std::string& id) 
   return lacks_scopes(exchange, "this task of an unknown tool", scopes_.all());
 }
 
-bool ToolFilter::may_see_task(const plugin::Facts& facts, const std::string& id) {
+bool ToolFilter::may_see_task(const plugin::RequestFacts& facts, const std::string& id) {
   const std::vector<std::string> tools = tasks::tools_of(facts.upstream, id);
   if (tools.empty()) return scopes_.allow_all(facts.caller);
   return std::all_of(tools.begin(), tools.end(), [&](const std::string& tool) {
@@ -218,7 +218,7 @@ Verdict ToolFilter::refuse(plugin::ExchangeView& exchange, std::string_view what
 Verdict ToolFilter::lacks_scopes(plugin::ExchangeView& exchange, const std::string& what,
                                  const std::vector<std::string>& needed) {
   ++lacking_;
-  plugin::Facts facts = exchange.facts();
+  plugin::RequestFacts facts = exchange.facts();
   plugin::Refusal refusal;
   refusal.reason = EndReason::forbidden;
   std::string scopes = fmt::format("{}", fmt::join(needed, " "));
@@ -242,7 +242,7 @@ bool ToolFilter::is_oauth(const core::Caller& caller) const {
 
 // ---- lists ----
 
-void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
+void ToolFilter::result(const plugin::RequestFacts& facts, mcp::Message& message) {
   auto by = [](const NameRule& rule) {
     return [&rule](const std::string& name, std::string_view) { return rule.allows(name); };
   };
@@ -285,7 +285,8 @@ void ToolFilter::result(const plugin::Facts& facts, mcp::Message& message) {
   if (!saved) log::write(log::Level::error, "tool.pins", {{"plugin", name_}, {"error", saved.error().text}});
 }
 
-bool ToolFilter::may_see(const plugin::Facts& facts, const std::string& tool, std::string_view definition) {
+bool ToolFilter::may_see(const plugin::RequestFacts& facts, const std::string& tool,
+                         std::string_view definition) {
   if (!tools_.allows(tool)) return false;
   if (pins_) {
     using Finding = ToolPins::Finding;
@@ -306,8 +307,8 @@ bool ToolFilter::may_see(const plugin::Facts& facts, const std::string& tool, st
   return scopes_.allow(tool, facts.caller);
 }
 
-void ToolFilter::report(const plugin::Facts& facts, const std::string& tool, std::string_view how) {
-  bool first = reported_.size() < kMostReported &&
+void ToolFilter::report(const plugin::RequestFacts& facts, const std::string& tool, std::string_view how) {
+  bool first = reported_.size() < kMaxReported &&
                reported_.insert(fmt::format("{} {} {}", facts.upstream, facts.revision, tool)).second;
   if (!first) return;
   ++changed_;

@@ -17,11 +17,11 @@
 namespace lineward::plugins {
 namespace {
 
-constexpr size_t kMostDigests = 20000;
-constexpr size_t kMostFileBytes = 8 << 20;
-constexpr size_t kLongestName = 256;
+constexpr size_t kMaxDigests = 20000;
+constexpr size_t kMaxFileBytes = 8 << 20;
+constexpr size_t kMaxName = 256;
 constexpr int kDeepest = 64;
-constexpr size_t kMostValues = 100000;  // of one definition, whose index takes up to 64 bytes for each
+constexpr size_t kMaxValues = 100000;  // of one definition, whose index takes up to 64 bytes for each
 
 // One text for each meaning; strings with their length, so that nothing can be mistaken for anything else.
 // Members are sorted by name, so the text is not written as it is read: one pass builds an index of all
@@ -47,7 +47,7 @@ class Canonical {
   };
 
   bool read() {
-    if (values_.size() == kMostValues) return false;
+    if (values_.size() == kMaxValues) return false;
     const auto own = static_cast<uint32_t>(values_.size());
     values_.emplace_back();
     Value value;
@@ -164,7 +164,7 @@ ToolPins::Finding ToolPins::check(std::string_view server, std::string_view revi
     if (tool->changed) return Finding::changed;
   }
   if (mode_ == Mode::enforce) return Finding::unknown;
-  if (count_ >= kMostDigests || name.size() > kLongestName) return Finding::full;
+  if (count_ >= kMaxDigests || name.size() > kMaxName) return Finding::full;
   servers_[std::string(server)][name].digests.emplace(std::string(revision), std::move(digest));
   ++count_;
   unsaved_ = true;
@@ -185,12 +185,12 @@ Status<> ToolPins::load() {
   std::string text;
   std::array<char, 65536> buffer{};
   ssize_t got = 0;
-  while ((got = ::read(fd, buffer.data(), buffer.size())) > 0 && text.size() <= kMostFileBytes)
+  while ((got = ::read(fd, buffer.data(), buffer.size())) > 0 && text.size() <= kMaxFileBytes)
     text.append(buffer.data(), static_cast<size_t>(got));
   ::close(fd);
   if (got < 0) return fail(fmt::format("cannot read {}: {}", path_, errno_text()));
-  if (text.size() > kMostFileBytes)
-    return fail(fmt::format("{} is larger than {} MiB", path_, kMostFileBytes >> 20));
+  if (text.size() > kMaxFileBytes)
+    return fail(fmt::format("{} is larger than {} MiB", path_, kMaxFileBytes >> 20));
   std::map<std::string, Tools, std::less<>> servers;
   size_t count = 0;
   auto read = parse(text, servers, count);
@@ -225,7 +225,7 @@ Status<> ToolPins::parse(const std::string& text, std::map<std::string, Tools, s
       });
     });
   });
-  if (!fine || count > kMostDigests) return wrong();
+  if (!fine || count > kMaxDigests) return wrong();
   return Done{};
 }
 

@@ -8,11 +8,11 @@
 #include "json/json_member.h"
 #include "log/log.h"
 #include "plugin/host.h"
+#include "plugins/common/types.h"
 #include "plugins/trace/trace_context.h"
 #include "plugins/trace/trace_exporter.h"
 #include "plugins/trace/trace_options.h"
 #include "plugins/trace/trace_span.h"
-#include "plugins/common/types.h"
 
 namespace lineward::plugins {
 namespace {
@@ -28,8 +28,8 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_trace_export_failures_total", "counter", "", "Batches that were tried again."},
     {"lineward_trace_queued", "gauge", "", "Spans that wait to be sent."},
 };
-constexpr size_t kMostEvents = 16;
-constexpr size_t kLongestArguments = 4096;
+constexpr size_t kMaxEvents = 16;
+constexpr size_t kMaxArguments = 4096;
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -62,7 +62,7 @@ class Tracing final : public plugin::Hook {
   explicit Tracing(Trace& trace) : trace_(trace) {}
   Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override;
   Verdict on_upstream_message(plugin::ExchangeView&, mcp::Message& message) override {
-    if (mcp::method_of(message.method()) == Method::progress && events_.size() < kMostEvents)
+    if (mcp::method_of(message.method()) == Method::progress && events_.size() < kMaxEvents)
       events_.push_back({"lineward.progress", now_ns()});
     return Verdict::proceed;
   }
@@ -71,7 +71,8 @@ class Tracing final : public plugin::Hook {
  private:
   void find_parent(plugin::ExchangeView& view, const mcp::Message& message);
   void pass_on(plugin::ExchangeView& view, mcp::Message& message);
-  TraceAttributes attributes(const plugin::Facts& facts, const plugin::Ending& ending, bool server) const;
+  TraceAttributes attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
+                             bool server) const;
 
   Trace& trace_;
   TraceContext server_, client_;  // the spans of the two sides
@@ -155,7 +156,7 @@ Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& mes
   view.note_trace(server_.trace_id, server_.span_id);
   if (trace_.options.arguments && server_.sampled) {
     std::string_view raw = message.raw(Field::params_arguments);
-    if (raw.size() <= kLongestArguments) arguments_ = trace_.host.redacted(raw);
+    if (raw.size() <= kMaxArguments) arguments_ = trace_.host.redacted(raw);
   }
   // A handshake is nobody's work, and old servers are particular about it.
   if (view.facts().method != Method::initialize) pass_on(view, message);
@@ -166,7 +167,7 @@ bool is_caller_fault(int code) {
   return code == -32700 || code == -32600 || code == -32601 || code == -32602 || code == -32002;
 }
 
-TraceAttributes Tracing::attributes(const plugin::Facts& facts, const plugin::Ending& ending,
+TraceAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
                                     bool server) const {
   TraceAttributes out;
   out.text("mcp.method.name", facts.method_name.substr(0, 200));
@@ -220,7 +221,7 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
     trace_.unsampled += written ? 2 : 1;
     return;
   }
-  plugin::Facts facts = view.facts();
+  plugin::RequestFacts facts = view.facts();
   TraceSpan span;
   span.context = server_;
   span.parent = parent_;

@@ -11,9 +11,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kMostTries = 6;
+constexpr int kMaxTries = 6;
 constexpr milliseconds kFirstPause{1000};
-constexpr milliseconds kLongestPause{30000};
+constexpr milliseconds kMaxPause{30000};
 
 // OTLP, "Failures": those of HTTP that may pass.
 bool may_pass(int status) {
@@ -62,9 +62,9 @@ void TraceExporter::answered(const plugin::WebAnswer& answer) {
   auto task = std::move(task_);  // it is on the stack
   bool good = answer.status >= 200 && answer.status < 300;
   size_t count = std::exchange(under_way_, 0);
-  if (!good && may_pass(answer.status) && ++tries_ < kMostTries) {
+  if (!good && may_pass(answer.status) && ++tries_ < kMaxTries) {
     ++numbers_.failed;
-    milliseconds pause = std::min(kFirstPause * (1 << (tries_ - 1)), kLongestPause);
+    milliseconds pause = std::min(kFirstPause * (1 << (tries_ - 1)), kMaxPause);
     waits_ = true;
     timer_.start(pause, [this] { send(); });
     if (tries_ > 1) return;

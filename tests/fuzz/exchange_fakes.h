@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "json/json_member.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "core/upstream.h"
+#include "json/json_member.h"
 #include "mcp/errors.h"
 
 namespace lineward::fuzz {

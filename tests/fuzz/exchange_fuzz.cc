@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "log/log.h"
 #include "client/session/session.h"
 #include "exchange/exchange_table.h"
 #include "exchange_fakes.h"
+#include "log/log.h"
 #include "net/loop.h"
 #include "virtual_clock.h"
 
@@ -33,8 +33,8 @@ using namespace fuzz::words;
 
 namespace {
 
-constexpr size_t kMostOps = 400;
-constexpr size_t kMostTracks = 64;
+constexpr size_t kMaxOps = 400;
+constexpr size_t kMaxTracks = 64;
 
 class World {
  public:
@@ -54,7 +54,7 @@ class World {
   }
 
   void run() {
-    for (size_t ops = 0; ops < kMostOps && script_.more(); ++ops) {
+    for (size_t ops = 0; ops < kMaxOps && script_.more(); ++ops) {
       step();
       check();
     }
@@ -117,7 +117,7 @@ class World {
 
   // ---- the client ----
   void start(mcp::Era era, std::string session, std::string_view method = {}) {
-    if (tracks_.size() >= kMostTracks) return;
+    if (tracks_.size() >= kMaxTracks) return;
     auto& track = *tracks_.emplace_back(std::make_unique<Track>());
     track.number = static_cast<int>(tracks_.size());
     track.raw_id = script_.pick(kIds);
@@ -149,7 +149,7 @@ class World {
   }
 
   void start_session() {
-    if (tracks_.size() >= kMostTracks) return;
+    if (tracks_.size() >= kMaxTracks) return;
     client::Session* session = sessions_.create("p", "s", nullptr);
     if (session == nullptr) return;
     session_ids_.push_back(session->id);

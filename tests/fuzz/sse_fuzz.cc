@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "json/json_splice.h"
 #include "http/sse_parser.h"
 #include "http/writer.h"
+#include "json/json_splice.h"
 
 using lineward::http::SseEvent;
 using lineward::http::SseLimits;

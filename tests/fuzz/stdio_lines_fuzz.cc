@@ -1,5 +1,5 @@
 // What a stdio server writes: any bytes cut anywhere give the same lines, each of them a message or not, and
-// what is salvaged from one that is not stands in it. The first byte chooses the limit, the second where the
+// what is recovered from one that is not stands in it. The first byte chooses the limit, the second where the
 // cuts fall.
 #include <algorithm>
 #include <cstddef>
@@ -63,7 +63,7 @@ Lines naive(std::string_view bytes, size_t limit) {
 
 void read_line(const std::string& line) {
   LW_CHECK(line.find('\n') == std::string::npos);
-  const mcp::Salvage found = mcp::salvage(line);
+  const mcp::RecoveredIds found = mcp::recover_ids(line);
   size_t ids_at = 0;
   for (const std::string& raw_id : found.raw_ids) {
     LW_CHECK(json::validate(raw_id) == json::Fault::none);
@@ -80,7 +80,7 @@ void read_line(const std::string& line) {
     LW_CHECK(elements.empty() || message.error().kind == mcp::MessageFault::Kind::batch);
     return;
   }
-  // Salvage reads a whole message as the parser does.
+  // RecoveredIds reads a whole message as the parser does.
   LW_CHECK(message->bytes() == line && found.looks_like_message && elements.empty());
   LW_CHECK(found.raw_ids.size() == (message->has(mcp::Field::id) ? 1 : 0));
   LW_CHECK(found.raw_ids.empty() || found.raw_ids[0] == message->raw(mcp::Field::id));
@@ -97,6 +97,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   LW_CHECK(whole == naive(bytes, limit));
   for (const std::string& line : whole.lines)
     read_line(line);
-  (void)mcp::salvage(whole.partial);
+  (void)mcp::recover_ids(whole.partial);
   return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is kept for a peer is kept in what counts it (gateway/base/kept_text.h, kept_refs.h, held_bytes.h). Members of the
-# rooms that hold objects of peers (client, exchange, upstream) which can hold a peer's bytes and do not count them must
+# modules that hold objects of peers (client, exchange, upstream, …: `folders` below) which can hold a peer's bytes and do not count them must
 # stand in tests/lint/kept.txt, each with the reason why that is no matter:
 #   HEADER MEMBER REASON        MEMBER * means all of that header, for objects that last no longer than a call
 #   kept.sh            every such member has a line, and every line has a member
@@ -9,8 +9,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C
 
+folders=(client exchange upstream layers bridge cluster http_client aggregate plugin)
+
 members() {  # DIRECTORY: "HEADER MEMBER TYPE" of what can hold text
-  find "$1"/client "$1"/exchange "$1"/upstream -name '*.h' 2>/dev/null | sort | while read -r header; do
+  find "${folders[@]/#/$1/}" -name '*.h' 2>/dev/null | sort | while read -r header; do
     sed -E 's@//.*$@@' "$header" | awk -v header="${header#"$1"/}" '
       # A declaration may go over several lines; what stands in parentheses is no member.
       { line = line " " $0 }
@@ -57,7 +59,7 @@ trap 'rm -rf "$work"' EXIT
 
 selftest() {
   local bad=0 tree=$work/tree
-  mkdir -p "$tree"/{client,exchange,upstream}
+  mkdir -p "${folders[@]/#/$tree/}"
   cat >"$tree/client/a.h" <<'END'
 class A {
   const std::string& borrowed_;

@@ -10,10 +10,10 @@ namespace lineward::client {
 namespace {
 
 constexpr size_t kShortest = 16;
-constexpr size_t kLongest = 128;
+constexpr size_t kMaxLength = 128;
 
 bool well_formed(std::string_view name) {
-  if (name.size() < kShortest || name.size() > kLongest) return false;
+  if (name.size() < kShortest || name.size() > kMaxLength) return false;
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_' || c == '~';
@@ -43,8 +43,8 @@ std::vector<std::string_view> cookies(const http::HeaderList& headers) {
 
 }  // namespace
 
-Result<std::string, Refusal> affinity_of(const http::HeaderList& headers) {
-  auto refuse = [](std::string text) { return Unexpected<Refusal>{invalid_request(std::move(text))}; };
+Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers) {
+  auto refuse = [](std::string text) { return Unexpected<HttpRefusal>{invalid_request(std::move(text))}; };
   std::vector<std::string_view> names;
   if (headers.count(kAffinityHeader) > 0) {
     if (headers.count(kAffinityHeader) > 1)
@@ -58,7 +58,7 @@ Result<std::string, Refusal> affinity_of(const http::HeaderList& headers) {
     return refuse(fmt::format("there are several {} cookies", kAffinityCookie));
   if (!well_formed(names.front())) {
     return refuse(fmt::format("{} is {} to {} characters of A-Z a-z 0-9 - . _ ~", kAffinityHeader, kShortest,
-                              kLongest));
+                              kMaxLength));
   }
   return std::string(names.front());
 }

@@ -18,7 +18,7 @@ inline constexpr std::string_view kAffinityCookie = "lineward-session";
 
 // What the request names; empty: it names nothing. Refused: more than one, or no name that we would have
 // given (16 to 128 characters of A-Z a-z 0-9 - . _ ~; shorter ones meet by accident).
-Result<std::string, Refusal> affinity_of(const http::HeaderList& headers);
+Result<std::string, HttpRefusal> affinity_of(const http::HeaderList& headers);
 
 // What tells a client the name it is to come back with. `path`: where its requests go.
 std::vector<http::OutHeader> affinity_headers(const std::string& name, std::string_view path);

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "client/http/admission.h"
 #include "client/endpoint/batch_reply.h"
+#include "client/http/admission.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
@@ -16,7 +16,7 @@ namespace {
 using mcp::Field;
 
 constexpr std::string_view kRevision = "2025-03-26";
-constexpr size_t kMostInBatch = 100;
+constexpr size_t kMaxInBatch = 100;
 
 // One message of a batch, as its own.
 core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
@@ -29,29 +29,28 @@ core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
 
 }  // namespace
 
-BatchEndpoint::BatchEndpoint(const config::Listen& config, core::ExchangeDoor& door,
-                             const RefusalWriter& refusals, SessionDirectory& sessions,
-                             ExchangeStarter& starter)
-    : config_(config), door_(door), refusals_(refusals), sessions_(sessions), starter_(starter) {}
+BatchEndpoint::BatchEndpoint(const EndpointParts& parts) : parts_(parts) {}
 
 void BatchEndpoint::post(ClientConnection& connection, const std::string& server, const std::string& body) {
-  auto refuse = [&](std::string text) { refusals_.refuse(connection, invalid_request(std::move(text))); };
-  Session* session = sessions_.find(connection);
+  auto refuse = [&](std::string text) {
+    parts_.refusals.refuse(connection, invalid_request(std::move(text)));
+  };
+  Session* session = parts_.sessions.find(connection);
   if (session == nullptr || session->revision != kRevision || session->upstream != server)
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
-    return refusals_.refuse(connection, *refusal);
+    return parts_.refusals.refuse(connection, *refusal);
   std::vector<std::string> elements = mcp::batch_elements(body);
   if (elements.empty()) return refuse("a batch is an array of one message or more");
-  if (elements.size() > kMostInBatch)
-    return refuse(fmt::format("a batch holds at most {} messages", kMostInBatch));
-  sessions_.table().touch(*session);
+  if (elements.size() > kMaxInBatch)
+    return refuse(fmt::format("a batch holds at most {} messages", kMaxInBatch));
+  parts_.sessions.table().touch(*session);
 
   std::vector<mcp::Message> requests;
   std::vector<mcp::Message> rest;
   std::vector<std::string> errors;
   for (std::string& element : elements) {
-    auto parsed = mcp::Message::parse(std::move(element), static_cast<int>(config_.max_depth));
+    auto parsed = mcp::Message::parse(std::move(element), static_cast<int>(parts_.config.max_depth));
     if (!parsed) {
       errors.push_back(mcp::error_message(parsed.error().raw_id, mcp::kInvalidRequest, parsed.error().text));
     } else if (parsed->kind() != mcp::MessageKind::request) {
@@ -64,12 +63,13 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     }
   }
 
-  core::Arrival pattern = starter_.arrival(connection, server, Mirrored::no);
+  core::Arrival pattern = parts_.starter.arrival(connection, server, Mirrored::no);
   pattern.era = mcp::Era::legacy;
   place_in(*session, pattern);
 
   for (size_t i = 0; i < errors.size(); ++i)
-    refusals_.note(connection, 200, mcp::EndReason::invalid_request, "an element of a batch is no message");
+    parts_.refusals.note(connection, 200, mcp::EndReason::invalid_request,
+                         "an element of a batch is no message");
   if (requests.empty() && errors.empty()) {
     connection.respond(202, {}, {});
   } else {
@@ -77,11 +77,11 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   }
   for (mcp::Message& message : rest) {
     core::Arrival arrival = one_of(pattern, std::move(message));
-    if (door_.judge(arrival)) continue;  // there is no answer to tell it by
+    if (parts_.exchanges.judge(arrival)) continue;  // there is no answer to tell it by
     if (arrival.message.kind() == mcp::MessageKind::notification) {
-      door_.notified(std::move(arrival));
+      parts_.exchanges.notified(std::move(arrival));
     } else {
-      door_.answered(pattern.session, std::move(arrival.message));
+      parts_.exchanges.answered(pattern.session, std::move(arrival.message));
     }
   }
 }
@@ -90,12 +90,12 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
 void BatchEndpoint::start(ClientConnection& connection, Session& session, const core::Arrival& pattern,
                           std::vector<mcp::Message> requests, const std::vector<std::string>& errors) {
   auto ids = std::make_shared<std::vector<core::ExchangeId>>();
-  SessionStream& stream = session.open_post_stream([&door = door_, ids](mcp::EndReason why) {
+  SessionStream& stream = session.open_post_stream([&exchanges = parts_.exchanges, ids](mcp::EndReason why) {
     for (core::ExchangeId id : *ids)
-      door.client_gone(id, why);
+      exchanges.client_gone(id, why);
   });
-  stream.attach(starter_.transport(connection, session, stream, {}));
-  auto batch = std::make_shared<Batch>(Batch{sessions_.table(), session.id, stream.number()});
+  stream.attach(parts_.starter.transport(connection, session, stream, {}));
+  auto batch = std::make_shared<Batch>(Batch{parts_.sessions.table(), session.id, stream.number()});
   batch->as_array = !accepts(connection.head().headers).events;
   std::vector<std::unique_ptr<BatchReply>> replies;
   for (size_t i = 0; i < requests.size() + errors.size(); ++i)
@@ -105,7 +105,7 @@ void BatchEndpoint::start(ClientConnection& connection, Session& session, const 
     replies.pop_back();
   }
   for (size_t i = 0; i < requests.size(); ++i)
-    ids->push_back(door_.start(one_of(pattern, std::move(requests[i])), std::move(replies[i])));
+    ids->push_back(parts_.exchanges.start(one_of(pattern, std::move(requests[i])), std::move(replies[i])));
 }
 
 }  // namespace lineward::client

@@ -19,9 +19,14 @@ ReplyOptions reply_options(ClientConnection& connection, const config::Listen& c
 }
 
 ExchangeStarter::ExchangeStarter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                                 core::ExchangeDoor& door, SessionDirectory& sessions,
+                                 core::ExchangeApi& exchanges, SessionDirectory& sessions,
                                  const std::shared_ptr<core::Gate>& gate)
-    : loop_(loop), config_(config), router_(router), door_(door), sessions_(sessions), gate_(gate) {}
+    : loop_(loop),
+      config_(config),
+      router_(router),
+      exchanges_(exchanges),
+      sessions_(sessions),
+      gate_(gate) {}
 
 core::HeaderFields ExchangeStarter::seen_by_plugins(const ClientConnection& connection) const {
   core::HeaderFields out;
@@ -91,8 +96,8 @@ void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arriva
   // then; and it lives until the end of the turn at least.
   auto reply = std::make_unique<HttpReply>(loop_, connection, std::move(options), nullptr);
   HttpReply* raw = reply.get();
-  raw->on_gone([this, raw](mcp::EndReason why) { door_.client_gone(raw->exchange(), why); });
-  core::ExchangeId id = door_.start(std::move(arrival), std::move(reply));
+  raw->on_gone([this, raw](mcp::EndReason why) { exchanges_.client_gone(raw->exchange(), why); });
+  core::ExchangeId id = exchanges_.start(std::move(arrival), std::move(reply));
   raw->set_exchange(id);
 }
 
@@ -101,10 +106,10 @@ void ExchangeStarter::start_in_session(ClientConnection& connection, Session& se
   place_in(session, arrival);
   sessions_.table().touch(session);
   SessionStream& stream = session.open_post_stream(nullptr);
-  stream.on_gone([this, &stream](mcp::EndReason why) { door_.client_gone(stream.exchange(), why); });
+  stream.on_gone([this, &stream](mcp::EndReason why) { exchanges_.client_gone(stream.exchange(), why); });
   stream.attach(transport(connection, session, stream, {}));
   auto reply = std::make_unique<SessionReply>(sessions_.table(), session.id, stream.number());
-  const core::ExchangeId id = door_.start(std::move(arrival), std::move(reply));
+  const core::ExchangeId id = exchanges_.start(std::move(arrival), std::move(reply));
   stream.set_exchange(id);  // whatever has happened to it, it lives until the end of the turn
 }
 
@@ -125,12 +130,12 @@ void ExchangeStarter::transport_lost(const std::string& session, uint32_t stream
   if (owner == nullptr) return;
   sessions_.table().touch(*owner);
   if (SessionStream* lost = owner->find_stream(stream)) lost->transport_lost(why);
-  if (owner->shared() != nullptr && !owner->has_stream()) door_.stream_closed(owner->id);
+  if (owner->shared() != nullptr && !owner->has_stream()) exchanges_.stream_closed(owner->id);
 }
 
 void ExchangeStarter::watch_stream(ClientConnection& connection, Session& session) {
   if (session.shared() == nullptr || !session.has_stream()) return;
-  door_.stream_opened(session.id, router_.forwarded(connection, session.upstream, Mirrored::no));
+  exchanges_.stream_opened(session.id, router_.forwarded(connection, session.upstream, Mirrored::no));
 }
 
 }  // namespace lineward::client

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "client/http/client_connection.h"
 #include "client/endpoint/path_router.h"
 #include "client/endpoint/session_directory.h"
+#include "client/http/client_connection.h"
 #include "config/config.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "core/gate.h"
 
 namespace lineward::client {
@@ -29,7 +29,7 @@ class ExchangeStarter {
  public:
   // `gate`: the one of today, or null.
   ExchangeStarter(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                  core::ExchangeDoor& door, SessionDirectory& sessions,
+                  core::ExchangeApi& exchanges, SessionDirectory& sessions,
                   const std::shared_ptr<core::Gate>& gate);
   ExchangeStarter(const ExchangeStarter&) = delete;
   ExchangeStarter& operator=(const ExchangeStarter&) = delete;
@@ -63,7 +63,7 @@ class ExchangeStarter {
   net::Loop& loop_;
   const config::Listen& config_;
   const PathRouter& router_;
-  core::ExchangeDoor& door_;
+  core::ExchangeApi& exchanges_;
   SessionDirectory& sessions_;
   const std::shared_ptr<core::Gate>& gate_;
 };

@@ -9,7 +9,7 @@
 namespace lineward::client {
 namespace {
 
-constexpr size_t kMostWaiting = 1024;
+constexpr size_t kMaxWaiting = 1024;
 // A body that announces no more is read before anybody is asked: most come in one piece with their head.
 constexpr uint64_t kSmallBody = 16 * 1024;
 
@@ -78,7 +78,7 @@ core::GateRequest Gatekeeper::question(const ClientConnection& connection) const
 }
 
 void Gatekeeper::ask(ClientConnection& connection, std::string body) {
-  if (waiting_.size() >= kMostWaiting) {
+  if (waiting_.size() >= kMaxWaiting) {
     return refusals_.refuse(connection,
                             unavailable("too many requests whose credentials are being looked into"));
   }

@@ -12,10 +12,10 @@
 #include <unordered_map>
 
 #include "base/held_bytes.h"
-#include "client/http/client_connection.h"
-#include "client/http/front_listener.h"
 #include "client/endpoint/path_router.h"
 #include "client/endpoint/refusal_writer.h"
+#include "client/http/client_connection.h"
+#include "client/http/front_listener.h"
 #include "config/config.h"
 #include "core/gate.h"
 #include "net/lifetime.h"

@@ -6,12 +6,12 @@
 
 namespace lineward::client {
 
-HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
-                     std::shared_ptr<ConnectionCaps> caps)
+HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths,
+                     core::ExchangeApi& exchanges, std::shared_ptr<ConnectionCaps> caps)
     : config_(config),
       router_(std::move(paths)),
       refusals_(router_, gate_),
-      sessions_(loop, config, router_, door, links_),
+      sessions_(loop, config, router_, exchanges, links_),
       connections_(loop, config, *this, std::move(caps)),
       listener_(
           loop,
@@ -22,11 +22,15 @@ HttpFront::HttpFront(net::Loop& loop, const config::Listen& config, PathTable pa
       gatekeeper_(config, listener_, router_, gate_, refusals_, *this),
       peers_(loop, config, router_, links_,
              [this](ClientConnection& connection, std::string body) { serve(connection, std::move(body)); }),
-      starter_(loop, config, router_, door, sessions_, gate_),
+      starter_(loop, config, router_, exchanges, sessions_, gate_),
       metadata_(std::make_unique<ResourceMetadataEndpoint>(config, listener_, router_, refusals_)),
-      sse_(loop, config, router_, door, refusals_, sessions_, starter_),
-      mcp_(loop, config, router_, door, refusals_, sessions_, starter_, peers_),
-      session_endpoint_(loop, config, router_, door, refusals_, sessions_, starter_, gate_) {}
+      sse_(parts(loop, exchanges)),
+      mcp_(parts(loop, exchanges), peers_),
+      session_endpoint_(parts(loop, exchanges), gate_) {}
+
+EndpointParts HttpFront::parts(net::Loop& loop, core::ExchangeApi& exchanges) {
+  return {loop, config_, router_, exchanges, refusals_, sessions_, starter_};
+}
 
 HttpFront::~HttpFront() {
   close_all();
@@ -50,7 +54,7 @@ Status<net::ListenFailure> HttpFront::listen_with(int socket, std::string addres
 
 void HttpFront::use_neighbours(Neighbours neighbours) {
   neighbours_ = std::move(neighbours);
-  router_.look_for_homes();
+  router_.look_for_workers();
 }
 
 // ---- a request's way ----
@@ -58,12 +62,12 @@ void HttpFront::use_neighbours(Neighbours neighbours) {
 // Its bytes are read here and answered there; from then on all of it is the other worker's.
 bool HttpFront::belongs_elsewhere(ClientConnection& connection) {
   if (!neighbours_) return false;
-  const size_t home = router_.facts(connection).home;
-  if (home == neighbours_->self) return false;
+  const size_t worker = router_.facts(connection).worker;
+  if (worker == neighbours_->self) return false;
   auto moved = connections_.move_out(connection);
   if (!moved) return true;
   forget(connection);
-  neighbours_->send(home, std::move(*moved));
+  neighbours_->send(worker, std::move(*moved));
   return true;
 }
 

@@ -4,7 +4,7 @@
 //
 //   FrontListener → ConnectionTable → ClientConnection → HttpFront → Gatekeeper → PeerRouter
 //     → McpEndpoint (POST), SessionEndpoint (GET, DELETE), LegacySseEndpoint, ResourceMetadataEndpoint
-//     → core::ExchangeDoor
+//     → core::ExchangeApi
 //
 // Owned by the worker; outlived by the exchange table it hands requests to.
 #pragma once
@@ -14,10 +14,8 @@
 #include <optional>
 #include <string>
 
-#include "client/http/connection_table.h"
 #include "client/endpoint/exchange_starter.h"
 #include "client/endpoint/front.h"
-#include "client/http/front_listener.h"
 #include "client/endpoint/gatekeeper.h"
 #include "client/endpoint/legacy_sse_endpoint.h"
 #include "client/endpoint/mcp_endpoint.h"
@@ -26,6 +24,8 @@
 #include "client/endpoint/refusal_writer.h"
 #include "client/endpoint/session_directory.h"
 #include "client/endpoint/session_endpoint.h"
+#include "client/http/connection_table.h"
+#include "client/http/front_listener.h"
 
 namespace lineward::client {
 
@@ -40,7 +40,7 @@ struct Neighbours {
 class HttpFront final : public Front, private RequestHandler, private AdmittedRequests {
  public:
   // `caps` are shared by the fronts of all workers.
-  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeDoor& door,
+  HttpFront(net::Loop& loop, const config::Listen& config, PathTable paths, core::ExchangeApi& exchanges,
             std::shared_ptr<ConnectionCaps> caps = std::make_shared<ConnectionCaps>());
   ~HttpFront() override;
 
@@ -74,6 +74,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
   void close_all() override;
 
  private:
+  EndpointParts parts(net::Loop& loop, core::ExchangeApi& exchanges);
   void on_request(ClientConnection& connection, std::string body) override;
   void on_closed(ClientConnection& connection) override;
   bool on_head(ClientConnection& connection) override { return gatekeeper_.refuses_head(connection); }

@@ -10,28 +10,19 @@ namespace lineward::client {
 
 using mcp::Field;
 
-LegacySseEndpoint::LegacySseEndpoint(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                                     core::ExchangeDoor& door, const RefusalWriter& refusals,
-                                     SessionDirectory& sessions, const ExchangeStarter& starter)
-    : loop_(loop),
-      config_(config),
-      router_(router),
-      door_(door),
-      refusals_(refusals),
-      sessions_(sessions),
-      starter_(starter) {}
+LegacySseEndpoint::LegacySseEndpoint(const EndpointParts& parts) : parts_(parts) {}
 
 bool LegacySseEndpoint::serve(ClientConnection& connection, std::string& body) {
   const http::RequestHead& head = connection.head();
-  const PathTable& paths = router_.table();
+  const PathTable& paths = parts_.router.table();
   const std::string path(head.path);
   auto stream = paths.sse_streams.find(path);
   if (stream != paths.sse_streams.end()) {
     if (head.method == "GET") {
       open(connection, stream->second);
     } else {
-      refusals_.refuse(connection,
-                       not_allowed("GET", "this is the event stream of the HTTP+SSE transport: GET it"));
+      parts_.refusals.refuse(
+          connection, not_allowed("GET", "this is the event stream of the HTTP+SSE transport: GET it"));
     }
     return true;
   }
@@ -40,72 +31,76 @@ bool LegacySseEndpoint::serve(ClientConnection& connection, std::string& body) {
   if (head.method == "POST") {
     post(connection, posts->second, std::move(body));
   } else {
-    refusals_.refuse(connection, not_allowed("POST", "messages of the HTTP+SSE transport are sent by POST"));
+    parts_.refusals.refuse(connection,
+                           not_allowed("POST", "messages of the HTTP+SSE transport are sent by POST"));
   }
   return true;
 }
 
 void LegacySseEndpoint::open(ClientConnection& connection, const std::string& server) {
   if (!accepts(connection.head().headers).events)
-    return refusals_.refuse(connection, not_acceptable("Accept must allow text/event-stream"));
-  Session* session = sessions_.table().create(connection.principal(), server, connection.account());
+    return parts_.refusals.refuse(connection, not_acceptable("Accept must allow text/event-stream"));
+  Session* session = parts_.sessions.table().create(connection.principal(), server, connection.account());
   if (session == nullptr)
-    return refusals_.refuse(connection, unavailable("too many sessions (lineward listen.maxSessions)"));
+    return parts_.refusals.refuse(connection, unavailable("too many sessions (lineward listen.maxSessions)"));
   session->one_stream = true;
   std::string post_path;
-  for (const auto& [path, name] : router_.table().sse_posts) {
+  for (const auto& [path, name] : parts_.router.table().sse_posts) {
     if (name == server) post_path = path;
   }
   session->open_get_stream([&](SessionStream&) {
-    auto reply =
-        std::make_unique<HttpReply>(loop_, connection, reply_options(connection, config_, router_.table()),
-                                    [this, id = session->id](mcp::EndReason) { door_.session_ended(id); });
+    auto reply = std::make_unique<HttpReply>(
+        parts_.loop, connection, reply_options(connection, parts_.config, parts_.router.table()),
+        [this, id = session->id](mcp::EndReason) { parts_.exchanges.session_ended(id); });
     reply->announce("endpoint",
-                    post_path + "?" + std::string(kSessionParameter) + sessions_.shown_id(*session));
+                    post_path + "?" + std::string(kSessionParameter) + parts_.sessions.shown_id(*session));
     return reply;
   });
 }
 
 void LegacySseEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
-  Session* session = sessions_.find(connection);
+  Session* session = parts_.sessions.find(connection);
   if (session == nullptr || session->upstream != server)
-    return refusals_.refuse(connection, session_not_found());
+    return parts_.refusals.refuse(connection, session_not_found());
   if (auto refusal = check_post_headers(connection.head().headers))
-    return refusals_.refuse(connection, *refusal);
+    return parts_.refusals.refuse(connection, *refusal);
   const uint64_t bytes = body.size();
-  if (!router_.fits(bytes, server)) return refusals_.refuse(connection, router_.body_too_large(server));
-  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
-  if (!parsed) return refusals_.refuse(connection, no_message(parsed.error()), parsed.error().raw_id);
+  if (!parts_.router.fits(bytes, server))
+    return parts_.refusals.refuse(connection, parts_.router.body_too_large(server));
+  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(parts_.config.max_depth));
+  if (!parsed) return parts_.refusals.refuse(connection, no_message(parsed.error()), parsed.error().raw_id);
   if (parsed->has(Field::meta_protocol_version)) {
-    return refusals_.refuse(connection,
-                            invalid_request("2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path"),
-                            parsed->raw(Field::id));
+    return parts_.refusals.refuse(
+        connection, invalid_request("2026-07-28 is not spoken over HTTP+SSE; POST to the MCP path"),
+        parsed->raw(Field::id));
   }
   const mcp::MessageKind kind = parsed->kind();
   const bool opens =
       kind == mcp::MessageKind::request && mcp::method_of(parsed->method()) == mcp::Method::initialize;
   // The stream is the session, so it is there before this; it is opened once.
   if (opens && std::exchange(session->asked_to_open, true)) {
-    return refusals_.refuse(connection,
-                            invalid_request("this session is initialized already, or about to be"),
-                            parsed->raw(Field::id));
+    return parts_.refusals.refuse(connection,
+                                  invalid_request("this session is initialized already, or about to be"),
+                                  parsed->raw(Field::id));
   }
-  sessions_.table().touch(*session);
-  core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(*parsed), bytes);
+  parts_.sessions.table().touch(*session);
+  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(*parsed), bytes);
   arrival.sees_status = false;
   place_in(*session, arrival);
   if (kind != mcp::MessageKind::request) {
-    if (auto denial = door_.judge(arrival))
-      return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
+    if (auto denial = parts_.exchanges.judge(arrival))
+      return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
   }
   connection.respond(202, "text/plain", "Accepted");
   switch (kind) {
     case mcp::MessageKind::request:
-      door_.start(std::move(arrival), std::make_unique<SseReply>(sessions_.table(), session->id));
+      parts_.exchanges.start(std::move(arrival),
+                             std::make_unique<SseReply>(parts_.sessions.table(), session->id));
       return;
-    case mcp::MessageKind::notification: return door_.notified(std::move(arrival));
+    case mcp::MessageKind::notification: return parts_.exchanges.notified(std::move(arrival));
     case mcp::MessageKind::result:
-    case mcp::MessageKind::error: return door_.answered(arrival.session, std::move(arrival.message));
+    case mcp::MessageKind::error:
+      return parts_.exchanges.answered(arrival.session, std::move(arrival.message));
   }
 }
 

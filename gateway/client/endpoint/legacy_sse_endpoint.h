@@ -7,21 +7,14 @@
 
 #include <string>
 
+#include "client/endpoint/endpoint_parts.h"
 #include "client/http/client_connection.h"
-#include "client/endpoint/exchange_starter.h"
-#include "client/endpoint/path_router.h"
-#include "client/endpoint/refusal_writer.h"
-#include "client/endpoint/session_directory.h"
-#include "config/config.h"
-#include "core/exchange_door.h"
 
 namespace lineward::client {
 
 class LegacySseEndpoint {
  public:
-  LegacySseEndpoint(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                    core::ExchangeDoor& door, const RefusalWriter& refusals, SessionDirectory& sessions,
-                    const ExchangeStarter& starter);
+  explicit LegacySseEndpoint(const EndpointParts& parts);
   LegacySseEndpoint(const LegacySseEndpoint&) = delete;
   LegacySseEndpoint& operator=(const LegacySseEndpoint&) = delete;
 
@@ -32,13 +25,7 @@ class LegacySseEndpoint {
   void open(ClientConnection& connection, const std::string& server);
   void post(ClientConnection& connection, const std::string& server, std::string body);
 
-  net::Loop& loop_;
-  const config::Listen& config_;
-  const PathRouter& router_;
-  core::ExchangeDoor& door_;
-  const RefusalWriter& refusals_;
-  SessionDirectory& sessions_;
-  const ExchangeStarter& starter_;
+  const EndpointParts parts_;
 };
 
 }  // namespace lineward::client

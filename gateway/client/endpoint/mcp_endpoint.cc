@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "client/http/admission.h"
 #include "client/endpoint/affinity.h"
+#include "client/http/admission.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
 #include "mcp/rewrite.h"
@@ -23,19 +23,11 @@ bool is_array(std::string_view body) {
 
 }  // namespace
 
-McpEndpoint::McpEndpoint(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                         core::ExchangeDoor& door, const RefusalWriter& refusals, SessionDirectory& sessions,
-                         ExchangeStarter& starter, PeerRouter& peers)
-    : loop_(loop),
-      config_(config),
-      router_(router),
-      door_(door),
-      refusals_(refusals),
-      sessions_(sessions),
-      starter_(starter),
+McpEndpoint::McpEndpoint(const EndpointParts& parts, PeerRouter& peers)
+    : parts_(parts),
       peers_(peers),
-      batches_(config, door, refusals, sessions, starter),
-      opener_(loop, router, door, sessions, starter, *this) {}
+      batches_(parts),
+      opener_(parts.loop, parts.router, parts.exchanges, parts.sessions, parts.starter, *this) {}
 
 void McpEndpoint::connection_gone(ClientConnection& connection) {
   unsettled_.erase(&connection);
@@ -44,12 +36,14 @@ void McpEndpoint::connection_gone(ClientConnection& connection) {
 
 void McpEndpoint::post(ClientConnection& connection, const std::string& server, std::string body) {
   const http::HeaderList& headers = connection.head().headers;
-  if (!connection.facts().fit_to_post) return refusals_.refuse(connection, *check_post_headers(headers));
+  if (!connection.facts().fit_to_post)
+    return parts_.refusals.refuse(connection, *check_post_headers(headers));
   const uint64_t bytes = body.size();
-  if (!router_.fits(bytes, server)) return refusals_.refuse(connection, router_.body_too_large(server));
+  if (!parts_.router.fits(bytes, server))
+    return parts_.refusals.refuse(connection, parts_.router.body_too_large(server));
   if (is_array(body) && headers.count("Mcp-Session-Id") > 0) return batches_.post(connection, server, body);
-  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
-  if (!parsed) return refusals_.refuse(connection, no_message(parsed.error()), parsed.error().raw_id);
+  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(parts_.config.max_depth));
+  if (!parsed) return parts_.refusals.refuse(connection, no_message(parsed.error()), parsed.error().raw_id);
   switch (parsed->kind()) {
     case mcp::MessageKind::request: return request(connection, server, std::move(*parsed), bytes);
     case mcp::MessageKind::notification: return notification(connection, server, std::move(*parsed));
@@ -60,11 +54,11 @@ void McpEndpoint::post(ClientConnection& connection, const std::string& server, 
 
 bool McpEndpoint::post_to_leaving(ClientConnection& connection, const std::string& server, std::string body) {
   if (check_post_headers(connection.head().headers)) return false;
-  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(config_.max_depth));
+  auto parsed = mcp::Message::parse(std::move(body), static_cast<int>(parts_.config.max_depth));
   if (!parsed) return false;
   switch (parsed->kind()) {
     case mcp::MessageKind::request:
-      refusals_.refuse(connection, router_.nothing_here(), parsed->raw(Field::id));
+      parts_.refusals.refuse(connection, parts_.router.nothing_here(), parsed->raw(Field::id));
       break;
     case mcp::MessageKind::notification: notification(connection, server, std::move(*parsed)); break;
     case mcp::MessageKind::result:
@@ -91,7 +85,7 @@ std::vector<std::string> McpEndpoint::versions_to_tell(const std::string& server
   const mcp::Revision* revision = mcp::find_revision(asked_for);
   if (revision != nullptr && revision->era == mcp::Era::modern) return {};
   return mcp::served_versions(
-      door_.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)}),
+      parts_.exchanges.versions(server).value_or(std::vector<std::string>{std::string(mcp::kNewestModern)}),
       mcp::Wire::http);
 }
 
@@ -99,60 +93,61 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
                                  mcp::Message&& message, uint64_t bytes) {
   const http::HeaderList& headers = connection.head().headers;
   const std::string_view version = headers.get("MCP-Protocol-Version");
-  core::Arrival arrival = starter_.arrival(connection, server, Mirrored::yes);
+  core::Arrival arrival = parts_.starter.arrival(connection, server, Mirrored::yes);
   if (auto refusal = check_modern_request(message, headers, versions_to_tell(server, version)))
-    return refusals_.refuse(connection, *refusal, message.raw(Field::id));
+    return parts_.refusals.refuse(connection, *refusal, message.raw(Field::id));
   if (peers_.pass_retry(connection, message)) return;
   arrival.method = mcp::method_of(message.method());
   arrival.era = mcp::Era::modern;
   arrival.bytes_in = bytes;
   arrival.revision = std::string(version);
-  if (router_.table().keep_state.count(server) > 0)
+  if (parts_.router.table().keep_state.count(server) > 0)
     return start_with_state(connection, std::move(arrival), std::move(message));
   arrival.message = std::move(message);
-  starter_.start(connection, std::move(arrival));
+  parts_.starter.start(connection, std::move(arrival));
 }
 
 // The server keeps state for each client: one that comes without a name for it is given one.
 void McpEndpoint::start_with_state(ClientConnection& connection, core::Arrival&& arrival,
                                    mcp::Message message) {
   auto name = affinity_of(connection.head().headers);
-  if (!name) return refusals_.refuse(connection, name.error(), message.raw(Field::id));
+  if (!name) return parts_.refusals.refuse(connection, name.error(), message.raw(Field::id));
   std::vector<http::OutHeader> headers;
   arrival.affinity = peers_.state_name(*name);
-  if (arrival.affinity != *name) headers = affinity_headers(arrival.affinity, config_.path);
+  if (arrival.affinity != *name) headers = affinity_headers(arrival.affinity, parts_.config.path);
   arrival.message = std::move(message);
-  starter_.start(connection, std::move(arrival), std::move(headers));
+  parts_.starter.start(connection, std::move(arrival), std::move(headers));
 }
 
 void McpEndpoint::initialize(ClientConnection& connection, const std::string& server, mcp::Message&& message,
                              uint64_t bytes) {
   const std::string_view raw_id = message.raw(Field::id);
   if (!message.is_object(Field::params) || !message.is_string(Field::params_protocol_version)) {
-    return refusals_.refuse(connection, invalid_params("initialize needs params.protocolVersion"), raw_id);
+    return parts_.refusals.refuse(connection, invalid_params("initialize needs params.protocolVersion"),
+                                  raw_id);
   }
-  if (door_.keeps_sessions(server) == false) {
-    core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(message), bytes);
+  if (parts_.exchanges.keeps_sessions(server) == false) {
+    core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
     arrival.headers = with_revision(connection.head().headers, std::move(arrival.headers));
-    return starter_.start(connection, std::move(arrival));
+    return parts_.starter.start(connection, std::move(arrival));
   }
-  Session* session = sessions_.open(connection, server, raw_id);
+  Session* session = parts_.sessions.open(connection, server, raw_id);
   if (session == nullptr) return;
-  core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(message), bytes);
+  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
   place_in(*session, arrival);
-  starter_.start(connection, std::move(arrival));
+  parts_.starter.start(connection, std::move(arrival));
 }
 
 void McpEndpoint::request_in_session(ClientConnection& connection, const std::string& server,
                                      mcp::Message&& message, uint64_t bytes) {
   const std::string_view raw_id = message.raw(Field::id);
-  Session* session = sessions_.find(connection);
+  Session* session = parts_.sessions.find(connection);
   if (session == nullptr || session->upstream != server)
-    return refusals_.refuse(connection, session_not_found(), raw_id);
+    return parts_.refusals.refuse(connection, session_not_found(), raw_id);
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
-    return refusals_.refuse(connection, *refusal, raw_id);
-  starter_.start_in_session(connection, *session,
-                            starter_.legacy_arrival(connection, server, std::move(message), bytes));
+    return parts_.refusals.refuse(connection, *refusal, raw_id);
+  parts_.starter.start_in_session(
+      connection, *session, parts_.starter.legacy_arrival(connection, server, std::move(message), bytes));
 }
 
 // A request that says neither its era nor its session. To a server that keeps no sessions it goes as it is;
@@ -162,35 +157,35 @@ void McpEndpoint::request_without_session(ClientConnection& connection, const st
                                           mcp::Message&& message, uint64_t bytes) {
   const http::HeaderList& headers = connection.head().headers;
   if (names_other_version(headers) || headers.count("Mcp-Session-Id") > 0)
-    return refuse_homeless(connection, message.raw(Field::id));
-  if (sessions_.goes_without(connection, server)) {
-    core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(message), bytes);
+    return refuse_without_session(connection, message.raw(Field::id));
+  if (parts_.sessions.goes_without(connection, server)) {
+    core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
     arrival.revision = std::string(legacy_revision_named(headers));
     arrival.headers = with_revision(headers, std::move(arrival.headers));
-    return starter_.start(connection, std::move(arrival));
+    return parts_.starter.start(connection, std::move(arrival));
   }
-  Session* session = sessions_.find_unnamed(connection, server);
-  const bool keeps = door_.keeps_sessions(server).has_value();
-  if (session == nullptr && keeps && !sessions_.may_open(connection, server))
-    return refuse_homeless(connection, message.raw(Field::id));
+  Session* session = parts_.sessions.find_unnamed(connection, server);
+  const bool keeps = parts_.exchanges.keeps_sessions(server).has_value();
+  if (session == nullptr && keeps && !parts_.sessions.may_open(connection, server))
+    return refuse_without_session(connection, message.raw(Field::id));
   if (session == nullptr || session->opening)
     return opener_.open_for(connection, server, session, std::move(message), bytes);
   session->served_unnamed = true;
-  core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(message), bytes);
+  core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
   arrival.sees_status = !session->by_gateway;
-  starter_.start_in_session(connection, *session, std::move(arrival));
+  parts_.starter.start_in_session(connection, *session, std::move(arrival));
 }
 
 void McpEndpoint::on_session_opened(ClientConnection& connection, const std::string& server,
                                     mcp::Message message, uint64_t bytes) {
-  const bool passes = door_.keeps_sessions(server) == false;
-  if (!passes && sessions_.find_unnamed(connection, server) == nullptr)
-    return refuse_homeless(connection, message.raw(Field::id));
+  const bool passes = parts_.exchanges.keeps_sessions(server) == false;
+  if (!passes && parts_.sessions.find_unnamed(connection, server) == nullptr)
+    return refuse_without_session(connection, message.raw(Field::id));
   request_without_session(connection, server, std::move(message), bytes);
 }
 
-void McpEndpoint::refuse_homeless(ClientConnection& connection, std::string_view raw_id) {
-  refusals_.refuse(
+void McpEndpoint::refuse_without_session(ClientConnection& connection, std::string_view raw_id) {
+  parts_.refusals.refuse(
       connection,
       invalid_request("this request belongs to no session (Mcp-Session-Id) and names no protocol version in "
                       "params._meta; start with initialize or server/discover"),
@@ -202,41 +197,41 @@ void McpEndpoint::refuse_homeless(ClientConnection& connection, std::string_view
 void McpEndpoint::notification(ClientConnection& connection, const std::string& server,
                                mcp::Message message) {
   const http::HeaderList& headers = connection.head().headers;
-  core::Arrival arrival = starter_.of_client(connection, server);
+  core::Arrival arrival = parts_.starter.of_client(connection, server);
   arrival.method = mcp::method_of(message.method());
   arrival.bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
-  Session* unnamed = era ? nullptr : sessions_.find_unnamed(connection, server);
+  Session* unnamed = era ? nullptr : parts_.sessions.find_unnamed(connection, server);
   if (unnamed != nullptr) era = mcp::Era::legacy;
   if (era && *era == mcp::Era::legacy) {
-    Session* session = unnamed != nullptr ? unnamed : sessions_.find(connection);
-    if (session == nullptr) return refusals_.refuse(connection, session_not_found());
+    Session* session = unnamed != nullptr ? unnamed : parts_.sessions.find(connection);
+    if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
     if (session->shared() != nullptr && arrival.method == mcp::Method::initialized) settles = session;
     if (session->shared() != nullptr && arrival.method == mcp::Method::cancelled)
       peers_.tell_of_cancel(connection, message);
     if (auto refusal = check_legacy_version(headers, session->revision))
-      return refusals_.refuse(connection, *refusal);
-    sessions_.table().touch(*session);
+      return parts_.refusals.refuse(connection, *refusal);
+    parts_.sessions.table().touch(*session);
     arrival.era = mcp::Era::legacy;
     arrival.session = session->id;
-  } else if (!era && sessions_.goes_without(connection, server)) {
+  } else if (!era && parts_.sessions.goes_without(connection, server)) {
     arrival.era = mcp::Era::legacy;
-    arrival.headers = with_revision(headers, router_.forwarded(connection, server, Mirrored::no));
+    arrival.headers = with_revision(headers, parts_.router.forwarded(connection, server, Mirrored::no));
   }
   const bool placed = era || arrival.era == mcp::Era::legacy;
   arrival.message = std::move(message);
-  if (auto denial = door_.judge(arrival))
-    return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
-  if (arrival.era == mcp::Era::modern && router_.table().keep_state.count(server) > 0) {
+  if (auto denial = parts_.exchanges.judge(arrival))
+    return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
+  if (arrival.era == mcp::Era::modern && parts_.router.table().keep_state.count(server) > 0) {
     if (auto name = affinity_of(headers)) arrival.affinity = std::move(*name);
   }
   // The head is gone with the answer.
   if (arrival.era == mcp::Era::modern && era)
-    arrival.headers = router_.forwarded(connection, server, Mirrored::yes);
+    arrival.headers = parts_.router.forwarded(connection, server, Mirrored::yes);
   if (settles == nullptr) connection.respond(202, {}, {});
   if (!placed) return;  // nothing says where it belongs: accepted, counted, not passed on
-  door_.notified(std::move(arrival));
+  parts_.exchanges.notified(std::move(arrival));
   if (settles != nullptr) accept_when_settled(connection, *settles);
 }
 
@@ -245,34 +240,34 @@ void McpEndpoint::accept_when_settled(ClientConnection& connection, const Sessio
   auto accept = [this, asker = &connection] {
     auto waiting = unsettled_.find(asker);
     if (waiting == unsettled_.end()) return;  // it has gone, or was answered
-    loop_.retire(std::move(waiting->second));
+    parts_.loop.retire(std::move(waiting->second));
     unsettled_.erase(waiting);
     asker->respond(202, {}, {});
   };
   auto& limit = unsettled_[&connection];
-  limit = std::make_unique<net::Timer>(loop_);
+  limit = std::make_unique<net::Timer>(parts_.loop);
   limit->start(kSettled, accept);
-  door_.when_settled(session.id, lifetime_.guard(accept));
+  parts_.exchanges.when_settled(session.id, lifetime_.guard(accept));
 }
 
 void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
-  Session* session = sessions_.find_meant(connection);
+  Session* session = parts_.sessions.find_meant(connection);
   if (session == nullptr && !names_session(connection.head().headers)) {
-    return refusals_.refuse(
+    return parts_.refusals.refuse(
         connection,
         invalid_request("a client sends requests and notifications; responses belong to a legacy session"));
   }
-  if (session == nullptr) return refusals_.refuse(connection, session_not_found());
-  sessions_.table().touch(*session);
+  if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
+  parts_.sessions.table().touch(*session);
   core::Arrival arrival = arrival_of(*session);
   arrival.peer = connection.peer();
   arrival.caller = connection.caller();
   arrival.bytes_in = message.bytes().size();
   arrival.message = std::move(message);
-  if (auto denial = door_.judge(arrival))
-    return refusals_.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
+  if (auto denial = parts_.exchanges.judge(arrival))
+    return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
   connection.respond(202, {}, {});
-  door_.answered(arrival.session, std::move(arrival.message));
+  parts_.exchanges.answered(arrival.session, std::move(arrival.message));
 }
 
 }  // namespace lineward::client

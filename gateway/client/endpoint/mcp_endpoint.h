@@ -1,6 +1,6 @@
 // POST at an MCP endpoint, in both eras: one message, or in sessions of 2025-03-26 a batch. Finds out by head
 // and body which era and which session a message belongs to, refuses what fits to none, and hands the others
-// to the room of exchanges.
+// to the exchanges.
 //
 // Owned by the HttpFront. Must be told of each connection that is gone.
 #pragma once
@@ -11,25 +11,17 @@
 #include <vector>
 
 #include "client/endpoint/batch_endpoint.h"
-#include "client/http/client_connection.h"
-#include "client/endpoint/exchange_starter.h"
-#include "client/endpoint/path_router.h"
+#include "client/endpoint/endpoint_parts.h"
 #include "client/endpoint/peer_router.h"
-#include "client/endpoint/refusal_writer.h"
-#include "client/endpoint/session_directory.h"
 #include "client/endpoint/session_opener.h"
-#include "config/config.h"
-#include "core/exchange_door.h"
+#include "client/http/client_connection.h"
 #include "net/lifetime.h"
-#include "net/loop.h"
 
 namespace lineward::client {
 
 class McpEndpoint final : private AwaitsSession {
  public:
-  McpEndpoint(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-              core::ExchangeDoor& door, const RefusalWriter& refusals, SessionDirectory& sessions,
-              ExchangeStarter& starter, PeerRouter& peers);
+  McpEndpoint(const EndpointParts& parts, PeerRouter& peers);
   McpEndpoint(const McpEndpoint&) = delete;
   McpEndpoint& operator=(const McpEndpoint&) = delete;
 
@@ -59,15 +51,9 @@ class McpEndpoint final : private AwaitsSession {
   void answer(ClientConnection& connection, mcp::Message message);
   std::vector<std::string> versions_to_tell(const std::string& server, std::string_view asked_for) const;
   void accept_when_settled(ClientConnection& connection, const Session& session);
-  void refuse_homeless(ClientConnection& connection, std::string_view raw_id);
+  void refuse_without_session(ClientConnection& connection, std::string_view raw_id);
 
-  net::Loop& loop_;
-  const config::Listen& config_;
-  const PathRouter& router_;
-  core::ExchangeDoor& door_;
-  const RefusalWriter& refusals_;
-  SessionDirectory& sessions_;
-  ExchangeStarter& starter_;
+  const EndpointParts parts_;
   PeerRouter& peers_;
   BatchEndpoint batches_;
   SessionOpener opener_;

@@ -25,7 +25,7 @@ void PathRouter::look_up(std::string_view path, HeadFacts& facts) const {
   const bool plain =
       route != table_.servers.end() && table_.sse_streams.count(key) == 0 && table_.sse_posts.count(key) == 0;
   facts.server = plain ? &route->second : nullptr;
-  facts.home = has_homes_ ? table_.home(path) : 0;
+  facts.worker = is_placed_ ? table_.worker_of(path) : 0;
 }
 
 std::string_view PathRouter::server_of(const http::RequestHead& head) const {
@@ -59,7 +59,7 @@ uint64_t PathRouter::most_bytes(std::string_view server) const {
   return found == table_.most_bytes.end() ? UINT64_MAX : found->second;
 }
 
-Refusal PathRouter::body_too_large(std::string_view server) const {
+HttpRefusal PathRouter::body_too_large(std::string_view server) const {
   return too_large(fmt::format("the body is larger than {} bytes (mcpServers.{}.limits.maxRequestBytes)",
                                most_bytes(server), server));
 }

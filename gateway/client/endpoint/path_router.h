@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "client/endpoint/path_table.h"
 #include "client/http/client_connection.h"
 #include "client/http/forwarding.h"
-#include "client/endpoint/path_table.h"
 #include "client/http/refusal.h"
 #include "core/headers.h"
 
@@ -27,7 +27,7 @@ class PathRouter {
   const PathTable& table() const { return table_; }
   void use(PathTable table);
   // Servers live on several workers: facts() say on which.
-  void look_for_homes() { has_homes_ = true; }
+  void look_for_workers() { is_placed_ = true; }
 
   // What follows from the head of the request being answered, and is of today's paths.
   HeadFacts& facts(ClientConnection& connection) const;
@@ -38,14 +38,14 @@ class PathRouter {
   // The same for the paths that HTTP+SSE clients post to.
   std::string_view server_of_sse_post(const http::RequestHead& head) const;
   // The answer where no server is.
-  Refusal nothing_here() const { return not_found("nothing is served at this path; " + table_.hint); }
+  HttpRefusal nothing_here() const { return not_found("nothing is served at this path; " + table_.hint); }
   // May a client write a request with a body there?
   bool takes_posts(const http::RequestHead& head) const;
 
   // The limit on a request's body (limits.maxRequestBytes), and the answer to what is larger.
   bool limits_bodies() const { return !table_.most_bytes.empty(); }
   bool fits(uint64_t bytes, std::string_view server) const { return bytes <= most_bytes(server); }
-  Refusal body_too_large(std::string_view server) const;
+  HttpRefusal body_too_large(std::string_view server) const;
   // What of the head goes on to that server.
   core::SharedFields forwarded(ClientConnection& connection, const std::string& server,
                                Mirrored mirrored) const;
@@ -56,7 +56,7 @@ class PathRouter {
 
   PathTable table_;
   uint64_t number_ = 1;  // another with each reload
-  bool has_homes_ = false;
+  bool is_placed_ = false;
 };
 
 }  // namespace lineward::client

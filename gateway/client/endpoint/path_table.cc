@@ -2,11 +2,11 @@
 
 namespace lineward::client {
 
-size_t PathTable::home(std::string_view path) const {
+size_t PathTable::worker_of(std::string_view path) const {
   const std::string key(path);
   auto lives = [this](const std::string& server) {
-    auto home = homes.find(server);
-    return home == homes.end() ? size_t{0} : home->second;
+    auto worker = placement.find(server);
+    return worker == placement.end() ? size_t{0} : worker->second;
   };
   if (auto route = servers.find(key); route != servers.end()) return lives(route->second);
   for (const auto* table : {&sse_streams, &sse_posts}) {

@@ -47,10 +47,11 @@ struct PathTable {
   std::unordered_set<std::string> refuse_missing;                 // servers with `sessions.missing: refuse`
   std::shared_ptr<const ResourceNames> resource;                  // of the plain sidecar's server
   std::string plain;                                              // its name
-  std::unordered_map<std::string, size_t> homes;  // by server name: the worker it lives on; 0 where it is not
+  std::unordered_map<std::string, size_t>
+      placement;  // by server name: the worker it lives on; 0 where it is not
 
   // The worker that answers requests for this path; the first one where no server does.
-  size_t home(std::string_view path) const;
+  size_t worker_of(std::string_view path) const;
 };
 
 }  // namespace lineward::client

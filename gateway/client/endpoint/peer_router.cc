@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/log.h"
 #include "base/random_id.h"
-#include "client/http/admission.h"
 #include "client/endpoint/affinity.h"
 #include "client/endpoint/exchange_starter.h"
+#include "client/http/admission.h"
 #include "client/session/session.h"
 #include "core/parked_state.h"
-#include "metrics/stats.h"
+#include "log/log.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 
 namespace lineward::client {
 namespace {
 
 using mcp::Field;
 
-constexpr size_t kMostNotes = 256;  // at once
+constexpr size_t kMaxNotes = 256;  // at once
 // The id of a larger request is not looked for: it is needed only when its replica fails.
 constexpr size_t kSmall = 64 * 1024;
 // So many keep-alives of a stream may be missing.
@@ -176,7 +176,7 @@ void PeerRouter::over(PeerNote& note) {
 void PeerRouter::tell_of_cancel(const ClientConnection& connection, const mcp::Message& cancel) {
   if (!links_.peers || was_passed(connection, cancel.bytes())) return;
   for (const std::string& peer : links_.peers->names()) {
-    if (notes_.size() >= kMostNotes) return;
+    if (notes_.size() >= kMaxNotes) return;
     notes_.push_back(std::make_unique<PeerNote>(loop_, links_.peers, peer,
                                                 request_for_peer(connection, cancel.bytes()),
                                                 [this](PeerNote& note) { over(note); }));

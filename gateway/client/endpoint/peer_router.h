@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "client/http/client_connection.h"
 #include "client/endpoint/path_router.h"
+#include "client/http/client_connection.h"
 #include "client/replica/peer_pass.h"
 #include "client/replica/replicas.h"
 #include "config/config.h"
-#include "core/peer_door.h"
+#include "core/peer_api.h"
 #include "mcp/message.h"
 #include "net/loop.h"
 

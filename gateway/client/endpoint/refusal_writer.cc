@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "log/log.h"
-#include "metrics/stats.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 
 namespace lineward::client {
 
-void RefusalWriter::refuse(ClientConnection& connection, const Refusal& refusal,
+void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refusal,
                            std::string_view raw_id) const {
   ++core::stats().refused;
   std::vector<http::OutHeader> headers;

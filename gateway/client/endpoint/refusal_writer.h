@@ -7,8 +7,8 @@
 #include <memory>
 #include <string_view>
 
-#include "client/http/client_connection.h"
 #include "client/endpoint/path_router.h"
+#include "client/http/client_connection.h"
 #include "client/http/refusal.h"
 #include "core/gate.h"
 
@@ -23,7 +23,7 @@ class RefusalWriter {
   RefusalWriter& operator=(const RefusalWriter&) = delete;
 
   // Answers the connection's request with that. `raw_id`: of the JSON-RPC request; empty: there is none.
-  void refuse(ClientConnection& connection, const Refusal& refusal, std::string_view raw_id = {}) const;
+  void refuse(ClientConnection& connection, const HttpRefusal& refusal, std::string_view raw_id = {}) const;
   // For those who count and log: the request, or a part of it, was refused and is answered in another way.
   void note(const ClientConnection& connection, int status, mcp::EndReason reason,
             std::string_view why) const;

@@ -3,14 +3,14 @@
 #include <string>
 #include <utility>
 
-#include "log/log.h"
 #include "client/http/admission.h"
 #include "client/http/cors.h"
+#include "log/log.h"
 
 namespace lineward::client {
 namespace {
 
-constexpr size_t kMostAwaiting = 64;  // asked for at once
+constexpr size_t kMaxAwaiting = 64;  // asked for at once
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void ResourceMetadataEndpoint::fetch(ClientConnection& connection) {
   if (head.method != "GET") {
     return refusals_.refuse(connection, not_allowed("GET", "protected-resource metadata is read with GET"));
   }
-  if (awaiting_.size() >= kMostAwaiting)
+  if (awaiting_.size() >= kMaxAwaiting)
     return refusals_.refuse(connection, unavailable("too many requests for metadata at once"));
   ClientSide side = client_side(head);
   side.endpoint = endpoint.empty() ? config_.path : endpoint;

@@ -10,10 +10,10 @@
 #include <memory>
 #include <unordered_map>
 
-#include "client/http/client_connection.h"
-#include "client/http/front_listener.h"
 #include "client/endpoint/path_router.h"
 #include "client/endpoint/refusal_writer.h"
+#include "client/http/client_connection.h"
+#include "client/http/front_listener.h"
 #include "config/config.h"
 #include "core/document_source.h"
 #include "net/lifetime.h"

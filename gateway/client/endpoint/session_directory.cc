@@ -25,12 +25,12 @@ UnnamedSessions::Connection key_of(const ClientConnection& connection) {
 }  // namespace
 
 SessionDirectory::SessionDirectory(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                                   core::ExchangeDoor& door, const ReplicaLinks& links)
+                                   core::ExchangeApi& exchanges, const ReplicaLinks& links)
     : router_(router),
-      door_(door),
+      exchanges_(exchanges),
       links_(links),
-      sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
-      unnamed_(loop, sessions_, [this](const std::string& id) { door_.session_ended(id); }) {}
+      sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
+      unnamed_(loop, sessions_, [this](const std::string& id) { exchanges_.session_ended(id); }) {}
 
 Session* SessionDirectory::find(const ClientConnection& connection) {
   Session* session = find_named(connection);
@@ -60,7 +60,7 @@ Session* SessionDirectory::adopt(const Replicas::Read& read, const std::string& 
   Session* session = sessions_.create(read.session.id, principal, server, caller);
   if (session == nullptr) return nullptr;
   if (links_.peers) session->place = links_.replicas->name();
-  if (door_.adopt_session(session->id, read.session.state)) return session;
+  if (exchanges_.adopt_session(session->id, read.session.state)) return session;
   sessions_.remove(read.session.id);
   return nullptr;
 }
@@ -82,7 +82,7 @@ Session* SessionDirectory::find_meant(ClientConnection& connection) {
 bool SessionDirectory::goes_without(const ClientConnection& connection, const std::string& server) const {
   const http::HeaderList& headers = connection.head().headers;
   return !names_other_version(headers) && headers.count("Mcp-Session-Id") == 0 &&
-         door_.keeps_sessions(server) == false;
+         exchanges_.keeps_sessions(server) == false;
 }
 
 Session* SessionDirectory::open(ClientConnection& connection, const std::string& server,
@@ -113,7 +113,7 @@ bool SessionDirectory::may_open(const ClientConnection& connection, const std::s
 std::string SessionDirectory::name_for_client(const std::string& id) {
   Session* opened = sessions_.find(id);
   if (opened == nullptr) return {};
-  if (door_.keeps_sessions(opened->upstream) != false) return shown_id(*opened);
+  if (exchanges_.keeps_sessions(opened->upstream) != false) return shown_id(*opened);
   opened->ends_when_idle = true;
   return {};
 }

@@ -1,7 +1,7 @@
 // Which legacy session a request means, and the name under which the session's client knows it. A client
 // names it in a header (over HTTP+SSE in its query), or it is known by its connection or principal
-// (`sessions.missing`, client/session/unnamed_sessions.h). Where there are several replicas a name may hold all that
-// is needed to go on with the session here (docs/replicas.md).
+// (`sessions.missing`, client/session/unnamed_sessions.h). Where there are several replicas a name may hold
+// all that is needed to go on with the session here (docs/replicas.md).
 //
 // Owned by the HttpFront; the sessions themselves are the table's. A foreign session looks like an unknown
 // one.
@@ -10,13 +10,13 @@
 #include <string>
 #include <string_view>
 
-#include "client/http/client_connection.h"
 #include "client/endpoint/path_router.h"
+#include "client/http/client_connection.h"
 #include "client/replica/replicas.h"
 #include "client/session/session.h"
 #include "client/session/unnamed_sessions.h"
 #include "config/config.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "net/loop.h"
 
 namespace lineward::client {
@@ -25,7 +25,7 @@ class SessionDirectory {
  public:
   // `links`: those of today.
   SessionDirectory(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                   core::ExchangeDoor& door, const ReplicaLinks& links);
+                   core::ExchangeApi& exchanges, const ReplicaLinks& links);
   SessionDirectory(const SessionDirectory&) = delete;
   SessionDirectory& operator=(const SessionDirectory&) = delete;
 
@@ -57,7 +57,7 @@ class SessionDirectory {
                  const AccountPtr& caller);
 
   const PathRouter& router_;
-  core::ExchangeDoor& door_;
+  core::ExchangeApi& exchanges_;
   const ReplicaLinks& links_;
   SessionTable sessions_;
   UnnamedSessions unnamed_;

@@ -10,25 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "client/endpoint/endpoint_parts.h"
 #include "client/http/client_connection.h"
-#include "client/endpoint/exchange_starter.h"
-#include "client/endpoint/path_router.h"
 #include "client/replica/plain_pass.h"
-#include "client/endpoint/refusal_writer.h"
-#include "client/endpoint/session_directory.h"
-#include "config/config.h"
-#include "core/exchange_door.h"
 #include "core/gate.h"
-#include "net/loop.h"
 
 namespace lineward::client {
 
 class SessionEndpoint {
  public:
   // `gate`: the one of today, or null.
-  SessionEndpoint(net::Loop& loop, const config::Listen& config, const PathRouter& router,
-                  core::ExchangeDoor& door, const RefusalWriter& refusals, SessionDirectory& sessions,
-                  ExchangeStarter& starter, const std::shared_ptr<core::Gate>& gate);
+  SessionEndpoint(const EndpointParts& parts, const std::shared_ptr<core::Gate>& gate);
   SessionEndpoint(const SessionEndpoint&) = delete;
   SessionEndpoint& operator=(const SessionEndpoint&) = delete;
 
@@ -46,13 +38,7 @@ class SessionEndpoint {
   bool refused_for_load(ClientConnection& connection);
   void over(PlainPass& pass);
 
-  net::Loop& loop_;
-  const config::Listen& config_;
-  const PathRouter& router_;
-  core::ExchangeDoor& door_;
-  const RefusalWriter& refusals_;
-  SessionDirectory& sessions_;
-  ExchangeStarter& starter_;
+  const EndpointParts parts_;
   const std::shared_ptr<core::Gate>& gate_;
   std::vector<std::unique_ptr<PlainPass>> passes_;
 };

@@ -46,9 +46,14 @@ class OpeningReply final : public core::ReplyStream {
 
 }  // namespace
 
-SessionOpener::SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeDoor& door,
+SessionOpener::SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeApi& exchanges,
                              SessionDirectory& sessions, const ExchangeStarter& starter, AwaitsSession& asker)
-    : loop_(loop), router_(router), door_(door), sessions_(sessions), starter_(starter), asker_(asker) {}
+    : loop_(loop),
+      router_(router),
+      exchanges_(exchanges),
+      sessions_(sessions),
+      starter_(starter),
+      asker_(asker) {}
 
 void SessionOpener::open_for(ClientConnection& connection, const std::string& server, Session* session,
                              mcp::Message&& message, uint64_t bytes) {
@@ -82,7 +87,7 @@ void SessionOpener::initialize(ClientConnection& connection, const std::string& 
       [this, id = session.id](std::string answer, int status, const core::HeaderFields& headers) {
         answered(id, std::move(answer), status, headers);
       });
-  door_.start(std::move(arrival), std::make_unique<OpeningReply>(loop_, std::move(told)));
+  exchanges_.start(std::move(arrival), std::make_unique<OpeningReply>(loop_, std::move(told)));
 }
 
 void SessionOpener::answered(const std::string& id, std::string answer, int status,
@@ -114,11 +119,11 @@ void SessionOpener::answered(const std::string& id, std::string answer, int stat
 void SessionOpener::settle(Session& session, bool wanted) {
   session.opening = false;
   const std::string id = session.id;
-  if (!wanted || door_.keeps_sessions(session.upstream) == false) return door_.session_ended(id);
+  if (!wanted || exchanges_.keeps_sessions(session.upstream) == false) return exchanges_.session_ended(id);
   core::Arrival arrival = arrival_of(session);
   arrival.method = mcp::Method::initialized;
   arrival.message = mcp::Message::parse(std::string(mcp::kInitialized)).value();
-  door_.notified(std::move(arrival));
+  exchanges_.notified(std::move(arrival));
 }
 
 void SessionOpener::fail(ClientConnection& connection, const Waiting& waited, const mcp::Message* answer,

@@ -10,11 +10,11 @@
 #include <unordered_map>
 
 #include "base/held_bytes.h"
-#include "client/http/client_connection.h"
 #include "client/endpoint/exchange_starter.h"
 #include "client/endpoint/path_router.h"
 #include "client/endpoint/session_directory.h"
-#include "core/exchange_door.h"
+#include "client/http/client_connection.h"
+#include "core/exchange_api.h"
 #include "mcp/message.h"
 #include "net/lifetime.h"
 #include "net/loop.h"
@@ -33,7 +33,7 @@ class AwaitsSession {
 
 class SessionOpener {
  public:
-  SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeDoor& door,
+  SessionOpener(net::Loop& loop, const PathRouter& router, core::ExchangeApi& exchanges,
                 SessionDirectory& sessions, const ExchangeStarter& starter, AwaitsSession& asker);
   SessionOpener(const SessionOpener&) = delete;
   SessionOpener& operator=(const SessionOpener&) = delete;
@@ -62,7 +62,7 @@ class SessionOpener {
 
   net::Loop& loop_;
   const PathRouter& router_;
-  core::ExchangeDoor& door_;
+  core::ExchangeApi& exchanges_;
   SessionDirectory& sessions_;
   const ExchangeStarter& starter_;
   AwaitsSession& asker_;

@@ -18,15 +18,15 @@
 namespace lineward::client {
 
 // Host and Origin against DNS rebinding and cross-site requests. `loopback`: the listener is bound to it.
-std::optional<Refusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
-                                       bool loopback);
+std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
+                                           bool loopback);
 
 // The half of it that concerns Host.
-std::optional<Refusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
-                                  bool loopback);
+std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
+                                      bool loopback);
 
 // Content-Type, Content-Encoding and Accept of a POST.
-std::optional<Refusal> check_post_headers(const http::HeaderList& headers);
+std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers);
 
 // Is it said to belong to a legacy session?
 bool names_session(const http::HeaderList& headers);
@@ -51,15 +51,15 @@ std::optional<mcp::Era> era_of(const mcp::Message& message, const http::HeaderLi
 
 // A modern request: the required `_meta` fields, the version, and the headers that mirror the body.
 // `supported` is what the endpoint speaks, for −32022.
-std::optional<Refusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
-                                            const std::vector<std::string>& supported);
+std::optional<HttpRefusal> check_modern_request(const mcp::Message& message, const http::HeaderList& headers,
+                                                const std::vector<std::string>& supported);
 
 // The same where there are no headers: on stdio the body says everything.
-std::optional<Refusal> check_modern_body(const mcp::Message& message,
-                                         const std::vector<std::string>& supported);
+std::optional<HttpRefusal> check_modern_body(const mcp::Message& message,
+                                             const std::vector<std::string>& supported);
 
 // The version header of a request in a legacy session. What the session negotiated is always fine.
-std::optional<Refusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated);
+std::optional<HttpRefusal> check_legacy_version(const http::HeaderList& headers, std::string_view negotiated);
 
 // `Prefer: wait=N` in seconds (RFC 7240).
 std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& headers);

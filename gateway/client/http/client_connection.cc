@@ -2,9 +2,9 @@
 
 #include "client/http/cors.h"
 #include "config/load_levels.h"
-#include "metrics/stats.h"
 #include "http/writer.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 
 namespace lineward::client {
 namespace {
@@ -14,9 +14,9 @@ using Next = http::RequestParser::Next;
 
 // Requests that a client sends ahead of their answers wait here; one that sends more is cut. Reading never
 // stops while a request is being answered, or its client's leaving would not be seen.
-constexpr size_t kMostPipelined = 256 * 1024;
+constexpr size_t kMaxPipelined = 256 * 1024;
 // No further request is looked at while this much of the answers before it was not taken.
-constexpr size_t kMostUnsent = 64 * 1024;
+constexpr size_t kMaxUnsent = 64 * 1024;
 // After the last answer we wait for the client to close, so that the answer is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -107,7 +107,7 @@ void ClientConnection::on_data(std::string_view bytes) {
   const auto watch = lifetime_.watch();
   if (!busy_ && !has_head_) {
     pump();
-  } else if (parser_.buffered() > kMostPipelined) {
+  } else if (parser_.buffered() > kMaxPipelined) {
     return cut(mcp::EndReason::cancelled_client);
   }
   if (!watch.gone()) note_held();
@@ -160,7 +160,7 @@ void ClientConnection::watch_writes() {
 
 void ClientConnection::pump() {
   while (!busy_ && !lingering_ && stream_) {
-    if (backlog() > kMostUnsent) {
+    if (backlog() > kMaxUnsent) {
       // Not one more answer before the client took some of these; on_drained() goes on.
       stream_->pause_reading();
       return watch_writes();

@@ -15,23 +15,23 @@ namespace lineward::client {
 
 class ConnectionCaps {
  public:
-  enum class Verdict : uint8_t { welcome, too_many, too_many_of_address };
+  enum class AdmitResult : uint8_t { welcome, too_many, too_many_of_address };
 
   // `peer` as in base/peer_address.h; nothing limits "unix" by address. Counted only when it is welcome.
-  Verdict enter(std::string_view peer, size_t most, size_t most_of_address) {
+  AdmitResult enter(std::string_view peer, size_t most, size_t most_of_address) {
     std::string address = address_of(peer);
     std::lock_guard<std::mutex> lock(mutex_);
-    if (total_ >= most) return Verdict::too_many;
+    if (total_ >= most) return AdmitResult::too_many;
     if (!address.empty()) {
       auto found = open_.try_emplace(std::move(address), 0).first;
       if (found->second >= most_of_address) {
         if (found->second == 0) open_.erase(found);
-        return Verdict::too_many_of_address;
+        return AdmitResult::too_many_of_address;
       }
       ++found->second;
     }
     ++total_;
-    return Verdict::welcome;
+    return AdmitResult::welcome;
   }
   void leave(std::string_view peer) {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -8,7 +8,7 @@ namespace lineward::client {
 namespace {
 
 // Of the cap, the part at which a server is held back.
-constexpr uint64_t kClogged = 4;
+constexpr uint64_t kHighWatermark = 4;
 
 }  // namespace
 
@@ -64,21 +64,21 @@ void ConnectionReply::leave_connection() {
 }
 
 bool ConnectionReply::has_backlog() {
-  const uint64_t mark = options_.max_backlog_bytes / kClogged;
+  const uint64_t mark = options_.max_backlog_bytes / kHighWatermark;
   if (connection_ == nullptr || finished_ || connection_->backlog() <= mark) return false;
   connection_->flush_now();
   return connection_->backlog() > mark;
 }
 
-void ConnectionReply::await_drain(std::function<void()> relieved) {
-  relieved_ = std::move(relieved);
+void ConnectionReply::await_drain(std::function<void()> drained) {
+  drained_ = std::move(drained);
   watch_stall();
 }
 
 void ConnectionReply::watch_stall() {
   if (connection_ == nullptr) return;
   stall_.start(options_.write_timeout, [this, before = connection_->backlog()] {
-    if (connection_ == nullptr || !relieved_) return;
+    if (connection_ == nullptr || !drained_) return;
     if (connection_->backlog() >= before) return connection_->cut(mcp::EndReason::client_too_slow);
     watch_stall();
   });
@@ -86,7 +86,7 @@ void ConnectionReply::watch_stall() {
 
 void ConnectionReply::drained() {
   stall_.stop();
-  if (auto relieved = std::exchange(relieved_, nullptr)) relieved();
+  if (auto call_back = std::exchange(drained_, nullptr)) call_back();
 }
 
 void ConnectionReply::connection_lost(mcp::EndReason why) {

@@ -70,9 +70,9 @@ class ConnectionReply {
   void cut_connection();
   // Leaves the connection to another answer; nothing was said yet.
   void leave_connection();
-  // So much waits that who can should hold back; `relieved` is called once nothing waits.
+  // So much waits that who can should hold back; `drained` is called once nothing waits.
   bool has_backlog();
-  void await_drain(std::function<void()> relieved);
+  void await_drain(std::function<void()> drained);
 
   net::Loop& loop_;
   ClientConnection* connection_;
@@ -86,7 +86,7 @@ class ConnectionReply {
 
   Gone gone_;
   net::Timer stall_;
-  std::function<void()> relieved_;
+  std::function<void()> drained_;
   int status_ = 200;         // what the head said
   bool keep_alive_ = false;  // what the head promised
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "log/log.h"
 #include "config/load_levels.h"
 #include "config/shares.h"
+#include "log/log.h"
 
 namespace lineward::client {
 namespace {
@@ -33,11 +33,11 @@ void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
 }
 
 void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
-  using Verdict = ConnectionCaps::Verdict;
+  using AdmitResult = ConnectionCaps::AdmitResult;
   switch (caps_->enter(peer, config_.max_connections, config::connections_of_address(config_))) {
-    case Verdict::welcome: break;
-    case Verdict::too_many: return turned_away(core::Overload::connections);
-    case Verdict::too_many_of_address: return turned_away(core::Overload::address);
+    case AdmitResult::welcome: break;
+    case AdmitResult::too_many: return turned_away(core::Overload::connections);
+    case AdmitResult::too_many_of_address: return turned_away(core::Overload::address);
   }
   keep(std::make_unique<ClientConnection>(loop_, config_, handler_, std::move(stream), std::move(peer)));
 }

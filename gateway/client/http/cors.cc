@@ -14,7 +14,7 @@ constexpr std::string_view kSent =
 constexpr std::string_view kExposed =
     "Mcp-Session-Id, WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, MCP-Protocol-Version, "
     "Lineward-Session";
-constexpr size_t kMostRequested = 64;
+constexpr size_t kMaxRequested = 64;
 
 bool is_token(std::string_view name) {
   return !name.empty() && name.size() <= 100 && std::all_of(name.begin(), name.end(), [](char c) {
@@ -54,7 +54,7 @@ std::vector<http::OutHeader> preflight_headers(const http::HeaderList& request,
                                                const std::function<bool(std::string_view)>& passes) {
   std::string allowed(kSent);
   std::string_view rest = request.get("Access-Control-Request-Headers");
-  for (size_t seen = 0; !rest.empty() && seen < kMostRequested; ++seen) {
+  for (size_t seen = 0; !rest.empty() && seen < kMaxRequested; ++seen) {
     size_t comma = std::min(rest.size(), rest.find(','));
     std::string_view name = http::trim_white_space(rest.substr(0, comma));
     rest.remove_prefix(std::min(rest.size(), comma + 1));

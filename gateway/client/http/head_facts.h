@@ -32,7 +32,7 @@ struct HeadFacts {
   // These are PathRouter's.
   uint64_t paths = 0;                   // of which paths they are; 0: of none yet
   const std::string* server = nullptr;  // the one that its path leads to; null: something else is asked for
-  size_t home = 0;                      // PathTable::home
+  size_t worker = 0;                    // PathTable::owner_of
   struct Forwarded {
     Mirrored mirrored = Mirrored::no;
     core::SharedFields fields;

@@ -1,7 +1,8 @@
 // One HTTP response as a reply stream: a JSON body when the answer comes first, server-sent events from the
 // first message or keep-alive tick on (2026-07-28 streamable HTTP, "Receiving Messages").
 //
-// Owned by an exchange (POST) or a session (GET). Its connection may go first (client/http/connection_reply.h).
+// Owned by an exchange (POST) or a session (GET). Its connection may go first
+// (client/http/connection_reply.h).
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@
 
 #include "base/pooled.h"
 #include "client/http/connection_reply.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "core/reply_stream.h"
 #include "http/writer.h"
 #include "mcp/end_reason.h"
@@ -30,8 +31,8 @@ class HttpReply final : public core::ReplyStream, public ConnectionReply, public
   void finish(std::string message, int status) override;
   void finish_empty() override;
   void cut() override { cut_connection(); }
-  bool clogged() override { return !lost_ && has_backlog(); }
-  void when_relieved(std::function<void()> relieved) override { await_drain(std::move(relieved)); }
+  bool above_high_watermark() override { return !lost_ && has_backlog(); }
+  void when_drained(std::function<void()> drained) override { await_drain(std::move(drained)); }
   bool can_send() const override { return connected() && options_.takes_events && !finished_ && !lost_; }
   std::optional<mcp::EndReason> lost() const override { return lost_; }
   uint64_t bytes_out() const override { return bytes_out_; }

@@ -6,71 +6,71 @@
 
 namespace lineward::client {
 
-Refusal rpc_error(int status, int code, std::string text) {
-  Refusal refusal;
+HttpRefusal rpc_error(int status, int code, std::string text) {
+  HttpRefusal refusal;
   refusal.status = status;
   refusal.code = code;
   refusal.text = std::move(text);
   return refusal;
 }
 
-Refusal refused_with(int status, std::string text) {
+HttpRefusal refused_with(int status, std::string text) {
   return rpc_error(status, status, std::move(text));
 }
 
-Refusal forbidden(std::string text) {
+HttpRefusal forbidden(std::string text) {
   return refused_with(403, std::move(text));
 }
 
-Refusal not_found(std::string text) {
+HttpRefusal not_found(std::string text) {
   return refused_with(404, std::move(text));
 }
 
-Refusal session_not_found() {
+HttpRefusal session_not_found() {
   return not_found("Session not found");
 }
 
-Refusal not_acceptable(std::string text) {
+HttpRefusal not_acceptable(std::string text) {
   return refused_with(406, std::move(text));
 }
 
-Refusal too_large(std::string text) {
+HttpRefusal too_large(std::string text) {
   return refused_with(413, std::move(text));
 }
 
-Refusal unsupported_type(std::string text) {
+HttpRefusal unsupported_type(std::string text) {
   return refused_with(415, std::move(text));
 }
 
-Refusal unavailable(std::string text) {
+HttpRefusal unavailable(std::string text) {
   return refused_with(503, std::move(text));
 }
 
-Refusal not_allowed(std::string allow, std::string text) {
-  Refusal refusal = refused_with(405, std::move(text));
+HttpRefusal not_allowed(std::string allow, std::string text) {
+  HttpRefusal refusal = refused_with(405, std::move(text));
   refusal.allow = std::move(allow);
   return refusal;
 }
 
-Refusal bad_request(int code, std::string text) {
+HttpRefusal bad_request(int code, std::string text) {
   return rpc_error(400, code, std::move(text));
 }
 
-Refusal invalid_request(std::string text) {
+HttpRefusal invalid_request(std::string text) {
   return bad_request(mcp::kInvalidRequest, std::move(text));
 }
 
-Refusal invalid_params(std::string text) {
+HttpRefusal invalid_params(std::string text) {
   return bad_request(mcp::kInvalidParams, std::move(text));
 }
 
-Refusal no_message(const mcp::MessageFault& fault) {
+HttpRefusal no_message(const mcp::MessageFault& fault) {
   const bool not_json = fault.kind == mcp::MessageFault::Kind::not_json;
   return bad_request(not_json ? mcp::kParseError : mcp::kInvalidRequest, fault.text);
 }
 
-Refusal denied(core::Denial denial, ToldPolicies told) {
-  Refusal refusal = refused_with(denial.status, std::move(denial.text));
+HttpRefusal denied(core::Denial denial, ToldPolicies told) {
+  HttpRefusal refusal = refused_with(denial.status, std::move(denial.text));
   refusal.told = told == ToldPolicies::yes;
   refusal.reason = denial.reason;
   refusal.headers = std::move(denial.headers);

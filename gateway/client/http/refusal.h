@@ -12,7 +12,7 @@
 namespace lineward::client {
 
 // `code` is that of the JSON-RPC error in the body.
-struct Refusal {
+struct HttpRefusal {
   int status = 400;
   int code = -32600;
   std::string text;
@@ -24,29 +24,29 @@ struct Refusal {
 };
 
 // HTTP says all there is to say: the status is the code, too.
-Refusal refused_with(int status, std::string text);
-Refusal forbidden(std::string text);         // 403
-Refusal not_found(std::string text);         // 404
-Refusal session_not_found();                 // 404, for foreign sessions as for unknown ones
-Refusal not_acceptable(std::string text);    // 406
-Refusal too_large(std::string text);         // 413
-Refusal unsupported_type(std::string text);  // 415
-Refusal unavailable(std::string text);       // 503
+HttpRefusal refused_with(int status, std::string text);
+HttpRefusal forbidden(std::string text);         // 403
+HttpRefusal not_found(std::string text);         // 404
+HttpRefusal session_not_found();                 // 404, for foreign sessions as for unknown ones
+HttpRefusal not_acceptable(std::string text);    // 406
+HttpRefusal too_large(std::string text);         // 413
+HttpRefusal unsupported_type(std::string text);  // 415
+HttpRefusal unavailable(std::string text);       // 503
 // 405; `allow` names the methods that are taken, as its header does.
-Refusal not_allowed(std::string allow, std::string text);
+HttpRefusal not_allowed(std::string allow, std::string text);
 
 // 400, with the code of a JSON-RPC error.
-Refusal bad_request(int code, std::string text);
-Refusal invalid_request(std::string text);
-Refusal invalid_params(std::string text);
+HttpRefusal bad_request(int code, std::string text);
+HttpRefusal invalid_request(std::string text);
+HttpRefusal invalid_params(std::string text);
 // A JSON-RPC error that has an HTTP status of its own.
-Refusal rpc_error(int status, int code, std::string text);
+HttpRefusal rpc_error(int status, int code, std::string text);
 
 // The body is no JSON-RPC message.
-Refusal no_message(const mcp::MessageFault& fault);
+HttpRefusal no_message(const mcp::MessageFault& fault);
 
 // A policy has refused it. `told`: those who count what was refused know of it already.
 enum class ToldPolicies : bool { no, yes };
-Refusal denied(core::Denial denial, ToldPolicies told);
+HttpRefusal denied(core::Denial denial, ToldPolicies told);
 
 }  // namespace lineward::client

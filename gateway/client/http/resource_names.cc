@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "http/char_class.h"
 #include "json/json_member.h"
 #include "json/json_splice.h"
-#include "http/char_class.h"
 
 namespace lineward::client {
 namespace {

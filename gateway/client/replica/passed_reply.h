@@ -1,5 +1,6 @@
-// Gives a client somebody else's response as it came: another replica's (client/replica/peer_pass.h), or that of a
-// server which keeps no sessions (client/replica/plain_pass.h). Whole, or its head, its body in pieces, and its end.
+// Gives a client somebody else's response as it came: another replica's (client/replica/peer_pass.h), or that
+// of a server which keeps no sessions (client/replica/plain_pass.h). Whole, or its head, its body in pieces,
+// and its end.
 //
 // Owned by the pass that it is for.
 #pragma once
@@ -37,8 +38,8 @@ class PassedReply final : public ConnectionReply {
   // of other origins want to hear.
   std::vector<http::OutHeader> own_headers(const core::HeaderFields& fields) const;
 
-  bool clogged() { return has_backlog(); }
-  void when_relieved(std::function<void()> relieved) { await_drain(std::move(relieved)); }
+  bool above_high_watermark() { return has_backlog(); }
+  void when_drained(std::function<void()> drained) { await_drain(std::move(drained)); }
 };
 
 }  // namespace lineward::client

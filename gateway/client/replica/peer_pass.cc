@@ -6,10 +6,10 @@
 #include <array>
 #include <charconv>
 
-#include "log/log.h"
 #include "client/replica/replicas.h"
-#include "metrics/stats.h"
+#include "log/log.h"
 #include "mcp/errors.h"
+#include "metrics/stats.h"
 
 namespace lineward::client {
 namespace {
@@ -48,10 +48,10 @@ std::vector<http::OutHeader> headers_for_peer(const http::HeaderList& headers) {
   return out;
 }
 
-PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPassPlan plan,
+PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPassPlan plan,
                    std::unique_ptr<PassedReply> reply, Over over)
     : loop_(loop),
-      door_(std::move(door)),
+      peers_(std::move(peers)),
       plan_(std::move(plan)),
       reply_(std::move(reply)),
       over_(std::move(over)),
@@ -59,7 +59,7 @@ PeerPass::PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPa
   core::stats().count(core::Passed::out);
   reply_->on_gone([this](mcp::EndReason) { finish(); });
   held_.set(plan_.request.body.size());
-  call_ = door_->pass(plan_.peer, std::move(plan_.request), *this);
+  call_ = peers_->pass(plan_.peer, std::move(plan_.request), *this);
 }
 
 PeerPass::~PeerPass() = default;
@@ -113,11 +113,11 @@ void PeerPass::on_peer_body(std::string_view bytes) {
 }
 
 void PeerPass::hold_back() {
-  if (paused_ || !call_ || !reply_->clogged()) return;
+  if (paused_ || !call_ || !reply_->above_high_watermark()) return;
   paused_ = true;
   silence_.stop();
   call_->pause();
-  reply_->when_relieved([this] {
+  reply_->when_drained([this] {
     paused_ = false;
     if (call_) call_->resume();
     if (type_.substr(0, kEvents.size()) == kEvents) watch_silence();
@@ -169,12 +169,12 @@ void PeerPass::failed(Sent sent, const std::string& why) {
   finish();
 }
 
-PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, const std::string& peer,
+PeerNote::PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
                    core::PeerRequest request, Over over)
-    : door_(std::move(door)), over_(std::move(over)), limit_(loop) {
+    : peers_(std::move(peers)), over_(std::move(over)), limit_(loop) {
   core::stats().count(core::Passed::out);
   limit_.start(kNoteLimit, [this] { failed(); });
-  call_ = door_->pass(peer, std::move(request), *this);
+  call_ = peers_->pass(peer, std::move(request), *this);
 }
 
 void PeerNote::failed() {

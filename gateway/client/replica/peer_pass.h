@@ -11,7 +11,7 @@
 
 #include "base/held_bytes.h"
 #include "client/replica/passed_reply.h"
-#include "core/peer_door.h"
+#include "core/peer_api.h"
 #include "net/loop.h"
 
 namespace lineward::client {
@@ -32,8 +32,9 @@ struct PeerPassPlan {
 class PeerPass final : private core::PeerListener {
  public:
   using Over = std::function<void(PeerPass& pass)>;
-  // `door` must know the peer. `over` is called once, never from inside the constructor.
-  PeerPass(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, PeerPassPlan plan,
+  // `peers` must know the peer. `over` is called once, never from inside the
+  // constructor.
+  PeerPass(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, PeerPassPlan plan,
            std::unique_ptr<PassedReply> reply, Over over);
   ~PeerPass();
   PeerPass(const PeerPass&) = delete;
@@ -55,7 +56,7 @@ class PeerPass final : private core::PeerListener {
   void finish();
 
   net::Loop& loop_;
-  std::shared_ptr<core::PeerDoor> door_;
+  std::shared_ptr<core::PeerApi> peers_;
   PeerPassPlan plan_;
   std::unique_ptr<PassedReply> reply_;
   std::unique_ptr<core::PeerCall> call_;
@@ -74,7 +75,7 @@ class PeerPass final : private core::PeerListener {
 class PeerNote final : private core::PeerListener {
  public:
   using Over = std::function<void(PeerNote& note)>;
-  PeerNote(net::Loop& loop, std::shared_ptr<core::PeerDoor> door, const std::string& peer,
+  PeerNote(net::Loop& loop, std::shared_ptr<core::PeerApi> peers, const std::string& peer,
            core::PeerRequest request, Over over);
 
  private:
@@ -86,7 +87,7 @@ class PeerNote final : private core::PeerListener {
   void failed();
   void finish();
 
-  std::shared_ptr<core::PeerDoor> door_;
+  std::shared_ptr<core::PeerApi> peers_;
   std::unique_ptr<core::PeerCall> call_;
   Over over_;
   net::Timer limit_;

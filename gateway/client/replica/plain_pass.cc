@@ -20,8 +20,8 @@ PlainPass::PlainPass(net::Loop& loop, std::unique_ptr<PassedReply> reply, Over o
 
 PlainPass::~PlainPass() = default;
 
-bool PlainPass::begin(core::ExchangeDoor& door, const std::string& server, core::HopRequest request) {
-  hop_ = door.hop(server, std::move(request), *this);
+bool PlainPass::begin(core::ExchangeApi& exchanges, const std::string& server, core::HopRequest request) {
+  hop_ = exchanges.hop(server, std::move(request), *this);
   return hop_ != nullptr;
 }
 
@@ -66,10 +66,10 @@ void PlainPass::on_hop_body(std::string_view bytes) {
 }
 
 void PlainPass::hold_back() {
-  if (paused_ || !hop_ || !reply_->clogged()) return;
+  if (paused_ || !hop_ || !reply_->above_high_watermark()) return;
   paused_ = true;
   hop_->pause();
-  reply_->when_relieved([this] {
+  reply_->when_drained([this] {
     paused_ = false;
     if (hop_) hop_->resume();
   });

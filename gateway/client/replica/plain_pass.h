@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "client/replica/passed_reply.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "core/plain_hop.h"
 
 namespace lineward::client {
@@ -25,7 +25,7 @@ class PlainPass final : public core::HopListener {
   PlainPass& operator=(const PlainPass&) = delete;
 
   // False: the server cannot be asked this way.
-  bool begin(core::ExchangeDoor& door, const std::string& server, core::HopRequest request);
+  bool begin(core::ExchangeApi& exchanges, const std::string& server, core::HopRequest request);
   // The gateway stops: a stream ends now, what was not answered is refused.
   void drain();
   // It came to nothing: the connection is free for another answer.

@@ -83,7 +83,7 @@ std::string Replicas::sealed_id(const Sealed& session, std::string_view server, 
   std::string plain = number(static_cast<uint64_t>(issued.count()), 8) + text(session.id) +
                       text(session.state.revision) + text(session.state.server_session);
   std::string out = std::string(kSealed) + to_base64url(keys_->seal(context(server, principal), plain));
-  return out.size() <= kMostId ? out : std::string();
+  return out.size() <= kMaxId ? out : std::string();
 }
 
 std::string Replicas::tied_id(std::string_view id) const {
@@ -98,7 +98,7 @@ bool Replicas::is_tied(std::string_view shown) {
 
 Replicas::Read Replicas::read(std::string_view shown, std::string_view server, std::string_view principal,
                               Time at) const {
-  if (shown.size() > kMostId) return {};
+  if (shown.size() > kMaxId) return {};
   if (shown.substr(0, kSealed.size()) == kSealed) return read_sealed(shown, server, principal, at);
   if (is_tied(shown)) return read_tied(shown);
   Read read;

@@ -17,7 +17,7 @@
 #include "core/portable_scopes.h"
 
 namespace lineward::core {
-class PeerDoor;
+class PeerApi;
 }
 
 namespace lineward::client {
@@ -31,7 +31,7 @@ class Replicas {
   static Time now();
 
   // The longest id that is made; a session that would need a longer one is tied to its replica.
-  static constexpr size_t kMostId = 2048;
+  static constexpr size_t kMaxId = 2048;
 
   Replicas(std::shared_ptr<const SealKeys> keys, std::string name, std::chrono::seconds lifetime)
       : keys_(std::move(keys)), name_(std::move(name)), lifetime_(lifetime) {}
@@ -78,7 +78,7 @@ class Replicas {
 // What makes this process one of several; a reload replaces it.
 struct ReplicaLinks {
   std::shared_ptr<const Replicas> replicas;  // null: this process is alone
-  std::shared_ptr<core::PeerDoor> peers;     // null: the others cannot be asked
+  std::shared_ptr<core::PeerApi> peers;      // null: the others cannot be asked
 };
 
 }  // namespace lineward::client

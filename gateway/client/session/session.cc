@@ -9,12 +9,12 @@
 namespace lineward::client {
 namespace {
 
-constexpr size_t kMostWaiting = 256;
-constexpr size_t kMostWaitingBytes = 1 << 20;
+constexpr size_t kMaxWaiting = 256;
+constexpr size_t kMaxWaitingBytes = 1 << 20;
 // So many sessions of a caller are looked at for each newcomer, where all are there; so many callers at most.
 constexpr size_t kNewcomersALook = 64;
-constexpr size_t kMostEventBytes = 8 << 20;  // of all its streams together; the newest event may be more
-constexpr size_t kMostStreams = 128;         // of one session, those that ended a moment ago included
+constexpr size_t kMaxEventBytes = 8 << 20;  // of all its streams together; the newest event may be more
+constexpr size_t kMaxStreams = 128;         // of one session, those that ended a moment ago included
 constexpr std::chrono::milliseconds kSweepAtMost{30000};
 constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kSweepAtLeast{100};
 
 SessionStream& Session::open(SessionStream::Gone gone) {
   // Ended streams wait a while for a resume; a client that makes many gets the memory of the newest only.
-  if (streams_.size() >= kMostStreams && !lingering_.empty()) remove(*lingering_.begin());
+  if (streams_.size() >= kMaxStreams && !lingering_.empty()) remove(*lingering_.begin());
   uint32_t number = next_stream_++;
   auto& slot = streams_[number];
   slot = std::make_unique<SessionStream>(
@@ -48,7 +48,7 @@ bool Session::may_keep(size_t more) const {
 // The oldest streams lose their events first. Where there is no room at all the newest event goes as well:
 // its client may get it, but not twice.
 void Session::trim_events(SessionStream& newest) {
-  auto too_much = [this] { return events_->held.mine() > kMostEventBytes || !may_keep(0); };
+  auto too_much = [this] { return events_->held.mine() > kMaxEventBytes || !may_keep(0); };
   for (auto& [number, stream] : streams_) {
     const size_t stays = stream.get() == &newest ? 1 : 0;
     while (stream->events() > stays && too_much())
@@ -159,7 +159,7 @@ bool Session::to_stream(const std::string& message) {
 Session::Dropped Session::keep_for_stream(std::string message, int64_t question) {
   Dropped dropped;
   while (!waiting_.empty() &&
-         (waiting_.size() >= kMostWaiting || waiting_bytes_ + message.size() > kMostWaitingBytes ||
+         (waiting_.size() >= kMaxWaiting || waiting_bytes_ + message.size() > kMaxWaitingBytes ||
           !may_keep(message.size()))) {
     ++dropped.messages;
     if (waiting_.front().question != 0) dropped.questions.push_back(waiting_.front().question);
@@ -372,13 +372,13 @@ bool SessionReply::can_send() const {
   SessionStream* s = stream();
   return s != nullptr && s->can_send();
 }
-bool SessionReply::clogged() {
+bool SessionReply::above_high_watermark() {
   SessionStream* to = stream();
-  return to != nullptr && to->clogged();
+  return to != nullptr && to->above_high_watermark();
 }
 
-void SessionReply::when_relieved(std::function<void()> relieved) {
-  if (SessionStream* to = stream()) to->when_relieved(std::move(relieved));
+void SessionReply::when_drained(std::function<void()> drained) {
+  if (SessionStream* to = stream()) to->when_drained(std::move(drained));
 }
 
 uint64_t SessionReply::bytes_out() const {

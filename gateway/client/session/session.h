@@ -201,8 +201,8 @@ class SessionReply final : public core::ReplyStream {
   std::optional<mcp::EndReason> lost() const override;
   uint64_t bytes_out() const override;
   void add_headers(const core::HeaderFields& fields) override;
-  bool clogged() override;
-  void when_relieved(std::function<void()> relieved) override;
+  bool above_high_watermark() override;
+  void when_drained(std::function<void()> drained) override;
 
  private:
   SessionStream* stream() const;

@@ -3,8 +3,8 @@
 namespace lineward::client {
 namespace {
 
-constexpr size_t kMostEvents = 512;
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxEvents = 512;
+constexpr size_t kMaxBytes = 1 << 20;
 constexpr size_t kNode = 64;  // what an event costs beside its message
 
 }  // namespace
@@ -32,20 +32,20 @@ std::string SessionStream::event_id(uint64_t event) const {
   return place_.empty() ? id : place_ + "~" + id;
 }
 
-void SessionStream::when_relieved(std::function<void()> relieved) {
-  relieved_ = std::move(relieved);
-  if (transport_) transport_->when_relieved([this] { relieve(); });
+void SessionStream::when_drained(std::function<void()> drained) {
+  drained_ = std::move(drained);
+  if (transport_) transport_->when_drained([this] { drain_told(); });
 }
 
-void SessionStream::relieve() {
-  if (auto relieved = std::exchange(relieved_, nullptr)) relieved();
+void SessionStream::drain_told() {
+  if (auto drained = std::exchange(drained_, nullptr)) drained();
 }
 
 // Frees the transport at the end of the turn: it may be on the stack.
 void SessionStream::end_transport() {
   if (!transport_) return;
   bytes_before_ += transport_->bytes_out();
-  relieve();  // what comes now is kept for a resume, within bounds
+  drain_told();  // what comes now is kept for a resume, within bounds
   loop_.retire(std::move(transport_));
 }
 
@@ -54,7 +54,7 @@ uint64_t SessionStream::keep(const std::string& message) {
   bytes_ += message.size();
   events_.push_back({++last_event_, message});
   store_->held.add(message.size() + kNode);
-  while (events_.size() > 1 && (events_.size() > kMostEvents || bytes_ > kMostBytes))
+  while (events_.size() > 1 && (events_.size() > kMaxEvents || bytes_ > kMaxBytes))
     forget_oldest();
   store_->trim(*this);
   return last_event_;
@@ -155,7 +155,7 @@ void SessionStream::finish_empty() {
 
 void SessionStream::abandon() {
   gone_ = nullptr;
-  relieved_ = nullptr;
+  drained_ = nullptr;
   if (finished_) return;
   finished_ = true;
   forget_all();

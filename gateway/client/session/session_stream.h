@@ -69,8 +69,8 @@ class SessionStream {
   size_t events() const { return events_.size(); }
   // Who was before it can resume no more.
   void forget_oldest();
-  bool clogged() { return transport_ != nullptr && transport_->clogged(); }
-  void when_relieved(std::function<void()> relieved);
+  bool above_high_watermark() { return transport_ != nullptr && transport_->above_high_watermark(); }
+  void when_drained(std::function<void()> drained);
   // On all its connections.
   uint64_t bytes_out() const { return bytes_before_ + (transport_ ? transport_->bytes_out() : 0); }
   // Its exchange is no more: what did not end in order is cut.
@@ -89,7 +89,8 @@ class SessionStream {
   uint64_t keep(const std::string& message);
   void forget_all();
   void end_transport();
-  void relieve();
+  // Nothing waits any more, or nothing that waits counts: who wanted to know is told.
+  void drain_told();
   void linger();
 
   net::Loop& loop_;
@@ -100,7 +101,7 @@ class SessionStream {
   Gone gone_;
   Over over_;
   Lingers lingers_;
-  std::function<void()> relieved_;
+  std::function<void()> drained_;
   std::unique_ptr<HttpReply> transport_;
   net::Timer window_;
   std::list<Event> events_;  // most streams never have one: an empty list owns no memory

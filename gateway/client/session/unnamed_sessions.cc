@@ -121,7 +121,7 @@ void UnnamedSessions::end_later(std::string id) {
 
 void UnnamedSessions::sweep() {
   look_for_claims();
-  while (!forsaken_.empty() && (forsaken_.size() > kMostForsaken || forsaken_.front().first <= loop_.now())) {
+  while (!forsaken_.empty() && (forsaken_.size() > kMaxForsaken || forsaken_.front().first <= loop_.now())) {
     Session* session = sessions_.find(forsaken_.front().second);
     if (session != nullptr && session->forsaken) end_later(session->id);
     forsaken_.pop_front();

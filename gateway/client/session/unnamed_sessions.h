@@ -28,7 +28,7 @@ namespace lineward::client {
 class UnnamedSessions {
  public:
   // So many that nobody named are kept.
-  static constexpr size_t kMostForsaken = 256;
+  static constexpr size_t kMaxForsaken = 256;
   struct Patience {
     // So long at least a client has to name what was answered, before it is taken for one that never will.
     std::chrono::milliseconds unclaimed{2000};

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "client/http/admission.h"
 #include "json/json_splice.h"
 #include "log/log.h"
-#include "client/http/admission.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
 #include "mcp/rewrite.h"
@@ -20,8 +20,8 @@ using mcp::Field;
 using mcp::Method;
 
 constexpr std::string_view kPrincipal = "anonymous";
-constexpr size_t kMostHeld = 1024;
-constexpr size_t kMostInBatch = 256;
+constexpr size_t kMaxHeld = 1024;
+constexpr size_t kMaxInBatch = 256;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -36,15 +36,15 @@ bool is_id(std::string_view raw) {
 }  // namespace
 
 StdioFront::StdioFront(net::Loop& loop, const config::Listen& config, std::string server,
-                       core::ExchangeDoor& door, Left left, int in, int out)
+                       core::ExchangeApi& exchanges, Left left, int in, int out)
     : loop_(loop),
       config_(config),
       server_(std::move(server)),
-      door_(door),
+      exchanges_(exchanges),
       left_(std::move(left)),
       in_(in),
       out_(out),
-      sessions_(loop, config, [this](const std::string& id) { door_.session_ended(id); }),
+      sessions_(loop, config, [this](const std::string& id) { exchanges_.session_ended(id); }),
       streams_(std::make_unique<net::StdStreams>(loop, static_cast<net::StreamOwner&>(*this))),
       writer_(loop, config, *streams_, [this] { leave_soon(EndReason::client_too_slow); }),
       lines_(config.max_body_bytes) {}
@@ -101,7 +101,7 @@ void StdioFront::take_line(std::string text) {
 }
 
 void StdioFront::too_long(std::string_view beginning) {
-  mcp::Salvage found = mcp::salvage(beginning);
+  mcp::RecoveredIds found = mcp::recover_ids(beginning);
   bool certain = found.raw_ids.size() == 1 && is_id(found.raw_ids.front());
   refuse(certain ? found.raw_ids.front() : std::string(), mcp::kInvalidRequest,
          fmt::format("a message is longer than {} bytes (lineward listen.maxBodyBytes)",
@@ -114,7 +114,7 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
   // 2025-03-26 alone has batches; each answer may go out by itself.
   bool batch = fault.kind == mcp::MessageFault::Kind::batch;
   if (batch && open != nullptr && open->revision == "2025-03-26") elements = mcp::batch_elements(fault.bytes);
-  if (elements.empty() || elements.size() > kMostInBatch) {
+  if (elements.empty() || elements.size() > kMaxInBatch) {
     int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
     return refuse(fault.raw_id, code, fault.text);
   }
@@ -130,7 +130,7 @@ bool StdioFront::hold(mcp::Message& message) {
     return true;
   }
   size_t bytes = message.bytes().size();
-  if (held_.size() >= kMostHeld || held_bytes_ + bytes > config_.max_body_bytes) {
+  if (held_.size() >= kMaxHeld || held_bytes_ + bytes > config_.max_body_bytes) {
     if (message.kind() == mcp::MessageKind::request) {
       refuse_busy(message.raw(Field::id), EndReason::queue_full,
                   "too many messages before initialize was answered");
@@ -191,7 +191,7 @@ void StdioFront::request(mcp::Message message) {
   arrival->message = std::move(message);
   auto reply = std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id),
                                             listens ? StdioReply::Of::listen : StdioReply::Of::call);
-  core::ExchangeId id = door_.start(std::move(*arrival), std::move(reply));
+  core::ExchangeId id = exchanges_.start(std::move(*arrival), std::move(reply));
   if (auto started = running_.find(serial); started != running_.end()) started->second.exchange = id;
 }
 
@@ -199,7 +199,7 @@ void StdioFront::request(mcp::Message message) {
 std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
   std::string_view raw_id = message.raw(Field::id);
   if (message.has(Field::meta_protocol_version)) {
-    auto known = door_.versions(server_);
+    auto known = exchanges_.versions(server_);
     auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
     if (auto refusal = check_modern_body(message, supported)) {
       if (refusal->body.empty()) {
@@ -245,21 +245,21 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
 void StdioFront::answer(mcp::Message message) {
   core::Arrival arrival = arrival_of(message, Era::legacy);
   arrival.message = std::move(message);
-  if (!door_.judge(arrival)) door_.answered(session_id_, std::move(arrival.message));
+  if (!exchanges_.judge(arrival)) exchanges_.answered(session_id_, std::move(arrival.message));
 }
 
 void StdioFront::notification(mcp::Message message) {
   bool modern = message.has(Field::meta_protocol_version);
   core::Arrival arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
   arrival.message = std::move(message);
-  if (door_.judge(arrival)) return;
+  if (exchanges_.judge(arrival)) return;
   if (arrival.method == Method::cancelled) {
     const Running* call = named_by(arrival.message);
     if (call == nullptr) return dropped("cancel_of_nothing");
-    return door_.cancelled(call->exchange, arrival.message.text(Field::params_reason));
+    return exchanges_.cancelled(call->exchange, arrival.message.text(Field::params_reason));
   }
   if (!modern && session() == nullptr) return dropped("notification_without_session");
-  door_.notified(std::move(arrival));
+  exchanges_.notified(std::move(arrival));
 }
 
 // On a shared pipe an id names one request, whatever the era; a cancel need not say which (2026-07-28
@@ -336,8 +336,8 @@ void StdioFront::leave(EndReason why) {
   for (const auto& [serial, running] : running_)
     calls.push_back(running.exchange);
   for (core::ExchangeId id : calls)
-    door_.client_gone(id, why);
-  if (session() != nullptr) door_.session_ended(session_id_);
+    exchanges_.client_gone(id, why);
+  if (session() != nullptr) exchanges_.session_ended(session_id_);
   if (left_) left_(why);
 }
 

@@ -19,7 +19,7 @@
 #include "client/stdio/stdio_reply.h"
 #include "client/stdio/stdio_writer.h"
 #include "config/config.h"
-#include "core/exchange_door.h"
+#include "core/exchange_api.h"
 #include "net/lifetime.h"
 #include "net/std_streams.h"
 
@@ -31,7 +31,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   using Left = std::function<void(mcp::EndReason why)>;
 
   // `server`: the one that every request goes to. `in` and `out` as in net/std_streams.h.
-  StdioFront(net::Loop& loop, const config::Listen& config, std::string server, core::ExchangeDoor& door,
+  StdioFront(net::Loop& loop, const config::Listen& config, std::string server, core::ExchangeApi& exchanges,
              Left left, int in = 0, int out = 1);
   ~StdioFront() override;
 
@@ -58,9 +58,9 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   void line(std::string message, Kind kind) override { writer_.write(std::move(message), kind); }
   bool gone() const override { return gone_; }
   void reply_over(uint64_t serial) override;
-  bool clogged() override { return writer_.clogged(); }
-  void when_relieved(uint64_t serial, std::function<void()> relieved) override {
-    writer_.when_relieved(serial, std::move(relieved));
+  bool above_high_watermark() override { return writer_.above_high_watermark(); }
+  void when_drained(uint64_t serial, std::function<void()> drained) override {
+    writer_.when_drained(serial, std::move(drained));
   }
 
   void take_line(std::string text);
@@ -86,7 +86,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   net::Loop& loop_;
   const config::Listen& config_;
   const std::string server_;
-  core::ExchangeDoor& door_;
+  core::ExchangeApi& exchanges_;
   std::shared_ptr<core::Gate> gate_;
   Left left_;
   const int in_, out_;

@@ -18,10 +18,10 @@ class StdioLines {
   enum class Kind : bool { unasked_for, awaited };
   virtual void line(std::string message, Kind kind) = 0;
   virtual bool gone() const = 0;
-  // So much waits that who can should hold back; and once nothing waits, `relieved` is called for that
+  // So much waits that who can should hold back; and once nothing waits, `drained` is called for that
   // request.
-  virtual bool clogged() = 0;
-  virtual void when_relieved(uint64_t serial, std::function<void()> relieved) = 0;
+  virtual bool above_high_watermark() = 0;
+  virtual void when_drained(uint64_t serial, std::function<void()> drained) = 0;
   // The request with this serial number has its end.
   virtual void reply_over(uint64_t serial) = 0;
 
@@ -46,9 +46,9 @@ class StdioReply final : public core::ReplyStream {
   void cut() override { over(); }
   bool can_send() const override { return !over_ && !lines_.gone(); }
   uint64_t bytes_out() const override { return bytes_out_; }
-  bool clogged() override { return can_send() && lines_.clogged(); }
-  void when_relieved(std::function<void()> relieved) override {
-    if (can_send()) lines_.when_relieved(serial_, std::move(relieved));
+  bool above_high_watermark() override { return can_send() && lines_.above_high_watermark(); }
+  void when_drained(std::function<void()> drained) override {
+    if (can_send()) lines_.when_drained(serial_, std::move(drained));
   }
 
  private:

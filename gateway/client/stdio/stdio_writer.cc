@@ -8,7 +8,7 @@ namespace lineward::client {
 namespace {
 
 // From this part of the cap on, servers that can be are held back.
-constexpr uint64_t kClogged = 4;
+constexpr uint64_t kHighWatermark = 4;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void StdioWriter::watch_reader() {
   sent_ = written_ - streams_.backlog();
   stall_.start(config_.write_timeout, [this] {
     const bool behind = streams_.backlog() > config_.max_stream_backlog_bytes;
-    if (stopped_ || (!behind && relieved_.empty())) return;
+    if (stopped_ || (!behind && drained_.empty())) return;
     if (written_ - streams_.backlog() == sent_) return too_slow_();
     watch_reader();
   });
@@ -57,21 +57,21 @@ void StdioWriter::stop() {
   stall_.stop();
 }
 
-bool StdioWriter::clogged() {
-  const uint64_t mark = config_.max_stream_backlog_bytes / kClogged;
+bool StdioWriter::above_high_watermark() {
+  const uint64_t mark = config_.max_stream_backlog_bytes / kHighWatermark;
   if (streams_.backlog() <= mark) return false;
   streams_.flush_now();
   return streams_.backlog() > mark;
 }
 
-void StdioWriter::when_relieved(uint64_t serial, std::function<void()> relieved) {
-  relieved_[serial] = std::move(relieved);
+void StdioWriter::when_drained(uint64_t serial, std::function<void()> drained) {
+  drained_[serial] = std::move(drained);
   watch_reader();
 }
 
 void StdioWriter::drained() {
-  auto relieved = std::exchange(relieved_, {});
-  for (auto& [serial, call_back] : relieved)
+  auto waiting = std::exchange(drained_, {});
+  for (auto& [serial, call_back] : waiting)
     call_back();
 }
 

@@ -36,9 +36,9 @@ class StdioWriter {
   bool far_behind() const { return streams_.backlog() > kBurst * config_.max_stream_backlog_bytes; }
 
   // As in StdioLines.
-  bool clogged();
-  void when_relieved(uint64_t serial, std::function<void()> relieved);
-  void forget(uint64_t serial) { relieved_.erase(serial); }
+  bool above_high_watermark();
+  void when_drained(uint64_t serial, std::function<void()> drained);
+  void forget(uint64_t serial) { drained_.erase(serial); }
   // From the stream: nothing waits any more.
   void drained();
 
@@ -58,7 +58,7 @@ class StdioWriter {
   net::StdStreams& streams_;
   const std::function<void()> too_slow_;
   net::Timer stall_;
-  std::map<uint64_t, std::function<void()>> relieved_;  // by serial: who holds back until nothing waits
+  std::map<uint64_t, std::function<void()>> drained_;  // by serial: who holds back until nothing waits
   std::deque<Piece> pieces_;
   uint64_t written_ = 0;
   uint64_t sent_ = 0;  // of that, what the kernel had when we last looked

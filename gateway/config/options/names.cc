@@ -8,7 +8,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kLongestName = 64;  // nothing longer is close to any name of ours
+constexpr size_t kMaxName = 64;  // nothing longer is close to any name of ours
 
 #define SERVER "mcpServers.*."
 constexpr Synonym kSynonyms[] = {
@@ -108,7 +108,7 @@ std::string normalised(std::string_view name) {
 }
 
 std::string_view nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
-  if (name.empty() || name.size() > kLongestName) return {};
+  if (name.empty() || name.size() > kMaxName) return {};
   std::string wanted = normalised(name);
   std::string_view best;
   size_t limit = std::max<size_t>(1, wanted.size() / 3) + 1;
@@ -123,7 +123,7 @@ std::string_view nearest(std::string_view name, const std::vector<std::string_vi
 }
 
 const Synonym* find_synonym(std::string_view name, bool per_server) {
-  if (name.size() > kLongestName) return nullptr;
+  if (name.size() > kMaxName) return nullptr;
   std::string wanted = normalised(name);
   const Synonym* other_side = nullptr;
   for (const Synonym& synonym : kSynonyms) {

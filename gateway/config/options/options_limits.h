@@ -1,4 +1,4 @@
-// Rows of the option table for overload and for the care of processes; a part of options.cc.
+// Rows of the option table for overload and for the care of processes.
 #pragma once
 
 #include <vector>

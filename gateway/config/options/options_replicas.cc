@@ -9,7 +9,7 @@ namespace {
 
 using rows::row;
 
-constexpr size_t kMostPeers = 64;
+constexpr size_t kMaxPeers = 64;
 constexpr uint64_t kMinute = 60'000, kDay = 24 * 60 * kMinute;
 
 // What is wrong with it, or empty. 1 to 63 letters, digits, '-', '_' and '.': it stands in header values.
@@ -43,7 +43,7 @@ std::string_view check_name(const Value& value) {
 }
 
 std::string_view check_peers(const Value& value) {
-  if (value.map.size() > kMostPeers) return "at most 64 peers";
+  if (value.map.size() > kMaxPeers) return "at most 64 peers";
   for (const auto& [name, url] : value.map) {
     std::string_view fault = replica_name_fault(name);
     if (fault.empty()) fault = peer_url_fault(url);

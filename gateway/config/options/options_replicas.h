@@ -1,4 +1,5 @@
-// The rows of config/options/options.h about several processes that serve the same sessions (docs/replicas.md).
+// The rows of config/options/options.h about several processes that serve the same sessions
+// (docs/replicas.md).
 #pragma once
 
 #include <vector>

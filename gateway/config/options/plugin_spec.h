@@ -1,5 +1,5 @@
 // Plugins in a configuration: what a plugin can be told (its own option table), and what it was told. What
-// plugins there are is told to the loader (LoadOptions::plugins); this room knows none.
+// plugins there are is told to the loader (LoadOptions::plugins); this module knows none.
 #pragma once
 
 #include <map>

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "log/printable.h"
 #include "config/duration.h"
 #include "config/options/names.h"
+#include "log/printable.h"
 
 namespace lineward::config {
 namespace {
@@ -92,8 +92,8 @@ std::string spell_bound(Kind kind, uint64_t bound) {
 }  // namespace
 
 std::string clip(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  return printable(text, kLongest);
+  constexpr size_t kMaxLength = 60;
+  return printable(text, kMaxLength);
 }
 
 Result<Value, Misfit> read_value(const Option& option, std::string_view text) {

@@ -13,7 +13,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kMostFileBytes = 1 << 20;
+constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr std::string_view kStdio = "stdio";
 
 // Texts that may hold a secret, or too much to be shown: only that they changed is said.
@@ -213,7 +213,7 @@ void note_files(Config& config) {
     server.files_seen.clear();
     for (const std::string& path : {server.ca_file, server.client_cert, server.client_key}) {
       if (path.empty()) continue;
-      auto content = read_small_file(path, kMostFileBytes);
+      auto content = read_small_file(path, kMaxFileBytes);
       server.files_seen += content ? fmt::format("{:x} ", std::hash<std::string>()(*content)) : "- ";
     }
   }

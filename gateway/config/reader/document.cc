@@ -8,9 +8,9 @@
 #include <memory>
 #include <utility>
 
-#include "config/reader/jsonc.h"
 #include "config/options/read_value.h"
 #include "config/options/text_check.h"
+#include "config/reader/jsonc.h"
 
 namespace lineward::config {
 namespace {

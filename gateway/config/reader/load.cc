@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "config/aggregate.h"
-#include "config/reader/document.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
+#include "config/reader/document.h"
 #include "config/reader/replicas.h"
 #include "config/reader/report.h"
 #include "config/reader/secrets.h"

@@ -12,8 +12,8 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kMostPlugins = 64;
-constexpr size_t kMostRawOptions = 256;
+constexpr size_t kMaxPlugins = 64;
+constexpr size_t kMaxRawOptions = 256;
 
 std::string_view check_resource(const Value& value) {
   const std::string& text = value.text;
@@ -85,8 +85,8 @@ void PluginReader::read_list(const Member& member) {
         .hint = "write - rateLimit: { requests: 600, per: 1m }";
     return;
   }
-  if (member.value.items.size() > kMostPlugins) {
-    values_.add("out-of-range", fmt::format("more than {} plugins", kMostPlugins), member);
+  if (member.value.items.size() > kMaxPlugins) {
+    values_.add("out-of-range", fmt::format("more than {} plugins", kMaxPlugins), member);
     return;
   }
   for (const Node& item : member.value.items)
@@ -222,8 +222,8 @@ void PluginReader::read_raw(const Node& node, PluginEntry& entry) {
   static const Option kOptions = plugin_option("options", Kind::map, "", 0, 0, "");
   Value value;
   if (!values_.read_map(kOptions, node, value)) return;
-  if (value.map.size() > kMostRawOptions) {
-    values_.add("out-of-range", fmt::format("more than {} options", kMostRawOptions), node);
+  if (value.map.size() > kMaxRawOptions) {
+    values_.add("out-of-range", fmt::format("more than {} options", kMaxRawOptions), node);
     return;
   }
   entry.raw = std::move(value.map);

@@ -9,7 +9,7 @@
 namespace lineward::config {
 namespace {
 
-constexpr size_t kMostKeyFile = 64 * 1024;
+constexpr size_t kMaxKeyFile = 64 * 1024;
 constexpr std::string_view kStdio = "stdio";
 
 bool everybody_reads(const std::string& path) {
@@ -69,7 +69,7 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
 }
 
 Result<std::shared_ptr<const SealKeys>> read_replica_keys(const std::string& path) {
-  auto text = read_small_file(path, kMostKeyFile);
+  auto text = read_small_file(path, kMaxKeyFile);
   if (!text) return Unexpected<Error>{text.error()};
   auto keys = SealKeys::parse(*text);
   if (!keys) return fail(path + ": " + keys.error().text);

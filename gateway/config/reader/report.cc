@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "log/printable.h"
 #include "config/options/text_check.h"
+#include "log/printable.h"
 
 namespace lineward::config {
 namespace {
@@ -55,13 +55,13 @@ class Mask {
 };
 
 // One line as it may be shown, with the place of the caret in it.
-struct Shown {
+struct Printed {
   std::string text;
   int caret = 0;  // characters before it
   int length = 1;
 };
 
-Shown show_line(std::string_view line, const Diagnostic& at, const std::vector<SecretSpan>* secrets) {
+Printed show_line(std::string_view line, const Diagnostic& at, const std::vector<SecretSpan>* secrets) {
   constexpr int kFar = 300;  // characters around the caret that are looked at
   std::vector<std::string> cells;
   int from = -1, to = -1;
@@ -94,7 +94,7 @@ Shown show_line(std::string_view line, const Diagnostic& at, const std::vector<S
   auto size = static_cast<int>(cells.size());
   if (from < 0) from = size;
   if (to < 0) to = size;
-  Shown shown;
+  Printed shown;
   int start = from > kWidest - kLead ? from - kLead : 0;
   int end = std::min(size, start + kWidest);
   cut = cut || start > 0;
@@ -146,7 +146,7 @@ std::string render_diagnostic(const Diagnostic& diagnostic, const ReportSource& 
   if (in_file) {
     std::string_view line = nth_line(source.text, diagnostic.line);
     if (diagnostic.line == 1 && line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
-    Shown shown = show_line(line, diagnostic, source.secrets);
+    Printed shown = show_line(line, diagnostic, source.secrets);
     text += fmt::format("{:>5} | {}\n", diagnostic.line, shown.text);
     std::string carets(static_cast<size_t>(shown.length), '^');
     std::string pointer = hint.empty() ? carets : carets + " " + hint;
@@ -176,9 +176,9 @@ std::string summary_line(const std::vector<Diagnostic>& diagnostics, std::string
 
 std::string render_report(const std::vector<Diagnostic>& diagnostics, const ReportSource& source,
                           bool colour) {
-  constexpr size_t kMost = 100;
+  constexpr size_t kMaxEntries = 100;
   std::string text;
-  size_t shown = std::min(diagnostics.size(), kMost);
+  size_t shown = std::min(diagnostics.size(), kMaxEntries);
   for (size_t i = 0; i < shown; ++i)
     text += render_diagnostic(diagnostics[i], source, colour);
   if (shown < diagnostics.size()) text += fmt::format("… and {} more\n", diagnostics.size() - shown);

@@ -8,8 +8,8 @@
 
 #include "config/duration.h"
 #include "config/options/names.h"
-#include "config/reader/plugin_reader.h"
 #include "config/options/read_value.h"
+#include "config/reader/plugin_reader.h"
 
 namespace lineward::config {
 namespace {

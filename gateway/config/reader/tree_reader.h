@@ -6,9 +6,9 @@
 
 #include "config/config.h"
 #include "config/diagnostic.h"
+#include "config/options/plugin_spec.h"
 #include "config/reader/document.h"
 #include "config/reader/option_reader.h"
-#include "config/options/plugin_spec.h"
 #include "config/reader/server_reader.h"
 #include "config/reader/value_reader.h"
 

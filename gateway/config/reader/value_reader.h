@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "config/diagnostic.h"
-#include "config/reader/document.h"
 #include "config/options/options.h"
+#include "config/reader/document.h"
 #include "config/reader/variables.h"
 
 namespace lineward::config {

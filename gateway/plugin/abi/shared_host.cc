@@ -25,9 +25,9 @@ namespace {
 
 using mcp::EndReason;
 
-constexpr size_t kLongestLine = 2000;
-constexpr size_t kLongestRefusal = 300;
-constexpr size_t kMostHeaders = 16;
+constexpr size_t kMaxLine = 2000;
+constexpr size_t kMaxRefusal = 300;
+constexpr size_t kMaxHeaders = 16;
 
 Refusal refusal_from(const lineward_refusal* plain) {
   Refusal refusal;
@@ -43,10 +43,10 @@ Refusal refusal_from(const lineward_refusal* plain) {
     case LINEWARD_INVALID_REQUEST: refusal.reason = EndReason::invalid_request; break;
     default: refusal.reason = EndReason::internal; break;
   }
-  refusal.text = printable(from_text(plain->text), kLongestRefusal);
+  refusal.text = printable(from_text(plain->text), kMaxRefusal);
   refusal.code = plain->code;
   refusal.retry_after_ms = plain->retry_after_ms;
-  for (size_t i = 0; plain->headers != nullptr && i < std::min(plain->header_count, kMostHeaders); ++i) {
+  for (size_t i = 0; plain->headers != nullptr && i < std::min(plain->header_count, kMaxHeaders); ++i) {
     std::string_view name = from_text(plain->headers[i].name), value = from_text(plain->headers[i].value);
     if (may_set_reply_header(name, value)) refusal.headers.emplace_back(name, value);
   }
@@ -57,7 +57,7 @@ void do_log(lineward_host* host, int level, lineward_text line) {
   static constexpr log::Level kLevels[] = {log::Level::debug, log::Level::info, log::Level::warn,
                                            log::Level::error};
   log::Level at = level >= 0 && level <= LINEWARD_LOG_ERROR ? kLevels[level] : log::Level::info;
-  std::string text(from_text(line).substr(0, kLongestLine));
+  std::string text(from_text(line).substr(0, kMaxLine));
   if (std::this_thread::get_id() == host->loop_thread) {
     log::write(at, "plugin.log", {{"plugin", host->name}, {"line", text}});
   } else {
@@ -66,7 +66,7 @@ void do_log(lineward_host* host, int level, lineward_text line) {
 }
 
 void do_facts(lineward_exchange* exchange, lineward_facts* out) {
-  Facts facts = exchange->view->facts();
+  RequestFacts facts = exchange->view->facts();
   lineward_facts full{};
   full.size = std::min(out->size, sizeof full);
   full.call_id = to_text(facts.call_id);

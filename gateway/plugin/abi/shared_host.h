@@ -44,8 +44,8 @@ const lineward_host_api& host_api();
 
 lineward_text to_text(std::string_view text);
 // Rubbish of a length is no reason to crash: what is longer than `most` is not there.
-inline constexpr size_t kMostText = 64 << 20;
-std::string_view from_text(lineward_text text, size_t most = kMostText);
+inline constexpr size_t kMaxText = 64 << 20;
+std::string_view from_text(lineward_text text, size_t most = kMaxText);
 bool is_json_object(std::string_view text);
 
 }  // namespace lineward::plugin

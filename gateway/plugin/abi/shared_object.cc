@@ -8,16 +8,16 @@
 
 #include "log/log.h"
 #include "log/printable.h"
-#include "plugin/host.h"
 #include "plugin/abi/shared_host.h"
 #include "plugin/abi/shared_library.h"
+#include "plugin/host.h"
 
 namespace lineward::plugin {
 namespace {
 
 using mcp::EndReason;
 
-constexpr size_t kMostNames = 32;  // header fields, counters
+constexpr size_t kMaxNames = 32;  // header fields, counters
 
 constexpr std::array<MetricRow, 2> kMetrics{{
     {"lineward_shared_object_events_total", "counter", "event", "What a shared object counts, by its names."},
@@ -157,7 +157,7 @@ std::vector<std::string> SharedPlugin::headers() const {
     std::string text(from_text(name));
     for (char& c : text)
       c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    if (names.size() < kMostNames && !text.empty() && text.size() <= 128) names.push_back(std::move(text));
+    if (names.size() < kMaxNames && !text.empty() && text.size() <= 128) names.push_back(std::move(text));
   };
   call(0, [&] { return api().headers(plugin_, add, &out), 0; });
   return out;
@@ -176,7 +176,7 @@ void SharedPlugin::count(CounterSink& sink) const {
     bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
       return (c < 128 && std::isalnum(c) != 0) || c == '_';
     });
-    if (!plain || to.seen.size() >= kMostNames ||
+    if (!plain || to.seen.size() >= kMaxNames ||
         std::find(to.seen.begin(), to.seen.end(), text) != to.seen.end())
       return;
     to.seen.emplace_back(text);

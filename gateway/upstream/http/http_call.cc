@@ -4,26 +4,26 @@
 
 namespace lineward::upstream {
 
-HttpCall::HttpCall(HttpCallHome& home, core::CallRequest&& what, core::CallOwner& owner)
-    : TransportCall(std::move(what), owner), timer(home.loop()), home_(home) {}
+HttpCall::HttpCall(HttpCallHost& host, core::CallRequest&& what, core::CallOwner& owner)
+    : TransportCall(std::move(what), owner), timer(host.loop()), host_(host) {}
 
 HttpCall::~HttpCall() {
-  if (live()) cancel_alive(home_.server().name);
+  if (live()) cancel_alive(host_.server().name);
   if (messages) messages->close();
 }
 
 void HttpCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
-  if (health_probe) home_.health().probe_withdrawn();
+  if (health_probe) host_.health().probe_withdrawn();
   timer.stop();
-  home_.withdraw(*this, why);
+  host_.withdraw(*this, why);
 }
 
 void HttpCall::reply(std::string message) {
   if (!live()) return;
   open_questions.answered(message);
-  home_.reply(*this, std::move(message));
+  host_.reply(*this, std::move(message));
 }
 
 bool HttpCall::pause() {
@@ -42,50 +42,50 @@ void HttpCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   if (messages) messages->resume();  // who takes over holds nothing back yet
   owner_ = &owner;
-  how == core::Handover::parked ? home_.park(*this) : home_.unpark(*this);
+  how == core::Handover::parked ? host_.park(*this) : host_.unpark(*this);
 }
 
 void HttpCall::retried(mcp::Message message) {
   request.message = std::move(message);
-  if (live()) home_.retried(*this);
+  if (live()) host_.retried(*this);
 }
 
 bool HttpCall::has_session() const {
-  return home_.has_session(*this);
+  return host_.has_session(*this);
 }
 
 std::string HttpCall::server_info() const {
-  return home_.server_info(*this);
+  return host_.server_info(*this);
 }
 
 void HttpCall::answer(mcp::Message&& message) {
   timer.stop();
-  if (live()) home_.health().answered();
-  pass_answer(std::move(message), home_.server());
+  if (live()) host_.health().answered();
+  pass_answer(std::move(message), host_.server());
 }
 
 void HttpCall::fail(const core::Failure& failure) {
   timer.stop();
-  if (live()) home_.health().failed(failure, health_probe);
+  if (live()) host_.health().failed(failure, health_probe);
   pass_failure(failure);
 }
 
 void HttpCall::on_messages_sent(HttpMessages&) {
-  if (!std::exchange(sent, true)) written_at = home_.loop().now();
+  if (!std::exchange(sent, true)) written_at = host_.loop().now();
   // Until its handshake is answered a server is being started, whoever's handshake it is.
   if (request.method != mcp::Method::initialize) phase(core::CallPhase::written);
 }
 
 void HttpCall::on_messages_open(HttpMessages& from, const http::ResponseInfo& info) {
-  home_.call_opened(*this, from, info);
+  host_.call_opened(*this, from, info);
 }
 
 void HttpCall::on_message(HttpMessages& from, mcp::Message&& message) {
-  home_.call_message(*this, from, std::move(message));
+  host_.call_message(*this, from, std::move(message));
 }
 
 void HttpCall::on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) {
-  home_.call_malformed(*this, fault);
+  host_.call_malformed(*this, fault);
 }
 
 void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
@@ -93,8 +93,8 @@ void HttpCall::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (from.retry()) retry = *from.retry();
   if (end.kind == MessagesEnd::Kind::complete && !end.is_stream && !from.receipt_only())
     from.distrust();  // it should have held the answer
-  home_.loop().retire(std::move(messages));
-  home_.call_ended(*this, end);
+  host_.loop().retire(std::move(messages));
+  host_.call_ended(*this, end);
 }
 
 }  // namespace lineward::upstream

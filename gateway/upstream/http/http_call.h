@@ -1,6 +1,6 @@
 // One client request on its way to an HTTP server. Owned by its caller (an exchange); the upstream's queues
 // and tables hold plain pointers, which the call removes when it dies. It owns its POST and the response it
-// reads; what either brings it gives to its home, which outlives it while it is alive.
+// reads; what either brings it gives to its host, which outlives it while it is alive.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class HttpCall;
 class HttpHealth;
 
 // What a call needs of those who send it and hear of it.
-class HttpCallHome {
+class HttpCallHost {
  public:
   virtual net::Loop& loop() = 0;
   virtual const config::Server& server() const = 0;
@@ -43,12 +43,12 @@ class HttpCallHome {
   virtual void call_ended(HttpCall& call, const MessagesEnd& end) = 0;
 
  protected:
-  ~HttpCallHome() = default;
+  ~HttpCallHost() = default;
 };
 
 class HttpCall final : public TransportCall, public MessagesOwner, public Pooled<HttpCall> {
  public:
-  HttpCall(HttpCallHome& home, core::CallRequest&& what, core::CallOwner& owner);
+  HttpCall(HttpCallHost& host, core::CallRequest&& what, core::CallOwner& owner);
   ~HttpCall() override;
 
   void cancel(std::string_view why) override;
@@ -60,7 +60,7 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   std::string server_info() const override;
   bool has_session() const override;
 
-  // From here on for its home, and those it waits at.
+  // From here on for its host, and those it waits at.
   std::string family;                      // of a listen: the name of its group's family
   std::unique_ptr<HttpMessages> messages;  // while something is under way
   bool sent = false;                       // the server may know of it
@@ -93,7 +93,7 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   void on_malformed_request(HttpMessages&, const mcp::MessageFault& fault) override;
   void on_messages_end(HttpMessages& from, const MessagesEnd& end) override;
 
-  HttpCallHome& home_;
+  HttpCallHost& host_;
 };
 
 }  // namespace lineward::upstream

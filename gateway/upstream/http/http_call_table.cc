@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
-#include "log/log.h"
 #include "base/spare_texts.h"
+#include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "upstream/http/first_revision.h"
 #include "upstream/http/http_failures.h"
-#include "upstream/shared/own_id.h"
 #include "upstream/http/question_slots.h"
 #include "upstream/http/request_ids.h"
-#include "upstream/shared/server_era.h"
 #include "upstream/http/session_groups.h"
 #include "upstream/http/sse_fallback.h"
+#include "upstream/shared/own_id.h"
+#include "upstream/shared/server_era.h"
 
 namespace lineward::upstream {
 namespace {
@@ -60,7 +60,7 @@ HttpCallTable::HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner)
       owner_(owner),
       stats_(core::upstream_stats(parts.server.name)),
       post_headers_(base_headers(parts.server, HttpVerb::post)),
-      farewells_(parts.loop, parts.server, *this) {}
+      cancels_(parts.loop, parts.server, *this) {}
 
 SessionGroup* HttpCallTable::group_of(const HttpCall& call) const {
   return groups_.find(call.group);
@@ -73,7 +73,7 @@ bool HttpCallTable::is_under_way(const HttpCall& call) const {
 
 void HttpCallTable::stop() {
   stopping_ = true;
-  farewells_.close_kept();
+  cancels_.close_kept();
 }
 
 void HttpCallTable::drop(std::string_view kind) {
@@ -439,9 +439,9 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   const bool told_in_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
   // A listen has no other end than its stream's: it would be open for ever.
   if (server_.cancel == config::CancelMode::never && !call.is_listen()) {
-    gone.way = LeftCall::Way::keep;
+    gone.means = LeftCall::Means::keep;
   } else if (told_in_session && server_.cancel != config::CancelMode::never) {
-    gone.way = LeftCall::Way::post;
+    gone.means = LeftCall::Means::post;
   }
   gone.messages = std::move(call.messages);
   gone.id = call.id;
@@ -451,7 +451,7 @@ void HttpCallTable::withdraw(HttpCall& call, std::string_view why) {
   gone.may_be_task = told_in_session && call.request.message.has(Field::params_task);
   gone.at_most = std::max(call.written_at + server_.timeouts.max_duration - loop_.now(), milliseconds(0));
   gone.refusals = call.open_questions.refuse();
-  farewells_.take(std::move(gone));
+  cancels_.take(std::move(gone));
 }
 
 bool HttpCallTable::post(const std::string& key, std::string message, std::function<void()> sent) {
@@ -474,7 +474,7 @@ void HttpCallTable::stray(HttpSession& session, mcp::Message message) {
   auto found = id ? calls_.find(*id) : calls_.end();
   if (found == calls_.end() || found->second->group != session.group()) {
     SessionGroup* group = groups_.find(session.group());
-    if (!progress && id && farewells_.answered(message, *id)) return;
+    if (!progress && id && cancels_.answered(message, *id)) return;
     // It may be that of a task, whose call was answered long ago.
     if (progress && id && group != nullptr && group->scope() != nullptr)
       return group->scope()->on_scope_message(std::move(message), std::nullopt);

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "base/node_slabs.h"
+#include "http_client/http_headers.h"
 #include "metrics/stats.h"
 #include "net/lifetime.h"
 #include "upstream/http/http_call.h"
-#include "upstream/http/http_farewells.h"
-#include "http_client/http_headers.h"
+#include "upstream/http/http_cancels.h"
 #include "upstream/http/http_parts.h"
 #include "upstream/http/session_group.h"
 
@@ -33,7 +33,7 @@ class HttpCallTableOwner {
   ~HttpCallTableOwner() = default;
 };
 
-class HttpCallTable final : public HttpCallHome, public FarewellHome {
+class HttpCallTable final : public HttpCallHost, public CancelsOwner {
  public:
   HttpCallTable(const HttpParts& parts, HttpCallTableOwner& owner);
   ~HttpCallTable() { lifetime_.end(); }
@@ -50,11 +50,11 @@ class HttpCallTable final : public HttpCallHome, public FarewellHome {
   void fail_queue(SessionGroup& group, const core::Failure& failure);
   void fail_sent(SessionGroup& group, const core::Failure& failure);
   // The server is told now of those that were cancelled: the session it is told in may be about to end.
-  void tell_cancels() { farewells_.tell_now(); }
+  void tell_cancels() { cancels_.tell_now(); }
   // Nothing is opened again from here on, and what nobody waits for is closed.
   void stop();
 
-  // HttpCallHome
+  // HttpCallHost
   net::Loop& loop() override { return loop_; }
   const config::Server& server() const override { return server_; }
   HttpHealth& health() override { return parts_.health; }
@@ -71,7 +71,7 @@ class HttpCallTable final : public HttpCallHome, public FarewellHome {
   void call_ended(HttpCall& call, const MessagesEnd& end) override;
 
  private:
-  // FarewellHome
+  // CancelsOwner
   bool post(const std::string& group, std::string message, std::function<void()> sent) override;
   void cancel_task(const std::string& group, std::string_view params) override;
 
@@ -101,7 +101,7 @@ class HttpCallTable final : public HttpCallHome, public FarewellHome {
   using CallNodes = SlabAllocator<std::pair<const int64_t, HttpCall*>>;
   // Sent, by the id the server knows.
   std::map<int64_t, HttpCall*, std::less<>, CallNodes> calls_{CallNodes(call_nodes_)};
-  HttpFarewells farewells_;
+  HttpCancels cancels_;
   size_t in_flight_ = 0;  // without listens
   bool stopping_ = false;
   net::Lifetime lifetime_;

@@ -17,11 +17,11 @@ bool is_no_evidence(int status) {
 
 }  // namespace
 
-HttpEraProber::HttpEraProber(net::Loop& loop, const config::Server& server, HttpErrands& errands,
+HttpEraProber::HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
                              HttpHealth& health, std::string unreachable, HttpEraProberOwner& owner)
     : loop_(loop),
       server_(server),
-      errands_(errands),
+      sub_requests_(sub_requests),
       health_(health),
       unreachable_(std::move(unreachable)),
       owner_(owner) {}
@@ -37,7 +37,7 @@ void HttpEraProber::ask(const core::CallRequest* first, Done done) {
     });
     return;
   }
-  ErrandPlan plan;
+  SubRequestPlan plan;
   plan.id = owner_.next_id();
   plan.request.body = mcp::discover_request(plan.id);
   plan.request.headers = probe_headers(first);
@@ -48,7 +48,7 @@ void HttpEraProber::ask(const core::CallRequest* first, Done done) {
   plan.done = lifetime_.guard([this](std::optional<mcp::Message> answer, const MessagesEnd& end) {
     on_answer(std::move(answer), end);
   });
-  errands_.run(std::move(plan));
+  sub_requests_.run(std::move(plan));
 }
 
 Headers HttpEraProber::probe_headers(const core::CallRequest* first) {

@@ -7,10 +7,10 @@
 
 #include <string>
 
-#include "net/lifetime.h"
-#include "upstream/http/http_errand.h"
 #include "http_client/http_headers.h"
+#include "net/lifetime.h"
 #include "upstream/http/http_health.h"
+#include "upstream/http/http_sub_request.h"
 #include "upstream/shared/server_era.h"
 
 namespace lineward::upstream {
@@ -29,8 +29,8 @@ class HttpEraProberOwner {
 class HttpEraProber final : public EraProber {
  public:
   // `unreachable`: why the server cannot be asked at all, or empty.
-  HttpEraProber(net::Loop& loop, const config::Server& server, HttpErrands& errands, HttpHealth& health,
-                std::string unreachable, HttpEraProberOwner& owner);
+  HttpEraProber(net::Loop& loop, const config::Server& server, HttpSubRequests& sub_requests,
+                HttpHealth& health, std::string unreachable, HttpEraProberOwner& owner);
   HttpEraProber(const HttpEraProber&) = delete;
   HttpEraProber& operator=(const HttpEraProber&) = delete;
 
@@ -46,7 +46,7 @@ class HttpEraProber final : public EraProber {
 
   net::Loop& loop_;
   const config::Server& server_;
-  HttpErrands& errands_;
+  HttpSubRequests& sub_requests_;
   HttpHealth& health_;
   const std::string unreachable_;
   HttpEraProberOwner& owner_;

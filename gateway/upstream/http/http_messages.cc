@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "log/log.h"
-#include "log/printable.h"
 #include "http/header_list.h"
 #include "http_client/http_headers.h"
+#include "log/log.h"
+#include "log/printable.h"
 
 namespace lineward::upstream {
 namespace {
@@ -41,7 +41,7 @@ uint64_t announced_length(const http::ResponseInfo& info) {
 
 // Where a redirect points, without what may be secret: user, query and fragment.
 std::string shown_location(std::string_view value) {
-  constexpr size_t kLongest = 200;
+  constexpr size_t kMaxLength = 200;
   value = value.substr(0, value.find_first_of("?#"));
   std::string out;
   size_t authority = value.find("//");
@@ -55,11 +55,11 @@ std::string shown_location(std::string_view value) {
   for (char& c : out) {
     if (c <= ' ' || c >= 0x7f) c = '?';
   }
-  return out.size() > kLongest ? out.substr(0, kLongest) + "..." : out;
+  return out.size() > kMaxLength ? out.substr(0, kMaxLength) + "..." : out;
 }
 
-constexpr size_t kMostWords = 300;     // of a server, in our errors
-constexpr size_t kMostRefusal = 4096;  // bytes of a body in which they are looked for
+constexpr size_t kMaxWords = 300;     // of a server, in our errors
+constexpr size_t kMaxRefusal = 4096;  // bytes of a body in which they are looked for
 
 bool is_text(std::string_view type) {
   type = http::trim_white_space(type.substr(0, type.find(';')));
@@ -183,7 +183,7 @@ void HttpMessages::on_transfer_body(std::string&& bytes) {
   }
   // Of what is neither JSON nor words nothing is kept.
   if (words_) {
-    body_.append(bytes, 0, std::min(bytes.size(), kMostRefusal - body_.size()));
+    body_.append(bytes, 0, std::min(bytes.size(), kMaxRefusal - body_.size()));
     return held_.set(body_.size());
   }
   if (!json_) return;
@@ -257,12 +257,12 @@ void HttpMessages::on_transfer_complete() {
 // it was given as a key is not among them.
 std::string HttpMessages::server_words(const std::optional<mcp::Message>& answer) const {
   if (!answer && !words_ && !json_) return {};
-  const std::string_view body = std::string_view(body_).substr(0, kMostRefusal);
-  std::string words = one_line(answer  ? answer->text(mcp::Field::error_message).substr(0, kMostRefusal)
+  const std::string_view body = std::string_view(body_).substr(0, kMaxRefusal);
+  std::string words = one_line(answer  ? answer->text(mcp::Field::error_message).substr(0, kMaxRefusal)
                                : html_ ? shown_text(body)
                                        : std::string(body));
   if (transfer_) words = transfer_->without_credentials(std::move(words));
-  return printable(words, kMostWords);
+  return printable(words, kMaxWords);
 }
 
 // The body of a refusal may hold an MCP error, which says more than the status.

@@ -1,8 +1,8 @@
 // One HTTP request that carries MCP, and its response as MCP messages: a JSON body, or server-sent events
 // (2026-07-28 and 2025-11-25 streamable HTTP). Judges what is no MCP; knows neither eras nor ids.
 //
-// Owned by a call, an errand or a session, which may close() it in any callback and frees it at the end of
-// the turn.
+// Owned by a call, a sub-request or a session, which may close() it in any callback and frees it at the end
+// of the turn.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@
 #include "base/pooled.h"
 #include "core/headers.h"
 #include "http/sse_parser.h"
-#include "mcp/message.h"
 #include "http_client/http_pool.h"
+#include "mcp/message.h"
 
 namespace lineward::upstream {
 

@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "mcp/errors.h"
 #include "http_client/http_headers.h"
+#include "mcp/errors.h"
 
 namespace lineward::upstream {
 namespace {
 
 // Of what is no stream of events. More than an error's text is nothing that this is for.
-constexpr size_t kMostBody = 64 * 1024;
+constexpr size_t kMaxBody = 64 * 1024;
 
 bool is_events(std::string_view type) {
   return http::equals_ignoring_case(http::trim_white_space(type.substr(0, type.find(';'))),
@@ -18,15 +18,15 @@ bool is_events(std::string_view type) {
 
 }  // namespace
 
-HttpPlainHop::HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request,
+HttpPlainHop::HttpPlainHop(HttpPlainHops& owner, HttpPool& pool, HttpRequest&& request,
                            core::HopListener& listener, const config::Server& server, bool personal)
-    : home_(&home),
+    : owner_(&owner),
       loop_(pool.loop()),
       listener_(listener),
       server_(server.name),
       personal_(personal),
       limit_(pool.loop()) {
-  home.joined(*this);
+  owner.joined(*this);
   if (pool.full()) {
     end(503, fmt::format("{} has no connection free (limits.maxConnections)", server_));
     return;
@@ -45,7 +45,7 @@ HttpPlainHop::~HttpPlainHop() {
 
 void HttpPlainHop::let_go() {
   limit_.stop();
-  if (home_ != nullptr) std::exchange(home_, nullptr)->left(*this);
+  if (owner_ != nullptr) std::exchange(owner_, nullptr)->left(*this);
   if (!transfer_) return;
   transfer_->close();
   loop_.retire(std::move(transfer_));
@@ -91,8 +91,8 @@ void HttpPlainHop::on_transfer_head(const http::ResponseInfo& info) {
 
 void HttpPlainHop::on_transfer_body(std::string&& bytes) {
   body_bytes_ += streams_ ? 0 : bytes.size();
-  if (body_bytes_ > kMostBody)
-    return failed(502, fmt::format("{} answered with more than {} bytes", server_, kMostBody));
+  if (body_bytes_ > kMaxBody)
+    return failed(502, fmt::format("{} answered with more than {} bytes", server_, kMaxBody));
   listener_.on_hop_body(bytes);
 }
 

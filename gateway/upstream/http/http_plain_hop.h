@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/plain_hop.h"
-#include "net/lifetime.h"
 #include "http_client/http_pool.h"
+#include "net/lifetime.h"
 
 namespace lineward::upstream {
 
@@ -19,7 +19,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
  public:
   // `personal`: 401, 403 and 429 are the client's business (behaviour.md 11). The head of the response has
   // the server's `request` limit, and all of it where it is no stream of events.
-  HttpPlainHop(HttpPlainHops& home, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
+  HttpPlainHop(HttpPlainHops& owner, HttpPool& pool, HttpRequest&& request, core::HopListener& listener,
                const config::Server& server, bool personal);
   ~HttpPlainHop() override;
   void pause() override {
@@ -42,7 +42,7 @@ class HttpPlainHop final : public core::Hop, public HttpTransferOwner {
   void tell(int status, const std::string& why);
   void let_go();
 
-  HttpPlainHops* home_;
+  HttpPlainHops* owner_;
   net::Loop& loop_;
   core::HopListener& listener_;
   const std::string server_;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "http/char_class.h"
 #include "log/log.h"
 #include "log/printable.h"
-#include "http/char_class.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
@@ -53,17 +53,17 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
 
 }  // namespace
 
-HttpSession::HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server,
+HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
                          SessionOwner& owner, std::string group, Transport transport)
     : loop_(pool.loop()),
-      errands_(errands),
+      sub_requests_(sub_requests),
       server_(server),
       owner_(owner),
       group_(std::move(group)),
       transport_(transport),
       stream_(pool, server, *this),
       sse_(pool, server, *this),
-      requests_(pool.loop(), errands, server, *this),
+      requests_(pool.loop(), sub_requests, server, *this),
       waits_(pool.loop(), requests_, *this) {}
 
 Headers HttpSession::headers(HttpVerb verb) const {
@@ -240,10 +240,10 @@ void HttpSession::end() {
   requests_.stop();
   close_streams();
   if (state_ == State::ready && !id_.empty() && !stream_.is_shared()) {
-    ErrandPlan plan;
+    SubRequestPlan plan;
     plan.request = {"DELETE", headers(HttpVerb::remove), {}};
     plan.limit = kGoodbye;
-    errands_.run(std::move(plan));
+    sub_requests_.run(std::move(plan));
   }
   state_ = State::lost;
 }

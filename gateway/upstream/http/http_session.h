@@ -16,15 +16,15 @@
 
 #include "base/kept_text.h"
 #include "core/upstream.h"
+#include "http_client/http_headers.h"
 #include "mcp/legacy_server.h"
 #include "upstream/http/http_call.h"
-#include "upstream/http/http_errand.h"
-#include "http_client/http_headers.h"
-#include "upstream/shared/legacy_listens.h"
+#include "upstream/http/http_sub_request.h"
 #include "upstream/http/server_stream.h"
 #include "upstream/http/session_requests.h"
 #include "upstream/http/session_waits.h"
 #include "upstream/http/sse_transport.h"
+#include "upstream/shared/legacy_listens.h"
 
 namespace lineward::upstream {
 
@@ -66,8 +66,8 @@ class HttpSession final : public ListenServer,
   enum class IfRefused : uint8_t { fail, try_http_sse };
 
   // `transport`: what it is known, or taken, to speak.
-  HttpSession(HttpPool& pool, HttpErrands& errands, const config::Server& server, SessionOwner& owner,
-              std::string group, Transport transport);
+  HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
+              SessionOwner& owner, std::string group, Transport transport);
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
@@ -135,7 +135,7 @@ class HttpSession final : public ListenServer,
   void close_streams();
 
   net::Loop& loop_;
-  HttpErrands& errands_;
+  HttpSubRequests& sub_requests_;
   const config::Server& server_;
   SessionOwner& owner_;
   std::string group_;

@@ -44,12 +44,12 @@ HttpUpstream::HttpUpstream(net::Loop& loop, const config::Server& server)
   pool_ = std::make_unique<HttpPool>(loop, url_, std::move(tls), options ? *options : PoolOptions());
   if (oauth_) pool_->use(*oauth_);
   pool_->on_freed(lifetime_.guard([this] { schedule_pump(); }));
-  errands_ = std::make_unique<HttpErrands>(*pool_, server.limits.max_message_bytes);
-  groups_ = std::make_unique<SessionGroups>(*pool_, *errands_, server, pump_later_, *this);
+  sub_requests_ = std::make_unique<HttpSubRequests>(*pool_, server.limits.max_message_bytes);
+  groups_ = std::make_unique<SessionGroups>(*pool_, *sub_requests_, server, pump_later_, *this);
   slots_ = std::make_unique<QuestionSlots>(loop, server, *groups_, planner_, pump_later_);
   portable_ = std::make_unique<PortableSessions>(loop, server, *groups_, planner_, ids_);
   if (broken_.empty()) documents_ = std::make_unique<HttpDocuments>(*pool_);
-  prober_ = std::make_unique<HttpEraProber>(loop, server, *errands_, health_, broken_, *this);
+  prober_ = std::make_unique<HttpEraProber>(loop, server, *sub_requests_, health_, broken_, *this);
   era_ = std::make_unique<ServerEra>(loop, server, *prober_, *this);
   sse_ = std::make_unique<SseFallback>(server, *groups_, *era_);
   const HttpParts parts{.loop = loop,
@@ -72,7 +72,7 @@ HttpUpstream::~HttpUpstream() {
   lifetime_.end();
   plain_hops_.end_all(server_.name + " is leaving");
   groups_->clear();
-  errands_->drop_all();
+  sub_requests_->drop_all();
 }
 
 void HttpUpstream::on_era_known(TransportCall& call) {
@@ -83,19 +83,19 @@ void HttpUpstream::on_era_known(TransportCall& call) {
 
 Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::CallRequest&& request,
                                                                        core::CallOwner& owner) {
-  using Refusal = Unexpected<core::Failure>;
-  if (stopping_) return Refusal{stopping()};
+  using Refused = Unexpected<core::Failure>;
+  if (stopping_) return Refused{stopping()};
   if (!broken_.empty()) {
-    return Refusal{
+    return Refused{
         {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
   }
   if (era_->waiting() + slots_->waiting() + groups_->queued() >= server_.limits.max_queue) {
-    return Refusal{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+    return Refused{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
-  if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
+  if (auto full = shares_.refusal(request, server_)) return Refused{std::move(*full)};
   auto is_probe = health_.admit();
-  if (!is_probe) return Refusal{is_probe.error()};
+  if (!is_probe) return Refused{is_probe.error()};
   auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
   if (!call->is_listen()) call->place.take(shares_, call->request.account());
   call->health_probe = *is_probe;
@@ -106,7 +106,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     auto failure = enqueue(*call);
     if (failure) {
       call->cancel("");
-      return Refusal{*failure};
+      return Refused{*failure};
     }
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
@@ -177,7 +177,7 @@ void HttpUpstream::close_group(SessionGroup& group, std::string_view why) {
   if (!kept) return;
   calls_->fail_queue(*kept, failure);
   kept->listens.lost(kept->session());  // what is subscribed ends with the session
-  if (kept->home) kept->listens.fail_all(failure);
+  if (kept->listens_here) kept->listens.fail_all(failure);
   calls_->fail_sent(*kept, failure);
   // It ends, and is free when this turn is over.
   if (kept->session()) {
@@ -211,13 +211,13 @@ void HttpUpstream::notify(const core::Scope&, const mcp::Message& message,
                           const core::HeaderFields& headers) {
   if (server_.isolation == config::Isolation::call || stopping_) return;
   if (!era_->is_modern()) return;
-  ErrandPlan plan;
+  SubRequestPlan plan;
   plan.request.body = mcp::with_envelope(message);
   plan.request.headers = base_headers(server_, HttpVerb::post);
   add_all(plan.request.headers, forwarded_headers(server_, headers));
   if (auto sent = mcp::Message::parse(plan.request.body))
     add_modern_headers(plan.request.headers, *sent, headers);
-  errands_->run(std::move(plan));
+  sub_requests_->run(std::move(plan));
 }
 
 void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) {
@@ -233,7 +233,7 @@ void HttpUpstream::forward(const core::Scope& scope, mcp::Era client_era, const 
 
 void HttpUpstream::reconfigured() {
   pool_->set_limits(server_);
-  errands_->set_max_message_bytes(server_.limits.max_message_bytes);
+  sub_requests_->set_max_message_bytes(server_.limits.max_message_bytes);
   schedule_pump();
 }
 
@@ -244,12 +244,12 @@ void HttpUpstream::pass_notification(const mcp::Message& message, const core::He
   const bool own =
       server_.isolation == config::Isolation::automatic || server_.isolation == config::Isolation::session;
   if (stopping_ || !broken_.empty() || !own || keeps_sessions() != false) return;
-  ErrandPlan plan;
+  SubRequestPlan plan;
   plan.request.body = message.bytes();
   plan.request.headers = base_headers(server_, HttpVerb::post);
   add_all(plan.request.headers, forwarded_headers(server_, headers));
   add_revision(plan.request.headers, headers);
-  errands_->run(std::move(plan));
+  sub_requests_->run(std::move(plan));
 }
 
 // What this client sends to a server that keeps no sessions.
@@ -328,8 +328,8 @@ void HttpUpstream::stop(std::function<void()> done) {
     if (SessionGroup* group = groups_->find(key)) close_group(*group, "the gateway is stopping");
   }
   // Goodbyes and cancels get a moment to arrive.
-  stop_limit_.start(kStopLimit, [this] { errands_->drop_all(); });
-  errands_->when_empty(lifetime_.guard([this] { check_stopped(); }));
+  stop_limit_.start(kStopLimit, [this] { sub_requests_->drop_all(); });
+  sub_requests_->when_empty(lifetime_.guard([this] { check_stopped(); }));
 }
 
 void HttpUpstream::check_stopped() {

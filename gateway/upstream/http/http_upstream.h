@@ -13,13 +13,13 @@
 #include <string>
 
 #include "core/document_source.h"
-#include "metrics/stats.h"
 #include "core/upstream.h"
-#include "net/lifetime.h"
 #include "http_client/http_documents.h"
+#include "http_client/oauth_client.h"
+#include "metrics/stats.h"
+#include "net/lifetime.h"
 #include "upstream/http/http_failures.h"
 #include "upstream/http/http_plain_hop.h"
-#include "http_client/oauth_client.h"
 #include "upstream/http/portable_sessions.h"
 #include "upstream/http/question_slots.h"
 #include "upstream/http/session_keeper.h"
@@ -95,7 +95,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<OauthClient> oauth_;  // where Lineward has credentials of its own; the pool asks it
   std::unique_ptr<HttpPool> pool_;
   HttpFailures failures_{server_};
-  std::unique_ptr<HttpErrands> errands_;
+  std::unique_ptr<HttpSubRequests> sub_requests_;
   net::Deferred pump_later_{loop_, [](void* self) { static_cast<HttpUpstream*>(self)->pump(); }, this};
   std::unique_ptr<SessionGroups> groups_;
   std::unique_ptr<QuestionSlots> slots_;

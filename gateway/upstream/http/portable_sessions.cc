@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "log/log.h"
 #include "http_client/http_headers.h"
+#include "log/log.h"
 
 namespace lineward::upstream {
 

@@ -31,7 +31,7 @@ SessionGroup* QuestionSlots::free_group(SessionPlan plan, bool asks) {
   plan.family = name;
   for (uint32_t slot = 1; slot <= plan.slots(); ++slot) {
     plan.key = fmt::format("{}#{}", name, slot);
-    plan.home = slot == 1;
+    plan.listens_here = slot == 1;
     SessionGroup* group = groups_.find(plan.key);
     if (group == nullptr || !asks || group->takes_question()) return &groups_.get(plan);
   }

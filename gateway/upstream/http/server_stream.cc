@@ -11,10 +11,10 @@ using std::chrono::milliseconds;
 // A server that has not answered by then is not waited for any more: its calls go on.
 constexpr milliseconds kStreamPatience{500};
 constexpr milliseconds kFirstBackoff{1000};
-constexpr milliseconds kLongestBackoff{30000};
+constexpr milliseconds kMaxBackoff{30000};
 // Until the replica that the client's stream was at has let go of the server's.
 constexpr milliseconds kFirstSharedBackoff{250};
-constexpr milliseconds kLongestSharedBackoff{5000};
+constexpr milliseconds kMaxSharedBackoff{5000};
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void ServerStream::shared_ended(const MessagesEnd& end) {
   const bool was_stream = end.is_stream && end.kind == MessagesEnd::Kind::complete;
   if (was_stream) return reopen(retry_);
   if (end.kind == MessagesEnd::Kind::refused && end.status == 405) return;  // it offers none
-  backoff_ = std::clamp(backoff_ * 2, kFirstSharedBackoff, kLongestSharedBackoff);
+  backoff_ = std::clamp(backoff_ * 2, kFirstSharedBackoff, kMaxSharedBackoff);
   reopen(backoff_);
 }
 
@@ -113,7 +113,7 @@ void ServerStream::on_messages_end(HttpMessages& from, const MessagesEnd& end) {
   if (was_open_ && owner_.check_lost(end)) return;
   // 405: it offers none. So does every other refusal before there was one.
   if (end.kind == MessagesEnd::Kind::refused && (end.status == 405 || !was_open_)) return;
-  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
+  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kMaxBackoff);
   reopen(std::max(backoff_, retry_));
 }
 

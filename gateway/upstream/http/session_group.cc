@@ -19,7 +19,7 @@ SessionGroup::SessionGroup(net::Loop& loop, const config::Server& server, const 
     : key(plan.key),
       family(plan.family.empty() ? plan.key : plan.family),
       era(plan.era),
-      home(plan.home),
+      listens_here(plan.listens_here),
       own_handshake(!plan.initialize_params.empty()),
       per_call(plan.per_call),
       plain(plan.plain),

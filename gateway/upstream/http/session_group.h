@@ -16,9 +16,9 @@
 #include "upstream/http/call_queue.h"
 #include "upstream/http/http_call.h"
 #include "upstream/http/http_session.h"
-#include "upstream/shared/legacy_facade.h"
 #include "upstream/http/reopen_pause.h"
 #include "upstream/http/session_plan.h"
+#include "upstream/shared/legacy_facade.h"
 #include "upstream/shared/wait_line.h"
 
 namespace lineward::upstream {
@@ -34,7 +34,7 @@ class SessionGroup {
   const std::string key;
   const std::string family;  // the name of those of the same callers, which take turns
   const mcp::Era era;
-  const bool home;           // of the family's listens: it has a session while somebody listens
+  const bool listens_here;   // of the family's listens: it has a session while somebody listens
   const bool own_handshake;  // Lineward initialises it
   const bool per_call;       // ends with its one call
   // The server keeps no sessions: its session has neither id nor handshake, and each call is its own.
@@ -66,7 +66,7 @@ class SessionGroup {
 
   // Somebody calls, listens, or may come back.
   bool is_busy() const { return has_calls() || is_listened() || scope_ != nullptr; }
-  bool is_listened() const { return home && !listens.empty(); }
+  bool is_listened() const { return listens_here && !listens.empty(); }
   // Somebody calls, or a session is needed even while nobody does.
   bool wants_pump() const { return !queue_.empty() || (!session_ && (is_listened() || revive_)); }
   bool has_calls() const { return !calls_.empty() || !queue_.empty(); }

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "log/log.h"
 #include "http_client/http_headers.h"
+#include "log/log.h"
 
 namespace lineward::upstream {
 namespace {
@@ -16,11 +16,11 @@ constexpr std::chrono::milliseconds kReapInterval{5000};
 
 }  // namespace
 
-SessionGroups::SessionGroups(HttpPool& pool, HttpErrands& errands, const config::Server& server,
+SessionGroups::SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
                              net::Deferred& pump, SessionGroupsOwner& owner)
     : loop_(pool.loop()),
       pool_(pool),
-      errands_(errands),
+      sub_requests_(sub_requests),
       server_(server),
       pump_(pump),
       owner_(owner),
@@ -140,7 +140,7 @@ void SessionGroups::close_listen(HttpCall& call) {
 
 void SessionGroups::open_session(SessionGroup& group, HttpSession::Transport transport) {
   auto session =
-      std::make_unique<HttpSession>(pool_, errands_, server_, *session_owner_, group.key, transport);
+      std::make_unique<HttpSession>(pool_, sub_requests_, server_, *session_owner_, group.key, transport);
   if (group.session() == nullptr) ++sessions_;
   group.replace_session(std::move(session));
 }

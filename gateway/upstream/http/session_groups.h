@@ -31,8 +31,8 @@ class SessionGroupsOwner {
 class SessionGroups {
  public:
   // `pump` is scheduled when a group wants something.
-  SessionGroups(HttpPool& pool, HttpErrands& errands, const config::Server& server, net::Deferred& pump,
-                SessionGroupsOwner& owner);
+  SessionGroups(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
+                net::Deferred& pump, SessionGroupsOwner& owner);
   SessionGroups(const SessionGroups&) = delete;
   SessionGroups& operator=(const SessionGroups&) = delete;
 
@@ -101,7 +101,7 @@ class SessionGroups {
 
   net::Loop& loop_;
   HttpPool& pool_;
-  HttpErrands& errands_;
+  HttpSubRequests& sub_requests_;
   const config::Server& server_;
   SessionOwner* session_owner_ = nullptr;
   net::Deferred& pump_;

@@ -8,9 +8,9 @@
 #include "upstream/http/http_failures.h"
 #include "upstream/http/question_slots.h"
 #include "upstream/http/request_ids.h"
-#include "upstream/shared/server_era.h"
 #include "upstream/http/session_groups.h"
 #include "upstream/http/sse_fallback.h"
+#include "upstream/shared/server_era.h"
 
 namespace lineward::upstream {
 
@@ -141,7 +141,7 @@ void SessionKeeper::sse_lost(HttpSession& session, SessionGroup& group) {
   core::Failure failure{EndReason::upstream_exited,
                         fmt::format("{} closed its event stream before it answered", server_.name)};
   calls_.fail_sent(group, failure);
-  if (SessionGroup* still = groups_.find(key); still != nullptr && still->home && listeners_too)
+  if (SessionGroup* still = groups_.find(key); still != nullptr && still->listens_here && listeners_too)
     still->listens.fail_all(failure);
   parts_.pump.schedule();
 }
@@ -159,7 +159,7 @@ void SessionKeeper::on_session_lost(HttpSession& session) {
   if (!group->own_handshake) group->revive();
   group->listens.lost(&session);
   groups_.close_session(*group);
-  if (!group->reopening().lost(ReopenPause::First::at_once) && group->home) {
+  if (!group->reopening().lost(ReopenPause::First::at_once) && group->listens_here) {
     group->listens.fail_all({EndReason::upstream_protocol,
                              fmt::format("{} forgets each session soon after it was opened", server_.name)});
   }

@@ -15,8 +15,8 @@ struct SessionPlan : CallerGroup {
   SessionPlan() = default;
   explicit SessionPlan(CallerGroup group) : CallerGroup(std::move(group)) {}
 
-  std::string family;  // where several groups take turns; empty: it is alone
-  bool home = true;    // the first of them
+  std::string family;        // where several groups take turns; empty: it is alone
+  bool listens_here = true;  // the first of them
   bool plain = false;
   // So many groups take turns with calls that may ask; 0: no matter.
   uint32_t slots() const { return exclusive ? most : 0; }

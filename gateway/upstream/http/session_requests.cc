@@ -21,9 +21,9 @@ constexpr milliseconds kPostLimit{10000};
 
 }  // namespace
 
-SessionRequests::SessionRequests(net::Loop& loop, HttpErrands& errands, const config::Server& server,
+SessionRequests::SessionRequests(net::Loop& loop, HttpSubRequests& sub_requests, const config::Server& server,
                                  SessionRequestsOwner& owner)
-    : loop_(loop), errands_(errands), server_(server), owner_(owner) {}
+    : loop_(loop), sub_requests_(sub_requests), server_(server), owner_(owner) {}
 
 void SessionRequests::stop() {
   lifetime_.renew();
@@ -31,22 +31,22 @@ void SessionRequests::stop() {
 }
 
 void SessionRequests::post(std::string message, std::function<void()> drained) {
-  ErrandPlan plan;
+  SubRequestPlan plan;
   plan.request = owner_.request(std::move(message));
   plan.limit = kPostLimit;
   plan.drained = std::move(drained);
   plan.done = lifetime_.guard(
       [this](std::optional<mcp::Message>, const MessagesEnd& end) { owner_.check_lost(end); });
-  errands_.run(std::move(plan));
+  sub_requests_.run(std::move(plan));
 }
 
 void SessionRequests::post(std::string message, milliseconds limit, Posted posted) {
-  ErrandPlan plan;
+  SubRequestPlan plan;
   plan.request = owner_.request(std::move(message));
   plan.limit = limit;
   plan.done = lifetime_.guard(
       [posted = std::move(posted)](std::optional<mcp::Message>, const MessagesEnd& end) { posted(end); });
-  errands_.run(std::move(plan));
+  sub_requests_.run(std::move(plan));
 }
 
 void SessionRequests::initialize(std::string_view params, Opened opened, Answered answered) {
@@ -54,10 +54,10 @@ void SessionRequests::initialize(std::string_view params, Opened opened, Answere
   std::string body = mcp::initialize_request(id, params);
   const milliseconds limit = server_.timeouts.startup;
   if (owner_.over_sse()) return ask_over_sse(id, std::move(body), limit, std::move(answered), nullptr);
-  ErrandPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
+  SubRequestPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
   plan.option = "timeouts.startup";
   plan.opened = lifetime_.guard(std::move(opened));
-  errands_.run(std::move(plan));
+  sub_requests_.run(std::move(plan));
 }
 
 void SessionRequests::ask(std::string_view method, std::string_view params, Answered answered) {
@@ -74,14 +74,14 @@ void SessionRequests::ask(std::string_view method, std::string_view params, Answ
   const milliseconds limit = own_limit(server_, method);
   if (owner_.over_sse())
     return ask_over_sse(id, std::move(body), limit, std::move(answered), std::move(late));
-  ErrandPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
+  SubRequestPlan plan = plan_of(id, std::move(body), limit, std::move(answered));
   plan.option = "timeouts.request";
   plan.late = std::move(late);
-  errands_.run(std::move(plan));
+  sub_requests_.run(std::move(plan));
 }
 
-ErrandPlan SessionRequests::plan_of(int64_t id, std::string body, milliseconds limit, Answered answered) {
-  ErrandPlan plan;
+SubRequestPlan SessionRequests::plan_of(int64_t id, std::string body, milliseconds limit, Answered answered) {
+  SubRequestPlan plan;
   plan.id = id;
   plan.request = owner_.request(std::move(body));
   plan.limit = limit;

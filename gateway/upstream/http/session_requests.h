@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "net/lifetime.h"
-#include "upstream/http/http_errand.h"
+#include "upstream/http/http_sub_request.h"
 
 namespace lineward::upstream {
 
@@ -43,7 +43,7 @@ class SessionRequests {
   using Opened = std::function<void(const http::ResponseInfo& info)>;
   using Posted = std::function<void(const MessagesEnd& end)>;
 
-  SessionRequests(net::Loop& loop, HttpErrands& errands, const config::Server& server,
+  SessionRequests(net::Loop& loop, HttpSubRequests& sub_requests, const config::Server& server,
                   SessionRequestsOwner& owner);
   ~SessionRequests() { lifetime_.end(); }
   SessionRequests(const SessionRequests&) = delete;
@@ -68,7 +68,7 @@ class SessionRequests {
   void stop();
 
  private:
-  ErrandPlan plan_of(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
+  SubRequestPlan plan_of(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered);
   // `late` (may be empty): the limit has run out, and the server may know of it.
   void ask_over_sse(int64_t id, std::string body, std::chrono::milliseconds limit, Answered answered,
                     std::function<void()> late);
@@ -79,7 +79,7 @@ class SessionRequests {
     std::unique_ptr<net::Timer> limit;
   };
   net::Loop& loop_;
-  HttpErrands& errands_;
+  HttpSubRequests& sub_requests_;
   const config::Server& server_;
   SessionRequestsOwner& owner_;
   std::map<int64_t, Asked> asked_;  // whose answers come on the one stream

@@ -10,8 +10,8 @@
 
 #include "core/upstream.h"
 #include "mcp/legacy_server.h"
-#include "upstream/shared/legacy_facade.h"
 #include "upstream/http/session_requests.h"
+#include "upstream/shared/legacy_facade.h"
 
 namespace lineward::upstream {
 

@@ -54,10 +54,10 @@ CallerGroup CallerGrouping::of_modern(const core::Scope& scope) {
 
 // A modern client's on a legacy server.
 Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRequest& request) {
-  using Refusal = Unexpected<core::Failure>;
+  using Refused = Unexpected<core::Failure>;
   // A retry that found no parked call: the tool must not run a second time.
   if (mcp::may_ask(request.method) && request.message.has(Field::params_request_state)) {
-    return Refusal{{EndReason::invalid_request, "the call of this requestState is gone"}};
+    return Refused{{EndReason::invalid_request, "the call of this requestState is gone"}};
   }
   CallerGroup group;
   group.key = "translated";
@@ -68,7 +68,7 @@ Result<CallerGroup, core::Failure> CallerGrouping::translated(const core::CallRe
   }
   auto declared = mcp::legacy_capabilities(request.message.raw(Field::meta_client_capabilities));
   if (declared.object.size() > mcp::kMaxCapabilityBytes) {
-    return Refusal{
+    return Refused{
         {EndReason::invalid_request, fmt::format("the client declares {} bytes of capabilities, more than {}",
                                                  declared.object.size(), mcp::kMaxCapabilityBytes)}};
   }

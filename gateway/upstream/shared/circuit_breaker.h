@@ -1,6 +1,6 @@
 // Leaves a server alone that failed several times in a row (docs/limits.md). Closed: calls go on. Open: they
-// are refused at once. When that time is over, one call is the trial: its success closes the circuit, its
-// failure opens it for as long again.
+// are refused at once. When that time is over, one call is the half-open probe: its success closes the
+// circuit, its failure opens it for as long again.
 //
 // What counts as a failure is decided by its upstream: that the server could not be reached, started or
 // connected to, or that its process ended; never what it answered, and never a caller that went away. No
@@ -25,25 +25,25 @@ class CircuitBreaker {
   explicit CircuitBreaker(const config::CircuitBreaker& limits) : limits_(limits) {}
 
   bool closed() const { return !open_; }
-  // Until a trial may be made; 0: now.
+  // Until a half-open probe may be made; 0: now.
   milliseconds wait(milliseconds now) const { return open_ && now < until_ ? until_ - now : milliseconds(0); }
-  // For one that found it open: true makes it the trial, which has to end in failed(), in close() or
-  // close_doubting(), or in withdrawn().
+  // For one that found it open: true makes it the half-open probe, which has to end in failed(), in close()
+  // or close_doubting(), or in withdrawn().
   bool try_now(milliseconds now) {
     if (!open_) return true;
-    if (trial_ || now < until_) return false;
-    trial_ = true;
+    if (probing_ || now < until_) return false;
+    probing_ = true;
     return true;
   }
-  // The trial came to no verdict (its caller went away): the next one may try.
-  void withdrawn() { trial_ = false; }
+  // The half-open probe came to no verdict (its caller went away): the next one may try.
+  void withdrawn() { probing_ = false; }
 
   // An answer came. Of answers that were asked for before it opened, none closes it.
   void succeeded() { failures_ = 0; }
   // There is proof that the server is back; true when it was open.
   bool close() {
     failures_ = 0;
-    trial_ = false;
+    probing_ = false;
     return std::exchange(open_, false);
   }
   // The server is there, but has done no work yet: the next failure opens it again. True when it was open.
@@ -64,7 +64,7 @@ class CircuitBreaker {
       return false;
     }
     open_ = true;
-    trial_ = false;
+    probing_ = false;
     until_ = now + limits_.open_for;
     return true;
   }
@@ -82,7 +82,7 @@ class CircuitBreaker {
   milliseconds until_{0};
   std::string why_;
   bool open_ = false;
-  bool trial_ = false;  // one is under way
+  bool probing_ = false;  // one is under way
 };
 
 // What a failure has to be of to count.

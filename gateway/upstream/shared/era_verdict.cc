@@ -1,7 +1,7 @@
 #include "upstream/shared/era_verdict.h"
 
-#include "json/json_member.h"
 #include "config/config.h"
+#include "json/json_member.h"
 #include "mcp/errors.h"
 #include "mcp/modern_server.h"
 #include "mcp/rewrite.h"

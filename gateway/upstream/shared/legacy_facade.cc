@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "json/json_scan.h"
 #include "config/config.h"
+#include "json/json_scan.h"
 #include "mcp/errors.h"
 #include "mcp/targets.h"
 
@@ -55,7 +55,7 @@ void LegacyFacade::remember(const core::CallRequest& request) {
   switch (request.method) {
     case Method::logging_set_level: level_params_ = mcp::level_params(message); break;
     case Method::resources_subscribe:
-      if (subscriptions_.size() < mcp::kMostSubscriptions)
+      if (subscriptions_.size() < mcp::kMaxSubscriptions)
         subscriptions_.insert(message.text(Field::params_uri), request.account());
       break;
     case Method::resources_unsubscribe: subscriptions_.erase(message.text(Field::params_uri)); break;

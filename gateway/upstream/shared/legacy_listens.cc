@@ -17,9 +17,9 @@ using mcp::Field;
 using mcp::Method;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostInAll = 100000;  // subscriptions, those not answered yet among them
+constexpr size_t kMaxInAll = 100000;  // subscriptions, those not answered yet among them
 // Requests that one server has to answer at a time; the next ones wait here.
-constexpr size_t kMostUnderWay = 32;
+constexpr size_t kMaxUnderWay = 32;
 // What several servers tell alike within this time was one change.
 constexpr milliseconds kAlike{1000};
 
@@ -103,8 +103,8 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   listen.resources = asked_for(filter, "resourcesListChanged") && told.resources_list_changed;
   if (auto uris = json::member(filter, "resourceSubscriptions"); uris && told.resources_subscribe) {
     for (auto& uri : mcp::string_array(*uris)) {
-      bool room = wishes_.size() + listen.wanted.size() < kMostInAll;
-      if (room && listen.wanted.size() < mcp::kMostSubscriptions)
+      bool room = wishes_.size() + listen.wanted.size() < kMaxInAll;
+      if (room && listen.wanted.size() < mcp::kMaxSubscriptions)
         listen.wanted.insert(text_of(std::move(uri)));
     }
   }
@@ -149,7 +149,7 @@ void LegacyListens::unsubscribe(Server& server, const SharedText& uri) {
 void LegacyListens::ask_more(Server& server) {
   std::vector<SharedText> there_still;
   bool restored = false;
-  while (server.under_way < kMostUnderWay && !server.to_ask.empty()) {
+  while (server.under_way < kMaxUnderWay && !server.to_ask.empty()) {
     const SharedText uri = std::move(server.to_ask.front());
     server.to_ask.pop_front();
     auto state = server.uris.find(uri->text());

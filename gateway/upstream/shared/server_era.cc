@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/log.h"
 #include "config/config.h"
+#include "log/log.h"
 
 namespace lineward::upstream {
 namespace {

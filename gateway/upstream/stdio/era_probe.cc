@@ -79,7 +79,7 @@ void EraProbe::decide(EraVerdict verdict) {
   auto decided = std::exchange(decided_, nullptr);
   if (!decided) return;
   decided(verdict);
-  // Ends the sibling; what it reports from here on concerns nobody.
+  // Ends the probe process; what it reports from here on concerns nobody.
   process_.stop({mcp::EndReason::cancelled_drain, "was only asked for its era", {}});
 }
 

@@ -1,5 +1,5 @@
-// Finds out which era a stdio server speaks by asking a disposable sibling process (behaviour.md 8;
-// 2026-07-28 stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence
+// Finds out which era a stdio server speaks by asking a process of its own, the probe process (behaviour.md
+// 8; 2026-07-28 stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence
 // `initialize` too. The first good answer decides; an exit or any other error means legacy. Never a client's
 // request: a legacy server might run it.
 #pragma once
@@ -13,7 +13,7 @@ namespace lineward::upstream {
 
 class EraProbe final : public ProcessOwner {
  public:
-  // `decided` is called once; `finished` once the sibling has ended (then the probe may be freed, at the end
+  // `decided` is called once; `finished` once that process has ended (then the probe may be freed, at the end
   // of the turn). Both from the loop.
   EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
            std::function<void(const EraVerdict&)> decided, std::function<void()> finished);

@@ -8,9 +8,9 @@
 
 #include "net/loop.h"
 #include "upstream/shared/caller_group.h"
+#include "upstream/shared/legacy_facade.h"
 #include "upstream/stdio/instance_calls.h"
 #include "upstream/stdio/instance_wire.h"
-#include "upstream/shared/legacy_facade.h"
 
 namespace lineward::upstream {
 

@@ -9,7 +9,7 @@ namespace lineward::upstream {
 namespace {
 
 // Of a client's words to the server about its cancel.
-constexpr size_t kLongestReason = 1024;
+constexpr size_t kMaxReason = 1024;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void InstanceCancels::cancel(StdioCall& call, std::string_view why) {
   entry->cancelled_at = loop_.now();
   entry->tag = call.request.tag;
   if (call.request.method != mcp::Method::initialize && server_.cancel != config::CancelMode::never) {
-    cancels_.push_back({call.id, std::string(why.substr(0, kLongestReason)), call.open_questions.refuse()});
+    cancels_.push_back({call.id, std::string(why.substr(0, kMaxReason)), call.open_questions.refuse()});
     write_later_.schedule();
   } else {
     refuse(call.open_questions.refuse());

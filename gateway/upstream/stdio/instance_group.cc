@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "log/log.h"
 #include "core/gate.h"
+#include "log/log.h"
 #include "mcp/rewrite.h"
 #include "upstream/shared/process_end.h"
 #include "upstream/stdio/spawn_budget.h"
@@ -33,11 +33,11 @@ uint32_t kept_from(const config::Server& server) {
 }  // namespace
 
 InstanceGroup::InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-                             GroupHome& home, CallerGroup plan)
+                             GroupOwner& owner, CallerGroup plan)
     : loop_(loop),
       spawner_(spawner),
       server_(server),
-      home_(home),
+      owner_(owner),
       plan_(std::move(plan)),
       session_(plan_.era == mcp::Era::legacy && plan_.initialize_params.empty()),
       kept_from_(session_ ? 0 : kept_from(server)),
@@ -57,7 +57,7 @@ void InstanceGroup::enqueue(StdioCall& call) {
                       (plan_.exclusive && call.request.scope.principal != core::kAnonymous);
   if (of_one && !caller_) caller_ = Account::caller_of(call.request.account());
   queue_.push_back(&call);
-  home_.schedule_pump(*this);
+  owner_.schedule_pump(*this);
 }
 
 void InstanceGroup::withdraw(StdioCall& call) {
@@ -71,7 +71,7 @@ bool InstanceGroup::wants_pump() const {
 
 void InstanceGroup::pump() {
   const milliseconds waits_since = std::exchange(without_room_since_, milliseconds::max());
-  if (replacing_) replace_worn();
+  if (replacing_) replace_expired();
   // Somebody listens: a process is needed even while nobody calls.
   if (queue_.empty() && instances_.empty() && (revive_ || !listens_.empty())) {
     if (start_instance() != nullptr) revive_ = false;
@@ -81,7 +81,7 @@ void InstanceGroup::pump() {
   std::vector<StdioCall*> without_place;
   for (size_t at = 0; at < queue_.size();) {
     StdioCall& call = *queue_[at];
-    if (!call.is_listen() && !home_.room_in_flight()) {
+    if (!call.is_listen() && !owner_.room_in_flight()) {
       full = true;
       break;
     }
@@ -126,7 +126,7 @@ StdioInstance* InstanceGroup::ready_instance() const {
 StdioInstance* InstanceGroup::pick(const StdioCall& call, bool& full, size_t& claimed) {
   size_t coming_up = 0;
   for (const auto& instance : instances_) {
-    if (instance->wear().retires) continue;
+    if (instance->expiry().retires) continue;
     if (asks(call) && (instance->calls().asking() > 0 || questions_.keeps_apart(instance->calls()))) {
       full = true;
       continue;
@@ -196,7 +196,7 @@ void InstanceGroup::forward(const mcp::Message& message) {
 // ---- processes ----
 
 StdioInstance* InstanceGroup::start_instance() {
-  if (home_.stopping()) return nullptr;
+  if (owner_.stopping()) return nullptr;
   bool clients_own = session_ && !queue_.empty() && queue_.front()->request.method == Method::initialize;
   if (session_ && !clients_own && !facade_.has_handshake()) {
     fail_queue({mcp::EndReason::upstream_protocol,
@@ -210,23 +210,23 @@ StdioInstance* InstanceGroup::start_instance() {
   if (plan_.era == mcp::Era::legacy && !clients_own) plan.initialize_params = facade_.handshake();
   plan.settles = plan_.exclusive;
   plan.takes_turns = plan_.exclusive && !plan_.per_call;
-  if (auto spare = home_.take_spare()) {
+  if (auto spare = owner_.take_spare()) {
     instances_.push_back(std::move(spare));
     instances_.back()->adopt(*this, plan_.key, std::move(plan));
     return instances_.back().get();
   }
-  milliseconds pause = home_.health().start_pause(not_before_);
+  milliseconds pause = owner_.health().start_pause(not_before_);
   if (pause.count() > 0) {
-    if (!backoff_.running()) backoff_.start(pause, [this] { home_.schedule_pump(*this); });
+    if (!backoff_.running()) backoff_.start(pause, [this] { owner_.schedule_pump(*this); });
     return nullptr;
   }
-  if (!home_.room_for_instance(*this)) {
+  if (!owner_.room_for_instance(*this)) {
     without_room_since_ = loop_.now();
     return nullptr;
   }
   instances_.push_back(
       std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, plan_.key, std::move(plan)));
-  home_.health().start_begun();
+  owner_.health().start_begun();
   instances_.back()->start();
   return instances_.back().get();
 }
@@ -264,12 +264,12 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
               {"era", mcp::name(instance.era())},
               {"group", plan_.key.substr(0, 64)}});
   restore(instance);
-  home_.schedule_pump(*this);
+  owner_.schedule_pump(*this);
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {
-  if (plan_.per_call && instance.calls().is_idle() && queue_.empty()) return home_.group_served(*this);
-  home_.schedule_pump(*this);
+  if (plan_.per_call && instance.calls().is_idle() && queue_.empty()) return owner_.group_served(*this);
+  owner_.schedule_pump(*this);
 }
 
 void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
@@ -284,8 +284,8 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
   bool lost = false;
   bool was_ready = instance.record().was_ready;
   milliseconds lived = loop_.now() - instance.record().started_at;
-  bool may_revive = instance.wear().is_worn() || end.reason != mcp::EndReason::cancelled_drain;
-  home_.take_leaving(std::move(*found));
+  bool may_revive = instance.expiry().is_expired() || end.reason != mcp::EndReason::cancelled_drain;
+  owner_.take_leaving(std::move(*found));
   instances_.erase(found);
   listens_.lost(&instance);
   if (scope_ != nullptr) scope_->on_scope_reset();
@@ -306,7 +306,7 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     // stay: they are opened again, until the budget for that is used up.
     std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
-    if (!was_ready) home_.start_failed(end);
+    if (!was_ready) owner_.start_failed(end);
     if ((!was_ready || !instance.record().has_answered) && instances_.empty()) refuse_waiting(failure);
     if (failures_ > kListenRestarts) {
       listens_.fail_all(failure);
@@ -315,12 +315,12 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
       listens.clear();
     }
     lost = true;
-    home_.health().died(instance.record(), end);
+    owner_.health().died(instance.record(), end);
   }
   revive_ = session_ && may_revive && facade_.has_subscriptions() && failures_ <= kListenRestarts;
   for (StdioCall* call : listens) {
     if (!call->live()) continue;
-    if (home_.stopping()) {
+    if (owner_.stopping()) {
       call->fail({mcp::EndReason::cancelled_drain, "the gateway is stopping"});
     } else if (call->request.of_gateway) {  // no reason to start another
       call->fail({end.reason, fmt::format("{} {}", server_.name, end.text)});
@@ -328,15 +328,15 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
       queue_.push_back(call);
     }
   }
-  home_.schedule_pump(*this);
+  owner_.schedule_pump(*this);
   // Last, and not from here: it may end the whole gateway.
-  if (lost) loop_.defer(lifetime_, [this] { home_.instance_lost(); });
+  if (lost) loop_.defer(lifetime_, [this] { owner_.instance_lost(); });
 }
 
 // ---- one process in the place of another ----
 
-void InstanceGroup::on_instance_worn(StdioInstance& instance, std::string_view why) {
-  if (instance.wear().is_worn()) return;
+void InstanceGroup::on_instance_expired(StdioInstance& instance, std::string_view why) {
+  if (instance.expiry().is_expired()) return;
   log::write(log::Level::info, "upstream.replace",
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(instance.pid())},
@@ -344,39 +344,39 @@ void InstanceGroup::on_instance_worn(StdioInstance& instance, std::string_view w
               {"why", why}});
   // A session's answers to its server's questions name no process: it has one at a time, which goes in a
   // moment when it has nothing to do.
-  instance.set_wear({std::string(why), !session_});
+  instance.set_expiry({std::string(why), !session_});
   replacing_ = true;
-  home_.schedule_pump(*this);
+  owner_.schedule_pump(*this);
 }
 
 size_t InstanceGroup::active() const {
   size_t sum = 0;
   for (const auto& instance : instances_)
-    sum += instance->wear().retires ? 0 : 1;
+    sum += instance->expiry().retires ? 0 : 1;
   return sum;
 }
 
 // The new one comes first where somebody listens; the old one goes when its calls are answered.
-void InstanceGroup::replace_worn() {
-  std::vector<StdioInstance*> worn;
+void InstanceGroup::replace_expired() {
+  std::vector<StdioInstance*> expired;
   for (const auto& instance : instances_) {
-    if (instance->wear().is_worn()) worn.push_back(instance.get());
+    if (instance->expiry().is_expired()) expired.push_back(instance.get());
   }
-  replacing_ = !worn.empty();
-  for (StdioInstance* old : worn) {
+  replacing_ = !expired.empty();
+  for (StdioInstance* old : expired) {
     StdioInstance* next = ready_instance();
-    if (next != nullptr && next->wear().is_worn()) next = nullptr;
+    if (next != nullptr && next->expiry().is_expired()) next = nullptr;
     bool listened = (!listens_.empty() && listens_.served_by(old)) || old->calls().has_listens();
     if (listened && next == nullptr && !session_) {
       // Where no second one may run the old one has to make room.
-      if (active() > 0 || start_instance() != nullptr || home_.room_soon()) continue;
+      if (active() > 0 || start_instance() != nullptr || owner_.room_soon()) continue;
     }
     if (next != nullptr && listens_.served_by(old)) {
       listens_.lost(old);
       listens_.tell_changes();
     }
     if (old->calls().has_calls()) continue;
-    old->stop({mcp::EndReason::cancelled_drain, old->wear().why, {}});
+    old->stop({mcp::EndReason::cancelled_drain, old->expiry().why, {}});
   }
 }
 

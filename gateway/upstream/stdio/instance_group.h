@@ -22,7 +22,7 @@ namespace lineward::upstream {
 class InstanceGroup;
 
 // What a group needs from its upstream.
-class GroupHome {
+class GroupOwner {
  public:
   // When processes may be started, and what they have shown.
   virtual StdioHealth& health() = 0;
@@ -47,12 +47,12 @@ class GroupHome {
   virtual void count_in_flight(int64_t change) = 0;
 
  protected:
-  ~GroupHome() = default;
+  ~GroupOwner() = default;
 };
 
 class InstanceGroup final : public InstanceOwner {
  public:
-  InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home,
+  InstanceGroup(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupOwner& owner,
                 CallerGroup plan);
   ~InstanceGroup();
 
@@ -106,12 +106,12 @@ class InstanceGroup final : public InstanceOwner {
   void on_instance_free(StdioInstance& instance) override;
   void on_instance_message(StdioInstance& instance, mcp::Message message, StdioCall* only) override;
   void on_instance_initialized(StdioInstance& instance, const mcp::Message& answer) override;
-  void on_instance_worn(StdioInstance& instance, std::string_view why) override;
-  void on_instance_answered(StdioInstance&, Heard what) override { home_.health().answered(what); }
+  void on_instance_expired(StdioInstance& instance, std::string_view why) override;
+  void on_instance_answered(StdioInstance&, Heard what) override { owner_.health().answered(what); }
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                         std::vector<StdioCall*> listens) override;
-  void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
-  void on_in_flight(int64_t change) override { home_.count_in_flight(change); }
+  void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
+  void on_in_flight(int64_t change) override { owner_.count_in_flight(change); }
 
  private:
   bool asks(const StdioCall& call) const { return plan_.exclusive && mcp::may_ask(call.request.method); }
@@ -120,7 +120,7 @@ class InstanceGroup final : public InstanceOwner {
   // `claimed` counts the processes that come up for calls further ahead.
   StdioInstance* pick(const StdioCall& call, bool& full, size_t& claimed);
   StdioInstance* start_instance();
-  void replace_worn();
+  void replace_expired();
   size_t active() const;  // processes that take calls, or will
   StdioInstance* ready_instance() const;
   bool handled_here(StdioInstance& instance, StdioCall& call);
@@ -131,7 +131,7 @@ class InstanceGroup final : public InstanceOwner {
   net::Loop& loop_;
   net::Spawner& spawner_;
   const config::Server& server_;
-  GroupHome& home_;
+  GroupOwner& owner_;
   CallerGroup plan_;
   const bool session_;  // the client's own `initialize` makes the first process
   // What its process keeps is somebody's from so many calls on; 0: nobody's.
@@ -141,14 +141,14 @@ class InstanceGroup final : public InstanceOwner {
   std::deque<StdioCall*> queue_;
   LegacyListens listens_;  // of modern clients on a legacy server
   LegacyFacade facade_{server_};
-  GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { home_.schedule_pump(*this); }};
+  GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { owner_.schedule_pump(*this); }};
   bool initialized_sent_ = false;
   std::string last_end_;
   HeldBytes key_bytes_;
   AccountPtr caller_;
   uint32_t calls_ = 0;  // so many came, as far as it matters
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();
-  bool replacing_ = false;  // some process is worn
+  bool replacing_ = false;  // some process has expired
   bool revive_ = false;     // a session subscribed to something: it needs a process while nobody calls
   uint32_t failures_ = 0;   // starts in a row that came to nothing
   std::chrono::milliseconds not_before_{0};

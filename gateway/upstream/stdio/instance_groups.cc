@@ -13,8 +13,8 @@ constexpr std::chrono::milliseconds kReapEvery{5000};
 }  // namespace
 
 InstanceGroups::InstanceGroups(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-                               GroupHome& home)
-    : loop_(loop), spawner_(spawner), server_(server), home_(home), reaper_(loop) {
+                               GroupOwner& owner)
+    : loop_(loop), spawner_(spawner), server_(server), owner_(owner), reaper_(loop) {
   reaper_.start(kReapEvery, [this] { reap(); });
 }
 
@@ -29,7 +29,7 @@ InstanceGroup* InstanceGroups::find(const std::string& key) const {
 
 InstanceGroup& InstanceGroups::get(CallerGroup plan) {
   auto& slot = groups_[plan.key];
-  if (!slot) slot = std::make_unique<InstanceGroup>(loop_, spawner_, server_, home_, std::move(plan));
+  if (!slot) slot = std::make_unique<InstanceGroup>(loop_, spawner_, server_, owner_, std::move(plan));
   return *slot;
 }
 

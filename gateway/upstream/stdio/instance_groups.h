@@ -12,14 +12,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "upstream/stdio/instance_group.h"
 #include "upstream/shared/wait_line.h"
+#include "upstream/stdio/instance_group.h"
 
 namespace lineward::upstream {
 
 class InstanceGroups {
  public:
-  InstanceGroups(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home);
+  InstanceGroups(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupOwner& owner);
   ~InstanceGroups();
   InstanceGroups(const InstanceGroups&) = delete;
   InstanceGroups& operator=(const InstanceGroups&) = delete;
@@ -61,7 +61,7 @@ class InstanceGroups {
   net::Loop& loop_;
   net::Spawner& spawner_;
   const config::Server& server_;
-  GroupHome& home_;
+  GroupOwner& owner_;
   Table groups_;
   WaitLine<InstanceGroup> wanting_;  // each that wants_pump, and some that no longer do
   std::vector<std::unique_ptr<StdioInstance>> leaving_;

@@ -64,7 +64,7 @@ void InstanceInbox::broken_line(const mcp::MessageFault& fault) {
   }
   stats_.message_error(fault);
   if (fault.meant != mcp::MessageFault::Meant::unknown) return refuse_malformed(fault);
-  mcp::Salvage found = mcp::salvage(line);
+  mcp::RecoveredIds found = mcp::recover_ids(line);
   std::vector<int64_t> meant;
   for (const auto& raw_id : found.raw_ids) {
     if (PendingCall* entry = calls_.named(raw_id)) meant.push_back(entry->id);

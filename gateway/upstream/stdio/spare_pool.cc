@@ -10,23 +10,23 @@ std::unique_ptr<StdioInstance> SparePool::take() {
   if (spares_.empty()) return nullptr;
   std::unique_ptr<StdioInstance> taken = std::move(spares_.front());
   spares_.erase(spares_.begin());
-  home_.schedule_pump();  // which fills the gap
+  owner_.schedule_pump();  // which fills the gap
   return taken;
 }
 
 void SparePool::fill(size_t room) {
-  if (home_.stopping()) return;
+  if (owner_.stopping()) return;
   while (spares_.size() < server_.pool.prewarm && room > 0) {
-    auto pause = home_.health().start_pause({});
+    auto pause = owner_.health().start_pause({});
     if (pause.count() > 0) {
-      if (!retry_.running()) retry_.start(pause, [this] { home_.schedule_pump(); });
+      if (!retry_.running()) retry_.start(pause, [this] { owner_.schedule_pump(); });
       return;
     }
     InstancePlan plan;
     plan.spare = true;
     spares_.push_back(
         std::make_unique<StdioInstance>(loop_, spawner_, server_, *this, "spare", std::move(plan)));
-    home_.health().start_begun();
+    owner_.health().start_begun();
     spares_.back()->start();
     --room;
   }
@@ -49,7 +49,7 @@ void SparePool::list(std::vector<core::UpstreamStatus::Process>& out) const {
   }
 }
 
-void SparePool::on_instance_worn(StdioInstance& instance, std::string_view why) {
+void SparePool::on_instance_expired(StdioInstance& instance, std::string_view why) {
   instance.stop({mcp::EndReason::cancelled_drain, std::string(why), {}});
 }
 
@@ -57,7 +57,7 @@ void SparePool::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
   auto found =
       std::find_if(spares_.begin(), spares_.end(), [&](const auto& one) { return one.get() == &instance; });
   if (found == spares_.end()) return;
-  home_.take_leaving(std::move(*found));
+  owner_.take_leaving(std::move(*found));
   spares_.erase(found);
   if (end.reason != mcp::EndReason::cancelled_drain) {
     log::write(log::Level::warn, "upstream.down",
@@ -66,9 +66,9 @@ void SparePool::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                 {"why", end.text},
                 {"stderr", end.last_stderr},
                 {"detail", end.detail}});
-    home_.health().died(instance.record(), end);
+    owner_.health().died(instance.record(), end);
   }
-  home_.schedule_pump();
+  owner_.schedule_pump();
 }
 
 }  // namespace lineward::upstream

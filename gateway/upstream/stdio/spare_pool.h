@@ -15,8 +15,8 @@ namespace lineward::upstream {
 
 class SparePool final : public InstanceOwner {
  public:
-  SparePool(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupHome& home)
-      : loop_(loop), spawner_(spawner), server_(server), home_(home), retry_(loop) {}
+  SparePool(net::Loop& loop, net::Spawner& spawner, const config::Server& server, GroupOwner& owner)
+      : loop_(loop), spawner_(spawner), server_(server), owner_(owner), retry_(loop) {}
 
   size_t size() const { return spares_.size(); }
   // The one that was started first; null when there is none.
@@ -34,16 +34,16 @@ class SparePool final : public InstanceOwner {
   void on_instance_message(StdioInstance&, mcp::Message, StdioCall*) override {}  // nobody asked for it
   void on_instance_initialized(StdioInstance&, const mcp::Message&) override {}
   void on_instance_answered(StdioInstance&, Heard) override {}
-  void on_instance_worn(StdioInstance& instance, std::string_view why) override;
+  void on_instance_expired(StdioInstance& instance, std::string_view why) override;
   void on_instance_down(StdioInstance& instance, const ProcessEnd& end, std::vector<StdioCall*>) override;
-  void on_instance_gone(StdioInstance& instance) override { home_.instance_gone(instance); }
+  void on_instance_gone(StdioInstance& instance) override { owner_.instance_gone(instance); }
   void on_in_flight(int64_t) override {}
 
  private:
   net::Loop& loop_;
   net::Spawner& spawner_;
   const config::Server& server_;
-  GroupHome& home_;
+  GroupOwner& owner_;
   std::vector<std::unique_ptr<StdioInstance>> spares_;
   net::Timer retry_;
 };

@@ -20,7 +20,7 @@ StdioCall::~StdioCall() {
 void StdioCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
-  if (trial) upstream_.health().trial_withdrawn();
+  if (half_open_probe) upstream_.health().half_open_probe_withdrawn();
   if (instance != nullptr) {
     std::exchange(instance, nullptr)->cancel(*this, why);
   } else {
@@ -60,13 +60,14 @@ void StdioCall::message(mcp::Message message) {
 void StdioCall::answer(mcp::Message message) {
   // Not where it was answered in the server's place, nor by a handshake, whoever's it was.
   const bool work_done = id != 0 && request.method != mcp::Method::initialize;
-  if (work_done) trial ? upstream_.health().trial_answered() : upstream_.health().call_answered();
-  if (std::exchange(trial, false) && !work_done) upstream_.health().trial_withdrawn();
+  if (work_done) half_open_probe ? upstream_.health().probe_answered() : upstream_.health().call_answered();
+  if (std::exchange(half_open_probe, false) && !work_done) upstream_.health().half_open_probe_withdrawn();
   pass_answer(std::move(message), upstream_.server());
 }
 
 void StdioCall::fail(const core::Failure& failure) {
-  if (std::exchange(trial, false)) upstream_.health().trial_withdrawn();  // what it failed of was counted
+  if (std::exchange(half_open_probe, false))
+    upstream_.health().half_open_probe_withdrawn();  // what it failed of was counted
   pass_failure(failure);
 }
 

@@ -24,7 +24,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   // From here on for the upstream and its instances.
   StdioInstance* instance = nullptr;  // once written
   mcp::Era instance_era = mcp::Era::modern;
-  bool trial = false;  // whether the server is back (circuit_breaker.h)
+  bool half_open_probe = false;  // whether the server is back (circuit_breaker.h)
   // A modern client's call on a legacy server.
   bool crosses_eras() const {
     return request.client_era == mcp::Era::modern && instance_era == mcp::Era::legacy;

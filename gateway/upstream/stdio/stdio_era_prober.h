@@ -7,8 +7,8 @@
 #include <chrono>
 #include <memory>
 
-#include "upstream/stdio/era_probe.h"
 #include "upstream/shared/server_era.h"
+#include "upstream/stdio/era_probe.h"
 #include "upstream/stdio/stdio_health.h"
 
 namespace lineward::upstream {

@@ -7,7 +7,7 @@ namespace lineward::upstream {
 
 using std::chrono::milliseconds;
 
-// An open circuit has its own time; a trial does not wait for the pauses between starts as well.
+// An open circuit has its own time; a half-open probe does not wait for the pauses between starts as well.
 milliseconds StdioHealth::start_pause(milliseconds not_before) {
   const milliseconds now = loop_.now();
   if (!breaker_.closed()) return std::max(budget_.ration(now), breaker_.wait(now));

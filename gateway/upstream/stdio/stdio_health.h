@@ -43,17 +43,17 @@ class StdioHealth {
   // One that was only started to be asked for its era said nothing.
   void probe_died(const ProcessEnd& end);
 
-  // Whether a call may be made that needs a process to be started: true makes it the trial, which shows
-  // whether the server is back.
+  // Whether a call may be made that needs a process to be started: true makes it the half-open probe, which
+  // shows whether the server is back.
   bool try_now() { return breaker_.try_now(loop_.now()); }
   core::Failure refusal() const { return breaker_.refusal(server_.name, loop_.now()); }
-  // What became of a call that is no trial, or is one.
+  // What became of a call that is no half-open probe, or is one.
   void call_answered() { breaker_.succeeded(); }
-  void trial_answered() { answered(Heard::work); }
-  void trial_withdrawn() { breaker_.withdrawn(); }
+  void probe_answered() { answered(Heard::work); }
+  void half_open_probe_withdrawn() { breaker_.withdrawn(); }
 
   bool circuit_closed() const { return breaker_.closed(); }
-  // How long the circuit stays open; 0: a trial may be made.
+  // How long the circuit stays open; 0: a half-open probe may be made.
   std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
   // The last failure, in words for clients.
   const std::string& why() const { return breaker_.why(); }

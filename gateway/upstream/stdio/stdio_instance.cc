@@ -20,7 +20,7 @@ using mcp::Method;
 // word.
 constexpr size_t kPipeBacklog = 64 * 1024;
 // What a server that does not read makes us owe it: answers to its own requests and notifications of clients.
-constexpr size_t kMostOwed = 4 * 1024 * 1024;
+constexpr size_t kMaxOwed = 4 * 1024 * 1024;
 }  // namespace
 
 StdioInstance::StdioInstance(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
@@ -40,7 +40,7 @@ void StdioInstance::start() {
     // Those that were started together are not to end together.
     thread_local std::minstd_rand random{std::random_device{}()};
     auto limit = server_.pool.max_lifetime * std::uniform_int_distribution<int>(90, 100)(random) / 100;
-    lifetime_timer_.start(limit, [this] { owner_->on_instance_worn(*this, "reached pool.maxLifetime"); });
+    lifetime_timer_.start(limit, [this] { owner_->on_instance_expired(*this, "reached pool.maxLifetime"); });
   }
   handshake_.starts();
   process_.start();
@@ -59,7 +59,7 @@ void StdioInstance::list(std::vector<core::UpstreamStatus::Process>& out) const 
 }
 
 bool StdioInstance::takes(const StdioCall& call) const {
-  if (wear_.retires || process_.backlog() > kPipeBacklog) return false;
+  if (expiry_.retires || process_.backlog() > kPipeBacklog) return false;
   return is_ready() || (call.request.method == Method::initialize && handshake_.awaits_client());
 }
 
@@ -86,7 +86,7 @@ void StdioInstance::send(StdioCall& call) {
   bool starts = state() == State::handshake;
   call.phase(starts ? core::CallPhase::starting : core::CallPhase::written);
   const uint64_t most = server_.pool.max_requests;
-  if (most > 0 && sent_ >= most) owner_->on_instance_worn(*this, "reached pool.maxRequests");
+  if (most > 0 && sent_ >= most) owner_->on_instance_expired(*this, "reached pool.maxRequests");
 }
 
 void StdioInstance::want_level(const StdioCall& call) {
@@ -97,7 +97,7 @@ void StdioInstance::want_level(const StdioCall& call) {
 bool StdioInstance::write_small(std::string message) {
   // The refusal of a question says less to a server that does not know yet that the call is over.
   if (cancels_.is_owed()) cancels_.write_now();
-  if (process_.backlog() + message.size() > kMostOwed) return false;
+  if (process_.backlog() + message.size() > kMaxOwed) return false;
   write(std::move(message));
   return true;
 }

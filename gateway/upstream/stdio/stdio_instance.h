@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "upstream/shared/legacy_facade.h"
 #include "upstream/stdio/instance_inbox.h"
 #include "upstream/stdio/instance_requests.h"
-#include "upstream/shared/legacy_facade.h"
 #include "upstream/stdio/stdio_handshake.h"
 #include "upstream/stdio/stdio_process.h"
 
@@ -31,7 +31,7 @@ class InstanceOwner : public InFlightOwner {
   // It answered something for the first time.
   virtual void on_instance_answered(StdioInstance& instance, Heard what) = 0;
   // It is old, or has had all the calls it may have.
-  virtual void on_instance_worn(StdioInstance& instance, std::string_view why) = 0;
+  virtual void on_instance_expired(StdioInstance& instance, std::string_view why) = 0;
   // Its calls have failed; `listens` have not, and may be sent to another process.
   virtual void on_instance_down(StdioInstance& instance, const ProcessEnd& end,
                                 std::vector<StdioCall*> listens) = 0;
@@ -42,10 +42,10 @@ class InstanceOwner : public InFlightOwner {
 };
 
 // Whether a process is to be replaced, and why.
-struct InstanceWear {
+struct InstanceExpiry {
   std::string why;       // empty: it is not
   bool retires = false;  // it gets no more calls
-  bool is_worn() const { return !why.empty(); }
+  bool is_expired() const { return !why.empty(); }
 };
 
 class StdioInstance final : public ProcessOwner,
@@ -77,8 +77,8 @@ class StdioInstance final : public ProcessOwner,
   void list(std::vector<core::UpstreamStatus::Process>& out) const;
   InstanceCalls& calls() { return calls_; }
   const InstanceRecord& record() const { return record_; }
-  const InstanceWear& wear() const { return wear_; }
-  void set_wear(InstanceWear wear) { wear_ = std::move(wear); }
+  const InstanceExpiry& expiry() const { return expiry_; }
+  void set_expiry(InstanceExpiry expiry) { expiry_ = std::move(expiry); }
   // The result of Lineward's own `initialize`, as JSON text; empty before.
   const std::string& initialize_result() const { return handshake_.initialize_result(); }
   // What it told of itself in `initialize`; legacy only.
@@ -141,7 +141,7 @@ class StdioInstance final : public ProcessOwner,
   InstanceRecord record_;
   StdioHandshake handshake_{loop_, server_, plan_, record_, calls_, pings_, *this, *this};
   LowestLogLevel level_;
-  InstanceWear wear_;
+  InstanceExpiry expiry_;
   net::Timer lifetime_timer_;
   uint64_t sent_ = 0;  // calls
 };

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kLongestStderrLine = 4096;
+constexpr size_t kMaxStderrLine = 4096;
 constexpr uint64_t kStderrBytesPerSecond = 1 << 20;
 // After the process has exited its pipe may still hold answers; a grandchild may hold it open for ever.
 constexpr milliseconds kLastWords{100};
@@ -41,7 +41,7 @@ StdioProcess::StdioProcess(net::Loop& loop, net::Spawner& spawner, const config:
       owner_(owner),
       stats_(core::upstream_stats(server.name)),
       lines_(server.limits.max_message_bytes),
-      stderr_lines_(kLongestStderrLine),
+      stderr_lines_(kMaxStderrLine),
       timer_(loop) {
   in_.process = out_.process = err_.process = this;
 }
@@ -170,7 +170,7 @@ void StdioProcess::stdout_end() {
   if (out_ended_) return;
   out_ended_ = true;
   out_.close();
-  if (exited_) return last_words_said();
+  if (exited_) return last_stderr_read();
   if (down_) return;
   timer_.start(kExitFollows, [this] {
     ProcessEnd end{mcp::EndReason::upstream_exited, "closed its output", {}};
@@ -210,11 +210,11 @@ void StdioProcess::stderr_line(std::string line) {
 void StdioProcess::stderr_end() {
   err_ended_ = true;
   if (stderr_lines_.has_partial()) stderr_line(stderr_lines_.take_partial());
-  if (exited_ && out_ended_) last_words_said();
+  if (exited_ && out_ended_) last_stderr_read();
 }
 
 // It has exited, and its stdout has ended: what it wrote to stderr at the end is worth a moment.
-void StdioProcess::last_words_said() {
+void StdioProcess::last_stderr_read() {
   if (down_) return check_gone();
   if (err_ended_) {
     timer_.stop();
@@ -242,7 +242,7 @@ void StdioProcess::exited(net::ExitStatus status) {
               {"stderr", last_stderr_}});
   timer_.stop();
   if (down_) return check_gone();
-  if (out_ended_) return last_words_said();
+  if (out_ended_) return last_stderr_read();
   // Twice, so that the loop has read what was there even when it was held up for longer than this.
   timer_.start(kLastWords, [this] {
     timer_.start(milliseconds(1), [this] { go_down({mcp::EndReason::upstream_exited, exit_text_, {}}); });

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "json/line_splitter.h"
 #include "config/config.h"
+#include "json/line_splitter.h"
 #include "metrics/stats.h"
 #include "net/byte_stream.h"
-#include "process/child_process.h"
 #include "net/lifetime.h"
+#include "process/child_process.h"
 #include "upstream/shared/process_end.h"
 
 namespace lineward::upstream {
@@ -72,7 +72,7 @@ class StdioProcess {
   void stderr_data(std::string_view bytes);
   void stderr_line(std::string line);
   void stderr_end();
-  void last_words_said();
+  void last_stderr_read();
   void failed(const net::SpawnFailure& failure);
   void exited(net::ExitStatus status);
   void go_down(ProcessEnd end);

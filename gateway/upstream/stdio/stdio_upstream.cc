@@ -42,7 +42,7 @@ void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
   era_.warm_up(std::move(ready));
 }
 
-// Where nobody calls, the probe is the trial of an open circuit.
+// Where nobody calls, the era probe is the half-open probe of an open circuit.
 void StdioUpstream::wake() {
   const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
   if (!era_.is_known() || back) era_.ask();
@@ -77,24 +77,24 @@ void StdioUpstream::on_era_known(TransportCall& call) {
 
 Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::CallRequest&& request,
                                                                         core::CallOwner& owner) {
-  using Refusal = Unexpected<core::Failure>;
-  if (stopping_) return Refusal{stopping_now()};
+  using Refused = Unexpected<core::Failure>;
+  if (stopping_) return Refused{stopping_now()};
   if (live_calls_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
-    return Refusal{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
+    return Refused{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                             server_.limits.max_queue, server_.name)}};
   }
-  if (auto full = shares_.refusal(request, server_)) return Refusal{std::move(*full)};
+  if (auto full = shares_.refusal(request, server_)) return Refused{std::move(*full)};
   // A process that is up is no reason to refuse: only starts are held back.
   const bool needs_start = !health_.circuit_closed() && !has_process_for(request);
-  if (needs_start && !health_.try_now()) return Refusal{health_.refusal()};
+  if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
-  call->trial = needs_start;
+  call->half_open_probe = needs_start;
   const bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && !era_.is_current()) {
     era_.wait(*call);
   } else if (auto refused = enqueue(*call)) {
     call->cancel("");
-    return Refusal{std::move(*refused)};
+    return Refused{std::move(*refused)};
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
 }

@@ -20,7 +20,7 @@
 namespace lineward::upstream {
 
 class StdioUpstream final : public core::Upstream,
-                            public GroupHome,
+                            public GroupOwner,
                             public StdioHealthOwner,
                             public StdioEraProberOwner,
                             public ServerEraOwner {
@@ -53,7 +53,7 @@ class StdioUpstream final : public core::Upstream,
   CallerShares& shares() { return shares_; }
   void withdraw(StdioCall& call);
 
-  // GroupHome
+  // GroupOwner
   StdioHealth& health() override { return health_; }
   bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
   bool room_soon() const override { return groups_.leaving() > 0; }

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 using namespace lineward;
-using namespace lineward::route;
+using namespace lineward::aggregate;
 using mcp::Field;
 
 namespace {
@@ -19,7 +19,7 @@ mcp::Message answer(const std::string& result) {
   return parse(R"({"jsonrpc":"2.0","id":0,"result":)" + result + "}");
 }
 
-Facts facts(const std::string& server, const std::string& capabilities, const std::string& more = "") {
+MemberFacts facts(const std::string& server, const std::string& capabilities, const std::string& more = "") {
   return read_facts(server, answer(R"({"supportedVersions":["2026-07-28","2025-11-25"],"capabilities":)" +
                                    capabilities + more + "}"));
 }
@@ -80,15 +80,15 @@ TEST_CASE("the smallest ttl counts, and none is zero") {
 }
 
 TEST_CASE("versions are those that all roads lead to") {
-  Facts none;
+  MemberFacts none;
   none.server = "odd";
   CHECK(parse(merged_discover({facts("a", "{}"), none}, {}, false)).raw(Field::result_supported_versions) ==
         "[]");
 }
 
 TEST_CASE("a method that names nothing belongs to who declares what it is a part of") {
-  std::vector<Facts> all{facts("a", R"({"tools":{},"extensions":{"com.example/search":{}}})"),
-                         facts("b", R"({"tools":{},"experimental":{"odd":{}}})")};
+  std::vector<MemberFacts> all{facts("a", R"({"tools":{},"extensions":{"com.example/search":{}}})"),
+                               facts("b", R"({"tools":{},"experimental":{"odd":{}}})")};
   CHECK(servers_for("search/run", all) == std::vector<std::string>{"a"});
   CHECK(servers_for("com.example/search/run", all) == std::vector<std::string>{"a"});
   CHECK(servers_for("odd/thing", all) == std::vector<std::string>{"b"});
@@ -101,17 +101,18 @@ TEST_CASE("what calls are routed by is short, whatever a server says of itself")
     return facts_for_routing("a", answer(R"({"capabilities":)" + capabilities + more + "}"));
   };
   const std::string long_text(100000, 'x');
-  Facts some = routing(R"({"tools":{"listChanged":true,"odd":")" + long_text +
-                           R"("},"extensions":{"com.example/search":{"deep":[")" + long_text + R"("]}}})",
-                       R"(,"instructions":")" + long_text + R"(")");
+  MemberFacts some =
+      routing(R"({"tools":{"listChanged":true,"odd":")" + long_text +
+                  R"("},"extensions":{"com.example/search":{"deep":[")" + long_text + R"("]}}})",
+              R"(,"instructions":")" + long_text + R"(")");
   CHECK(some.capabilities == R"({"tools":{"listChanged":true},"extensions":{"com.example/search":{}}})");
   CHECK(some.instructions.empty());
   CHECK(servers_for("search/run", {some}) == std::vector<std::string>{"a"});
   std::string many = R"({"tools":{})";
   for (int i = 0; i < 10000; ++i)
     many += R"(,"c)" + std::to_string(i) + R"(":{})";
-  Facts cut = routing(many + "}");
-  CHECK(cut.capabilities.size() <= kMostRoutingBytes);
+  MemberFacts cut = routing(many + "}");
+  CHECK(cut.capabilities.size() <= kMaxRoutingBytes);
   CHECK(cut.has("tools"));
   CHECK(cut.has("c10"));
   CHECK_FALSE(cut.has("c9999"));

@@ -6,7 +6,7 @@
 
 using lineward::config::Aggregate;
 using lineward::config::PrefixMode;
-using namespace lineward::route;
+using namespace lineward::aggregate;
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace lineward::route;
+using namespace lineward::aggregate;
 
 TEST_CASE("a cursor comes back as it went, for its own list alone") {
   std::vector<CursorPart> parts{{"fs", R"("")", 1}, {"a-b_c", R"("p\u00e4ge:2:\"x\"")", 999}};

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace lineward::route;
+using namespace lineward::aggregate;
 
 TEST_CASE("a URI carries its origin, and the way back needs no table") {
   Uris uris(100, 100), fresh(100, 100);

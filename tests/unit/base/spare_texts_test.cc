@@ -28,7 +28,8 @@ TEST_CASE("the room of a text that is given back is the next one's") {
 }
 
 TEST_CASE("what is given back is empty, kept or not") {
-  for (size_t size : {size_t{0}, size_t{5}, Texts::kUsual, Texts::kMost, Texts::kMost + 1, size_t{1} << 20}) {
+  for (size_t size :
+       {size_t{0}, size_t{5}, Texts::kUsual, Texts::kMaxBytes, Texts::kMaxBytes + 1, size_t{1} << 20}) {
     std::string text(size, 'x');
     Texts::give(std::move(text));
     CHECK(text.empty());  // NOLINT(bugprone-use-after-move): give() says so
@@ -37,7 +38,7 @@ TEST_CASE("what is given back is empty, kept or not") {
 }
 
 TEST_CASE("as many are kept as there is place for, and none that is too small or too large") {
-  std::string small(100, 'x'), large(Texts::kMost + 1, 'x');
+  std::string small(100, 'x'), large(Texts::kMaxBytes + 1, 'x');
   const char* small_at = small.data();
   const char* large_at = large.data();
   Texts::give(std::move(small));
@@ -60,8 +61,8 @@ TEST_CASE("a text that is too small for what comes gets room") {
   std::string text;
   Texts::renew(text, 5);
   const size_t small = text.capacity();
-  Texts::renew(text, Texts::kMost * 2);
-  CHECK(text.capacity() >= Texts::kMost * 2);
+  Texts::renew(text, Texts::kMaxBytes * 2);
+  CHECK(text.capacity() >= Texts::kMaxBytes * 2);
   CHECK(small < Texts::kUsual);
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("what a cancel did") {
 }
 
 TEST_CASE("answers that lack everything do no harm") {
-  CHECK(!call_story(json::object(), {}).empty());
+  CHECK(!call_text(json::object(), {}).empty());
   CHECK(!status_screen({{"upstreams", json::array()}}, {}).empty());
   CHECK(!calls_table(json::array({json::object()}), {}).empty());
 }

@@ -1,8 +1,8 @@
 // How much is under way between two workers, and what becomes of it when one side ends.
 #include <atomic>
 
-#include "unit/cluster/remote_world.h"
 #include "layers/listen_hub.h"
+#include "unit/cluster/remote_world.h"
 
 using namespace lineward;
 using namespace lineward::upstream;
@@ -69,13 +69,13 @@ TEST_CASE("calls of a worker that ends fail: those it has, those on their way, t
 
 TEST_CASE("a call to a server that has gone fails, though its worker is there") {
   World world;
-  world.far.run([&] { world.far.door.reset(); });
+  world.far.run([&] { world.far.call_server.reset(); });
   auto call = world.near.start(world.asker);
   world.near.listen();
   REQUIRE(world.asker.failed);
 }
 
-TEST_CASE("a worker lets go of its server when the other's stand-in has gone") {
+TEST_CASE("a worker lets go of its server when the other's proxy has gone") {
   World world;
   std::weak_ptr<void> lease = world.far.lease;
   world.far.run([&] { world.far.lease.reset(); });
@@ -90,7 +90,7 @@ TEST_CASE("what is posted to a worker whose callers have gone harms nobody") {
   world.far.run([&] { world.far.server->last->say(progress(1)); });
   call->cancel("leaving");
   call.reset();
-  world.near.upstream.reset();  // mail for its desk is still there
+  world.near.upstream.reset();  // a message for its table is still there
   world.near.listen();
   CHECK(world.asker.heard.empty());
 }
@@ -173,5 +173,5 @@ TEST_CASE("thousands of calls, some of which are cancelled at any moment, end on
   }
   CHECK(answered > 100);
   CHECK(cancelled > 10);
-  world.far.run([&] { CHECK(world.far.door->size() == 0); });
+  world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
 }

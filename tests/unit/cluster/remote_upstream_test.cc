@@ -29,7 +29,7 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   CHECK(call->server_info() == "info");
   CHECK(call->of_legacy_server());
   CHECK(world.near.upstream->era() == mcp::Era::legacy);
-  world.far.run([&] { CHECK(world.far.door->size() == 0); });
+  world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
 }
 
 TEST_CASE("a call that cannot even begin fails, and not from within start") {
@@ -67,7 +67,7 @@ TEST_CASE("after a cancel nothing is heard, though it was on its way, and the se
   CHECK(world.asker.heard.empty());
   world.far.run([&] {
     CHECK(world.far.server->heard[0]->cancelled == "no longer wanted");
-    CHECK(world.far.door->size() == 0);
+    CHECK(world.far.call_server->size() == 0);
     REQUIRE(world.far.settled.size() == 1);
     CHECK(world.far.settled[0].first == core::remote_tag(7));
     CHECK(world.far.settled[0].second == core::CancelOutcome::stopped);
@@ -159,7 +159,7 @@ TEST_CASE("notifications reach the server, and how it is comes when it says so")
   world.serve([&](FakeServer& server) {
     CHECK(server.forwarded == progress(9).bytes());
     server.its_era = mcp::Era::modern;
-    world.far.door->tell_state();
+    world.far.call_server->tell_state();
   });
   CHECK(world.near.upstream->era() == mcp::Era::modern);
 }

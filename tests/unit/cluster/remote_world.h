@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/remote_upstream.h"
 #include "core/passing_upstream.h"
 #include "core/remote_tag.h"
 #include "metrics/stats.h"
-#include "cluster/remote_upstream.h"
 
 namespace lineward::upstream::remote_test {
 
@@ -47,8 +47,7 @@ inline core::CallRequest request(uint64_t tag, std::string method = "tools/call"
   return made;
 }
 
-// ---- the server's side
-// -----------------------------------------------------------------------------------------
+// ---- the server's side ----
 
 struct Heard {
   std::string cancelled;  // why
@@ -139,11 +138,11 @@ struct Far final : core::CancelWatcher {
       loop = &mine;
       mailbox = *net::Mailbox::create(mine);
       server = std::make_unique<FakeServer>();
-      door = std::make_shared<RemoteDoor>(mine, *server, lease);
+      call_server = std::make_shared<RemoteCallServer>(mine, *server, lease);
       begun.set_value();
       mine.run();
       mailbox->close();
-      door.reset();
+      call_server.reset();
       mine.close_deferred();
       server.reset();
       mine.close_all();
@@ -177,12 +176,11 @@ struct Far final : core::CancelWatcher {
   std::shared_ptr<net::Mailbox> mailbox;
   std::unique_ptr<FakeServer> server;
   std::shared_ptr<void> lease = std::make_shared<int>();
-  std::shared_ptr<RemoteDoor> door;
+  std::shared_ptr<RemoteCallServer> call_server;
   std::vector<std::pair<uint64_t, core::CancelOutcome>> settled;
 };
 
-// ---- the callers' side
-// -----------------------------------------------------------------------------------------
+// ---- the callers' side ----
 
 struct Asker final : core::CallOwner {
   std::vector<CallPhase> phases;
@@ -214,7 +212,7 @@ struct Near {
     mailbox->close();
     loop.close_all();
   }
-  Elsewhere<RemoteDoor> address() const { return {far.mailbox, far.door}; }
+  RemoteHandle<RemoteCallServer> address() const { return {far.mailbox, far.call_server}; }
   // All that the server's side has posted until now is heard.
   void listen() {
     if (far.thread.joinable()) far.run([] {});

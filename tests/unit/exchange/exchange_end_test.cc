@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "log/log.h"
 #include "client/session/session.h"
 #include "exchange/exchange_table.h"
+#include "log/log.h"
 #include "mcp/errors.h"
 #include "net/loop.h"
 

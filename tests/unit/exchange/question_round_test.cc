@@ -81,7 +81,7 @@ TEST_CASE("a question that is taken back is gone") {
 
 TEST_CASE("open questions are bounded") {
   QuestionRound round;
-  for (size_t i = 0; i < exchange::kMostOpenQuestions; ++i)
+  for (size_t i = 0; i < exchange::kMaxOpenQuestions; ++i)
     CHECK(round.add(question(std::to_string(i))));
   CHECK_FALSE(round.add(question("1000")));
   CHECK(round.bytes() > 0);

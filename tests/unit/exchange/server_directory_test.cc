@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 using namespace lineward;
-using exchange::Lease;
 using exchange::ServerDirectory;
+using exchange::UpstreamLease;
 
 namespace {
 
@@ -65,14 +65,14 @@ TEST_CASE("a server is found by its name until it is retired") {
 TEST_CASE("who has a lease keeps the form that it is with, and new calls go to the next one") {
   World world;
   world.directory->add(world.first, world.server);
-  Lease call = world.directory->lease("s");
+  UpstreamLease call = world.directory->lease("s");
   auto other_road = world.directory->leases(world.first)();
   int left = 0;
   world.directory->retire(world.first, [&] { ++left; });
   world.directory->add(world.second, world.server);
   CHECK(call->retiring);
   CHECK(&world.directory->lease("s").upstream() == &world.second);
-  call = Lease();
+  call = UpstreamLease();
   world.turn();
   CHECK(left == 0);
   other_road.reset();
@@ -84,13 +84,13 @@ TEST_CASE("a lease that outlives the directory tells nobody") {
   World world;
   world.directory->add(world.first, world.server);
   int left = 0;
-  Lease call = world.directory->retire(world.first, [&] { ++left; });
+  UpstreamLease call = world.directory->retire(world.first, [&] { ++left; });
   SECTION("it goes after the directory") {
     world.directory.reset();
-    call = Lease();
+    call = UpstreamLease();
   }
   SECTION("the directory goes in the same turn, after it") {
-    call = Lease();
+    call = UpstreamLease();
     world.directory.reset();
   }
   CHECK(core::upstream_stats("s").cancel_watcher == nullptr);

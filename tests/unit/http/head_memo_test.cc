@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "unit/http/feed.h"
 #include "http/response_parser.h"
+#include "unit/http/feed.h"
 
 using namespace lineward::http;
 

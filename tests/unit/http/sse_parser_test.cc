@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "json/json_scan.h"
 #include "http/writer.h"
+#include "json/json_scan.h"
 
 using namespace lineward;
 using http::SseEvent;

@@ -115,8 +115,8 @@ struct World {
     server.name = "shared";
     REQUIRE_FALSE(call.open());
   }
-  std::unique_ptr<Lease> lease(uint64_t tag, Asker& asker) {
-    auto made = std::make_unique<Lease>(server, request(tag), asker);
+  std::unique_ptr<SharedCallHandle> lease(uint64_t tag, Asker& asker) {
+    auto made = std::make_unique<SharedCallHandle>(server, request(tag), asker);
     call.join(*made);
     return made;
   }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "unit/json/json_gen.h"
 #include "mcp/message.h"
+#include "unit/json/json_gen.h"
 
 using namespace lineward;
 using mcp::Field;

@@ -1,9 +1,9 @@
 // What a legacy client and a modern server see of each other (behaviour.md 10).
 #include <catch2/catch.hpp>
 
-#include "unit/json/json_gen.h"
 #include "json/json_member.h"
 #include "mcp/modern_server.h"
+#include "unit/json/json_gen.h"
 
 using namespace lineward;
 using namespace lineward::mcp;

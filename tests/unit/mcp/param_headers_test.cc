@@ -115,7 +115,7 @@ TEST_CASE("each constraint on x-mcp-header, broken once") {
     CHECK_FALSE(read_param_headers(bad));
   }
   std::string many;
-  for (size_t i = 0; i <= kMostParamHeaders; ++i)
+  for (size_t i = 0; i <= kMaxParamHeaders; ++i)
     many += (i ? "," : "") + ("\"p" + std::to_string(i)) + R"(":{"type":"string","x-mcp-header":"H)" +
             std::to_string(i) + "\"}";
   CHECK_FALSE(read_param_headers(R"({"properties":{)" + many + "}}"));

@@ -27,7 +27,7 @@ TEST_CASE("a histogram counts each value in the first bucket that holds it") {
 TEST_CASE("bounds ascend and fit into a histogram") {
   for (Buckets buckets : {Buckets::mcp, Buckets::http, Buckets::precise}) {
     auto all = bounds(buckets);
-    CHECK(all.size() < Histogram::kMost);
+    CHECK(all.size() < Histogram::kMaxBuckets);
     for (size_t i = 1; i < all.size(); ++i)
       CHECK(all[i - 1] < all[i]);
   }
@@ -91,7 +91,7 @@ TEST_CASE("what has the same labels is one series; there is a bound") {
       }
     }
   }
-  CHECK(many.size() <= OperationSeries::kMostSeries + 2 * (static_cast<size_t>(Method::other) + 1));
+  CHECK(many.size() <= OperationSeries::kMaxSeries + 2 * (static_cast<size_t>(Method::other) + 1));
 }
 
 TEST_CASE("every label value survives its packing") {

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "process/child_process.h"
 #include "net/loop.h"
+#include "process/child_process.h"
 #include "process/process_tree.h"
 #include "process/spawner.h"
 
@@ -32,7 +32,7 @@ using namespace lineward;
 using namespace lineward::net;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kTimeout{20};
 
 inline std::string contents(const std::string& path) {
   std::string text;
@@ -82,7 +82,7 @@ inline std::string new_tag() {
 }
 
 // Without a loop: for what other processes do.
-inline bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = kPatience) {
+inline bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = kTimeout) {
   const auto deadline = Clock::now() + limit;
   while (!condition()) {
     if (Clock::now() > deadline) return false;
@@ -190,7 +190,7 @@ class Family {
 
   // Turns the loop until the condition holds.
   bool until(const std::function<bool()>& condition) {
-    const auto deadline = Clock::now() + kPatience;
+    const auto deadline = Clock::now() + kTimeout;
     Timer tick(loop);
     bool held = false;
     std::function<void()> look = [&] {

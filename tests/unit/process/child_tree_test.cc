@@ -180,7 +180,7 @@ TEST_CASE("destroying the spawner's end kills everything", "[child]") {
   CHECK(tagged(tag) == 0);
 }
 
-TEST_CASE("a killed keeper takes only its own command along", "[child]") {
+TEST_CASE("a killed supervisor takes only its own command along", "[child]") {
   Family family;
   const std::string tag = new_tag();
   auto other = family.launch({"cat"});
@@ -192,9 +192,9 @@ TEST_CASE("a killed keeper takes only its own command along", "[child]") {
     INFO(tree.name);
     auto run = family.launch(shell(tree.script));
     REQUIRE(family.until([&] { return ready(tag, tree.size) && run->started; }));
-    const auto keepers = spawning::children_of(family.spawner_pid).value();
-    for (const pid_t keeper : keepers) {
-      if (keeper != others->front()) kill(keeper, SIGKILL);
+    const auto supervisors = spawning::children_of(family.spawner_pid).value();
+    for (const pid_t supervisor : supervisors) {
+      if (supervisor != others->front()) kill(supervisor, SIGKILL);
     }
     REQUIRE(family.until([&] { return run->exited.has_value(); }));
     CHECK(run->exited->signal == SIGKILL);
@@ -296,20 +296,20 @@ Gateway start_gateway(const std::string& tag) {
   return gateway;
 }
 
-enum class Victim { gateway, gateway_and_spawner, spawner_then_gateway, gateway_and_keepers };
+enum class Victim { gateway, gateway_and_spawner, spawner_then_gateway, gateway_and_supervisors };
 
 }  // namespace
 
 TEST_CASE("kill -9 of the gateway leaves no process behind", "[child]") {
   const auto victim = GENERATE(Victim::gateway, Victim::gateway_and_spawner, Victim::spawner_then_gateway,
-                               Victim::gateway_and_keepers);
+                               Victim::gateway_and_supervisors);
   CAPTURE(static_cast<int>(victim));
   const Reaper reaper;
   const std::string tag = new_tag();
   const Gateway gateway = start_gateway(tag);
   const std::vector<pid_t> family = all_below(gateway.pid);
-  const std::vector<pid_t> keepers = spawning::children_of(gateway.spawner).value();
-  CHECK(keepers.size() == 5);
+  const std::vector<pid_t> supervisors = spawning::children_of(gateway.spawner).value();
+  CHECK(supervisors.size() == 5);
   CHECK(family.size() >= 1 + 5 + 13);
   switch (victim) {
     case Victim::gateway: kill(gateway.pid, SIGKILL); break;
@@ -321,10 +321,10 @@ TEST_CASE("kill -9 of the gateway leaves no process behind", "[child]") {
       kill(gateway.spawner, SIGKILL);
       kill(gateway.pid, SIGKILL);
       break;
-    case Victim::gateway_and_keepers:
+    case Victim::gateway_and_supervisors:
       kill(gateway.pid, SIGKILL);
-      for (const pid_t keeper : keepers)
-        kill(keeper, SIGKILL);
+      for (const pid_t supervisor : supervisors)
+        kill(supervisor, SIGKILL);
       break;
   }
   CHECK(wait_for(Reaper::none_left, std::chrono::seconds(2)));
@@ -336,15 +336,15 @@ TEST_CASE("signals for everything called lineward do not end the spawner", "[chi
   Family family;
   auto run = family.launch({"cat"});
   REQUIRE(family.until([&] { return run->started.has_value(); }));
-  const auto keepers = spawning::children_of(family.spawner_pid).value();
+  const auto supervisors = spawning::children_of(family.spawner_pid).value();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGQUIT}) {
     kill(family.spawner_pid, number);
-    for (const pid_t keeper : keepers)
-      kill(keeper, number);
+    for (const pid_t supervisor : supervisors)
+      kill(supervisor, number);
   }
   CHECK(getsid(family.spawner_pid) == family.spawner_pid);
   CHECK(contents("/proc/" + std::to_string(family.spawner_pid) + "/comm") == "lineward-spawn\n");
-  CHECK(contents("/proc/" + std::to_string(keepers.at(0)) + "/comm") == "lineward-keep\n");
+  CHECK(contents("/proc/" + std::to_string(supervisors.at(0)) + "/comm") == "lineward-keep\n");
   REQUIRE(write(run->in, "on", 2) == 2);
   run->close_in();
   REQUIRE(family.until_over(*run));

@@ -71,15 +71,15 @@ struct World final : RequestHandler, AdmittedRequests {
 
   void on_request(ClientConnection& from, std::string body) override {
     ++complete;
-    keeper.admit(from, std::move(body));
+    supervisor.admit(from, std::move(body));
   }
   void on_closed(ClientConnection& from) override {
-    keeper.connection_gone(from);
+    supervisor.connection_gone(from);
     gone = true;
   }
-  bool on_head(ClientConnection& from) override { return keeper.refuses_head(from); }
+  bool on_head(ClientConnection& from) override { return supervisor.refuses_head(from); }
   bool belongs_elsewhere(ClientConnection&) override { return false; }
-  bool wants_body(const http::RequestHead& head) const override { return keeper.wants_body(head); }
+  bool wants_body(const http::RequestHead& head) const override { return supervisor.wants_body(head); }
   bool draining() const override { return false; }
   void on_full() override {}
   void on_admitted(ClientConnection& from, std::string body) override {
@@ -93,7 +93,7 @@ struct World final : RequestHandler, AdmittedRequests {
   PathRouter router{paths()};
   RefusalWriter refusals{router, gate};
   FrontListener listener{loop, nullptr, nullptr};
-  Gatekeeper keeper{limits, listener, router, gate, refusals, *this};
+  Gatekeeper supervisor{limits, listener, router, gate, refusals, *this};
   FarClient client{loop};
   std::unique_ptr<ClientConnection> connection;
   int complete = 0;
@@ -175,7 +175,7 @@ TEST_CASE("a request waits for a gate that takes its time, counted, and by the g
   const std::string body(10'000, ' ');
   const uint64_t before = HeldBytes::total();
   world.client.send(post("", body));
-  run_until(world.loop, [&] { return world.keeper.waiting() == 1; });
+  run_until(world.loop, [&] { return world.supervisor.waiting() == 1; });
   CHECK(HeldBytes::total() >= before + body.size());
   std::weak_ptr<core::Gate> asked = gate;
   core::GateDone done = std::move(gate->done);
@@ -183,7 +183,7 @@ TEST_CASE("a request waits for a gate that takes its time, counted, and by the g
   gate.reset();
   CHECK_FALSE(asked.expired());
   done(ScriptedGate::caller("jwt:late"));
-  CHECK(world.keeper.waiting() == 0);
+  CHECK(world.supervisor.waiting() == 0);
   CHECK(world.admitted == std::vector<std::string>{"jwt:late " + body});
   CHECK(asked.expired());
   CHECK(HeldBytes::total() < before + body.size());
@@ -196,10 +196,10 @@ TEST_CASE("a late answer for a client that has gone away finds nobody") {
   world.use(gate);
   world.connect();
   world.client.send(post("", "{}"));
-  run_until(world.loop, [&] { return world.keeper.waiting() == 1; });
+  run_until(world.loop, [&] { return world.supervisor.waiting() == 1; });
   world.client.leave();
   run_until(world.loop, [&] { return world.gone; });
-  CHECK(world.keeper.waiting() == 0);
+  CHECK(world.supervisor.waiting() == 0);
   gate->done(ScriptedGate::caller("jwt:late"));
   CHECK(world.admitted.empty());
 }
@@ -212,7 +212,7 @@ TEST_CASE("an answer that comes when there is no gatekeeper any more is nobody's
     world.use(gate);
     world.connect();
     world.client.send(post("", "{}"));
-    run_until(world.loop, [&] { return world.keeper.waiting() == 1; });
+    run_until(world.loop, [&] { return world.supervisor.waiting() == 1; });
   }
   gate->done(ScriptedGate::caller("jwt:late"));
 }

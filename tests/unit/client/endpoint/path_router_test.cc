@@ -14,7 +14,7 @@ namespace {
 PathTable table(const std::string& server) {
   PathTable made;
   made.servers["/mcp"] = server;
-  made.homes[server] = 2;
+  made.placement[server] = 2;
   return made;
 }
 
@@ -37,12 +37,12 @@ TEST_CASE(
   CHECK(seen == std::vector<std::string>{"first", "first", "none", "first", "second"});
 }
 
-TEST_CASE("where servers have homes, a path says on which worker its server lives") {
+TEST_CASE("where servers are placed, a path says on which worker its server lives") {
   PathRouter router(table("s"));
   std::vector<size_t> seen;
-  Requests requests([&](ClientConnection& connection) { seen.push_back(router.facts(connection).home); });
+  Requests requests([&](ClientConnection& connection) { seen.push_back(router.facts(connection).worker); });
   requests.ask("/mcp");
-  router.look_for_homes();
+  router.look_for_workers();
   requests.ask("/mcp/");
   requests.ask("/nothing");
   CHECK(seen == std::vector<size_t>{0, 2, 0});

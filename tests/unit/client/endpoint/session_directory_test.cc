@@ -15,8 +15,8 @@ namespace {
 const std::string kKey = "wuWnmEBfyR6N8Vv3eEtcwVVl1vJ9tO+Tq0xVnDk0cX4=";
 const std::string kLegacy = "MCP-Protocol-Version: 2025-11-25\r\n";
 
-// The room of exchanges, as far as sessions go.
-struct Exchanges final : core::ExchangeDoor {
+// The exchanges, as far as sessions go.
+struct Exchanges final : core::ExchangeApi {
   core::ExchangeId start(core::Arrival&&, std::unique_ptr<core::ReplyStream>) override { return {}; }
   void client_gone(core::ExchangeId, mcp::EndReason) override {}
   void cancelled(core::ExchangeId, std::string_view) override {}

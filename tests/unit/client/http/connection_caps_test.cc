@@ -6,7 +6,7 @@ using lineward::client::ConnectionCaps;
 
 TEST_CASE("connections are counted by address, whatever their port") {
   const auto enter = [](ConnectionCaps& caps, const char* peer) {
-    return caps.enter(peer, 100, 2) == ConnectionCaps::Verdict::welcome;
+    return caps.enter(peer, 100, 2) == ConnectionCaps::AdmitResult::welcome;
   };
   ConnectionCaps caps;
   CHECK(enter(caps, "127.0.0.1:1"));
@@ -21,7 +21,7 @@ TEST_CASE("connections are counted by address, whatever their port") {
 
 TEST_CASE("an IPv6 network is one address, and a Unix socket none") {
   const auto enter = [](ConnectionCaps& caps, const char* peer) {
-    return caps.enter(peer, 1000, 1) == ConnectionCaps::Verdict::welcome;
+    return caps.enter(peer, 1000, 1) == ConnectionCaps::AdmitResult::welcome;
   };
   ConnectionCaps caps;
   CHECK(enter(caps, "[2001:db8:1:2::7]:1"));

@@ -85,7 +85,7 @@ TEST_CASE("ids have a bound: a session whose server gave it a very long one is n
   Replicas::Sealed session = kSession;
   session.state.server_session = std::string(1024, 'x');
   std::string id = a.sealed_id(session, "files", "alice", kNow);
-  CHECK(id.size() < Replicas::kMostId);
+  CHECK(id.size() < Replicas::kMaxId);
   CHECK(a.read(id, "files", "alice", kNow).session.state.server_session == session.state.server_session);
   session.state.server_session = std::string(2000, 'x');
   CHECK(a.sealed_id(session, "files", "alice", kNow).empty());

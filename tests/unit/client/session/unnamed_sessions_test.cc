@@ -67,7 +67,7 @@ TEST_CASE(
     "many clients that initialise at once through a proxy keep their sessions until they can name them") {
   Front front;
   std::vector<Session*> opened;
-  for (size_t i = 0; i < 2 * UnnamedSessions::kMostForsaken; ++i)
+  for (size_t i = 0; i < 2 * UnnamedSessions::kMaxForsaken; ++i)
     opened.push_back(&front.open());
   front.turn();
   CHECK(front.ended.empty());
@@ -106,10 +106,10 @@ TEST_CASE("a session that its client does not name in time is forsaken, not befo
 
 TEST_CASE("of sessions that nobody names only so many are kept") {
   Front front;
-  for (size_t i = 0; i < UnnamedSessions::kMostForsaken + 10; ++i)
+  for (size_t i = 0; i < UnnamedSessions::kMaxForsaken + 10; ++i)
     front.open().exchanges = 0;
   front.until([&] { return front.ended.size() == 10; });
-  CHECK(front.sessions->size() == UnnamedSessions::kMostForsaken);
+  CHECK(front.sessions->size() == UnnamedSessions::kMaxForsaken);
 }
 
 TEST_CASE("a session that is named before its last call is over does not end with that") {

@@ -12,11 +12,11 @@
 #include <map>
 #include <optional>
 #include <thread>
-#include "unit/plugins/common/fake_host.h"
 #include "plugins/auth/jwt_keys.h"
 #include "plugins/auth/jwt_token.h"
 #include "plugins/common/types.h"
 #include "unit/plugins/auth/signing.h"
+#include "unit/plugins/common/fake_host.h"
 
 namespace lineward::jwt_test {
 

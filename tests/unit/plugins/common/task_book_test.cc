@@ -15,7 +15,7 @@ mcp::Message parse(const std::string& text) {
 }
 
 void made(const std::string& server, const std::string& tool, const std::string& id, bool modern = false) {
-  plugin::Facts facts;
+  plugin::RequestFacts facts;
   facts.method = mcp::Method::tools_call;
   facts.upstream = server;
   facts.target = tool;
@@ -56,7 +56,7 @@ TEST_CASE("an id that is given again may be of either tool; of too many, of any"
 TEST_CASE("the book is bounded, and counted") {
   const uint64_t before = HeldBytes::total();
   made("book-d", "first", "first");
-  for (size_t i = 0; i < tasks::kMostTasks; ++i)
+  for (size_t i = 0; i < tasks::kMaxTasks; ++i)
     made("book-d", "add", std::to_string(i));
   CHECK(tasks::tools_of("book-d", "first").empty());
   CHECK(tasks::tools_of("book-d", "7") == Tools{"add"});

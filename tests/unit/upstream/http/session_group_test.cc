@@ -28,9 +28,9 @@ class NoOwner final : public core::CallOwner {
 };
 
 // For a call that is never sent.
-class NoHome final : public HttpCallHome {
+class NoHost final : public HttpCallHost {
  public:
-  NoHome(net::Loop& loop, const config::Server& server)
+  NoHost(net::Loop& loop, const config::Server& server)
       : loop_(loop), server_(server), health_(loop, server) {}
   net::Loop& loop() override { return loop_; }
   const config::Server& server() const override { return server_; }
@@ -151,9 +151,9 @@ TEST_CASE("a session that its client initialises has to be told what it was, or 
   request.message = mcp::Message::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").value();
   request.client_era = mcp::Era::legacy;
   request.sees_status = false;  // its client cannot be told by 404
-  NoHome home(loop, server);
+  NoHost host(loop, server);
   NoOwner owner;
-  HttpCall call(home, std::move(request), owner);
+  HttpCall call(host, std::move(request), owner);
   group.join(call);
   CHECK(call.group == "session:1");
   group.queue().withdraw(call);

@@ -1,5 +1,6 @@
-// What goes between the two halves of a server that lives on another worker: RemoteDesk, where its calls are
-// made, and RemoteDoor, where it lives. Everything in it is moved or copied: nothing is shared but this.
+// What goes between the two halves of a server that lives on another worker: RemoteCallTable, where its calls
+// are made, and RemoteCallServer, where it lives. Everything in it is moved or copied: nothing is shared but
+// this.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ namespace lineward::upstream {
 
 // Somebody on another thread, who may be gone. Locked on its own thread alone, so that it dies there too.
 template <class T>
-struct Elsewhere {
+struct RemoteHandle {
   std::shared_ptr<net::Mailbox> mailbox;
   std::weak_ptr<T> who;
 
-  // `work` gets a T&, on its thread, unless it is gone by then. False when its thread takes no more mail.
+  // `work` gets a T&, on its thread, unless it is gone by then. False when its thread takes no more messages.
   template <class F>
   bool tell(F&& work) const {
     return mailbox && mailbox->post([to = who, what = std::forward<F>(work)]() mutable {

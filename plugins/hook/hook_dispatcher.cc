@@ -1,4 +1,4 @@
-#include "plugins/hook/hook_desk.h"
+#include "plugins/hook/hook_dispatcher.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ constexpr int kSilentTooOften = 8;
 
 }  // namespace
 
-uint64_t HookDesk::ask(std::string members, Done done, std::string_view& why) {
+uint64_t HookDispatcher::ask(std::string members, Done done, std::string_view& why) {
   if (why = transport_->broken(); !why.empty()) {
     ++numbers_.exited;
     return 0;
@@ -37,13 +37,13 @@ uint64_t HookDesk::ask(std::string members, Done done, std::string_view& why) {
   return id;
 }
 
-void HookDesk::send(uint64_t id, std::string members) {
+void HookDispatcher::send(uint64_t id, std::string members) {
   open_[id].sent = true;
   ++in_flight_;
   transport_->send(id, fmt::format(R"({{"id":{}{}}})", id, members));
 }
 
-void HookDesk::tell(std::string members) {
+void HookDispatcher::tell(std::string members) {
   if (!transport_->broken().empty() || !transport_->ready() || !queue_.empty()) {
     ++numbers_.untold;
     return;
@@ -52,7 +52,7 @@ void HookDesk::tell(std::string members) {
   transport_->send(id, fmt::format(R"({{"id":{}{}}})", id, members));
 }
 
-void HookDesk::send_on() {
+void HookDispatcher::send_on() {
   while (!queue_.empty() && in_flight_ < limits_.in_flight && transport_->ready()) {
     auto [id, members] = std::move(queue_.front());
     queue_.pop_front();
@@ -61,7 +61,7 @@ void HookDesk::send_on() {
   }
 }
 
-void HookDesk::forget(uint64_t id) {
+void HookDispatcher::forget(uint64_t id) {
   auto found = open_.find(id);
   if (found == open_.end()) return;
   if (found->second.sent) {
@@ -79,7 +79,7 @@ void HookDesk::forget(uint64_t id) {
   send_on();
 }
 
-void HookDesk::finish(uint64_t id, const Outcome& outcome) {
+void HookDispatcher::finish(uint64_t id, const Outcome& outcome) {
   auto found = open_.find(id);
   if (found == open_.end()) return;
   Done done = std::move(found->second.done);
@@ -87,7 +87,7 @@ void HookDesk::finish(uint64_t id, const Outcome& outcome) {
   done(outcome);
 }
 
-void HookDesk::timed_out(uint64_t id) {
+void HookDispatcher::timed_out(uint64_t id) {
   ++numbers_.timed_out;
   auto found = open_.find(id);
   bool sent = found != open_.end() && found->second.sent;
@@ -99,7 +99,7 @@ void HookDesk::timed_out(uint64_t id) {
   finish(id, {false, why});
 }
 
-void HookDesk::on_hook_answer(uint64_t id, std::string_view object) {
+void HookDispatcher::on_hook_answer(uint64_t id, std::string_view object) {
   silent_ = 0;
   auto found = open_.find(id);
   if (found == open_.end() || !found->second.sent) {
@@ -110,13 +110,13 @@ void HookDesk::on_hook_answer(uint64_t id, std::string_view object) {
   finish(id, {true, object});
 }
 
-void HookDesk::on_hook_failed(uint64_t id, std::string_view why) {
+void HookDispatcher::on_hook_failed(uint64_t id, std::string_view why) {
   if (open_.find(id) == open_.end()) return;
   ++numbers_.exited;
   finish(id, {false, why});
 }
 
-void HookDesk::on_hook_down(std::string_view why) {
+void HookDispatcher::on_hook_down(std::string_view why) {
   std::string text(why);
   std::vector<uint64_t> lost;
   bool all = !transport_->broken().empty();  // nor will those that wait be asked in time

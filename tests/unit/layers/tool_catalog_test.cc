@@ -1,4 +1,4 @@
-#include "layers/tool_book.h"
+#include "layers/tool_catalog.h"
 
 #include <catch2/catch.hpp>
 
@@ -28,7 +28,7 @@ const std::string kReads = R"({"name":"reads","annotations":{"readOnlyHint":true
 }  // namespace
 
 TEST_CASE("only tools with something to say are kept, and a new page replaces what an old one said") {
-  ToolBook book("s");
+  ToolCatalog book("s");
   ToolView& view = book.view("a");
   CHECK_FALSE(book.read(view, page(kPlain + "," + kGood + "," + kReads)));
   CHECK(view.tools.size() == 2);
@@ -41,13 +41,13 @@ TEST_CASE("only tools with something to say are kept, and a new page replaces wh
 }
 
 TEST_CASE("tools with an invalid definition are cut, all else stays as it came") {
-  ToolBook book("s");
+  ToolCatalog book("s");
   ToolView& view = book.view("a");
   auto all = page(kBad + ", " + kGood + " ," + kPlain);
   CHECK(book.read(view, all));
-  CHECK(ToolBook::without_invalid(view, all) == page(kGood + "," + kPlain).bytes());
+  CHECK(ToolCatalog::without_invalid(view, all) == page(kGood + "," + kPlain).bytes());
   auto none = page(kBad);
-  CHECK(ToolBook::without_invalid(view, none) == page("").bytes());
+  CHECK(ToolCatalog::without_invalid(view, none) == page("").bytes());
   for (const char* odd :
        {R"({"jsonrpc":"2.0","id":1,"result":{}})", R"({"jsonrpc":"2.0","id":1,"result":{"tools":1}})",
         R"({"jsonrpc":"2.0","id":1,"result":{"tools":[1,null,{}]}})"}) {
@@ -56,7 +56,7 @@ TEST_CASE("tools with an invalid definition are cut, all else stays as it came")
 }
 
 TEST_CASE("views are kept apart and bounded; a change makes them unknown") {
-  ToolBook book("s");
+  ToolCatalog book("s");
   book.read(book.view("a"), page(kGood));
   book.view("a").known = true;
   CHECK(book.view("b").find("good") == nullptr);

@@ -1,12 +1,12 @@
-#include "aggregate/learning.h"
+#include "aggregate/discovery.h"
 
 #include <fmt/format.h>
 
+#include "aggregate/aggregate_upstream.h"
 #include "json/json_at.h"
 #include "log/log.h"
-#include "aggregate/aggregate_upstream.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 using mcp::Field;
@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 // Nobody can make Lineward ask more often than this.
 constexpr milliseconds kPause{5000};
 constexpr milliseconds kNever{-1};
-constexpr size_t kLongestKey = 8192;
+constexpr size_t kMaxKey = 8192;
 
 std::vector<List> lists_of(Topic topic) {
   switch (topic) {
@@ -30,129 +30,132 @@ std::vector<List> lists_of(Topic topic) {
 
 }  // namespace
 
-Learning::Learning(AggregateUpstream& home) : home_(home) {
+Discovery::Discovery(AggregateUpstream& aggregate) : aggregate_(aggregate) {
   learned_at_.fill(kNever);
 }
 
-Learning::~Learning() = default;
+Discovery::~Discovery() = default;
 
-void Learning::stop() {
+void Discovery::stop() {
   for (auto& round : rounds_)
     round.reset();
 }
 
-bool Learning::is_fresh(Topic topic) const {
+bool Discovery::is_fresh(Topic topic) const {
   milliseconds at = learned_at_[static_cast<size_t>(topic)];
-  return at != kNever && home_.loop().now() - at < kPause;
+  return at != kNever && aggregate_.loop().now() - at < kPause;
 }
 
-uint64_t Learning::learn(Topic topic, const core::CallRequest& like, std::function<void()> done) {
+uint64_t Discovery::learn(Topic topic, const core::CallRequest& like, std::function<void()> done) {
   auto& round = rounds_[static_cast<size_t>(topic)];
   if (!round) {
-    round = std::make_unique<Round>();
+    round = std::make_unique<DiscoveryRound>();
     round->like = own_request(like, mcp::Method::server_discover, {});  // stands for its client
-    home_.loop().defer(lifetime_, [this, topic] { begin(topic); });
+    aggregate_.loop().defer(lifetime_, [this, topic] { begin(topic); });
   }
   round->waiting[next_waiter_] = std::move(done);
   return next_waiter_++;
 }
 
-void Learning::forget(uint64_t waiter) {
+void Discovery::forget(uint64_t waiter) {
   for (auto& round : rounds_) {
     if (round) round->waiting.erase(waiter);
   }
 }
 
-void Learning::begin(Topic topic) {
+void Discovery::begin(Topic topic) {
   auto& round = rounds_[static_cast<size_t>(topic)];
   if (!round) return;
-  for (const auto& member : home_.members()) {
+  for (const auto& member : aggregate_.members()) {
     for (List list : lists_of(topic)) {
       bool known = member->facts.has_value();
       if (list == List::count_ ? known : known && !member->facts->has(row(list).capability)) continue;
       auto reading = std::make_unique<Reading>();
-      reading->errand = std::make_unique<Errand>(home_.loop(), member);
+      reading->sub_request = std::make_unique<SubRequest>(aggregate_.loop(), member);
       reading->list = list;
+      reading->held.charge(round->like.account());  // it is asked for them
       round->readings.push_back(std::move(reading));
     }
   }
   std::vector<Reading*> all;
   for (auto& reading : round->readings)
     all.push_back(reading.get());
-  round->until = home_.loop().now() + home_.rules().part_timeout;
+  round->until = aggregate_.loop().now() + aggregate_.rules().part_timeout;
   for (Reading* reading : all)
     ask(topic, *reading);
   check(topic);
 }
 
-void Learning::ask(Topic topic, Reading& reading) {
-  Round& round = *rounds_[static_cast<size_t>(topic)];
-  const Member& member = *reading.errand->member();
-  milliseconds left = std::min(home_.part_limit(member), round.until - home_.loop().now());
+void Discovery::ask(Topic topic, Reading& reading) {
+  DiscoveryRound& round = *rounds_[static_cast<size_t>(topic)];
+  const Member& member = *reading.sub_request->member();
+  milliseconds left = std::min(aggregate_.part_limit(member), round.until - aggregate_.loop().now());
   bool facts = reading.list == List::count_;
   core::CallRequest request =
       own_request(round.like, facts ? mcp::Method::server_discover : row(reading.list).method,
                   reading.cursor.empty() ? std::string() : "\"cursor\":" + reading.cursor);
-  reading.errand->ask(std::move(request), std::max(left, milliseconds(1)),
-                      [this, topic, &reading](Result<mcp::Message, core::Failure> answer) {
-                        read(topic, reading, std::move(answer));
-                      });
+  reading.sub_request->ask(std::move(request), std::max(left, milliseconds(1)),
+                           [this, topic, &reading](Result<mcp::Message, core::Failure> answer) {
+                             read(topic, reading, std::move(answer));
+                           });
 }
 
-void Learning::read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer) {
-  Member& member = *reading.errand->member();
+void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer) {
+  Member& member = *reading.sub_request->member();
   reading.done = true;
-  if (answer && answer->bytes().size() > home_.rules().max_part_bytes)
+  if (answer && answer->bytes().size() > aggregate_.rules().max_part_bytes)
     answer = Unexpected<core::Failure>{
         {mcp::EndReason::upstream_protocol,
          fmt::format("its list of {} bytes is longer than {} (aggregate.maxPartBytes)",
-                     answer->bytes().size(), home_.rules().max_part_bytes)}};
+                     answer->bytes().size(), aggregate_.rules().max_part_bytes)}};
   bool result = answer && answer->kind() == mcp::MessageKind::result;
   if (result && reading.list == List::count_) {
-    home_.learned(member, *answer);
+    aggregate_.learned(member, *answer);
   } else if (result) {
     const std::string& text = answer->bytes();
     json::Span items = answer->at(row(reading.list).items);
-    size_t most = home_.rules().max_items;
+    size_t most = aggregate_.rules().max_items;
     json::for_each_element_at(text, items, [&](json::Span item) {
       std::string key = json::string_at(text, json::member_at(text, item, row(reading.list).key));
-      if (!key.empty() && key.size() <= kLongestKey && reading.keys.size() < most)
+      if (!key.empty() && key.size() <= kMaxKey && reading.keys.size() < most) {
+        reading.held.add(key.size() + sizeof key);
         reading.keys.push_back(std::move(key));
+      }
     });
     std::string next(answer->raw(Field::result_next_cursor));
-    bool more = !next.empty() && next != "null" && next != reading.cursor && ++reading.pages < kMostPages;
+    bool more = !next.empty() && next != "null" && next != reading.cursor && ++reading.pages < kMaxPages;
     if (more && reading.keys.size() < most) {
       reading.done = false;
       reading.cursor = std::move(next);
       return ask(topic, reading);
     }
   } else if (!answer) {
-    home_.missed(member, "learning",
-                 {member.name, std::string(mcp::name(answer.error().reason)), answer.error().text});
+    aggregate_.missed(member, "learning",
+                      {member.name, std::string(mcp::name(answer.error().reason)), answer.error().text});
   }
   check(topic);
 }
 
 // Names are given away in the order of the configuration, not in that of the answers.
-void Learning::check(Topic topic) {
+void Discovery::check(Topic topic) {
   auto& round = rounds_[static_cast<size_t>(topic)];
   for (const auto& reading : round->readings) {
     if (!reading->done) return;
   }
   for (const auto& reading : round->readings) {
-    const std::string& server = reading->errand->member()->name;
+    const std::string& server = reading->sub_request->member()->name;
     for (const std::string& key : reading->keys) {
-      if (claim(home_.shown(), reading->list, server, key).empty())
-        home_.left_out(*reading->errand->member(), reading->list, key);
+      if (claim(aggregate_.shown(), reading->list, server, key).empty())
+        aggregate_.left_out(*reading->sub_request->member(), reading->list, key);
     }
   }
-  learned_at_[static_cast<size_t>(topic)] = home_.loop().now();
-  // One of its errands is on the stack.
+  learned_at_[static_cast<size_t>(topic)] = aggregate_.loop().now();
+  // One of its sub-requests is on the stack.
   auto waiting = std::exchange(round->waiting, {});
-  home_.loop().retire(std::move(round));
+  aggregate_.loop().retire(std::move(round));
   for (auto& [number, done] : waiting) {
-    home_.loop().defer(lifetime_, std::move(done));
+    aggregate_.loop().defer(lifetime_, std::move(done));
   }
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -42,14 +42,14 @@ class PeerCall {
   virtual void resume() = 0;
 };
 
-class PeerDoor {
+class PeerApi {
  public:
-  virtual ~PeerDoor() = default;
+  virtual ~PeerApi() = default;
   virtual bool knows(const std::string& peer) const = 0;
   virtual std::vector<std::string> names() const = 0;
   // The peer whose replica_tag() this is; empty: none.
   virtual std::string tagged(const std::string& tag) const = 0;
-  // `peer` must be known. Nothing is called from inside. The door must outlive the call.
+  // `peer` must be known. Nothing is called from inside. This must outlive the call.
   virtual std::unique_ptr<PeerCall> pass(const std::string& peer, PeerRequest request,
                                          PeerListener& listener) = 0;
 };

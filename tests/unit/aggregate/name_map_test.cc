@@ -1,10 +1,10 @@
-// Names and URIs in messages (aggregate/shown.h): there and back, and every other byte as it came.
-#include "aggregate/shown.h"
+// Names and URIs in messages (aggregate/name_map.h): there and back, and every other byte as it came.
+#include "aggregate/name_map.h"
 
 #include <catch2/catch.hpp>
 
 using namespace lineward;
-using namespace lineward::route;
+using namespace lineward::aggregate;
 using mcp::Method;
 
 namespace {
@@ -19,7 +19,7 @@ mcp::Message parse(const std::string& text) {
 
 struct Pair {
   config::Aggregate rules;
-  Shown shown{rules};
+  NameMap shown{rules};
   Pair() {
     for (const auto& server : kServers)
       shown.uris.add_server(server);
@@ -31,10 +31,10 @@ mcp::Message request(const std::string& method, const std::string& params) {
 }
 
 std::string sent(Pair& pair, const mcp::Message& message, Method method, const std::string& expected_server) {
-  Routed routed = route::route(pair.shown, message, method, kServers, false);
+  Routed routed = aggregate::route(pair.shown, message, method, kServers, false);
   CHECK(routed.fault == Fault::none);
-  CHECK(routed.way.server == expected_server);
-  return request_for_server(message, method, routed.way).value_or("");
+  CHECK(routed.route.server == expected_server);
+  return request_for_server(message, method, routed.route).value_or("");
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ TEST_CASE("requests go to their server under its own names") {
 TEST_CASE("what names nobody goes nowhere") {
   Pair pair;
   auto fault = [&](const mcp::Message& message, Method method, bool lists_read = false) {
-    return route::route(pair.shown, message, method, kServers, lists_read).fault;
+    return aggregate::route(pair.shown, message, method, kServers, lists_read).fault;
   };
   CHECK(fault(request("tools/call", R"({"name":"read"})"), Method::tools_call) == Fault::unknown);
   CHECK(fault(request("tools/call", R"({"name":7})"), Method::tools_call) == Fault::unknown);

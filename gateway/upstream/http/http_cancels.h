@@ -2,7 +2,7 @@
 // (behaviour.md 3). Telling waits for the end of the loop turn: a call whose answer is among what the turn
 // brings is over, and nothing is cancelled that is over.
 //
-// Owned by an HttpUpstream, which is its home.
+// Owned by the HttpCallTable, which is its CancelsOwner.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace lineward::upstream {
 
-class FarewellHome {
+class CancelsOwner {
  public:
   // Into the session of this group; false when there is none that could be told. `sent` (may be empty): it is
   // on its way, or never will be.
@@ -29,17 +29,17 @@ class FarewellHome {
   virtual void cancel_task(const std::string& group, std::string_view params) = 0;
 
  protected:
-  ~FarewellHome() = default;
+  ~CancelsOwner() = default;
 };
 
 // A call that nobody waits for any more.
 struct LeftCall {
-  enum class Way : uint8_t {
+  enum class Means : uint8_t {
     post,   // the server is told in its session; then the stream is closed
     close,  // closing the stream tells it
     keep    // it is not told: the stream goes on, and what comes is swallowed
   };
-  Way way = Way::close;
+  Means means = Means::close;
   std::unique_ptr<HttpMessages> messages;  // null: between two connections, or all comes on another stream
   int64_t id = 0;
   std::string group;
@@ -50,12 +50,12 @@ struct LeftCall {
   std::chrono::milliseconds at_most{0};  // of `keep`: what is left of the call's maxDuration
 };
 
-class HttpFarewells {
+class HttpCancels {
  public:
-  HttpFarewells(net::Loop& loop, const config::Server& server, FarewellHome& home);
-  ~HttpFarewells();
-  HttpFarewells(const HttpFarewells&) = delete;
-  HttpFarewells& operator=(const HttpFarewells&) = delete;
+  HttpCancels(net::Loop& loop, const config::Server& server, CancelsOwner& owner);
+  ~HttpCancels();
+  HttpCancels(const HttpCancels&) = delete;
+  HttpCancels& operator=(const HttpCancels&) = delete;
 
   void take(LeftCall call);
   // An answer on another stream than the call's own; true when it was that of one of these.
@@ -64,22 +64,22 @@ class HttpFarewells {
   void tell_now();
   // Ends those that are kept.
   void close_kept();
-  size_t size() const { return farewells_.size(); }
+  size_t size() const { return cancels_.size(); }
 
  private:
-  class Farewell;
-  void tell(Farewell& farewell);
+  class PendingCancel;
+  void tell(PendingCancel& pending);
   void refuse(LeftCall& call);
-  void settle(Farewell& farewell, core::CancelOutcome outcome);
+  void settle(PendingCancel& pending, core::CancelOutcome outcome);
   enum class Close : uint8_t { at_once, quietly };
-  void over(Farewell& farewell, Close how = Close::at_once);
-  Farewell* find(int64_t id);
+  void over(PendingCancel& pending, Close how = Close::at_once);
+  PendingCancel* find(int64_t id);
 
   net::Loop& loop_;
   const config::Server& server_;
-  FarewellHome& home_;
+  CancelsOwner& owner_;
   core::UpstreamStats& stats_;
-  std::vector<std::unique_ptr<Farewell>> farewells_;  // the oldest first
+  std::vector<std::unique_ptr<PendingCancel>> cancels_;  // the oldest first
   std::vector<int64_t> untold_;
   net::Deferred tell_later_;
   size_t kept_ = 0;

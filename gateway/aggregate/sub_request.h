@@ -6,24 +6,24 @@
 #include <memory>
 #include <string>
 
+#include "aggregate/member.h"
 #include "core/upstream.h"
 #include "net/loop.h"
-#include "aggregate/member.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
-class Errand final : public core::CallOwner {
+class SubRequest final : public core::CallOwner {
  public:
-  // Called once, never from ask(). The errand may be given to Loop::retire() from inside.
+  // Called once, never from ask(). The sub-request may be given to Loop::retire() from inside.
   using Done = std::function<void(Result<mcp::Message, core::Failure> answer)>;
   // What comes before the answer: notifications of the call.
   using Heard = std::function<void(mcp::Message message)>;
 
-  Errand(net::Loop& loop, std::shared_ptr<Member> member)
+  SubRequest(net::Loop& loop, std::shared_ptr<Member> member)
       : member_(std::move(member)), loop_(loop), limit_(loop) {}
-  ~Errand();
-  Errand(const Errand&) = delete;
-  Errand& operator=(const Errand&) = delete;
+  ~SubRequest();
+  SubRequest(const SubRequest&) = delete;
+  SubRequest& operator=(const SubRequest&) = delete;
 
   // `limit`: at most that long, in all; the limits that its server has for such a call count below it, and
   // the client's wish (CallRequest::wait).
@@ -60,4 +60,4 @@ class Errand final : public core::CallOwner {
 // empty.
 core::CallRequest own_request(const core::CallRequest& like, mcp::Method method, std::string_view members);
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

@@ -1,4 +1,4 @@
-#include "layers/tool_book.h"
+#include "layers/tool_catalog.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,9 @@ namespace {
 
 using mcp::Field;
 
-constexpr size_t kMostViews = 64;
-constexpr size_t kMostTools = 5000;  // in one view, of those that are kept
-constexpr size_t kMostNameBytes = 256;
+constexpr size_t kMaxViews = 64;
+constexpr size_t kMaxTools = 5000;  // in one view, of those that are kept
+constexpr size_t kMaxNameBytes = 256;
 
 // The raw array of a page, with its place in the message.
 std::optional<std::string_view> tools_of(const mcp::Message& page) {
@@ -64,8 +64,8 @@ ToolFacts facts_of(std::string_view tool) {
 
 }  // namespace
 
-ToolView& ToolBook::view(const std::string& key) {
-  if (views_.size() >= kMostViews && views_.count(key) == 0) {
+ToolView& ToolCatalog::view(const std::string& key) {
+  if (views_.size() >= kMaxViews && views_.count(key) == 0) {
     views_.erase(std::min_element(views_.begin(), views_.end(), [](const auto& a, const auto& b) {
       return a.second.used < b.second.used;
     }));
@@ -75,7 +75,7 @@ ToolView& ToolBook::view(const std::string& key) {
   return view;
 }
 
-bool ToolBook::read(ToolView& view, const mcp::Message& page) {
+bool ToolCatalog::read(ToolView& view, const mcp::Message& page) {
   auto tools = tools_of(page);
   if (!tools) return false;
   // Most servers' tools have nothing to say.
@@ -85,7 +85,7 @@ bool ToolBook::read(ToolView& view, const mcp::Message& page) {
   bool invalid = false;
   for_each_tool(*tools, [&](std::string_view tool) {
     std::string name = json::string_value(json::member(tool, "name"));
-    if (name.empty() || name.size() > kMostNameBytes) return;
+    if (name.empty() || name.size() > kMaxNameBytes) return;
     ToolFacts facts = silent ? ToolFacts{} : facts_of(tool);
     invalid = invalid || !facts.fault.empty();
     keep(view, name, std::move(facts));
@@ -93,7 +93,7 @@ bool ToolBook::read(ToolView& view, const mcp::Message& page) {
   return invalid;
 }
 
-void ToolBook::keep(ToolView& view, const std::string& name, ToolFacts facts) {
+void ToolCatalog::keep(ToolView& view, const std::string& name, ToolFacts facts) {
   bool matters = !facts.params.empty() || facts.repeatable || !facts.fault.empty();
   auto known = view.tools.find(name);
   const size_t before = known != view.tools.end() ? bytes_of(name, known->second) : 0;
@@ -102,7 +102,7 @@ void ToolBook::keep(ToolView& view, const std::string& name, ToolFacts facts) {
     if (known != view.tools.end()) view.tools.erase(known);
     return;
   }
-  if (known == view.tools.end() && view.tools.size() >= kMostTools) return;
+  if (known == view.tools.end() && view.tools.size() >= kMaxTools) return;
   if (!facts.fault.empty() && (known == view.tools.end() || known->second.fault != facts.fault)) {
     log::write(log::Level::warn, "tool.invalid",
                {{"upstream", upstream_}, {"tool", name.substr(0, 128)}, {"why", facts.fault}});
@@ -111,7 +111,7 @@ void ToolBook::keep(ToolView& view, const std::string& name, ToolFacts facts) {
   view.tools[name] = std::move(facts);
 }
 
-std::string ToolBook::without_invalid(const ToolView& view, const mcp::Message& page) {
+std::string ToolCatalog::without_invalid(const ToolView& view, const mcp::Message& page) {
   auto tools = tools_of(page);
   if (!tools) return page.bytes();
   std::string kept;
@@ -126,7 +126,7 @@ std::string ToolBook::without_invalid(const ToolView& view, const mcp::Message& 
   return splice.apply();
 }
 
-void ToolBook::changed() {
+void ToolCatalog::changed() {
   for (auto& entry : views_)
     entry.second.known = false;
 }

@@ -2,8 +2,8 @@
 // of them, in order. The other half is cluster/remote_upstream.h.
 //
 // Shared by nobody but its owner, who destroys it before the server; everything is called on its own thread,
-// by mail. Between two workers nobody waits: what the other has not taken yet is counted, and the server is
-// held back, or the call ends, when that is too much.
+// by messages. Between two workers nobody waits: what the other has not taken yet is counted, and the server
+// is held back, or the call ends, when that is too much.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cluster/remote_handle.h"
 #include "core/upstream.h"
 #include "net/loop.h"
-#include "cluster/remote_mail.h"
 
 namespace lineward::upstream {
 
-class RemoteDesk;
+class RemoteCallTable;
 
-class RemoteDoor {
+class RemoteCallServer {
  public:
   // `lease` keeps the server while the other worker wants it.
-  RemoteDoor(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease);
-  ~RemoteDoor();
-  RemoteDoor(const RemoteDoor&) = delete;
-  RemoteDoor& operator=(const RemoteDoor&) = delete;
+  RemoteCallServer(net::Loop& loop, core::Upstream& server, std::shared_ptr<void> lease);
+  ~RemoteCallServer();
+  RemoteCallServer(const RemoteCallServer&) = delete;
+  RemoteCallServer& operator=(const RemoteCallServer&) = delete;
 
   // Who calls. Comes before everything else.
-  void use(Elsewhere<RemoteDesk> desk) { desk_ = std::move(desk); }
+  void use(RemoteHandle<RemoteCallTable> table) { table_ = std::move(table); }
   // What is known of the server has changed.
   void tell_state();
 
-  // Calls have the number that the desk gave them; of one that has ended nothing is heard.
+  // Calls have the number that the RemoteCallTable gave them; of one that has ended nothing is heard.
   void start(uint64_t number, core::CallRequest request);
   void cancel(uint64_t number, uint64_t tag, std::string_view why);
   void reply(uint64_t number, std::string message);
@@ -54,14 +54,15 @@ class RemoteDoor {
   size_t size() const { return calls_.size(); }
 
  private:
-  struct FarCall final : core::CallOwner {
-    FarCall(RemoteDoor& its_door, uint64_t its_number) : door(its_door), number(its_number) {}
+  struct InboundCall final : core::CallOwner {
+    InboundCall(RemoteCallServer& its_server, uint64_t its_number)
+        : call_server(its_server), number(its_number) {}
     void on_call_phase(core::CallPhase phase) override;
     void on_call_message(mcp::Message message) override;
     void on_call_failed(const core::Failure& failure) override;
     void hold() { can_pause = call && call->live() && (paused || held ? call->pause() : call->resume()); }
 
-    RemoteDoor& door;
+    RemoteCallServer& call_server;
     const uint64_t number;
     std::unique_ptr<core::Call> call;
     bool paused = false;     // by who waits for it
@@ -69,7 +70,7 @@ class RemoteDoor {
     bool can_pause = false;  // as it said the last time
     size_t under_way = 0;    // bytes that the other worker has not taken yet
   };
-  FarCall* find(uint64_t number);
+  InboundCall* find(uint64_t number);
   // It may be on the stack.
   void over(uint64_t number);
   void fail(uint64_t number, core::Failure failure);
@@ -77,8 +78,8 @@ class RemoteDoor {
   net::Loop& loop_;
   core::Upstream& server_;
   std::shared_ptr<void> lease_;
-  Elsewhere<RemoteDesk> desk_;
-  std::unordered_map<uint64_t, std::unique_ptr<FarCall>> calls_;
+  RemoteHandle<RemoteCallTable> table_;
+  std::unordered_map<uint64_t, std::unique_ptr<InboundCall>> calls_;
 };
 
 }  // namespace lineward::upstream

@@ -1,10 +1,10 @@
-#include "aggregate/shown.h"
+#include "aggregate/name_map.h"
 
+#include "aggregate/sealed.h"
 #include "json/json_at.h"
 #include "json/json_walk.h"
-#include "aggregate/sealed.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 namespace {
 
 using json::Span;
@@ -121,7 +121,7 @@ class ContentUris {
 // Walks one text and collects the edits of its URIs.
 class UriEdits {
  public:
-  UriEdits(Shown& shown, const std::string& server, std::string_view text,
+  UriEdits(NameMap& shown, const std::string& server, std::string_view text,
            const json::OutlinePtr& outline = nullptr)
       : shown_(shown), server_(server), text_(text), outline_(outline), splice_(text, outline) {}
 
@@ -170,7 +170,7 @@ class UriEdits {
   std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }
 
  private:
-  Shown& shown_;
+  NameMap& shown_;
   const std::string& server_;
   std::string_view text_;
   json::OutlinePtr outline_;
@@ -196,7 +196,7 @@ Routed by_name(const Names& names, const std::string& name, const std::vector<st
   if (!lists_read && names.needs_lists(name)) return {Fault::needs_lists, {}};
   auto target = names.to_server(name, servers);
   if (!target) return {Fault::unknown, {}};
-  out.way = {target->server, json::quote(target->name)};
+  out.route = {target->server, json::quote(target->name)};
   return out;
 }
 
@@ -204,13 +204,13 @@ Routed by_uri(const Uris& uris, const std::string& uri, bool lists_read) {
   Routed out;
   auto target = uris.to_server(uri);
   if (!target) return {keeps_scheme(uri) && !lists_read ? Fault::needs_lists : Fault::unknown, {}};
-  out.way = {target->server, json::quote(target->uri)};
+  out.route = {target->server, json::quote(target->uri)};
   return out;
 }
 
 }  // namespace
 
-std::string claim(Shown& shown, List list, const std::string& server, const std::string& own) {
+std::string claim(NameMap& shown, List list, const std::string& server, const std::string& own) {
   switch (list) {
     case List::tools: return shown.tools.to_client(server, own);
     case List::prompts: return shown.prompts.to_client(server, own);
@@ -221,7 +221,7 @@ std::string claim(Shown& shown, List list, const std::string& server, const std:
   return {};
 }
 
-std::optional<std::string> item_for_client(Shown& shown, List list, const std::string& server,
+std::optional<std::string> item_for_client(NameMap& shown, List list, const std::string& server,
                                            std::string_view item) {
   Span whole{0, static_cast<uint32_t>(item.size())};
   Span key = json::member_at(item, whole, row(list).key);
@@ -235,7 +235,7 @@ std::optional<std::string> item_for_client(Shown& shown, List list, const std::s
   return edits.apply();
 }
 
-std::optional<json::Text> result_for_client(Shown& shown, const std::string& server,
+std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,
                                             const mcp::Message& message) {
   const std::string& text = message.bytes();
   UriEdits edits(shown, server, text, message.outline());
@@ -258,7 +258,7 @@ std::optional<json::Text> result_for_client(Shown& shown, const std::string& ser
   return edits.applied();
 }
 
-std::string notification_for_client(Shown& shown, const std::string& server, const mcp::Message& message) {
+std::string notification_for_client(NameMap& shown, const std::string& server, const mcp::Message& message) {
   const std::string& text = message.bytes();
   UriEdits edits(shown, server, text);
   if (mcp::method_of(message.method()) == Method::resources_updated) edits.uri(message.at(Field::params_uri));
@@ -280,7 +280,7 @@ Span target_at(const mcp::Message& request, Method method) {
   }
 }
 
-Routed route(const Shown& shown, const mcp::Message& request, Method method,
+Routed route(const NameMap& shown, const mcp::Message& request, Method method,
              const std::vector<std::string>& servers, bool lists_read) {
   const std::string& text = request.bytes();
   Span at = target_at(request, method);
@@ -300,17 +300,18 @@ Routed route(const Shown& shown, const mcp::Message& request, Method method,
   return {Fault::none, {task->server, task->raw}};
 }
 
-std::optional<std::string> request_for_server(const mcp::Message& request, Method method, const Way& way) {
+std::optional<std::string> request_for_server(const mcp::Message& request, Method method,
+                                              const Route& route) {
   json::Splice splice = request.splice();
   Span at = target_at(request, method);
-  if (at && !way.raw.empty()) splice.replace(at, way.raw);
+  if (at && !route.raw.empty()) splice.replace(at, route.raw);
   if (request.is_string(Field::params_request_state)) {
     auto state = open_state(request.raw(Field::params_request_state));
-    if (!state || state->server != way.server || json::validate(state->raw) != json::Fault::none)
+    if (!state || state->server != route.server || json::validate(state->raw) != json::Fault::none)
       return std::nullopt;
     splice.replace(request.at(Field::params_request_state), state->raw);
   }
   return splice.empty() ? request.bytes() : splice.apply();
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

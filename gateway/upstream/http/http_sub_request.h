@@ -2,7 +2,7 @@
 // notifications, answers to a server's questions, cancels, the end of a session. Each is one POST or DELETE
 // with a limit in time.
 //
-// HttpErrands owns those under way and belongs to the upstream; an errand is freed when it is over.
+// HttpSubRequests owns those under way and belongs to the upstream; a sub-request is freed when it is over.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@
 
 namespace lineward::upstream {
 
-class HttpErrands;
+class HttpSubRequests;
 
-struct ErrandPlan {
+struct SubRequestPlan {
   HttpRequest request;
   int64_t id = 0;  // of the request in it; 0: no answer is awaited
   std::chrono::milliseconds limit{10000};
@@ -25,7 +25,7 @@ struct ErrandPlan {
   // All of it was given to the kernel, or it will never be; called once.
   std::function<void()> drained;
   std::function<void(const http::ResponseInfo& info)> opened;
-  // A message of the response that is no answer to this errand's request.
+  // A message of the response that is no answer to this one's request.
   std::function<void(mcp::Message message)> other;
   // The limit has run out, and the server may know the request: it can be told before the response is closed,
   // which waits a moment for that. `done` follows at once.
@@ -34,10 +34,10 @@ struct ErrandPlan {
   std::function<void(std::optional<mcp::Message> answer, const MessagesEnd& end)> done;
 };
 
-class HttpErrand final : public MessagesOwner {
+class HttpSubRequest final : public MessagesOwner {
  public:
-  HttpErrand(HttpErrands& home, ErrandPlan plan);
-  ~HttpErrand() = default;
+  HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan);
+  ~HttpSubRequest() = default;
   // Nothing is called any more.
   void drop();
 
@@ -49,38 +49,38 @@ class HttpErrand final : public MessagesOwner {
   void finish(std::optional<mcp::Message> answer, const MessagesEnd& end);
   void ran_out();
 
-  friend class HttpErrands;
-  HttpErrands& home_;
+  friend class HttpSubRequests;
+  HttpSubRequests& owner_;
   const size_t bytes_;  // of its body
-  ErrandPlan plan_;
+  SubRequestPlan plan_;
   net::Timer limit_;
   std::unique_ptr<HttpMessages> messages_;
   std::optional<mcp::Message> answer_;
 };
 
-class HttpErrands {
+class HttpSubRequests {
  public:
-  HttpErrands(HttpPool& pool, uint64_t max_message_bytes)
+  HttpSubRequests(HttpPool& pool, uint64_t max_message_bytes)
       : pool_(pool), max_message_bytes_(max_message_bytes) {}
-  ~HttpErrands() { drop_all(); }
+  ~HttpSubRequests() { drop_all(); }
 
   // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
-  void run(ErrandPlan plan);
+  void run(SubRequestPlan plan);
   void drop_all();
   void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
-  size_t size() const { return errands_.size(); }
+  size_t size() const { return sub_requests_.size(); }
   // Of the bodies of those under way.
   size_t bytes() const { return bytes_; }
   // Called once, when none is left.
   void when_empty(std::function<void()> empty);
 
  private:
-  friend class HttpErrand;
-  void over(HttpErrand& errand);
+  friend class HttpSubRequest;
+  void over(HttpSubRequest& one);
 
   HttpPool& pool_;
   uint64_t max_message_bytes_;
-  std::vector<std::unique_ptr<HttpErrand>> errands_;
+  std::vector<std::unique_ptr<HttpSubRequest>> sub_requests_;
   size_t bytes_ = 0;
   std::function<void()> empty_;
 };

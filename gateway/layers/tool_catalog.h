@@ -42,9 +42,9 @@ struct ToolView {
   }
 };
 
-class ToolBook {
+class ToolCatalog {
  public:
-  explicit ToolBook(std::string upstream) : upstream_(std::move(upstream)) {}
+  explicit ToolCatalog(std::string upstream) : upstream_(std::move(upstream)) {}
 
   // Views are dropped, the longest unused first, when there are too many: keep the key, not the view.
   ToolView& view(const std::string& key);

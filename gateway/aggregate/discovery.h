@@ -11,21 +11,22 @@
 #include <string>
 #include <vector>
 
+#include "aggregate/lists.h"
+#include "aggregate/sub_request.h"
+#include "base/held_bytes.h"
 #include "core/upstream.h"
 #include "net/loop.h"
-#include "aggregate/errand.h"
-#include "aggregate/lists.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 class AggregateUpstream;
 
 enum class Topic : uint8_t { tools, prompts, resources, facts, count_ };
 
-class Learning {
+class Discovery {
  public:
-  explicit Learning(AggregateUpstream& home);
-  ~Learning();
+  explicit Discovery(AggregateUpstream& aggregate);
+  ~Discovery();
 
   // Was it asked a moment ago?
   bool is_fresh(Topic topic) const;
@@ -39,14 +40,15 @@ class Learning {
 
  private:
   struct Reading {
-    std::unique_ptr<Errand> errand;
+    std::unique_ptr<SubRequest> sub_request;
     List list = List::count_;  // none: server/discover
     uint32_t pages = 0;
     std::string cursor;
     std::vector<std::string> keys;  // names or URIs, as the server calls them
+    HeldBytes held;                 // of these, until the last list is there
     bool done = false;
   };
-  struct Round {
+  struct DiscoveryRound {
     core::CallRequest like;
     std::vector<std::unique_ptr<Reading>> readings;
     std::map<uint64_t, std::function<void()>> waiting;
@@ -57,11 +59,11 @@ class Learning {
   void read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer);
   void check(Topic topic);
 
-  AggregateUpstream& home_;
-  std::array<std::unique_ptr<Round>, static_cast<size_t>(Topic::count_)> rounds_;
+  AggregateUpstream& aggregate_;
+  std::array<std::unique_ptr<DiscoveryRound>, static_cast<size_t>(Topic::count_)> rounds_;
   std::array<std::chrono::milliseconds, static_cast<size_t>(Topic::count_)> learned_at_;
   uint64_t next_waiter_ = 1;
   net::Lifetime lifetime_;
 };
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

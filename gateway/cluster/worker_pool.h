@@ -1,6 +1,6 @@
 // The workers of a gateway as they reach each other. Each has a thread, a loop and a mailbox. This way come
-// connections that move and what people ask for; calls of the aggregate have doors of their own to the same
-// mailboxes (cluster/remote_door.h).
+// connections that move and what people ask for; calls of the aggregate go to the same
+// mailboxes by ways of their own (cluster/remote_call_server.h).
 //
 // Made by the Gateway before any thread and outlives all of them. enter() comes from each worker before
 // anybody posts to it; run() and paused() from the first worker's thread alone, which waits meanwhile: they
@@ -16,9 +16,9 @@
 
 namespace lineward {
 
-class Crew {
+class WorkerPool {
  public:
-  explicit Crew(size_t workers) : mailboxes_(workers) {}
+  explicit WorkerPool(size_t workers) : mailboxes_(workers) {}
 
   size_t size() const { return mailboxes_.size(); }
   void enter(size_t worker, std::shared_ptr<net::Mailbox> mailbox) {

@@ -1,4 +1,4 @@
-#include "process/keeper.h"
+#include "process/supervisor.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -134,10 +134,10 @@ void set_limits(const SpawnRequest& command, int errors) {
   }
 }
 
-[[noreturn]] void become_command(KeeperOrder& order, pid_t keeper, int errors) {
-  // Last line of defence, should the keeper be killed: the command at least goes with it.
+[[noreturn]] void become_command(SupervisorOrder& order, pid_t supervisor, int errors) {
+  // Last line of defence, should the supervisor be killed: the command at least goes with it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != keeper) ::_exit(127);
+  if (::getppid() != supervisor) ::_exit(127);
   ::setsid();  // own group and no terminal; every group below is then wholly ours to kill
   for (int i = 0; i < static_cast<int>(kStdioCount); ++i) {
     if (::dup2(order.stdio[i].get(), i) < 0) give_up(errors, Step::pipe, errno);
@@ -164,11 +164,11 @@ void set_limits(const SpawnRequest& command, int errors) {
   give_up(errors, Step::exec, errno);
 }
 
-// ---- the keeper ----
+// ---- the supervisor ----
 
-class Keeper {
+class Supervisor {
  public:
-  explicit Keeper(KeeperOrder order) : id_(order.id), order_(std::move(order)) {}
+  explicit Supervisor(SupervisorOrder order) : id_(order.id), order_(std::move(order)) {}
 
   void run() {
     prepare();
@@ -181,7 +181,7 @@ class Keeper {
   void prepare() {
     ::prctl(PR_SET_NAME, "lineward-keep");
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    // Above all the other keepers' channels: an end held here would hide the spawner's death from them.
+    // Above all the other supervisors' channels: an end held here would hide the spawner's death from them.
     close_all_except(
         {order_.channel.get(), order_.stdio[0].get(), order_.stdio[1].get(), order_.stdio[2].get()});
     sigset_t child;
@@ -344,7 +344,7 @@ class Keeper {
   }
 
   uint64_t id_;
-  KeeperOrder order_;
+  SupervisorOrder order_;
   OwnedFd signals_;
   OwnedFd exec_errors_;
   pid_t command_ = 0;
@@ -359,8 +359,8 @@ class Keeper {
 
 }  // namespace
 
-void run_keeper(KeeperOrder order) {
-  Keeper(std::move(order)).run();
+void run_supervisor(SupervisorOrder order) {
+  Supervisor(std::move(order)).run();
   ::_exit(0);
 }
 

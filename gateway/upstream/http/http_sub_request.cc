@@ -1,4 +1,4 @@
-#include "upstream/http/http_errand.h"
+#include "upstream/http/http_sub_request.h"
 
 #include <fmt/format.h>
 
@@ -7,24 +7,24 @@
 namespace lineward::upstream {
 namespace {
 
-constexpr size_t kMostErrands = 4096;
+constexpr size_t kMaxSubRequests = 4096;
 // Of their bodies: clients' notifications are as large as requests and cost their clients no wait. A cancel
 // is small and goes on.
-constexpr size_t kMostBytes = 16u << 20;
+constexpr size_t kMaxBytes = 16u << 20;
 constexpr size_t kSmall = 16u << 10;
 // A response whose server is told of the cancel is closed so much later (behaviour.md 3).
-constexpr std::chrono::milliseconds kFarewell{100};
+constexpr std::chrono::milliseconds kCancelThenClose{100};
 
 }  // namespace
 
-HttpErrand::HttpErrand(HttpErrands& home, ErrandPlan plan)
-    : home_(home), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(home.pool_.loop()) {
+HttpSubRequest::HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan)
+    : owner_(owner), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(owner.pool_.loop()) {
   messages_ =
-      std::make_unique<HttpMessages>(home.pool_, std::move(plan_.request), home.max_message_bytes_, *this);
+      std::make_unique<HttpMessages>(owner.pool_, std::move(plan_.request), owner.max_message_bytes_, *this);
   limit_.start(plan_.limit, [this] { ran_out(); });
 }
 
-void HttpErrand::ran_out() {
+void HttpSubRequest::ran_out() {
   MessagesEnd late;
   late.kind = MessagesEnd::Kind::failed;
   late.status = messages_->status();
@@ -36,7 +36,7 @@ void HttpErrand::ran_out() {
     messages_->close();
     return finish(std::move(answer_), late);
   }
-  limit_.start(kFarewell, [this] {
+  limit_.start(kCancelThenClose, [this] {
     messages_->close();
     finish(std::nullopt, {});
   });
@@ -46,22 +46,22 @@ void HttpErrand::ran_out() {
   if (done) done(std::nullopt, late);
 }
 
-void HttpErrand::drop() {
+void HttpSubRequest::drop() {
   limit_.stop();
   if (messages_) messages_->close();
-  home_.pool_.loop().retire(std::move(messages_));
+  owner_.pool_.loop().retire(std::move(messages_));
   plan_ = {};
 }
 
-void HttpErrand::on_messages_drained(HttpMessages&) {
+void HttpSubRequest::on_messages_drained(HttpMessages&) {
   if (auto drained = std::exchange(plan_.drained, nullptr)) drained();
 }
 
-void HttpErrand::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
+void HttpSubRequest::on_messages_open(HttpMessages&, const http::ResponseInfo& info) {
   if (plan_.opened) plan_.opened(info);
 }
 
-void HttpErrand::on_message(HttpMessages& from, mcp::Message&& message) {
+void HttpSubRequest::on_message(HttpMessages& from, mcp::Message&& message) {
   bool response = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!response) {
     if (plan_.other) plan_.other(std::move(message));
@@ -81,25 +81,25 @@ void HttpErrand::on_message(HttpMessages& from, mcp::Message&& message) {
   finish(std::move(answer_), end);
 }
 
-void HttpErrand::on_messages_end(HttpMessages&, const MessagesEnd& end) {
+void HttpSubRequest::on_messages_end(HttpMessages&, const MessagesEnd& end) {
   finish(std::move(answer_), end);
 }
 
-void HttpErrand::finish(std::optional<mcp::Message> answer, const MessagesEnd& end) {
+void HttpSubRequest::finish(std::optional<mcp::Message> answer, const MessagesEnd& end) {
   limit_.stop();
   auto drained = std::exchange(plan_.drained, nullptr);
   auto done = std::exchange(plan_.done, nullptr);
-  home_.over(*this);  // freed at the end of the turn
+  owner_.over(*this);  // freed at the end of the turn
   if (drained) drained();
   if (done) done(std::move(answer), end);
 }
 
-void HttpErrands::run(ErrandPlan plan) {
+void HttpSubRequests::run(SubRequestPlan plan) {
   const size_t bytes = plan.request.body.size();
-  const bool fits = bytes <= kSmall || errands_.empty() || bytes_ + bytes <= kMostBytes;
-  if (errands_.size() < kMostErrands && fits) {
+  const bool fits = bytes <= kSmall || sub_requests_.empty() || bytes_ + bytes <= kMaxBytes;
+  if (sub_requests_.size() < kMaxSubRequests && fits) {
     bytes_ += bytes;
-    errands_.push_back(std::make_unique<HttpErrand>(*this, std::move(plan)));
+    sub_requests_.push_back(std::make_unique<HttpSubRequest>(*this, std::move(plan)));
     return;
   }
   pool_.loop().defer([plan = std::move(plan)] {
@@ -111,30 +111,30 @@ void HttpErrands::run(ErrandPlan plan) {
   });
 }
 
-void HttpErrands::over(HttpErrand& errand) {
-  auto found =
-      std::find_if(errands_.begin(), errands_.end(), [&](const auto& e) { return e.get() == &errand; });
-  if (found == errands_.end()) return;
-  bytes_ -= errand.bytes_;
+void HttpSubRequests::over(HttpSubRequest& one) {
+  auto found = std::find_if(sub_requests_.begin(), sub_requests_.end(),
+                            [&](const auto& each) { return each.get() == &one; });
+  if (found == sub_requests_.end()) return;
+  bytes_ -= one.bytes_;
   pool_.loop().retire(std::move(*found));
-  errands_.erase(found);
-  if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+  sub_requests_.erase(found);
+  if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
 }
 
-void HttpErrands::drop_all() {
-  std::vector<std::unique_ptr<HttpErrand>> all;
-  all.swap(errands_);
+void HttpSubRequests::drop_all() {
+  std::vector<std::unique_ptr<HttpSubRequest>> all;
+  all.swap(sub_requests_);
   bytes_ = 0;
-  for (auto& errand : all) {
-    errand->drop();
-    pool_.loop().retire(std::move(errand));
+  for (auto& one : all) {
+    one->drop();
+    pool_.loop().retire(std::move(one));
   }
   if (empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
 }
 
-void HttpErrands::when_empty(std::function<void()> empty) {
+void HttpSubRequests::when_empty(std::function<void()> empty) {
   empty_ = std::move(empty);
-  if (errands_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
+  if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
 }
 
 }  // namespace lineward::upstream

@@ -1,6 +1,6 @@
-// The keeper: one tiny process per command, forked by the spawner. It is the command's parent and sub-reaper,
-// passes on its exit, and does not end before everything the command ever started has ended. No libuv, no
-// threads, no log.
+// The supervisor: one tiny process per command, forked by the spawner. It is the command's parent and
+// sub-reaper, passes on its exit, and does not end before everything the command ever started has ended. No
+// libuv, no threads, no log.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lineward::net::spawning {
 
-struct KeeperOrder {
+struct SupervisorOrder {
   uint64_t id = 0;
   SpawnRequest command;
   OwnedFd stdio[kStdioCount];
@@ -18,6 +18,6 @@ struct KeeperOrder {
 };
 
 // Call in the freshly forked process. Status 0: nothing is left of the command.
-[[noreturn]] void run_keeper(KeeperOrder order);
+[[noreturn]] void run_supervisor(SupervisorOrder order);
 
 }  // namespace lineward::net::spawning

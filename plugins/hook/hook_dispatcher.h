@@ -16,7 +16,7 @@
 
 namespace lineward::plugins {
 
-class HookDesk final : public HookTransportOwner {
+class HookDispatcher final : public HookTransportOwner {
  public:
   struct Limits {
     std::chrono::milliseconds timeout{2000};
@@ -35,7 +35,7 @@ class HookDesk final : public HookTransportOwner {
     uint64_t answered = 0, timed_out = 0, exited = 0, full = 0, late = 0, rubbish = 0, untold = 0;
   };
 
-  HookDesk(net::Loop& loop, Limits limits) : loop_(loop), limits_(limits) {}
+  HookDispatcher(net::Loop& loop, Limits limits) : loop_(loop), limits_(limits) {}
   void use(std::unique_ptr<HookTransport> transport) { transport_ = std::move(transport); }
 
   // `members` goes on after the id: `,"event":…`, without the closing brace. 0: not asked, and `why` says

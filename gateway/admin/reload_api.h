@@ -38,14 +38,14 @@ struct ReloadCounts {
   uint64_t ok = 0, failed = 0;
 };
 
-class ReloadDoor {
+class ReloadApi {
  public:
   // Reads the configuration again. `by`: who wanted it, for the log.
   virtual ReloadReport reload(bool dry_run, std::string_view by) = 0;
   virtual const ReloadCounts& counts() const = 0;
 
  protected:
-  ~ReloadDoor() = default;
+  ~ReloadApi() = default;
 };
 
 }  // namespace lineward::admin

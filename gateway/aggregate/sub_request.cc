@@ -1,4 +1,4 @@
-#include "aggregate/errand.h"
+#include "aggregate/sub_request.h"
 
 #include <fmt/format.h>
 
@@ -8,19 +8,19 @@
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 using core::CallPhase;
 using mcp::EndReason;
 using mcp::Field;
 using std::chrono::milliseconds;
 
-Errand::~Errand() {
+SubRequest::~SubRequest() {
   lifetime_.end();
   cancel("nobody waits for it any more");
 }
 
-void Errand::ask(core::CallRequest request, milliseconds limit, Done done, Heard heard) {
+void SubRequest::ask(core::CallRequest request, milliseconds limit, Done done, Heard heard) {
   done_ = std::move(done);
   heard_ = std::move(heard);
   request.headers = member_->headers_for_it(request.headers);
@@ -44,7 +44,7 @@ void Errand::ask(core::CallRequest request, milliseconds limit, Done done, Heard
 
 // ---- its time ----
 
-void Errand::on_call_phase(CallPhase phase) {
+void SubRequest::on_call_phase(CallPhase phase) {
   if (phase == phase_) return;
   phase_ = phase;
   phase_since_ = last_progress_ = loop_.now();
@@ -52,7 +52,7 @@ void Errand::on_call_phase(CallPhase phase) {
 }
 
 // As an exchange's, in small (exchange/call_clock.h): the first limit that runs out counts.
-void Errand::set_clock() {
+void SubRequest::set_clock() {
   if (!call_ || !call_->live()) return;
   struct Limit {
     milliseconds at, limit;
@@ -83,7 +83,7 @@ void Errand::set_clock() {
                [this, first] { late(first.reason, first.limit, first.option); });
 }
 
-void Errand::late(EndReason reason, milliseconds limit, std::string_view option) {
+void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
   if (call_ && call_->live()) call_->cancel("its part did not come in time");
   std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
                           : reason == EndReason::queue_full      ? "had no free process (instances) for"
@@ -95,13 +95,13 @@ void Errand::late(EndReason reason, milliseconds limit, std::string_view option)
                                     limit.count()}});
 }
 
-void Errand::cancel(std::string_view why) {
+void SubRequest::cancel(std::string_view why) {
   done_ = nullptr;
   limit_.stop();
   if (call_ && call_->live()) call_->cancel(why);
 }
 
-void Errand::on_call_message(mcp::Message message) {
+void SubRequest::on_call_message(mcp::Message message) {
   switch (message.kind()) {
     case mcp::MessageKind::result:
     case mcp::MessageKind::error: return finish(std::move(message));
@@ -120,12 +120,12 @@ void Errand::on_call_message(mcp::Message message) {
   }
 }
 
-void Errand::on_call_failed(const core::Failure& failure) {
+void SubRequest::on_call_failed(const core::Failure& failure) {
   finish(Unexpected<core::Failure>{failure});
 }
 
 // What has just answered is on the stack.
-void Errand::finish(Result<mcp::Message, core::Failure> answer) {
+void SubRequest::finish(Result<mcp::Message, core::Failure> answer) {
   limit_.stop();
   loop_.retire(std::move(call_));
   if (Done done = std::exchange(done_, nullptr)) done(std::move(answer));
@@ -158,4 +158,4 @@ core::CallRequest own_request(const core::CallRequest& like, mcp::Method method,
   return request;
 }
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

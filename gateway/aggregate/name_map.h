@@ -7,39 +7,39 @@
 #include <string_view>
 #include <vector>
 
-#include "config/config.h"
-#include "mcp/message.h"
-#include "mcp/methods.h"
 #include "aggregate/lists.h"
 #include "aggregate/naming.h"
 #include "aggregate/uris.h"
+#include "config/config.h"
+#include "mcp/message.h"
+#include "mcp/methods.h"
 
-namespace lineward::route {
+namespace lineward::aggregate {
 
 // What the servers of one aggregate are known by to its clients.
-struct Shown {
-  explicit Shown(const config::Aggregate& rules)
-      : tools(rules, kMostNames), prompts(rules, kMostNames), uris(kMostNames, kMostSeen) {}
+struct NameMap {
+  explicit NameMap(const config::Aggregate& rules)
+      : tools(rules, kMaxNames), prompts(rules, kMaxNames), uris(kMaxNames, kMaxSeen) {}
   Names tools;
   Names prompts;
   Uris uris;
 };
 
 // What clients call an item that a server lists; empty when it has to be left out: the name is another's.
-std::string claim(Shown& shown, List list, const std::string& server, const std::string& own);
+std::string claim(NameMap& shown, List list, const std::string& server, const std::string& own);
 // An item of a server's list as clients see it; nothing when it has to be left out: its name is another's, or
 // it has none.
-std::optional<std::string> item_for_client(Shown& shown, List list, const std::string& server,
+std::optional<std::string> item_for_client(NameMap& shown, List list, const std::string& server,
                                            std::string_view item);
 
 // A server's result, or a notification of it. Nothing: the client may have the result as it is.
-std::optional<json::Text> result_for_client(Shown& shown, const std::string& server,
+std::optional<json::Text> result_for_client(NameMap& shown, const std::string& server,
                                             const mcp::Message& result);
-std::string notification_for_client(Shown& shown, const std::string& server,
+std::string notification_for_client(NameMap& shown, const std::string& server,
                                     const mcp::Message& notification);
 
 // Where a request goes, and what the server is to be asked by.
-struct Way {
+struct Route {
   std::string server;
   std::string raw;  // what takes the place of the name, URI or task id, as JSON text
 };
@@ -49,15 +49,15 @@ json::Span target_at(const mcp::Message& request, mcp::Method method);
 enum class Fault : uint8_t { none, unknown, needs_lists, forged };
 struct Routed {
   Fault fault = Fault::none;
-  Way way;
+  Route route;
 };
 // `servers`: the names of those that there are. `lists_read`: what only their lists tell is known already.
-Routed route(const Shown& shown, const mcp::Message& request, mcp::Method method,
+Routed route(const NameMap& shown, const mcp::Message& request, mcp::Method method,
              const std::vector<std::string>& servers, bool lists_read);
 
 // The request with the server's own name, URI or task id, and its own requestState; nothing when that state
 // is another's.
 std::optional<std::string> request_for_server(const mcp::Message& request, mcp::Method method,
-                                              const Way& way);
+                                              const Route& route);
 
-}  // namespace lineward::route
+}  // namespace lineward::aggregate

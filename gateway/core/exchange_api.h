@@ -1,4 +1,4 @@
-// The doors from the client side into the room of exchanges. Clients, sessions and connections hold ids only.
+// The way from the client side to the exchanges. Clients, sessions and connections hold ids only.
 #pragma once
 
 #include <chrono>
@@ -34,7 +34,7 @@ struct Arrival : ClientRequest {
   bool mirrors_itself = false;  // as in CallRequest
 };
 
-class ExchangeDoor {
+class ExchangeApi {
  public:
   virtual ExchangeId start(Arrival&& arrival, std::unique_ptr<ReplyStream> reply) = 0;
   // The stream or connection of an exchange is gone.
@@ -66,7 +66,7 @@ class ExchangeDoor {
   virtual std::unique_ptr<Hop> hop(const std::string&, HopRequest, HopListener&) { return nullptr; }
 
  protected:
-  ~ExchangeDoor() = default;
+  ~ExchangeApi() = default;
 };
 
 }  // namespace lineward::core
