@@ -1,0 +1,303 @@
+#include "http_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lineward::sim {
+
+class HttpClient::Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(HttpClient& client, std::shared_ptr<Link> link)
+      : client_(client), link_(std::move(link)), out_(std::make_unique<Writer>(link_)) {
+    reader_.on_head = [this](const Head& head) {
+      head_ = head;
+      body_.clear();
+      status_ = std::atoi(head.word(1).c_str());
+      events_ = head.field("content-type").find("text/event-stream") != std::string::npos;
+      event_reader_ = EventReader();
+      event_reader_.on_event = [this](const std::string&, const std::string& data) {
+        if (!data.empty()) message(data);
+      };
+    };
+    reader_.on_body = [this](std::string_view bytes) {
+      client_.ledger_.check_client(client_.index_, bytes);
+      if (events_) return event_reader_.feed(bytes);
+      body_ += bytes;
+    };
+    reader_.on_done = [this] { answered(); };
+  }
+  ~Connection() { link_->from_gateway.on_ready = nullptr; }
+  void begin() {
+    std::weak_ptr<Connection> weak = weak_from_this();
+    link_->from_gateway.on_ready = [weak] {
+      if (auto self = weak.lock()) self->read();
+    };
+  }
+  bool idle() const { return !gone_ && !busy_ && reader_.idle() && !link_->from_gateway.at_end() && !link_->from_gateway.broken(); }
+  bool gone() const { return gone_; }
+  const std::shared_ptr<Link>& link() const { return link_; }
+  Writer& out() { return *out_; }
+
+  void send(Exchange exchange, const std::string& text, int64_t cut) {
+    exchange_ = std::move(exchange);
+    busy_ = true;
+    if (cut >= 0 && static_cast<size_t>(cut) < text.size()) return out_->write(std::string_view(text).substr(0, static_cast<size_t>(cut)));
+    out_->write(text);
+  }
+  void pause(Time until) { paused_until_ = until; }
+  void close(bool reset) {
+    if (gone_) return;
+    gone_ = true;
+    if (reset) {
+      link_->to_gateway.reset();
+    } else {
+      out_->end();
+    }
+    link_->from_gateway.close_reader();
+  }
+
+ private:
+  void read() {
+    auto self = shared_from_this();
+    if (client_.world_.now() < paused_until_) {
+      if (!waits_) {
+        waits_ = true;
+        client_.world_.at(paused_until_, [self] {
+          self->waits_ = false;
+          self->read();
+        });
+      }
+      return;
+    }
+    Way& in = link_->from_gateway;
+    while (!gone_ && !in.ready().empty()) {
+      std::string bytes(in.ready());
+      in.take(bytes.size());
+      if (!reader_.feed(bytes)) client_.ledger_.violation("an answer to a client is no HTTP", reader_.fault());
+    }
+    if (gone_ || !(in.at_end() || in.broken())) return;
+    gone_ = true;
+    reader_.end();
+    if (busy_ && exchange_.record && exchange_.record->ended < 0) end("cut");
+    if (busy_ && !exchange_.record && exchange_.done) std::exchange(exchange_.done, nullptr)(0, head_, Json());
+    busy_ = false;
+    out_->end();
+  }
+
+  void message(const std::string& text) {
+    CallRecord* record = exchange_.record;
+    Json parsed = Json::parse(text, nullptr, false);
+    if (!parsed.is_object()) return client_.ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
+    if (record == nullptr) {
+      if (exchange_.done && parsed.contains("id")) std::exchange(exchange_.done, nullptr)(status_, head_, parsed);
+      return;
+    }
+    const std::string tag = tag_in(text);
+    if (!tag.empty() && tag != record->plan->tag)
+      client_.ledger_.violation("a message came on the stream of another call", record->plan->tag + " got " + text.substr(0, 300));
+    if (parsed.contains("method")) {
+      if (parsed["method"] != "notifications/progress") return;
+      if (record->answers > 0) client_.ledger_.violation("progress after the answer", tag);
+      if (parsed["params"]["progressToken"].dump() != exchange_.token)
+        client_.ledger_.violation("progress with a token that is not the client's", text);
+      if (parsed["params"]["progress"] != ++record->progress)
+        client_.ledger_.violation("progress was lost, or out of order", text);
+      return;
+    }
+    ++record->answers;
+    if (record->answers > 1) return client_.ledger_.violation("a call was answered twice", text.substr(0, 300));
+    if (parsed.value("id", Json()).dump() != exchange_.raw_id && status_ == 200)
+      client_.ledger_.violation("an answer has another id than the call", exchange_.raw_id + " " + text.substr(0, 300));
+    if (parsed.contains("result")) {
+      end(parsed["result"].value("isError", false) ? "tool_error" : "result");
+      if (text.find(content_of(*record->plan)) == std::string::npos)
+        client_.ledger_.violation("a result was changed on its way", record->plan->tag + " " + text.substr(0, 300));
+      return;
+    }
+    std::string reason;
+    const Json& error = parsed["error"];
+    if (error.contains("data") && error["data"].is_object() && error["data"].contains("io.lineward/gateway"))
+      reason = error["data"]["io.lineward/gateway"].value("reason", "");
+    end(fmt::format("error {} {}", error.value("code", 0), reason));
+    if (client_.world_.telling()) client_.world_.tell(fmt::format("  ({})", error.value("message", "")));
+  }
+
+  // The HTTP answer is complete.
+  void answered() {
+    if (!events_ && !body_.empty()) message(body_);
+    CallRecord* record = exchange_.record;
+    if (record && record->ended < 0) end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
+    if (!record && exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());
+    busy_ = false;
+    exchange_ = Exchange();
+    if (head_.field("connection") == "close") close(false);
+  }
+
+  void end(std::string outcome) {
+    CallRecord& record = *exchange_.record;
+    record.ended = client_.world_.now();
+    record.outcome = std::move(outcome);
+    client_.world_.tell(fmt::format("client {} has {} for {}", client_.index_, record.outcome, record.plan->tag));
+  }
+
+  HttpClient& client_;
+  std::shared_ptr<Link> link_;
+  std::unique_ptr<Writer> out_;
+  HttpReader reader_{true};
+  EventReader event_reader_;
+  Head head_;
+  std::string body_;
+  Exchange exchange_;
+  int status_ = 0;
+  Time paused_until_ = 0;
+  bool waits_ = false;
+  bool events_ = false, busy_ = false, gone_ = false;
+};
+
+HttpClient::HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t index)
+    : world_(world), ledger_(ledger), plan_(plan), mine_(plan.clients[index]), index_(index),
+      random_(plan.seed, "client at work", index) {}
+
+HttpClient::~HttpClient() = default;
+
+std::string HttpClient::path(size_t server) const {
+  return plan_.servers.size() == 1 ? "/mcp" : "/mcp/" + plan_.servers[server].name;
+}
+
+std::string HttpClient::request(const std::string& verb, size_t server, const std::string& extra, const std::string& body) const {
+  return fmt::format(
+      "{} {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Type: application/json\r\nAccept: application/json, "
+      "text/event-stream\r\n{}Content-Length: {}\r\n\r\n{}",
+      verb, path(server), extra, body.size(), body);
+}
+
+std::string HttpClient::session_fields() const {
+  if (mine_.modern || session_.empty()) return {};
+  return fmt::format("Mcp-Session-Id: {}\r\nMCP-Protocol-Version: {}\r\n", session_, mine_.version);
+}
+
+std::shared_ptr<HttpClient::Connection> HttpClient::connection(bool fresh) {
+  std::erase_if(connections_, [](const auto& one) { return one->gone(); });
+  if (!fresh) {
+    for (auto& one : connections_) {
+      if (one->idle()) return one;
+    }
+  }
+  const std::string peer = fmt::format("10.0.0.{}:{}", index_ + 1, 5000 + ++last_connection_);
+  auto link = world_.connect("127.0.0.1:8000", peer, index_);
+  if (!link) return nullptr;
+  auto made = std::make_shared<Connection>(*this, std::move(link));
+  made->begin();
+  connections_.push_back(made);
+  return made;
+}
+
+void HttpClient::begin() {
+  Time first = -1;
+  for (const CallPlan& one : mine_.calls) {
+    if (one.dropped) continue;
+    first = first < 0 ? one.at : std::min(first, one.at);
+    world_.at(one.at, [this, &one] { call(one); });
+  }
+  if (!mine_.modern && first >= 0) world_.at(first, [this] { open_session(0); });
+}
+
+void HttpClient::open_session(int tries) {
+  if (left_) return;
+  const std::string body =
+      fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"c{}","version":"1"}}}}}})",
+                  mine_.version, index_);
+  aside("POST", body, nullptr, [this, tries](int status, const Head& head, const Json& message) {
+    world_.tell(fmt::format("client {} has its session: {}", index_, status));
+    session_ = head.field("mcp-session-id");
+    if (status != 200 || !message.is_object() || !message.contains("result")) {
+      if (plan_.calm)
+        ledger_.violation("an initialize failed although nothing goes wrong", message.is_discarded() ? "" : message.dump());
+      session_.clear();
+      if (tries < 3) world_.after(500 * kMillisecond, [this, tries] { open_session(tries + 1); });
+      return;
+    }
+    session_open_ = true;
+    if (tag_in(session_) != "") ledger_.violation("a session id has a tag in it", session_);
+    aside("POST", R"({"jsonrpc":"2.0","method":"notifications/initialized"})", nullptr, nullptr);
+    for (const CallPlan* one : std::exchange(waiting_, {}))
+      call(*one);
+  });
+}
+
+void HttpClient::aside(const std::string& verb, const std::string& body, std::function<void()> read,
+                       std::function<void(int, const Head&, const Json&)> done) {
+  auto over = connection(false);
+  if (!over) return;
+  Exchange exchange;
+  exchange.done = std::move(done);
+  over->send(std::move(exchange), request(verb, mine_.server, session_fields(), body), -1);
+  if (read) over->out().when_read(std::move(read));
+}
+
+void HttpClient::call(const CallPlan& plan) {
+  if (left_) return;
+  if (!mine_.modern && !session_open_) {
+    waiting_.push_back(&plan);
+    return;
+  }
+  auto over = connection(plan.fresh_connection);
+  if (!over) return;
+  const size_t number = static_cast<size_t>(&plan - mine_.calls.data()) + 1;
+  Exchange exchange;
+  exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
+  exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
+  CallRecord& record = ledger_.begin(plan, index_, mine_.modern);
+  exchange.record = &record;
+  std::string meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", exchange.token) : "";
+  std::string fields = session_fields();
+  if (mine_.modern) {
+    meta += fmt::format(R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}})",
+                        meta.empty() ? "" : ",", index_);
+    fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: work\r\n";
+  }
+  const std::string body = fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"work","arguments":{}{}}}}})",
+                                       exchange.raw_id, arguments_of(plan), meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
+  const std::string text = request("POST", plan.server, fields, body);
+  record.link = over->link();
+  record.remote = over->link()->peer;
+  record.raw_id = exchange.raw_id;
+  record.begun = world_.now();
+  record.request_cut = plan.cut_request_at >= 0 && static_cast<size_t>(plan.cut_request_at) < text.size();
+  if (plan.slow_reader > 0) over->pause(world_.now() + plan.slow_reader);
+  const std::string raw_id = exchange.raw_id;
+  over->send(std::move(exchange), text, plan.cut_request_at);
+  over->out().when_read([&record, this] { record.sent = world_.now(); });
+  world_.tell(fmt::format("client {} calls {} of s{} on {}", index_, plan.tag, plan.server, record.remote));
+  if (plan.leave == Leave::stay) return;
+  world_.after(plan.leave_after, [this, &record, raw_id, how = plan.leave, weak = std::weak_ptr<Connection>(over)] {
+    auto here = weak.lock();
+    if (record.ended >= 0 || !here || here->gone()) return;
+    record.left = world_.now();
+    world_.tell(fmt::format("client {} leaves {}", index_, record.plan->tag));
+    if (how == Leave::message) return cancel(record, raw_id);
+    here->close(how == Leave::reset);
+  });
+}
+
+void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {
+  record.left_by_message = true;
+  aside("POST", fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"enough"}}}})", raw_id),
+        [this, &record] { record.left_read = world_.now(); }, nullptr);
+}
+
+void HttpClient::leave() {
+  if (left_) return;
+  auto close_all = [this] {
+    left_ = true;
+    for (auto& one : connections_)
+      one->close(false);
+    connections_.clear();
+  };
+  if (mine_.modern || !session_open_ || !mine_.deletes_session) return close_all();
+  aside("DELETE", "", nullptr, nullptr);
+  world_.after(kSecond, close_all);
+}
+
+}  // namespace lineward::sim

@@ -1,0 +1,57 @@
+// A client over HTTP, of either era: its connections, its session, its calls.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http_text.h"
+#include "ledger.h"
+#include "script.h"
+#include "writer.h"
+
+namespace lineward::sim {
+
+class HttpClient {
+ public:
+  HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t index);
+  ~HttpClient();
+  void begin();
+  // It has nothing more to do: says goodbye where it does so, and closes what it has.
+  void leave();
+
+ private:
+  class Connection;
+  // What a request is about, for who reads its answer.
+  struct Exchange {
+    CallRecord* record = nullptr;  // null: something of the session
+    std::string raw_id, token;
+    bool answered = false;
+    std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
+  };
+  std::string path(size_t server) const;
+  std::string request(const std::string& verb, size_t server, const std::string& extra, const std::string& body) const;
+  std::string session_fields() const;
+  std::shared_ptr<Connection> connection(bool fresh);
+  void open_session(int tries);
+  void call(const CallPlan& call);
+  void cancel(CallRecord& record, const std::string& raw_id);
+  void aside(const std::string& verb, const std::string& body, std::function<void()> read,
+             std::function<void(int, const Head&, const Json&)> done);
+
+  World& world_;
+  Ledger& ledger_;
+  const Plan& plan_;
+  const ClientPlan& mine_;
+  size_t index_;
+  Random random_;
+  std::vector<std::shared_ptr<Connection>> connections_;
+  uint64_t last_connection_ = 0;
+  std::string session_;
+  bool session_open_ = false;
+  std::vector<const CallPlan*> waiting_;
+  bool left_ = false;
+};
+
+}  // namespace lineward::sim

@@ -1,0 +1,234 @@
+#include "http_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lineward::sim {
+
+class HttpServer::Connection final : public Script::Stage, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(HttpServer& server, std::shared_ptr<Link> link)
+      : server_(server), link_(std::move(link)), out_(std::make_unique<Writer>(link_)) {
+    reader_.on_head = [this](const Head& head) {
+      head_ = head;
+      body_.clear();
+    };
+    reader_.on_body = [this](std::string_view bytes) { body_ += bytes; };
+    reader_.on_done = [this] { request(); };
+  }
+  void begin() {
+    std::weak_ptr<Connection> weak = weak_from_this();
+    link_->from_gateway.on_ready = [weak] {
+      if (auto self = weak.lock()) self->read();
+    };
+    read();
+  }
+  ~Connection() override {
+    link_->from_gateway.on_ready = nullptr;
+    forget();
+  }
+  void reset() {
+    if (gone_) return;
+    gone_ = true;
+    if (script_ && script_->attempt().died < 0) script_->attempt().died = server_.world_.now();
+    link_->to_gateway.reset();
+    link_->from_gateway.close_reader();
+  }
+  void stall(Time until) {
+    link_->to_gateway.stall(until);
+    link_->from_gateway.stall(until);
+  }
+  bool gone() const { return gone_; }
+  Script* script() { return script_.get(); }
+
+ private:
+  World& world() { return server_.world_; }
+
+  void read() {
+    auto self = shared_from_this();
+    Way& in = link_->from_gateway;
+    while (!gone_ && !in.ready().empty()) {
+      std::string bytes(in.ready());
+      in.take(bytes.size());
+      if (!reader_.feed(bytes)) server_.ledger_.violation("a request to a server is no HTTP", reader_.fault());
+    }
+    if (!gone_ && (in.at_end() || in.broken())) {
+      gone_ = true;
+      if (script_ && !answer_complete_) {
+        Attempt& attempt = script_->attempt();
+        attempt.closed = true;
+        attempt.closed_at = link_->gateway_closed_at;
+        if (world().telling()) world().tell(fmt::format("s{} sees the stream of {} closed", server_.index_, script_->record().plan->tag));
+        script_->cancelled();
+      }
+      out_->end();
+    }
+  }
+
+  void plain(int status, const std::string& extra, const std::string& body) {
+    out_->write(fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n{}", status, extra,
+                            body.size(), body));
+  }
+
+  void request() {
+    const Time sent = link_->from_gateway.consumed_was_written();
+    const std::string verb = head_.word(0);
+    if (verb == "DELETE") {
+      server_.sessions_.erase(head_.field("mcp-session-id"));
+      return plain(200, "", "");
+    }
+    if (verb != "POST") return plain(405, "", "");
+    Json message = Json::parse(body_, nullptr, false);
+    if (!message.is_object()) return server_.ledger_.violation("a body for a server is no JSON object", body_.substr(0, 200));
+    const std::string method = message.value("method", "");
+    const std::string id = message.contains("id") ? message["id"].dump() : "";
+    if (world().telling())
+      world().tell(fmt::format("s{} reads {} {}{}", server_.index_, method, tag_in(body_), id.empty() ? "" : " id " + id));
+    const ServerPlan& plan = server_.plan_;
+    if (method == "initialize") {
+      if (plan.modern) return plain(200, "", refusal(id, -32601, "no such method"));
+      std::string session;
+      if (plan.sessions) {
+        session = fmt::format("S{}-{}", server_.index_, ++server_.last_session_);
+        server_.sessions_[session];
+        session = "Mcp-Session-Id: " + session + "\r\n";
+      }
+      const std::string version = message["params"].value("protocolVersion", "2025-11-25");
+      return plain(200, session,
+                   reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
+    }
+    const std::string session = head_.field("mcp-session-id");
+    if (!plan.modern && plan.sessions && method != "server/discover" && server_.sessions_.count(session) == 0)
+      return plain(session.empty() ? 400 : 404, "", refusal(id.empty() ? "null" : id, -32000, "no such session"));
+    if (id.empty()) {
+      if (method == "notifications/cancelled") cancel(session, message["params"], sent);
+      return plain(202, "", "");
+    }
+    if (method == "tools/call") return call(message, id, session, sent);
+    if (method == "server/discover" && !plan.modern) return plain(400, "", refusal(id, -32000, "no session"));
+    const std::string text = answer_to(plan, method, id);
+    plain(200, "", text);
+  }
+
+  void cancel(const std::string& session, const Json& params, Time sent) {
+    const std::string of = params["requestId"].dump();
+    for (auto& other : server_.connections_) {
+      Script* script = other->script();
+      if (script == nullptr || script->id() != of || other->session_ != session) continue;
+      Attempt& attempt = script->attempt();
+      ++attempt.cancels;
+      if (attempt.cancels == 1) attempt.cancel_sent = sent;
+      attempt.cancel_received = world().now();
+      if (server_.plan_.modern) server_.ledger_.violation("a modern HTTP server is told a cancel by message", of);
+      script->cancelled();
+      return;
+    }
+  }
+
+  void call(const Json& message, const std::string& id, const std::string& session, Time sent) {
+    const Json& params = message["params"];
+    CallRecord* record = server_.ledger_.find(tag_in(params.dump()));
+    if (record == nullptr) return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
+    if (body_.find(arguments_of(*record->plan)) == std::string::npos)
+      server_.ledger_.violation("arguments were changed on their way", record->plan->tag + " " + body_.substr(0, 300));
+    forget();
+    record->attempts.push_back(std::make_unique<Attempt>());
+    Attempt& attempt = *record->attempts.back();
+    attempt.received = world().now();
+    attempt.sent = sent;
+    attempt.server = server_.index_;
+    attempt.http = true;
+    session_ = session;
+    head_sent_ = answer_complete_ = false;
+    std::string token;
+    if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();
+    script_ = std::make_unique<Script>(world(), server_.ledger_, *this, server_.plan_.modern, *record, attempt, id, token);
+    script_->begin();
+  }
+
+  void event(const std::string& message) {
+    const std::string text = "event: message\ndata: " + message + "\n\n";
+    if (!head_sent_) {
+      out_->write(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{}\r\n",
+                              server_.plan_.chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"));
+      head_sent_ = true;
+    }
+    out_->write(server_.plan_.chunked ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : text);
+  }
+
+  // Stage
+  void send(Script&, std::string message, bool last, std::function<void()> read) override {
+    if (gone_ || answer_complete_) return;
+    if (last && !head_sent_ && !server_.plan_.events) {
+      if (server_.plan_.chunked) {
+        const size_t half = message.size() / 2;
+        out_->write(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                                half, message.substr(0, half), message.size() - half, message.substr(half)));
+      } else {
+        plain(200, "", message);
+      }
+    } else {
+      event(message);
+      if (last && server_.plan_.chunked) out_->write("0\r\n\r\n");
+    }
+    if (last) {
+      answer_complete_ = true;
+      if (head_sent_ && !server_.plan_.chunked) out_->end();
+    }
+    if (read) out_->when_read(std::move(read));
+  }
+  void garbage(Script&) override {
+    if (!gone_ && head_sent_ && !answer_complete_ && server_.plan_.chunked) out_->write("7\r\n: good\n\r\n");
+  }
+  void die(Script&) override { reset(); }
+  void close(Script&) override {
+    gone_ = true;
+    out_->end();
+    link_->from_gateway.close_reader();
+  }
+  void over(Script&) override {}
+
+  // The script of the call before: a cancel can no longer mean it.
+  void forget() { script_.reset(); }
+
+  HttpServer& server_;
+  std::shared_ptr<Link> link_;
+  std::unique_ptr<Writer> out_;
+  HttpReader reader_{false};
+  Head head_;
+  std::string body_, session_;
+  std::unique_ptr<Script> script_;
+  bool gone_ = false, head_sent_ = false, answer_complete_ = false;
+};
+
+HttpServer::HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index)
+    : world_(world), ledger_(ledger), plan_(plan), index_(index) {
+  const std::string address = fmt::format("10.1.0.{}", index + 1);
+  Random random(world.seed(), "host", index);
+  World::Host host;
+  host.delay = random.skewed(50, 50 * kMillisecond);
+  host.accept = [this](std::shared_ptr<Link> link) { accept(std::move(link)); };
+  world.hosts()[address + ":9000"] = std::move(host);
+  world.names()[plan.name + ".sim"] = {{address}, random.skewed(100, 100 * kMillisecond)};
+}
+
+HttpServer::~HttpServer() = default;
+
+void HttpServer::accept(std::shared_ptr<Link> link) {
+  std::erase_if(connections_, [](const auto& one) { return one->gone() && one.use_count() == 1; });
+  connections_.push_back(std::make_shared<Connection>(*this, std::move(link)));
+  connections_.back()->begin();
+}
+
+void HttpServer::reset_all() {
+  for (auto& one : connections_)
+    one->reset();
+}
+
+void HttpServer::stall_all(Time until) {
+  for (auto& one : connections_)
+    one->stall(until);
+}
+
+}  // namespace lineward::sim

@@ -1,0 +1,37 @@
+// An HTTP server of either era at one address.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http_text.h"
+#include "script.h"
+#include "writer.h"
+
+namespace lineward::sim {
+
+class HttpServer {
+ public:
+  HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index);
+  ~HttpServer();
+  void reset_all();
+  void stall_all(Time until);
+
+ private:
+  class Connection;
+  struct Session {
+    std::map<std::string, Script*> calls;  // by id
+  };
+  void accept(std::shared_ptr<Link> link);
+  World& world_;
+  Ledger& ledger_;
+  const ServerPlan& plan_;
+  size_t index_;
+  std::vector<std::shared_ptr<Connection>> connections_;
+  std::map<std::string, Session> sessions_;
+  uint64_t last_session_ = 0;
+};
+
+}  // namespace lineward::sim

@@ -1,0 +1,203 @@
+#include "ledger.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+namespace lineward::sim {
+namespace {
+
+// How long the gateway may take for what it should do at once: the way there counts too.
+constexpr Time kAtOnce = 200 * kMillisecond;
+
+std::string padding(const CallPlan& call) {
+  std::string text;
+  text.reserve(call.padding);
+  for (size_t i = 0; i < call.padding; ++i)
+    text += static_cast<char>('a' + (i * 7 + call.tag.size()) % 26);
+  return text;
+}
+
+}  // namespace
+
+std::string arguments_of(const CallPlan& call) {
+  return fmt::format(R"({{ "tag": "{}","n" :1.0, "e":[1e2, -0 ] ,"u":"\u00e9 \/","pad":"{}"}})", call.tag, padding(call));
+}
+
+std::string content_of(const CallPlan& call) {
+  return fmt::format(R"({{"z":1.50,"of": "{}", "a":[ {{}} ,"\u0041"],"pad":"{}" }})", call.tag, padding(call));
+}
+
+std::string tag_in(std::string_view text) {
+  for (size_t at = text.find('T'); at != std::string_view::npos; at = text.find('T', at + 1)) {
+    size_t end = at + 1;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))
+      ++end;
+    if (end == at + 1 || end >= text.size() || text[end] != '.') continue;
+    const size_t number = ++end;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))
+      ++end;
+    if (end > number && end < text.size() && text[end] == '.') return std::string(text.substr(at, end + 1 - at));
+  }
+  return {};
+}
+
+CallRecord& Ledger::begin(const CallPlan& call, size_t client, bool modern) {
+  CallRecord& record = calls_[call.tag];
+  record.plan = &call;
+  record.client = client;
+  record.modern = modern;
+  return record;
+}
+
+CallRecord* Ledger::find(const std::string& tag) {
+  auto found = calls_.find(tag);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
+void Ledger::violation(const std::string& what, const std::string& details) {
+  violations_.push_back({world_.now(), what, details});
+  world_.tell(fmt::format("VIOLATION {}: {}", what, details));
+}
+
+void Ledger::check_client(size_t client, std::string_view text) {
+  for (;;) {
+    const std::string tag = tag_in(text);
+    if (tag.empty()) return;
+    if (static_cast<size_t>(std::atoi(tag.c_str() + 1)) != client)
+      violation("what is one client's reached another", fmt::format("client {} got {}", client, tag));
+    text.remove_prefix(text.find(tag) + tag.size());
+  }
+}
+
+void Ledger::judge() {
+  for (const auto& [tag, record] : calls_) {
+    (void)tag;
+    judge_call(record);
+    judge_time(record);
+    for (const auto& attempt : record.attempts)
+      judge_leave(record, *attempt);
+    if (plan_.calm) judge_calm(record);
+  }
+  judge_log();
+}
+
+void Ledger::judge_call(const CallRecord& record) {
+  const std::string& tag = record.plan->tag;
+  if (record.ended < 0 && record.left < 0) violation("a call never ended", tag);
+  size_t run = 0;
+  for (const auto& attempt : record.attempts)
+    run += attempt->refused ? 0 : 1;
+  if (run > 1) violation("a call was run twice", tag);
+  // Nobody answers but the server.
+  const bool by_server = record.outcome == "result" || record.outcome == "tool_error" || record.outcome.rfind("error -32050", 0) == 0;
+  bool answered = false;
+  for (const auto& attempt : record.attempts)
+    answered = answered || attempt->answered >= 0;
+  if (by_server && !answered) violation("an answer that no server gave", tag);
+  const Op::Kind wanted = record.outcome == "result" ? Op::Kind::result : record.outcome == "tool_error" ? Op::Kind::tool_error : Op::Kind::error;
+  bool in_plan = false;
+  for (const Op& op : record.plan->ops)
+    in_plan = in_plan || op.kind == wanted;
+  if (by_server && !in_plan) violation("an answer of another kind than the server gave", tag + " " + record.outcome);
+  // A stream is cut only when the gateway stops, or when its reader takes nothing.
+  if (record.outcome == "cut" && record.left < 0 && !drained && record.plan->slow_reader == 0 && !record.request_cut &&
+      record.sent >= 0)
+    violation("a client's connection was closed instead of an answer", tag);
+}
+
+// Who left has its server told exactly once, in time, and never after the answer.
+void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
+  const std::string& tag = record.plan->tag;
+  const config::Server& server = plan_.config.servers[attempt.server];
+  if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
+  if (attempt.cancels > 0 && attempt.answer_read >= 0 && attempt.cancel_sent > attempt.answer_read)
+    violation("a server was told a cancel after its answer", tag);
+  if (attempt.cancels > 0 && server.cancel == config::CancelMode::never) violation("a server was told a cancel in spite of cancel: never", tag);
+  // Why it may be told: the client left, or a limit, or the gateway stops.
+  const bool limit = record.outcome.find("timeout_") != std::string::npos || record.outcome.find("cancelled_drain") != std::string::npos;
+  if (attempt.cancels > 0 && record.left < 0 && !limit && !drained && record.outcome != "cut" && record.plan->slow_reader == 0)
+    violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
+  if (record.left < 0) return;
+  Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
+  if (left < 0) return;
+  const Time resume = record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
+  if (record.modern || record.left_by_message) {
+    if (attempt.sent > left) violation("what its client had left was sent", fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
+  }
+  if (server.cancel == config::CancelMode::never || drained) return;
+  // What happened in the meantime makes it unnecessary.
+  const Time bound = left + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
+  if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
+  if (attempt.died >= 0 && attempt.died <= bound) return;
+  const bool modern_http = attempt.http && plan_.servers[attempt.server].modern;
+  const Time told = attempt.cancels > 0 ? attempt.cancel_sent : attempt.closed ? attempt.closed_at : -1;
+  if (told < 0 && attempt.http && attempt.closed) return;
+  if (told < 0) return violation("a server was not told that the client has left", tag);
+  if (told > bound)
+    violation("a server was told too late that the client has left", fmt::format("{} left {} told {} bound {}", tag, left, told, bound));
+  if (modern_http && attempt.cancels > 0) violation("a modern HTTP server got a message instead of the end of the stream", tag);
+}
+
+void Ledger::judge_time(const CallRecord& record) {
+  if (record.ended < 0 || record.begun < 0) return;
+  const config::Server& server = plan_.config.servers[record.plan->server];
+  Time most = 0;
+  for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2, server.timeouts.max_duration,
+                     server.restart.max_backoff})
+    most += limit.count() * kMillisecond;
+  Time slack = 5 * kSecond + record.plan->slow_reader;
+  for (const FaultPlan& fault : plan_.faults)
+    slack += fault.dropped ? 0 : fault.length;
+  if (record.ended - record.begun > most + slack)
+    violation("a call outlived its limits", fmt::format("{} took {} ms of {}", record.plan->tag, (record.ended - record.begun) / 1000, (most + slack) / 1000));
+}
+
+// Nothing goes wrong in this world: every call ends as its server says.
+void Ledger::judge_calm(const CallRecord& record) {
+  std::string wanted;
+  int progress = 0;
+  for (const Op& op : record.plan->ops) {
+    if (op.kind == Op::Kind::result) wanted = "result";
+    if (op.kind == Op::Kind::tool_error) wanted = "tool_error";
+    if (op.kind == Op::Kind::error) wanted = "error -32050 ";
+    if (op.kind == Op::Kind::progress && wanted.empty()) ++progress;
+  }
+  if (record.outcome != wanted)
+    violation("a call ended otherwise than its server said, although nothing went wrong", record.plan->tag + " " + record.outcome + " instead of " + wanted);
+  if (record.plan->wants_progress && record.progress != progress)
+    violation("progress was lost", fmt::format("{} got {} of {}", record.plan->tag, record.progress, progress));
+}
+
+// Each call has one line in the log.
+void Ledger::judge_log() {
+  std::map<std::string, int> lines;
+  std::string_view log = world_.log();
+  size_t at = 0;
+  auto value = [](std::string_view line, std::string_view key) -> std::string {
+    const size_t found = line.find(key);
+    if (found == std::string_view::npos) return {};
+    const size_t from = found + key.size();
+    return std::string(line.substr(from, line.find(' ', from) - from));
+  };
+  for (size_t end; (end = log.find('\n', at)) != std::string_view::npos; at = end + 1) {
+    std::string_view line = log.substr(at, end - at);
+    if (line.find("event=bug") != std::string_view::npos || line.find("reason=internal") != std::string_view::npos)
+      violation("the gateway says itself that something is wrong", std::string(line.substr(0, 300)));
+    if (line.find("event=call.end") == std::string_view::npos || line.find("method=tools/call") == std::string_view::npos) continue;
+    std::string id = value(line, " rpc_id=");
+    std::erase(id, '"');
+    std::erase(id, '\\');
+    ++lines[value(line, " remote=") + " " + id];
+  }
+  for (const auto& [tag, record] : calls_) {
+    std::string id = record.raw_id;
+    std::erase(id, '"');
+    const int count = lines[record.remote + " " + id];
+    if (count > 1) violation("a call ended twice in the log", tag);
+    const bool by_server = record.outcome == "result" || record.outcome == "tool_error" || record.outcome.rfind("error -32050", 0) == 0;
+    if (count == 0 && (by_server || !record.attempts.empty())) violation("a call has no end in the log", tag);
+  }
+}
+
+}  // namespace lineward::sim

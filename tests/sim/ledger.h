@@ -1,0 +1,97 @@
+// What became of every call, as its client, its server and the wires between them saw it, and what must hold of that. Who
+// adds an invariant adds it to judge() (README.md).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan.h"
+#include "world.h"
+
+namespace lineward::sim {
+
+// One time that a server was given a call.
+struct Attempt {
+  Time received = -1;  // by the server
+  Time sent = -1;      // by the gateway: when the last byte was written
+  size_t server = 0;
+  bool http = false;
+  Time answered = -1;   // the final answer was written
+  Time answer_read = -1;  // and the gateway has read it to its end
+  int cancels = 0;      // told by message (stdio, legacy HTTP)
+  Time cancel_sent = -1;
+  Time cancel_received = -1;
+  bool closed = false;  // HTTP: the gateway closed the stream of the answer before its end
+  Time closed_at = -1;
+  Time died = -1;       // the process or the connection, by itself
+  int progress = 0;
+  bool refused = false;  // was never run (404 of a session)
+};
+
+struct CallRecord {
+  const CallPlan* plan = nullptr;
+  size_t client = 0;
+  bool modern = true;
+  std::shared_ptr<Link> link;  // on which it was sent
+  std::string remote, raw_id;  // as the gateway's log names it
+  Time begun = -1;
+  Time sent = -1;   // the whole request was written
+  Time left = -1;   // the client closed, or wrote its cancel
+  Time left_read = -1;  // the gateway has learned of it
+  bool left_by_message = false;
+  bool request_cut = false;
+  Time ended = -1;
+  std::string outcome;  // "result", "error CODE REASON", "tool_error", "status N", "empty", "cut"
+  int answers = 0;
+  int progress = 0;
+  std::vector<std::unique_ptr<Attempt>> attempts;
+};
+
+class Ledger {
+ public:
+  Ledger(World& world, const Plan& plan) : world_(world), plan_(plan) {}
+
+  CallRecord& begin(const CallPlan& call, size_t client, bool modern);
+  CallRecord* find(const std::string& tag);
+  std::map<std::string, CallRecord>& calls() { return calls_; }
+
+  // A promise that does not hold. The first one counts.
+  void violation(const std::string& what, const std::string& details);
+  bool failed() const { return !violations_.empty(); }
+  struct Violation {
+    Time at;
+    std::string what, details;
+  };
+  const std::vector<Violation>& violations() const { return violations_; }
+
+  // Whatever reaches a client: only its own tags may be in it.
+  void check_client(size_t client, std::string_view text);
+  // Whatever reaches the server on behalf of a call.
+  void server_answers(CallRecord& record, Attempt& attempt);
+
+  // When all is over.
+  void judge();
+  bool drained = false;
+  Time drained_at = -1;
+
+ private:
+  void judge_call(const CallRecord& record);
+  void judge_leave(const CallRecord& record, const Attempt& attempt);
+  void judge_time(const CallRecord& record);
+  void judge_calm(const CallRecord& record);
+  void judge_log();
+  World& world_;
+  const Plan& plan_;
+  std::map<std::string, CallRecord> calls_;
+  std::vector<Violation> violations_;
+};
+
+// The texts that are carried through unchanged.
+std::string arguments_of(const CallPlan& call);
+std::string content_of(const CallPlan& call);
+// The tag in a text, or empty.
+std::string tag_in(std::string_view text);
+
+}  // namespace lineward::sim

@@ -1,0 +1,140 @@
+#include "link.h"
+
+#include <algorithm>
+
+#include "world.h"
+
+namespace lineward::sim {
+
+Weather draw_weather(Random& random) {
+  Weather weather;
+  weather.delay = random.skewed(20, 20000);
+  weather.jitter = random.skewed(0, 20000);
+  weather.split = static_cast<unsigned>(random.percent(50) ? 0 : random.below(60));
+  weather.smallest = random.percent(30) ? 1 : 16;
+  weather.room = random.percent(80) ? 64 * 1024 : static_cast<size_t>(random.between(512, 16384));
+  return weather;
+}
+
+Way::Way(World& world, Random random, Weather weather) : world_(world), random_(random), weather_(weather) {}
+
+int64_t Way::arrival() {
+  int64_t at = world_.now() + weather_.delay + random_.between(0, weather_.jitter);
+  at = std::max({at, last_arrival_, stalled_until_});
+  last_arrival_ = at;
+  return at;
+}
+
+size_t Way::write(std::string_view bytes) {
+  if (ended_ || reset_ || bytes.empty()) return 0;
+  const size_t room = weather_.room > held_ ? weather_.room - held_ : 0;
+  const size_t count = std::min(room, bytes.size());
+  if (count < bytes.size()) blocked_ = true;
+  if (count == 0) return 0;
+  held_ += count;
+  written_ += count;
+  stamps_.push_back({written_, world_.now()});
+  std::string_view rest = bytes.substr(0, count);
+  world_.mix(rest);
+  while (!rest.empty()) {
+    size_t piece = rest.size();
+    if (rest.size() > weather_.smallest && random_.percent(weather_.split))
+      piece = static_cast<size_t>(random_.between(static_cast<int64_t>(weather_.smallest), static_cast<int64_t>(rest.size())));
+    world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_), text = std::string(rest.substr(0, piece))]() mutable {
+      if (!alive.expired()) arrive(std::move(text));
+    });
+    rest.remove_prefix(piece);
+  }
+  return count;
+}
+
+void Way::arrive(std::string bytes) {
+  if (reset_arrived_) return;
+  // A stall that began meanwhile holds it up too.
+  if (world_.now() < stalled_until_) {
+    world_.at(stalled_until_, [this, alive = std::weak_ptr<bool>(alive_), text = std::move(bytes)]() mutable {
+      if (!alive.expired()) arrive(std::move(text));
+    });
+    return;
+  }
+  if (reader_gone_) {
+    held_ -= bytes.size();
+    return;
+  }
+  if (taken_ == ready_.size()) {
+    ready_ = std::move(bytes);
+    taken_ = 0;
+  } else {
+    ready_ += bytes;
+  }
+  if (on_ready) on_ready();
+}
+
+void Way::arrive_end(bool reset) {
+  if (world_.now() < stalled_until_) {
+    world_.at(stalled_until_, [this, alive = std::weak_ptr<bool>(alive_), reset] {
+      if (!alive.expired()) arrive_end(reset);
+    });
+    return;
+  }
+  if (reset) {
+    reset_arrived_ = true;
+    std::string().swap(ready_);
+    taken_ = 0;
+  } else {
+    end_arrived_ = true;
+  }
+  if (on_ready) on_ready();
+}
+
+void Way::end() {
+  if (ended_ || reset_) return;
+  ended_ = true;
+  world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) arrive_end(false);
+  });
+}
+
+void Way::reset() {
+  if (reset_) return;
+  reset_ = true;
+  // It may overtake what is under way, or come behind it.
+  const int64_t at = random_.percent(50) ? arrival() : world_.now() + weather_.delay;
+  world_.at(at, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) arrive_end(true);
+  });
+}
+
+void Way::take(size_t count) {
+  taken_ += count;
+  consumed_ += count;
+  held_ -= std::min(held_, count);
+  while (!stamps_.empty() && stamps_.front().end < consumed_)
+    stamps_.pop_front();
+  if (!stamps_.empty()) last_consumed_write_ = stamps_.front().at;
+  while (!marks_.empty() && marks_.front().at <= consumed_) {
+    auto then = std::move(marks_.front().then);
+    marks_.pop_front();
+    then();
+  }
+  if (taken_ == ready_.size()) {
+    ready_.clear();
+    taken_ = 0;
+  }
+  if (blocked_ && held_ < weather_.room && on_room) {
+    blocked_ = false;
+    world_.after(weather_.delay, [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired() && on_room) on_room();
+    });
+  }
+}
+
+void Way::when_consumed(uint64_t offset, std::function<void()> then) {
+  if (offset <= consumed_) return then();
+  marks_.push_back({offset, std::move(then)});
+}
+
+Link::Link(World& world, const Random& random, const Weather& weather, std::string its_peer)
+    : to_gateway(world, random, weather), from_gateway(world, Random(Random(random).next()), weather), peer(std::move(its_peer)) {}
+
+}  // namespace lineward::sim

@@ -1,0 +1,76 @@
+// The rest of net/: wake-ups from other threads, signals, and what watches from outside, of which there is nothing here.
+#include "net/file_watch.h"
+#include "net/loop_watch.h"
+#include "net/signals.h"
+#include "net/std_streams.h"
+#include "net/wakeup.h"
+#include "world.h"
+
+namespace lineward::net {
+
+using sim::world;
+
+// ---- Wakeup ----
+
+struct Wakeup::State {
+  std::function<void()> woken;
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+  bool called = false;
+};
+
+Wakeup::Wakeup(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Wakeup::~Wakeup() = default;
+
+Result<std::unique_ptr<Wakeup>> Wakeup::create(Loop&, std::function<void()> woken) {
+  auto state = std::make_unique<State>();
+  state->woken = std::move(woken);
+  return std::unique_ptr<Wakeup>(new Wakeup(std::move(state)));
+}
+
+void Wakeup::wake() {
+  if (state_->called) return;
+  state_->called = true;
+  world().after(0, [state = state_.get(), alive = std::weak_ptr<bool>(state_->alive)] {
+    if (alive.expired()) return;
+    state->called = false;
+    auto work = state->woken;
+    work();
+  });
+}
+
+// ---- signals ----
+
+SignalWatch::SignalWatch(Loop&, int signal, std::function<void()> arrived) : arrived_(std::move(arrived)) {
+  world().signals()[signal].push_back({this, [this] { arrived_(); }});
+}
+
+void bury_children() {}
+
+// ---- nothing to watch ----
+
+struct LoopWatch::Ping {};
+LoopWatch::LoopWatch(Loop& loop, Limits limits, Report report)
+    : loop_(loop), begun_after_(0), limits_(limits), report_(std::move(report)) {}
+LoopWatch::~LoopWatch() = default;
+
+FileWatch::FileWatch(Loop& loop, const std::string& path, std::function<void()> changed)
+    : loop_(loop), path_(path), changed_(std::move(changed)), poll_(loop), settle_(loop) {}
+
+// ---- stdin and stdout ----
+
+StdStreams::StdStreams(Loop& loop, StreamOwner& owner) : loop_(loop), owner_(owner), next_read_(loop) {
+  in_.streams = out_.streams = this;
+}
+StdStreams::~StdStreams() {
+  lifetime_.end();
+}
+Status<> StdStreams::open(int, int) {
+  return fail("nobody is on stdin and stdout in this world");
+}
+void StdStreams::start_reading() {}
+void StdStreams::pause_reading() {}
+void StdStreams::write(std::string) {}
+void StdStreams::flush_now() {}
+void StdStreams::ended(int) {}
+
+}  // namespace lineward::net

@@ -1,0 +1,224 @@
+#include "plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lineward::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::vector<Op> draw_ops(Random& random, bool calm, const config::Timeouts& limits) {
+  std::vector<Op> ops;
+  const Time request = limits.request.count() * kMillisecond;
+  auto wait = [&] {
+    Time most = calm ? request / 4 : request * 3 / 2;
+    ops.push_back({Op::Kind::wait, random.percent(60) ? random.between(0, 5 * kMillisecond) : random.skewed(0, most)});
+  };
+  if (random.percent(50)) wait();
+  const uint64_t steps = random.below(4);
+  for (uint64_t i = 0; i < steps; ++i) {
+    if (random.percent(60)) ops.push_back({Op::Kind::progress});
+    if (random.percent(50)) wait();
+    if (random.percent(5)) ops.push_back({Op::Kind::garbage});
+  }
+  if (calm) {
+    ops.push_back({random.percent(80) ? Op::Kind::result : random.percent(50) ? Op::Kind::error : Op::Kind::tool_error});
+    return ops;
+  }
+  const uint64_t end = random.below(100);
+  if (end < 70) ops.push_back({Op::Kind::result});
+  else if (end < 75) ops.push_back({Op::Kind::error});
+  else if (end < 80) ops.push_back({Op::Kind::tool_error});
+  else if (end < 90) ops.push_back({Op::Kind::hang});
+  else if (end < 95) ops.push_back({Op::Kind::die});
+  else ops.push_back({Op::Kind::close});
+  if (end < 80 && random.percent(5)) ops.push_back({Op::Kind::again});
+  return ops;
+}
+
+config::Server draw_server(Random& random, const ServerPlan& plan, size_t index, bool calm) {
+  config::Server server;
+  server.name = plan.name;
+  if (plan.http) {
+    server.url = random.percent(50) ? fmt::format("http://{}.sim:9000/mcp", plan.name)
+                                    : fmt::format("http://10.1.0.{}:9000/mcp", index + 1);
+  } else {
+    server.command = "sim";
+    server.args = {plan.name};
+  }
+  if (random.percent(30)) server.protocol_era = plan.modern ? config::Era::modern : config::Era::legacy;
+  auto& times = server.timeouts;
+  times.connect = milliseconds(random.between(500, 5000));
+  times.startup = milliseconds(random.between(3000, 10000));
+  times.request = milliseconds(random.between(200, 4000));
+  times.max_duration = milliseconds(random.between(4000, 20000));
+  times.cancel_grace = milliseconds(random.between(0, 3000));
+  times.progress_resets = random.percent(80);
+  if (calm) times.max_duration = milliseconds(60000);
+  if (calm && !times.progress_resets) times.request = milliseconds(30000);
+  if (!calm && random.percent(30)) {
+    server.limits.max_in_flight = static_cast<uint32_t>(random.between(1, 4));
+    server.limits.max_queue = static_cast<uint32_t>(random.between(0, 6));
+    server.limits.queue_timeout = milliseconds(random.between(0, 3000));
+  }
+  server.stop.stdin_grace = milliseconds(random.between(0, 2000));
+  server.stop.term_grace = milliseconds(random.between(0, 2000));
+  server.restart.backoff = milliseconds(random.between(10, 500));
+  server.restart.max_backoff = milliseconds(2000);
+  server.circuit_breaker.open_for = milliseconds(random.between(500, 5000));
+  if (random.percent(20)) server.circuit_breaker.consecutive_failures = static_cast<uint32_t>(random.below(4));
+  server.instance_idle = milliseconds(random.between(1000, 20000));
+  const uint64_t isolation = random.below(10);
+  if (isolation == 0) server.isolation = config::Isolation::session;
+  if (isolation == 1) server.isolation = config::Isolation::call;
+  if (!calm && random.percent(15)) server.cancel = random.percent(50) ? config::CancelMode::never : config::CancelMode::kill;
+  if (!plan.http && random.percent(15)) server.pool.prewarm = 1;
+  if (!plan.http && !calm && random.percent(10)) server.pool.max_requests = static_cast<uint64_t>(random.between(1, 10));
+  if (!plan.http && !calm && random.percent(10)) server.pool.max_lifetime = milliseconds(random.between(1000, 10000));
+  if (!calm && random.percent(10)) server.instances = static_cast<uint32_t>(random.between(1, 3));
+  return server;
+}
+
+CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, std::string tag) {
+  CallPlan call;
+  call.tag = std::move(tag);
+  call.server = client.modern ? random.below(plan.servers.size()) : client.server;
+  const auto& limits = plan.config.servers[call.server].timeouts;
+  call.at = random.percent(40) ? random.between(0, 50 * kMillisecond) : random.between(0, 5 * kSecond);
+  call.ops = draw_ops(random, plan.calm, limits);
+  call.obeys_cancel = random.percent(70);
+  call.wants_progress = random.percent(60);
+  call.fresh_connection = random.percent(50);
+  call.padding = random.percent(85) ? static_cast<size_t>(random.below(300)) : static_cast<size_t>(random.skewed(1000, 200000));
+  if (plan.calm) return call;
+  if (random.percent(35)) {
+    const uint64_t how = random.below(client.modern ? 2 : 3);
+    call.leave = how == 0 ? Leave::fin : how == 1 ? Leave::reset : Leave::message;
+    call.leave_after = random.percent(50) ? random.between(0, 60 * kMillisecond)
+                                          : random.between(0, limits.request.count() * kMillisecond * 2);
+    if (call.leave != Leave::message && random.percent(15)) call.cut_request_at = random.between(1, 900);
+  }
+  if (random.percent(5)) call.slow_reader = random.between(10 * kMillisecond, 3 * kSecond);
+  return call;
+}
+
+void draw_faults(Random& random, Plan& plan) {
+  const uint64_t count = random.percent(40) ? 0 : random.below(5);
+  for (uint64_t i = 0; i < count; ++i) {
+    FaultPlan fault;
+    fault.server = random.below(plan.servers.size());
+    fault.at = random.between(0, 6 * kSecond);
+    fault.length = random.skewed(kMillisecond, 4 * kSecond);
+    const bool http = plan.servers[fault.server].http;
+    switch (random.below(5)) {
+      case 0: fault.kind = http ? FaultPlan::Kind::reset : FaultPlan::Kind::kill; break;
+      case 1: fault.kind = http ? FaultPlan::Kind::refuse : FaultPlan::Kind::kill; break;
+      case 2: fault.kind = http ? FaultPlan::Kind::silence : FaultPlan::Kind::stall; break;
+      case 3: fault.kind = FaultPlan::Kind::stall; break;
+      case 4: fault.kind = FaultPlan::Kind::jump; break;
+    }
+    plan.faults.push_back(fault);
+  }
+  if (random.percent(10)) plan.drain_at = random.between(0, 6 * kSecond);
+}
+
+}  // namespace
+
+Plan draw_plan(uint64_t seed) {
+  Random random(seed, "plan");
+  Plan plan;
+  plan.seed = seed;
+  plan.calm = random.percent(25);
+  auto& config = plan.config;
+  config.listen.address = "127.0.0.1:8000";
+  config.listen.session_idle = milliseconds(random.between(10000, 30000));
+  config.listen.resume_window = milliseconds(random.percent(50) ? 0 : random.between(100, 5000));
+  config.listen.idle_timeout = milliseconds(random.between(1000, 20000));
+  config.listen.keep_alive = milliseconds(random.between(100, 5000));
+  config.shutdown.drain = milliseconds(random.between(0, 5000));
+  config.ops.address = "off";
+  config.admin.address = "off";
+  config.aggregate.enabled = false;
+  const size_t servers = random.percent(60) ? 1 + random.below(2) : 1 + random.below(4);
+  for (size_t i = 0; i < servers; ++i) {
+    ServerPlan server;
+    server.name = fmt::format("s{}", i);
+    server.http = random.percent(50);
+    server.modern = random.percent(50);
+    server.events = random.percent(50);
+    server.chunked = random.percent(50);
+    server.sessions = random.percent(80);
+    server.dies_of_the_probe = !server.modern && random.percent(10);
+    server.start = random.skewed(0, 500 * kMillisecond);
+    server.exit_delay = random.skewed(0, 100 * kMillisecond);
+    server.ignores_end = random.percent(10);
+    server.ignores_term = random.percent(10);
+    plan.servers.push_back(server);
+    Random own(seed, "server", i);
+    config.servers.push_back(draw_server(own, plan.servers.back(), i, plan.calm));
+  }
+  const size_t clients = 1 + random.below(random.percent(70) ? 3 : 7);
+  for (size_t i = 0; i < clients; ++i) {
+    Random own(seed, "client", i);
+    ClientPlan client;
+    client.modern = own.percent(50);
+    if (!client.modern) client.version = own.percent(60) ? "2025-11-25" : own.percent(50) ? "2025-06-18" : "2025-03-26";
+    client.server = own.below(servers);
+    client.deletes_session = own.percent(60);
+    const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
+    for (uint64_t k = 0; k < calls; ++k) {
+      client.calls.push_back(draw_call(own, plan, client, fmt::format("T{}.{}.", i, k)));
+      plan.last = std::max(plan.last, client.calls.back().at);
+    }
+    plan.clients.push_back(std::move(client));
+  }
+  if (!plan.calm) {
+    Random own(seed, "faults");
+    draw_faults(own, plan);
+  }
+  for (const FaultPlan& fault : plan.faults)
+    plan.last = std::max(plan.last, fault.at + fault.length);
+  return plan;
+}
+
+std::string describe(const Plan& plan) {
+  std::string text = fmt::format("seed {}{}\n", plan.seed, plan.calm ? " (calm)" : "");
+  for (size_t i = 0; i < plan.servers.size(); ++i) {
+    const ServerPlan& s = plan.servers[i];
+    const config::Server& c = plan.config.servers[i];
+    text += fmt::format(
+        "  server {} {} {}{}{} era={} isolation={} cancel={} request={} maxDuration={} inFlight={} queue={}/{} start={}ms\n",
+        s.name, s.http ? "http" : "stdio", s.modern ? "modern" : "legacy", s.http && s.events ? " events" : "",
+        s.http && !s.modern && !s.sessions ? " sessionless" : "", static_cast<int>(c.protocol_era),
+        static_cast<int>(c.isolation), static_cast<int>(c.cancel), c.timeouts.request.count(), c.timeouts.max_duration.count(),
+        c.limits.max_in_flight, c.limits.max_queue, c.limits.queue_timeout.count(), s.start / kMillisecond);
+  }
+  for (size_t i = 0; i < plan.clients.size(); ++i) {
+    const ClientPlan& client = plan.clients[i];
+    if (client.dropped) continue;
+    text += fmt::format("  client {} {}\n", i, client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server));
+    for (const CallPlan& call : client.calls) {
+      if (call.dropped) continue;
+      std::string ops;
+      for (const Op& op : call.ops)
+        ops += op.kind == Op::Kind::wait ? fmt::format("w{}", op.wait / kMillisecond) : std::string(1, static_cast<char>(op.kind));
+      static constexpr const char* kLeave[] = {"", " leaves by FIN", " leaves by RST", " cancels by message"};
+      text += fmt::format("    {} at {:.3f}s to s{} ops {}{}{}{}{}\n", call.tag, static_cast<double>(call.at) / kSecond, call.server, ops,
+                          call.obeys_cancel ? "" : " (ignores cancels)", kLeave[static_cast<int>(call.leave)],
+                          call.leave == Leave::stay ? "" : fmt::format(" after {:.3f}s", static_cast<double>(call.leave_after) / kSecond),
+                          call.cut_request_at >= 0 ? fmt::format(" request cut at {}", call.cut_request_at) : "");
+    }
+  }
+  static constexpr const char* kFaults[] = {"kill", "refuse", "silence", "reset", "stall", "jump", "reload"};
+  for (const FaultPlan& fault : plan.faults) {
+    if (!fault.dropped)
+      text += fmt::format("  fault {} of s{} at {:.3f}s for {:.3f}s\n", kFaults[static_cast<int>(fault.kind)], fault.server,
+                          static_cast<double>(fault.at) / kSecond, static_cast<double>(fault.length) / kSecond);
+  }
+  if (plan.drain_at >= 0) text += fmt::format("  SIGTERM at {:.3f}s\n", static_cast<double>(plan.drain_at) / kSecond);
+  return text;
+}
+
+}  // namespace lineward::sim

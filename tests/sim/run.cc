@@ -1,0 +1,256 @@
+#include "run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "base/held_bytes.h"
+#include "gateway.h"
+#include "http_client.h"
+#include "http_server.h"
+#include "net/loop.h"
+#include "net/child_process.h"
+#include "net/timer_wheel.h"
+#include "stdio_server.h"
+
+namespace lineward::sim {
+namespace {
+
+// Everything that runs in one world, in the order in which it must go.
+class Stage {
+ public:
+  Stage(const Plan& plan, bool tell) : plan_(plan), world_(plan.seed), ledger_(world_, plan) {
+    if (tell) world_.tell_all();
+  }
+  Verdict run();
+
+ private:
+  void begin();
+  void fault(const FaultPlan& fault);
+  void last_clients();
+  void check_empty();
+  void stop();
+
+  const Plan& plan_;
+  World world_;
+  Ledger ledger_;
+  std::vector<std::shared_ptr<StdioServer>> processes_;
+  std::vector<std::unique_ptr<HttpServer>> servers_;
+  std::vector<std::unique_ptr<HttpClient>> clients_;
+  std::unique_ptr<Gateway> gateway_;
+};
+
+void Stage::begin() {
+  world_.spawn = [this](const net::SpawnRequest& request, std::shared_ptr<Child> child) -> std::shared_ptr<Program> {
+    for (size_t i = 0; i < plan_.servers.size(); ++i) {
+      if (plan_.servers[i].name != request.argv.back()) continue;
+      auto process = std::make_shared<StdioServer>(world_, ledger_, plan_.servers[i], i, std::move(child));
+      std::erase_if(processes_, [](const auto& one) { return !one->running(); });
+      processes_.push_back(process);
+      process->begin();
+      return process;
+    }
+    return nullptr;
+  };
+  servers_.resize(plan_.servers.size());
+  for (size_t i = 0; i < plan_.servers.size(); ++i) {
+    if (plan_.servers[i].http) servers_[i] = std::make_unique<HttpServer>(world_, ledger_, plan_.servers[i], i);
+  }
+  for (size_t i = 0; i < plan_.clients.size(); ++i) {
+    clients_.push_back(std::make_unique<HttpClient>(world_, ledger_, plan_, i));
+    if (!plan_.clients[i].dropped) clients_.back()->begin();
+  }
+  for (const FaultPlan& one : plan_.faults) {
+    if (!one.dropped) world_.at(one.at, [this, &one] { fault(one); });
+  }
+  // Long after the last thing has begun every call must have ended by its limits.
+  Time longest = 0;
+  for (const auto& server : plan_.config.servers) {
+    Time most = 0;
+    for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2, server.timeouts.max_duration})
+      most += limit.count() * kMillisecond;
+    longest = std::max(longest, most);
+  }
+  if (plan_.drain_at >= 0) {
+    world_.at(plan_.drain_at, [this] {
+      ledger_.drained = true;
+      ledger_.drained_at = world_.now();
+      world_.tell("SIGTERM");
+      world_.raise(SIGTERM);
+    });
+    return;
+  }
+  world_.at(plan_.last + longest + 20 * kSecond, [this] { last_clients(); });
+}
+
+void Stage::fault(const FaultPlan& fault) {
+  const size_t index = fault.server;
+  const Time until = world_.now() + fault.length;
+  const std::string address = fmt::format("10.1.0.{}:9000", index + 1);
+  switch (fault.kind) {
+    case FaultPlan::Kind::kill:
+      for (auto& process : processes_) {
+        if (process->index() == index && process->running()) {
+          process->exit(0, SIGKILL);
+          break;
+        }
+      }
+      break;
+    case FaultPlan::Kind::stall:
+      for (auto& process : processes_) {
+        if (process->index() == index) process->stall(until);
+      }
+      if (servers_[index]) servers_[index]->stall_all(until);
+      break;
+    case FaultPlan::Kind::reset:
+      if (servers_[index]) servers_[index]->reset_all();
+      break;
+    case FaultPlan::Kind::refuse:
+    case FaultPlan::Kind::silence: {
+      if (!servers_[index]) break;
+      auto& host = world_.hosts()[address];
+      bool& flag = fault.kind == FaultPlan::Kind::refuse ? host.refuses : host.silent;
+      flag = true;
+      if (fault.kind == FaultPlan::Kind::refuse) servers_[index]->reset_all();
+      world_.at(until, [&flag] { flag = false; });
+      break;
+    }
+    case FaultPlan::Kind::jump: world_.jump(std::min(fault.length, kSecond)); break;
+    case FaultPlan::Kind::reload: break;
+  }
+}
+
+// Clients go; what they had must go too, by the limits that there are for it.
+void Stage::last_clients() {
+  world_.tell("the clients go");
+  for (const auto& [tag, record] : ledger_.calls()) {
+    if (record.ended < 0 && record.left < 0) ledger_.violation("a call never ended", tag);
+  }
+  for (auto& client : clients_)
+    client->leave();
+  const auto& listen = plan_.config.listen;
+  Time wait = (listen.session_idle + listen.resume_window).count() * kMillisecond + 10 * kSecond;
+  for (const auto& server : plan_.config.servers)
+    wait = std::max(wait, server.timeouts.cancel_grace.count() * kMillisecond + (listen.session_idle + listen.resume_window).count() * kMillisecond + 10 * kSecond);
+  world_.after(wait, [this] {
+    check_empty();
+    stop();
+  });
+}
+
+void Stage::check_empty() {
+  Worker& worker = static_cast<Staff&>(*gateway_).worker(0);
+  auto& exchanges = worker.exchanges();
+  if (exchanges.size() != 0) ledger_.violation("calls are left when all clients have gone", fmt::format("{}", exchanges.size()));
+  if (worker.front().connections() != 0) ledger_.violation("connections are left when all clients have gone", fmt::format("{}", worker.front().connections()));
+  if (!worker.front().sessions().ids().empty())
+    ledger_.violation("sessions are left when all clients have gone", fmt::format("{}", worker.front().sessions().ids().size()));
+  if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
+  if (HeldBytes::total() != 0) ledger_.violation("bytes are counted as held when all clients have gone", fmt::format("{}", HeldBytes::total()));
+}
+
+void Stage::stop() {
+  world_.tell("SIGTERM");
+  world_.raise(SIGTERM);
+}
+
+Verdict Stage::run() {
+  RunOptions options;
+  options.version = "sim";
+  options.source = "sim";
+  options.quiet = true;
+  gateway_ = std::make_unique<Gateway>(plan_.config, std::move(options), std::vector<int>{0});
+  begin();
+  const int code = gateway_->run();
+  if (code != 0) ledger_.violation("the gateway's exit code", fmt::format("{}", code));
+  // Clients see what was written before the end.
+  for (int i = 0; i < 10000 && !world_.idle() && ledger_.drained; ++i) {
+    if (world_.now() > ledger_.drained_at + 60 * kSecond) break;
+    world_.poll(world_.now() + kSecond);
+  }
+  gateway_.reset();
+  if (ledger_.drained) {
+    for (int i = 0; i < 10000 && !world_.idle(); ++i)
+      world_.poll(world_.now());
+  }
+  if (world_.open_handles != 0) ledger_.violation("streams are left when the gateway has gone", fmt::format("{}", world_.open_handles));
+  if (world_.descriptors() != 0) ledger_.violation("descriptors are left when the gateway has gone", fmt::format("{}", world_.descriptors()));
+  if (HeldBytes::total() != 0) ledger_.violation("bytes are counted as held when the gateway has gone", fmt::format("{}", HeldBytes::total()));
+  ledger_.judge();
+  Verdict verdict;
+  verdict.ok = !ledger_.failed();
+  if (!verdict.ok) {
+    verdict.what = ledger_.violations().front().what;
+    verdict.details = ledger_.violations().front().details;
+  }
+  verdict.hash = world_.hash();
+  verdict.lasted = world_.now();
+  verdict.turns = world_.turns;
+  verdict.calls = ledger_.calls().size();
+  if (world_.telling()) {
+    for (const Told& told : world_.story())
+      verdict.story += fmt::format("{:12.6f}  {}\n", static_cast<double>(told.at) / kSecond, told.text);
+    verdict.story += "log:\n" + world_.log();
+  }
+  clients_.clear();
+  return verdict;
+}
+
+}  // namespace
+
+// On a thread of its own: what the gateway keeps for a thread begins anew.
+Verdict run(const Plan& plan, bool tell) {
+  Verdict verdict;
+  std::thread([&] {
+    Stage stage(plan, tell);
+    verdict = stage.run();
+  }).join();
+  return verdict;
+}
+
+Plan shrink(Plan plan, const std::string& what, size_t& tried) {
+  auto still = [&](const Plan& smaller) {
+    ++tried;
+    const Verdict verdict = run(smaller, false);
+    return !verdict.ok && verdict.what == what;
+  };
+  // A flag that leaves something out, and one after the other of them.
+  for (bool better = true; better && tried < 2000;) {
+    better = false;
+    auto attempt = [&](bool& dropped) {
+      if (dropped) return;
+      dropped = true;
+      if (still(plan)) better = true;
+      else dropped = false;
+    };
+    for (ClientPlan& client : plan.clients)
+      attempt(client.dropped);
+    for (FaultPlan& fault : plan.faults)
+      attempt(fault.dropped);
+    for (ClientPlan& client : plan.clients) {
+      if (client.dropped) continue;
+      for (CallPlan& call : client.calls)
+        attempt(call.dropped);
+    }
+    for (ClientPlan& client : plan.clients) {
+      if (client.dropped) continue;
+      for (CallPlan& call : client.calls) {
+        for (size_t i = 0; !call.dropped && i < call.ops.size();) {
+          const Op op = call.ops[i];
+          call.ops.erase(call.ops.begin() + static_cast<std::ptrdiff_t>(i));
+          if (still(plan)) {
+            better = true;
+          } else {
+            call.ops.insert(call.ops.begin() + static_cast<std::ptrdiff_t>(i), op);
+            ++i;
+          }
+        }
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace lineward::sim

@@ -1,0 +1,62 @@
+// What servers of both kinds have in common: the messages of one call, in the order that its plan says.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ledger.h"
+
+namespace lineward::sim {
+
+using Json = nlohmann::json;
+
+// One call at a server. Made when its request came, destroyed with its connection or process, or when it is over.
+class Script {
+ public:
+  // How its messages go out; the transport's.
+  class Stage {
+   public:
+    virtual ~Stage() = default;
+    // `last`: the answer. Calls `read` when the gateway has read all of it.
+    virtual void send(Script& script, std::string message, bool last, std::function<void()> read) = 0;
+    virtual void garbage(Script& script) = 0;
+    virtual void die(Script& script) = 0;
+    virtual void close(Script& script) = 0;
+    // Nothing more will come of it; may be destroyed.
+    virtual void over(Script& script) = 0;
+  };
+  Script(World& world, Ledger& ledger, Stage& stage, bool modern, CallRecord& record, Attempt& attempt, std::string raw_id,
+         std::string token);
+  void begin() { next(); }
+  // The gateway takes it back.
+  void cancelled();
+  const std::string& id() const { return raw_id_; }
+  Attempt& attempt() { return attempt_; }
+  CallRecord& record() { return record_; }
+
+ private:
+  void next();
+  void answer(Op::Kind kind);
+  World& world_;
+  Ledger& ledger_;
+  Stage& stage_;
+  bool modern_;
+  CallRecord& record_;
+  Attempt& attempt_;
+  std::string raw_id_, token_;
+  size_t at_ = 0;
+  bool stopped_ = false;
+  std::string last_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+// A member of the outermost object as it was written, or empty: ids keep their form.
+std::string raw_member(const std::string& message, const char* name);
+// The answers that all servers give alike to what is no call.
+std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id);
+std::string reply(const std::string& raw_id, const std::string& result);
+std::string refusal(const std::string& raw_id, int code, const std::string& text);
+
+}  // namespace lineward::sim

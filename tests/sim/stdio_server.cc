@@ -1,0 +1,163 @@
+#include "stdio_server.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+
+namespace lineward::sim {
+
+StdioServer::StdioServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index, std::shared_ptr<Child> child)
+    : world_(world), ledger_(ledger), plan_(plan), index_(index), child_(std::move(child)),
+      out_(std::make_unique<Writer>(child_->out)) {}
+
+void StdioServer::begin() {
+  std::weak_ptr<StdioServer> weak = weak_from_this();
+  world_.after(kMillisecond, [weak] {
+    auto self = weak.lock();
+    if (!self || self->dead_ || !self->child_) return;
+    self->pid_ = self->world_.next_pid();
+    self->world_.tell(fmt::format("s{} process {} started", self->index_, self->pid_));
+    if (self->child_->on_started) self->child_->on_started(self->pid_);
+  });
+  world_.after(kMillisecond + plan_.start, [weak] {
+    auto self = weak.lock();
+    if (!self || self->dead_ || !self->child_) return;
+    self->ready_ = true;
+    self->child_->in->from_gateway.on_ready = [weak] {
+      if (auto here = weak.lock()) here->read();
+    };
+    self->read();
+  });
+}
+
+void StdioServer::stall(Time until) {
+  if (!child_) return;
+  child_->in->from_gateway.stall(until);
+  child_->out->to_gateway.stall(until);
+}
+
+void StdioServer::read() {
+  auto self = shared_from_this();
+  Way& in = child_->in->from_gateway;
+  while (!dead_ && !in.ready().empty()) {
+    const std::string_view ready = in.ready();
+    const size_t end = ready.find('\n');
+    buffer_ += ready.substr(0, end == std::string_view::npos ? end : end + 1);
+    in.take(end == std::string_view::npos ? ready.size() : end + 1);
+    if (end == std::string_view::npos) continue;
+    std::string text = std::move(buffer_);
+    buffer_.clear();
+    text.pop_back();
+    line(text, in.consumed_was_written());
+  }
+  if (!dead_ && in.at_end() && !plan_.ignores_end) {
+    std::weak_ptr<StdioServer> weak = weak_from_this();
+    world_.after(plan_.exit_delay, [weak] {
+      if (auto here = weak.lock()) here->exit(0, 0);
+    });
+  }
+}
+
+void StdioServer::line(const std::string& text, Time sent) {
+  Json message = Json::parse(text, nullptr, false);
+  if (!message.is_object()) return ledger_.violation("a line for a server is no JSON object", text.substr(0, 200));
+  const std::string method = message.value("method", "");
+  const std::string id = message.contains("id") ? message["id"].dump() : "";
+  if (world_.telling()) world_.tell(fmt::format("s{} process {} reads {} {}", index_, pid_, method, tag_in(text) + (id.empty() ? "" : " id " + id)));
+  if (method == "notifications/cancelled") {
+    const Json& params = message["params"];
+    const std::string of = params["requestId"].dump();
+    if (params.contains("_meta") && !plan_.modern) ledger_.violation("a legacy server is told a cancel with an envelope", text);
+    if (plan_.modern && !params.contains("_meta")) ledger_.violation("a modern server is told a cancel without an envelope", text);
+    auto found = scripts_.find(of);
+    if (found == scripts_.end()) return;
+    Attempt& attempt = found->second->attempt();
+    ++attempt.cancels;
+    attempt.cancel_sent = attempt.cancels == 1 ? sent : attempt.cancel_sent;
+    attempt.cancel_received = world_.now();
+    found->second->cancelled();
+    return;
+  }
+  if (method.empty() || id.empty()) return;
+  if (method == "initialize" && !plan_.modern) {
+    const std::string version = message["params"].value("protocolVersion", "2025-11-25");
+    return write(reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
+  }
+  if (method == "server/discover" && plan_.dies_of_the_probe) return exit(1, 0);
+  if (method == "tools/call") return call(message, text, sent);
+  write(answer_to(plan_, method, id));
+}
+
+void StdioServer::call(const Json& message, const std::string& text, Time sent) {
+  const std::string id = message["id"].dump();
+  const Json& params = message["params"];
+  CallRecord* record = ledger_.find(tag_in(params.dump()));
+  if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
+  if (text.find(arguments_of(*record->plan)) == std::string::npos)
+    ledger_.violation("arguments were changed on their way", record->plan->tag + " " + text.substr(0, 300));
+  if (scripts_.count(id) != 0) ledger_.violation("an id was given to two calls of a process", id);
+  record->attempts.push_back(std::make_unique<Attempt>());
+  Attempt& attempt = *record->attempts.back();
+  attempt.received = world_.now();
+  attempt.sent = sent;
+  attempt.server = index_;
+  std::string token;
+  if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();
+  auto script = std::make_unique<Script>(world_, ledger_, *this, plan_.modern, *record, attempt, id, token);
+  Script& started = *script;
+  scripts_[id] = std::move(script);
+  started.begin();
+}
+
+void StdioServer::send(Script&, std::string message, bool, std::function<void()> read) {
+  write(message);
+  if (read) out_->when_read(std::move(read));
+}
+
+void StdioServer::garbage(Script&) {
+  out_->write("listening on nothing, and pleased with it\n");
+}
+
+void StdioServer::die(Script&) {
+  exit(3, 0);
+}
+
+// Kept: a cancel that comes later must find it. The process's end is its end.
+void StdioServer::over(Script&) {}
+
+void StdioServer::told(char signal) {
+  if (dead_) return;
+  world_.tell(fmt::format("s{} process {} is told {}", index_, pid_, signal));
+  if (signal == 'T' && plan_.ignores_term) return;
+  std::weak_ptr<StdioServer> weak = weak_from_this();
+  world_.after(signal == 'T' ? plan_.exit_delay : 100, [weak, signal] {
+    if (auto self = weak.lock()) self->exit(0, signal == 'T' ? SIGTERM : SIGKILL);
+  });
+}
+
+void StdioServer::exit(int code, int signal) {
+  if (dead_ || !child_) return;
+  dead_ = true;
+  auto self = shared_from_this();
+  world_.tell(fmt::format("s{} process {} exits", index_, pid_));
+  for (auto& [id, script] : scripts_) {
+    (void)id;
+    if (script->attempt().died < 0) script->attempt().died = world_.now();
+  }
+  child_->in->from_gateway.close_reader();
+  child_->in->from_gateway.on_ready = nullptr;
+  out_->end();
+  child_->err->to_gateway.end();
+  auto child = std::move(child_);
+  Random random(world_.seed(), "exit", static_cast<uint64_t>(pid_));
+  world_.after(random.between(0, 3 * kMillisecond), [self, child, code, signal] {
+    if (self->pid_ == 0 && child->on_started) child->on_started(self->pid_ = self->world_.next_pid());
+    if (child->on_exited) child->on_exited(code, signal);
+    if (child->on_gone) child->on_gone();
+    child->program = nullptr;
+    // Nothing of it runs any more; this may be the last who knows it.
+    self->world_.after(0, [self] { self->scripts_.clear(); });
+  });
+}
+
+}  // namespace lineward::sim

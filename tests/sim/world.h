@@ -1,0 +1,155 @@
+// The world in which a gateway runs: its time, what happens next, what is connected to what, and the list of what
+// happened. One at a time in a process; all of it runs on the thread that runs the gateway's loop.
+//
+// Nothing here knows MCP. What is behind the gateway's connections (clients, servers) is made of "actors" (http_client.h,
+// stdio_server.h, http_server.h) that only see Links.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "link.h"
+#include "random.h"
+
+namespace lineward::net {
+class ByteStream;
+class Listener;
+class Loop;
+class SignalWatch;
+struct SpawnRequest;
+}  // namespace lineward::net
+
+namespace lineward::sim {
+
+using Time = int64_t;  // microseconds since the world began
+constexpr Time kMillisecond = 1000;
+constexpr Time kSecond = 1000 * kMillisecond;
+
+// A process that the gateway started, as its end of the pipes sees it.
+class Program {
+ public:
+  virtual ~Program() = default;
+  virtual void started(int64_t pid) = 0;
+  virtual void told(char signal) = 0;  // 'T' or 'K'
+};
+
+// What the gateway's Spawner needs to know of one.
+struct Child {
+  std::shared_ptr<Link> in, out, err;
+  std::shared_ptr<Program> program;
+  // Set by the gateway's side.
+  std::function<void(int64_t pid)> on_started;
+  std::function<void(int error)> on_failed;
+  std::function<void(int code, int signal)> on_exited;
+  std::function<void()> on_gone;
+};
+
+struct Told {
+  Time at;
+  std::string text;
+};
+
+class World {
+ public:
+  explicit World(uint64_t seed);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  uint64_t seed() const { return seed_; }
+  Time now() const { return now_; }
+  void at(Time when, std::function<void()> what);
+  void after(Time wait, std::function<void()> what) { at(now_ + wait, std::move(what)); }
+  // The loop asks for events: time goes on to the next one, or to `deadline`. A few of those that are due at the same time
+  // happen in one turn.
+  void poll(Time deadline);
+  bool idle() const { return events_.empty(); }
+  // The clock runs on while nothing is done: a process that was stopped, a loop held up.
+  void jump(Time by) { now_ += by; }
+
+  // ---- descriptors of the gateway: numbers that no kernel knows ----
+  int put(std::shared_ptr<Link> link);
+  std::shared_ptr<Link> take(int fd);
+  size_t descriptors() const { return links_.size(); }
+
+  // ---- names and addresses ----
+  struct Host {
+    // Called when a connection has come about.
+    std::function<void(std::shared_ptr<Link>)> accept;
+    bool refuses = false;  // nobody listens
+    bool silent = false;   // nobody answers at all
+    Time delay = 300;      // until it is connected
+  };
+  std::map<std::string, Host>& hosts() { return hosts_; }  // by "address:port"
+  struct Name {
+    std::vector<std::string> addresses;  // empty: there is no such name
+    Time delay = kMillisecond;
+  };
+  std::map<std::string, Name>& names() { return names_; }
+  // A listening socket of the gateway.
+  struct Door {
+    const net::Listener* listener;
+    std::function<void(std::shared_ptr<Link>)> knock;
+  };
+  std::map<std::string, std::vector<Door>>& listeners() { return listeners_; }
+  // Connects to the gateway; null: nobody listens there.
+  std::shared_ptr<Link> connect(const std::string& address, const std::string& peer, uint64_t number);
+
+  // ---- processes ----
+  std::function<std::shared_ptr<Program>(const net::SpawnRequest&, std::shared_ptr<Child>)> spawn;
+  int64_t next_pid() { return ++last_pid_; }
+  size_t& live_children() { return live_children_; }
+
+  // ---- signals ----
+  std::map<int, std::vector<std::pair<net::SignalWatch*, std::function<void()>>>>& signals() { return signals_; }
+  void raise(int signal);
+
+  // ---- what happened ----
+  bool telling() const { return telling_; }
+  void tell_all() { telling_ = true; }
+  void tell(std::string text);
+  const std::vector<Told>& story() const { return story_; }
+  void mix(uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001b3 + static_cast<uint64_t>(now_); }
+  void mix(std::string_view bytes);
+  uint64_t hash() const { return hash_; }
+  std::string& log() { return log_; }
+  uint64_t turns = 0;
+  size_t open_handles = 0;
+  Random& entropy() { return entropy_; }  // what the gateway takes for random
+
+ private:
+  struct Event {
+    Time at;
+    uint64_t number;
+    std::function<void()> what;
+  };
+  uint64_t seed_;
+  Time now_ = 0;
+  uint64_t last_event_ = 0;
+  std::vector<Event> events_;  // a heap
+  Random order_;
+  Random entropy_;
+  std::map<int, std::shared_ptr<Link>> links_;
+  int last_descriptor_ = 1 << 24;
+  std::map<std::string, Host> hosts_;
+  std::map<std::string, Name> names_;
+  std::map<std::string, std::vector<Door>> listeners_;
+  std::map<int, std::vector<std::pair<net::SignalWatch*, std::function<void()>>>> signals_;
+  int64_t last_pid_ = 1000;
+  size_t live_children_ = 0;
+  bool telling_ = false;
+  std::vector<Told> story_;
+  uint64_t hash_ = 0xcbf29ce484222325;
+  std::string log_;
+};
+
+// The one there is, and whether there is one.
+World& world();
+bool has_world();
+
+}  // namespace lineward::sim
