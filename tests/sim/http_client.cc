@@ -42,6 +42,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   void send(Exchange exchange, const std::string& text, int64_t cut) {
     exchange_ = std::move(exchange);
     busy_ = true;
+    began_at_ = out_->offset();
     if (cut >= 0 && static_cast<size_t>(cut) < text.size()) return out_->write(std::string_view(text).substr(0, static_cast<size_t>(cut)));
     out_->write(text);
   }
@@ -79,7 +80,17 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (gone_ || !(in.at_end() || in.broken())) return;
     gone_ = true;
     reader_.end();
-    if (busy_ && exchange_.record && exchange_.record->ended < 0) end("cut");
+    if (busy_ && exchange_.record && exchange_.record->ended < 0) {
+      // A connection that was kept may end just when it is used again: then nothing was read of the request.
+      CallRecord& record = *exchange_.record;
+      const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0 && record.left < 0;
+      if (unread && !record.request_cut) {
+        client_.world_.tell("a kept connection has ended: once more for " + record.plan->tag);
+        client_.world_.after(0, [client = &client_, plan = record.plan] { client->call(*plan); });
+      } else {
+        end("cut");
+      }
+    }
     if (busy_ && !exchange_.record && exchange_.done) std::exchange(exchange_.done, nullptr)(0, head_, Json());
     busy_ = false;
     out_->end();
@@ -151,6 +162,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   Exchange exchange_;
   int status_ = 0;
   Time paused_until_ = 0;
+  uint64_t began_at_ = 0;  // the request, in all that was written
   bool waits_ = false;
   bool events_ = false, busy_ = false, gone_ = false;
 };

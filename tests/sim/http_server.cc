@@ -55,7 +55,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     }
     if (!gone_ && (in.at_end() || in.broken())) {
       gone_ = true;
-      if (script_ && !answer_complete_) {
+      if (script_ && script_->attempt().answer_read < 0) {
         Attempt& attempt = script_->attempt();
         attempt.closed = true;
         attempt.closed_at = link_->gateway_closed_at;

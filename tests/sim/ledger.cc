@@ -111,7 +111,11 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const std::string& tag = record.plan->tag;
   const config::Server& server = plan_.config.servers[attempt.server];
   if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
-  if (attempt.cancels > 0 && attempt.answer_read >= 0 && attempt.cancel_sent > attempt.answer_read)
+  // A message that waits for a connection to go out on cannot be taken back.
+  const Time decided = attempt.http && record.left >= 0 && record.link->gateway_saw_end >= 0
+                           ? std::min(record.link->gateway_saw_end, attempt.cancel_sent)
+                           : attempt.cancel_sent;
+  if (attempt.cancels > 0 && attempt.answer_read >= 0 && decided > attempt.answer_read)
     violation("a server was told a cancel after its answer", tag);
   if (attempt.cancels > 0 && server.cancel == config::CancelMode::never) violation("a server was told a cancel in spite of cancel: never", tag);
   // Why it may be told: the client left, or a limit, or the gateway stops.
@@ -121,6 +125,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (record.left < 0) return;
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
   if (left < 0) return;
+  // A cancel that overtook its call is one of nothing.
+  if (record.left_by_message && record.sent > left) return;
   const Time resume = record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {
     if (attempt.sent > left) violation("what its client had left was sent", fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
@@ -130,6 +136,10 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const Time bound = left + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   if (attempt.died >= 0 && attempt.died <= bound) return;
+  // What was written into a pipe that stands still is not read any more when its process ends.
+  for (const FaultPlan& fault : plan_.faults) {
+    if (!fault.dropped && fault.kind == FaultPlan::Kind::stall && fault.server == attempt.server && attempt.died >= 0) return;
+  }
   const bool modern_http = attempt.http && plan_.servers[attempt.server].modern;
   const Time told = attempt.cancels > 0 ? attempt.cancel_sent : attempt.closed ? attempt.closed_at : -1;
   if (told < 0 && attempt.http && attempt.closed) return;

@@ -18,6 +18,15 @@
 namespace lineward::sim {
 namespace {
 
+// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads end here.
+uint64_t held_bytes() {
+  constexpr size_t kWorthTelling = 1 << 20;
+  HeldBytes counter;
+  counter.set(kWorthTelling);
+  counter.set(0);
+  return HeldBytes::total();
+}
+
 // Everything that runs in one world, in the order in which it must go.
 class Stage {
  public:
@@ -148,7 +157,7 @@ void Stage::check_empty() {
   if (!worker.front().sessions().ids().empty())
     ledger_.violation("sessions are left when all clients have gone", fmt::format("{}", worker.front().sessions().ids().size()));
   if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
-  if (HeldBytes::total() != 0) ledger_.violation("bytes are counted as held when all clients have gone", fmt::format("{}", HeldBytes::total()));
+  if (held_bytes() != 0) ledger_.violation("bytes are counted as held when all clients have gone", fmt::format("{}", HeldBytes::total()));
 }
 
 void Stage::stop() {
@@ -177,7 +186,7 @@ Verdict Stage::run() {
   }
   if (world_.open_handles != 0) ledger_.violation("streams are left when the gateway has gone", fmt::format("{}", world_.open_handles));
   if (world_.descriptors() != 0) ledger_.violation("descriptors are left when the gateway has gone", fmt::format("{}", world_.descriptors()));
-  if (HeldBytes::total() != 0) ledger_.violation("bytes are counted as held when the gateway has gone", fmt::format("{}", HeldBytes::total()));
+  if (held_bytes() != 0) ledger_.violation("bytes are counted as held when the gateway has gone", fmt::format("{}", HeldBytes::total()));
   ledger_.judge();
   Verdict verdict;
   verdict.ok = !ledger_.failed();
@@ -194,7 +203,6 @@ Verdict Stage::run() {
       verdict.story += fmt::format("{:12.6f}  {}\n", static_cast<double>(told.at) / kSecond, told.text);
     verdict.story += "log:\n" + world_.log();
   }
-  clients_.clear();
   return verdict;
 }
 
@@ -237,7 +245,7 @@ Plan shrink(Plan plan, const std::string& what, size_t& tried) {
     for (ClientPlan& client : plan.clients) {
       if (client.dropped) continue;
       for (CallPlan& call : client.calls) {
-        for (size_t i = 0; !call.dropped && i < call.ops.size();) {
+        for (size_t i = 0; !plan.calm && !call.dropped && i < call.ops.size();) {
           const Op op = call.ops[i];
           call.ops.erase(call.ops.begin() + static_cast<std::ptrdiff_t>(i));
           if (still(plan)) {
