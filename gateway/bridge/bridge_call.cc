@@ -187,10 +187,16 @@ void BridgeCall::on_call_failed(const core::Failure& failure) {
   retire_inner();
   if (step_ == Step::discover && served_) return served_as_it_is();
   if (step_ == Step::discover && refused_after_all()) return;
-  bool says_something =
-      failure.reason == EndReason::upstream_exited || failure.reason == EndReason::upstream_protocol;
-  if (step_ == Step::half_open_probe && says_something && session_.inner().era() == mcp::Era::modern) {
+  const auto era = session_.inner().era();
+  const bool refused = failure.reason == EndReason::upstream_protocol;
+  if (step_ == Step::half_open_probe && era == mcp::Era::modern &&
+      (refused || failure.reason == EndReason::upstream_exited)) {
     session_.learned_modern_only(false);
+    return discover_instead(std::nullopt);
+  }
+  // Where sessions are shared Lineward initialises them itself, maybe before the server has told its era.
+  if (step_ == Step::half_open_probe && !era && refused) {
+    failure_ = failure;
     return discover_instead(std::nullopt);
   }
   leave().on_call_failed(failure);
@@ -253,8 +259,12 @@ void BridgeCall::discover_instead(std::optional<mcp::Message> refusal) {
 
 // The verdict has come, and the server is no modern one: its own refusal stands.
 bool BridgeCall::refused_after_all() {
-  if (!refusal_ || session_.inner().era() == mcp::Era::modern) return false;
-  leave().on_call_message(std::move(*refusal_));
+  if ((!refusal_ && !failure_) || session_.inner().era() == mcp::Era::modern) return false;
+  if (failure_) {
+    leave().on_call_failed(*failure_);
+  } else {
+    leave().on_call_message(std::move(*refusal_));
+  }
   return true;
 }
 

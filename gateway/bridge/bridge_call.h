@@ -95,10 +95,12 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
     std::string server_id;  // raw
   };
   std::vector<LiveQuestion> live_questions_;
-  std::string state_;                    // raw JSON
-  std::string failed_;                   // the client's error that ends the call, raw JSON
-  std::optional<mcp::Message> served_;   // its good answer, while we look whether it can do better
-  std::optional<mcp::Message> refusal_;  // of the client's own `initialize`, while the era is not certain
+  std::string state_;                   // raw JSON
+  std::string failed_;                  // the client's error that ends the call, raw JSON
+  std::optional<mcp::Message> served_;  // its good answer, while we look whether it can do better
+  // Of the client's own `initialize`, or of Lineward's in its place, while the era is not certain.
+  std::optional<mcp::Message> refusal_;
+  std::optional<core::Failure> failure_;
   bool going_on_ = false;
   net::Timer pause_;
   net::Lifetime lifetime_;
