@@ -255,7 +255,14 @@ void HttpClient::call(const CallPlan& plan) {
     return;
   }
   auto over = connection(plan.fresh_connection);
-  if (!over) return;
+  if (!over) {
+    CallRecord* again = ledger_.find(plan.tag);
+    if (again != nullptr) {
+      again->ended = world_.now();
+      again->outcome = "cut";
+    }
+    return;
+  }
   const size_t number = static_cast<size_t>(&plan - mine_.calls.data()) + 1;
   Exchange exchange;
   exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);

@@ -49,6 +49,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     auto self = shared_from_this();
     Way& in = link_->from_gateway;
     while (!gone_ && !in.ready().empty()) {
+      if (reader_.idle()) request_began_ = in.next_was_written();
       std::string bytes(in.ready());
       in.take(bytes.size());
       if (!reader_.feed(bytes)) server_.ledger_.violation("a request to a server is no HTTP", reader_.fault());
@@ -72,7 +73,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
 
   void request() {
-    const Time sent = link_->from_gateway.consumed_was_written();
+    const Time sent = request_began_;
     const std::string verb = head_.word(0);
     if (verb == "DELETE") {
       server_.sessions_.erase(head_.field("mcp-session-id"));
@@ -137,6 +138,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     Attempt& attempt = *record->attempts.back();
     attempt.received = world().now();
     attempt.sent = sent;
+    attempt.was_full = link_->from_gateway.was_full();
     attempt.server = server_.index_;
     attempt.http = true;
     session_ = session;
@@ -198,6 +200,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   HttpReader reader_{false};
   Head head_;
   std::string body_, session_;
+  Time request_began_ = 0;
   std::unique_ptr<Script> script_;
   bool gone_ = false, head_sent_ = false, answer_complete_ = false;
 };

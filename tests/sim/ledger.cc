@@ -18,6 +18,10 @@ std::string padding(const CallPlan& call) {
   return text;
 }
 
+bool by_server(const CallRecord& record) {
+  return record.outcome == "result" || record.outcome == "tool_error" || record.outcome.rfind("error -32050", 0) == 0;
+}
+
 }  // namespace
 
 std::string arguments_of(const CallPlan& call) {
@@ -90,16 +94,15 @@ void Ledger::judge_call(const CallRecord& record) {
     run += attempt->refused ? 0 : 1;
   if (run > 1) violation("a call was run twice", tag);
   // Nobody answers but the server.
-  const bool by_server = record.outcome == "result" || record.outcome == "tool_error" || record.outcome.rfind("error -32050", 0) == 0;
   bool answered = false;
   for (const auto& attempt : record.attempts)
     answered = answered || attempt->answered >= 0;
-  if (by_server && !answered) violation("an answer that no server gave", tag);
+  if (by_server(record) && !answered) violation("an answer that no server gave", tag);
   const Op::Kind wanted = record.outcome == "result" ? Op::Kind::result : record.outcome == "tool_error" ? Op::Kind::tool_error : Op::Kind::error;
   bool in_plan = false;
   for (const Op& op : record.plan->ops)
     in_plan = in_plan || op.kind == wanted;
-  if (by_server && !in_plan) violation("an answer of another kind than the server gave", tag + " " + record.outcome);
+  if (by_server(record) && !in_plan) violation("an answer of another kind than the server gave", tag + " " + record.outcome);
   // A stream is cut only when the gateway stops, or when its reader takes nothing.
   if (record.outcome == "cut" && record.left < 0 && !drained && record.plan->slow_reader == 0 && !record.request_cut &&
       record.sent >= 0)
@@ -111,11 +114,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const std::string& tag = record.plan->tag;
   const config::Server& server = plan_.config.servers[attempt.server];
   if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
-  // A message that waits for a connection to go out on cannot be taken back.
-  const Time decided = attempt.http && record.left >= 0 && record.link->gateway_saw_end >= 0
-                           ? std::min(record.link->gateway_saw_end, attempt.cancel_sent)
-                           : attempt.cancel_sent;
-  if (attempt.cancels > 0 && attempt.answer_read >= 0 && decided > attempt.answer_read)
+  // Over HTTP a message waits for a connection to go out on, and cannot be taken back: there the client's answer tells.
+  const bool late = attempt.http ? by_server(record) : attempt.cancel_sent > attempt.answer_read;
+  if (attempt.cancels > 0 && attempt.answer_read >= 0 && late)
     violation("a server was told a cancel after its answer", tag);
   if (attempt.cancels > 0 && server.cancel == config::CancelMode::never) violation("a server was told a cancel in spite of cancel: never", tag);
   // Why it may be told: the client left, or a limit, or the gateway stops.
@@ -129,9 +130,12 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (record.left_by_message && record.sent > left) return;
   const Time resume = record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {
-    if (attempt.sent > left) violation("what its client had left was sent", fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
+    if (attempt.sent > left && !attempt.was_full) violation("what its client had left was sent", fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
   }
   if (server.cancel == config::CancelMode::never || drained) return;
+  // Where there is no session nobody knows whose call such a message means.
+  const ServerPlan& kind = plan_.servers[attempt.server];
+  if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
   // What happened in the meantime makes it unnecessary.
   const Time bound = left + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
@@ -205,8 +209,7 @@ void Ledger::judge_log() {
     std::erase(id, '"');
     const int count = lines[record.remote + " " + id];
     if (count > 1) violation("a call ended twice in the log", tag);
-    const bool by_server = record.outcome == "result" || record.outcome == "tool_error" || record.outcome.rfind("error -32050", 0) == 0;
-    if (count == 0 && (by_server || !record.attempts.empty())) violation("a call has no end in the log", tag);
+    if (count == 0 && (by_server(record) || !record.attempts.empty())) violation("a call has no end in the log", tag);
   }
 }
 

@@ -15,7 +15,8 @@ namespace lineward::sim {
 // One time that a server was given a call.
 struct Attempt {
   Time received = -1;  // by the server
-  Time sent = -1;      // by the gateway: when the last byte was written
+  Time sent = -1;      // by the gateway: when the first byte was written
+  bool was_full = false;  // it had to wait for room then, or before
   size_t server = 0;
   bool http = false;
   Time answered = -1;   // the final answer was written

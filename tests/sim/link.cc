@@ -6,13 +6,13 @@
 
 namespace lineward::sim {
 
-Weather draw_weather(Random& random) {
+Weather draw_weather(Random& random, bool calm) {
   Weather weather;
   weather.delay = random.skewed(20, 20000);
   weather.jitter = random.skewed(0, 20000);
   weather.split = static_cast<unsigned>(random.percent(50) ? 0 : random.below(60));
   weather.smallest = random.percent(30) ? 1 : 16;
-  weather.room = random.percent(80) ? 64 * 1024 : static_cast<size_t>(random.between(512, 16384));
+  weather.room = calm || random.percent(80) ? 64 * 1024 : static_cast<size_t>(random.between(512, 16384));
   return weather;
 }
 
@@ -29,7 +29,7 @@ size_t Way::write(std::string_view bytes) {
   if (ended_ || reset_ || bytes.empty()) return 0;
   const size_t room = weather_.room > held_ ? weather_.room - held_ : 0;
   const size_t count = std::min(room, bytes.size());
-  if (count < bytes.size()) blocked_ = true;
+  if (count < bytes.size()) blocked_ = was_full_ = true;
   if (count == 0) return 0;
   held_ += count;
   written_ += count;

@@ -23,7 +23,7 @@ struct Weather {
   size_t smallest = 1;        // piece
   size_t room = 64 * 1024;    // that fits in before the writer has to wait
 };
-Weather draw_weather(Random& random);
+Weather draw_weather(Random& random, bool calm);
 
 // One way.
 class Way {
@@ -64,6 +64,15 @@ class Way {
   uint64_t consumed() const { return consumed_; }
   // When the byte in front of `consumed` was written.
   int64_t consumed_was_written() const { return last_consumed_write_; }
+  // When the byte behind `consumed` was; of what is ready.
+  int64_t next_was_written() const {
+    for (const Stamp& stamp : stamps_) {
+      if (stamp.end > consumed_) return stamp.at;
+    }
+    return last_consumed_write_;
+  }
+  // The writer had to wait once: what it wrote later it may have given up long before.
+  bool was_full() const { return was_full_; }
   // Called once, when that many bytes have been read.
   void when_consumed(uint64_t offset, std::function<void()> then);
 
@@ -83,7 +92,7 @@ class Way {
   bool ended_ = false, reset_ = false;
   bool end_arrived_ = false, reset_arrived_ = false;
   bool reader_gone_ = false;
-  bool blocked_ = false;
+  bool blocked_ = false, was_full_ = false;
   uint64_t written_ = 0, consumed_ = 0;
   struct Stamp {
     uint64_t end;

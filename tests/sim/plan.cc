@@ -57,6 +57,7 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   times.cancel_grace = milliseconds(random.between(0, 3000));
   times.progress_resets = random.percent(80);
   if (calm) times.max_duration = milliseconds(60000);
+  if (calm) times.request += milliseconds(2000);
   if (calm && !times.progress_resets) times.request = milliseconds(30000);
   if (!calm && random.percent(30)) {
     server.limits.max_in_flight = static_cast<uint32_t>(random.between(1, 4));

@@ -31,6 +31,7 @@ uint64_t held_bytes() {
 class Stage {
  public:
   Stage(const Plan& plan, bool tell) : plan_(plan), world_(plan.seed), ledger_(world_, plan) {
+    world_.calm = plan.calm;
     if (tell) world_.tell_all();
   }
   Verdict run();

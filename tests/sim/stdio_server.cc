@@ -40,6 +40,7 @@ void StdioServer::read() {
   auto self = shared_from_this();
   Way& in = child_->in->from_gateway;
   while (!dead_ && !in.ready().empty()) {
+    if (buffer_.empty()) line_began_ = in.next_was_written();
     const std::string_view ready = in.ready();
     const size_t end = ready.find('\n');
     buffer_ += ready.substr(0, end == std::string_view::npos ? end : end + 1);
@@ -48,7 +49,7 @@ void StdioServer::read() {
     std::string text = std::move(buffer_);
     buffer_.clear();
     text.pop_back();
-    line(text, in.consumed_was_written());
+    line(text, line_began_);
   }
   if (!dead_ && in.at_end() && !plan_.ignores_end) {
     std::weak_ptr<StdioServer> weak = weak_from_this();
@@ -100,6 +101,7 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   Attempt& attempt = *record->attempts.back();
   attempt.received = world_.now();
   attempt.sent = sent;
+  attempt.was_full = child_->in->from_gateway.was_full();
   attempt.server = index_;
   std::string token;
   if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();

@@ -42,6 +42,7 @@ class StdioServer final : public Program, public Script::Stage, public std::enab
   std::shared_ptr<Child> child_;
   std::unique_ptr<Writer> out_;
   std::string buffer_;
+  Time line_began_ = 0;  // when its first byte was written
   std::map<std::string, std::unique_ptr<Script>> scripts_;  // by id
   bool ready_ = false;
   bool dead_ = false;

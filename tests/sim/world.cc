@@ -80,7 +80,7 @@ std::shared_ptr<Link> World::connect(const std::string& address, const std::stri
   auto found = listeners_.find(address);
   if (found == listeners_.end() || found->second.empty()) return nullptr;
   Random random(seed_, peer, number);
-  Weather weather = draw_weather(random);
+  Weather weather = draw_weather(random, world().calm);
   auto link = std::make_shared<Link>(*this, random, weather, peer);
   after(weather.delay, [this, link, address, pick = random.next()] {
     auto now = listeners_.find(address);

@@ -118,6 +118,7 @@ class World {
   void mix(std::string_view bytes);
   uint64_t hash() const { return hash_; }
   std::string& log() { return log_; }
+  bool calm = false;  // nothing is so slow that a limit could be met
   uint64_t turns = 0;
   size_t open_handles = 0;
   Random& entropy() { return entropy_; }  // what the gateway takes for random

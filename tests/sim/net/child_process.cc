@@ -72,7 +72,7 @@ Result<std::unique_ptr<ChildProcess>> Spawner::start(const SpawnRequest& request
   std::unique_ptr<ChildProcess> child(new ChildProcess(*this, id, std::move(events)));
   auto process = std::make_shared<sim::Child>();
   sim::Random random(world().seed(), request.argv.back(), static_cast<uint64_t>(world().next_pid()));
-  const auto pipe = [&] { return std::make_shared<sim::Link>(world(), sim::Random(random.next()), sim::draw_weather(random), "pipe"); };
+  const auto pipe = [&] { return std::make_shared<sim::Link>(world(), sim::Random(random.next()), sim::draw_weather(random, world().calm), "pipe"); };
   process->in = pipe();
   process->out = pipe();
   process->err = pipe();

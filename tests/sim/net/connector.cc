@@ -155,7 +155,7 @@ void Connector::try_next() {
     if (there == world().hosts().end() || there->second.refuses || !there->second.accept)
       return attempt_failed(ECONNREFUSED);
     sim::Random random(world().seed(), address_, static_cast<uint64_t>(world().next_pid()));
-    auto link = std::make_shared<sim::Link>(world(), random, sim::draw_weather(random), address_);
+    auto link = std::make_shared<sim::Link>(world(), random, sim::draw_weather(random, world().calm), address_);
     there->second.accept(link);
     auto stream = ByteStream::from_socket(loop_, world().put(std::move(link)));
     attempt_.stop();
