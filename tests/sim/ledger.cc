@@ -115,7 +115,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const config::Server& server = plan_.config.servers[attempt.server];
   if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
   // Over HTTP a message waits for a connection to go out on, and cannot be taken back: there the client's answer tells.
-  const bool late = attempt.http ? by_server(record) : attempt.cancel_sent > attempt.answer_read;
+  const bool late = attempt.http || attempt.was_full ? by_server(record) : attempt.cancel_sent > attempt.answer_read;
   if (attempt.cancels > 0 && attempt.answer_read >= 0 && late)
     violation("a server was told a cancel after its answer", tag);
   if (attempt.cancels > 0 && server.cancel == config::CancelMode::never) violation("a server was told a cancel in spite of cancel: never", tag);
@@ -124,6 +124,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (attempt.cancels > 0 && record.left < 0 && !limit && !drained && record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
   if (record.left < 0) return;
+  // Where there is no session nobody knows whose call such a message means.
+  const ServerPlan& kind = plan_.servers[attempt.server];
+  if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
@@ -133,9 +136,6 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
     if (attempt.sent > left && !attempt.was_full) violation("what its client had left was sent", fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
   }
   if (server.cancel == config::CancelMode::never || drained) return;
-  // Where there is no session nobody knows whose call such a message means.
-  const ServerPlan& kind = plan_.servers[attempt.server];
-  if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
   // What happened in the meantime makes it unnecessary.
   const Time bound = left + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
@@ -148,7 +148,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const Time told = attempt.cancels > 0 ? attempt.cancel_sent : attempt.closed ? attempt.closed_at : -1;
   if (told < 0 && attempt.http && attempt.closed) return;
   if (told < 0) return violation("a server was not told that the client has left", tag);
-  if (told > bound)
+  if (told > bound && !attempt.was_full)
     violation("a server was told too late that the client has left", fmt::format("{} left {} told {} bound {}", tag, left, told, bound));
   if (modern_http && attempt.cancels > 0) violation("a modern HTTP server got a message instead of the end of the stream", tag);
 }

@@ -74,6 +74,7 @@ void StdioServer::line(const std::string& text, Time sent) {
     if (found == scripts_.end()) return;
     Attempt& attempt = found->second->attempt();
     ++attempt.cancels;
+    attempt.was_full = attempt.was_full || child_->in->from_gateway.was_full();
     attempt.cancel_sent = attempt.cancels == 1 ? sent : attempt.cancel_sent;
     attempt.cancel_received = world_.now();
     found->second->cancelled();
