@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth soak mixed bench clean deps test-deps install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim soak mixed bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ faults: test-deps  ## The fault experiments as a table (QUICK=1, ROWS=1,5-9, SEE
 
 growth: test-deps  ## How work grows with every dimension of every input (ONLY=text); writes docs/growth.md
 	@tests/growth/run.sh $(if $(ONLY),--only '$(ONLY)',--docs)
+
+sim: test-deps  ## Simulated worlds from fresh seeds on every core (SIM_SECONDS=60)
+	@tests/sim/run.sh $(or $(SIM_SECONDS),60)
 
 soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALLS)
 	@tests/faults/run.sh soak

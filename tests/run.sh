@@ -345,7 +345,7 @@ case $what in
     build_asan
     npm_peers
     build_ahead
-    ctest_suite "unit, wire, crosses, lint"
+    ctest_suite "unit, wire, crosses, lint, simulated worlds"
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
     matrix_suite

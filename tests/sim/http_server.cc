@@ -129,7 +129,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
 
   void call(const Json& message, const std::string& id, const std::string& session, Time sent) {
     const Json& params = message["params"];
-    CallRecord* record = server_.ledger_.find(tag_in(params.dump()));
+    CallRecord* record = server_.ledger_.find(tag_in(body_));
     if (record == nullptr) return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
     if (body_.find(arguments_of(*record->plan)) == std::string::npos)
       server_.ledger_.violation("arguments were changed on their way", record->plan->tag + " " + body_.substr(0, 300));

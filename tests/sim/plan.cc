@@ -92,7 +92,7 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   call.obeys_cancel = random.percent(70);
   call.wants_progress = random.percent(60);
   call.fresh_connection = random.percent(50);
-  call.padding = random.percent(85) ? static_cast<size_t>(random.below(300)) : static_cast<size_t>(random.skewed(1000, 200000));
+  call.padding = static_cast<size_t>(random.percent(93) ? random.between(0, 200) : random.percent(70) ? random.between(200, 20000) : random.between(20000, 200000));
   if (plan.calm) return call;
   if (random.percent(35)) {
     const uint64_t how = random.below(client.modern ? 2 : 3);

@@ -93,7 +93,7 @@ void StdioServer::line(const std::string& text, Time sent) {
 void StdioServer::call(const Json& message, const std::string& text, Time sent) {
   const std::string id = message["id"].dump();
   const Json& params = message["params"];
-  CallRecord* record = ledger_.find(tag_in(params.dump()));
+  CallRecord* record = ledger_.find(tag_in(text));
   if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
   if (text.find(arguments_of(*record->plan)) == std::string::npos)
     ledger_.violation("arguments were changed on their way", record->plan->tag + " " + text.substr(0, 300));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -99,6 +100,13 @@ void World::raise(int signal) {
 
 void World::mix(std::string_view bytes) {
   uint64_t hash = hash_ + static_cast<uint64_t>(now_);
+  while (bytes.size() >= sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+    bytes.remove_prefix(sizeof word);
+  }
   for (char c : bytes)
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   hash_ = hash;

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# run.sh SECONDS: fresh worlds on every core, then the sums. The first failure of each core is made smaller and told.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+seconds=${1:-60}
+export CCACHE_DEPEND=1
+conf/scripts/configure.sh build/sim -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEWARD_TESTS=ON &&
+  cmake --build build/sim -j "${JOBS:-$(nproc)}" --target sim || exit 1
+build/sim/tests/sim/sim --seeds tests/sim/seeds.txt || exit 1
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+pids=()
+for core in $(seq "$(nproc)"); do
+  build/sim/tests/sim/sim --seconds "$seconds" >"$logs/$core" &
+  pids+=($!)
+done
+failed=0
+for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+cat "$logs"/*
+exit $failed
