@@ -174,7 +174,7 @@ HttpClient::HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t in
 HttpClient::~HttpClient() = default;
 
 std::string HttpClient::path(size_t server) const {
-  return plan_.servers.size() == 1 ? "/mcp" : "/mcp/" + plan_.servers[server].name;
+  return plan_.servers.size() == 1 || mine_.together ? "/mcp" : "/mcp/" + plan_.servers[server].name;
 }
 
 std::string HttpClient::request(const std::string& verb, size_t server, const std::string& extra, const std::string& body) const {
@@ -271,13 +271,14 @@ void HttpClient::call(const CallPlan& plan) {
   exchange.record = &record;
   std::string meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", exchange.token) : "";
   std::string fields = session_fields();
+  const std::string tool = mine_.together ? plan_.servers[plan.server].name + "__work" : "work";
   if (mine_.modern) {
     meta += fmt::format(R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}})",
                         meta.empty() ? "" : ",", index_);
-    fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: work\r\n";
+    fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
   }
-  const std::string body = fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"work","arguments":{}{}}}}})",
-                                       exchange.raw_id, arguments_of(plan), meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
+  const std::string body = fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}}}}})",
+                                       exchange.raw_id, tool, arguments_of(plan), meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
   const std::string text = request("POST", plan.server, fields, body);
   record.link = over->link();
   record.remote = over->link()->peer;

@@ -131,6 +131,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     const Json& params = message["params"];
     CallRecord* record = server_.ledger_.find(tag_in(body_));
     if (record == nullptr) return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
+    if (params.value("name", "") != "work" || record->plan->server != server_.index_)
+      server_.ledger_.violation("a call came to another server or tool than it was for", body_.substr(0, 300));
     if (body_.find(arguments_of(*record->plan)) == std::string::npos)
       server_.ledger_.violation("arguments were changed on their way", record->plan->tag + " " + body_.substr(0, 300));
     forget();

@@ -78,6 +78,10 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   if (!plan.http && random.percent(15)) server.pool.prewarm = 1;
   if (!plan.http && !calm && random.percent(10)) server.pool.max_requests = static_cast<uint64_t>(random.between(1, 10));
   if (!plan.http && !calm && random.percent(10)) server.pool.max_lifetime = milliseconds(random.between(1000, 10000));
+  if (random.percent(30)) {
+    server.retry.attempts = static_cast<uint32_t>(random.between(2, 3));
+    server.retry.on = {"connect", "reset", "unavailable"};
+  }
   if (!calm && random.percent(10)) server.instances = static_cast<uint32_t>(random.between(1, 3));
   return server;
 }
@@ -85,7 +89,7 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
 CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, std::string tag) {
   CallPlan call;
   call.tag = std::move(tag);
-  call.server = client.modern ? random.below(plan.servers.size()) : client.server;
+  call.server = client.modern || client.together ? random.below(plan.servers.size()) : client.server;
   const auto& limits = plan.config.servers[call.server].timeouts;
   call.at = random.percent(40) ? random.between(0, 50 * kMillisecond) : random.between(0, 5 * kSecond);
   call.ops = draw_ops(random, plan.calm, limits);
@@ -113,12 +117,16 @@ void draw_faults(Random& random, Plan& plan) {
     fault.at = random.between(0, 6 * kSecond);
     fault.length = random.skewed(kMillisecond, 4 * kSecond);
     const bool http = plan.servers[fault.server].http;
-    switch (random.below(5)) {
+    switch (random.below(6)) {
       case 0: fault.kind = http ? FaultPlan::Kind::reset : FaultPlan::Kind::kill; break;
       case 1: fault.kind = http ? FaultPlan::Kind::refuse : FaultPlan::Kind::kill; break;
       case 2: fault.kind = http ? FaultPlan::Kind::silence : FaultPlan::Kind::stall; break;
       case 3: fault.kind = FaultPlan::Kind::stall; break;
       case 4: fault.kind = FaultPlan::Kind::jump; break;
+      case 5:
+        fault.kind = FaultPlan::Kind::reload;
+        fault.how = static_cast<unsigned>(random.below(4));
+        break;
     }
     plan.faults.push_back(fault);
   }
@@ -141,7 +149,6 @@ Plan draw_plan(uint64_t seed) {
   config.shutdown.drain = milliseconds(random.between(0, 5000));
   config.ops.address = "off";
   config.admin.address = "off";
-  config.aggregate.enabled = false;
   const size_t servers = random.percent(60) ? 1 + random.below(2) : 1 + random.below(4);
   for (size_t i = 0; i < servers; ++i) {
     ServerPlan server;
@@ -160,6 +167,15 @@ Plan draw_plan(uint64_t seed) {
     Random own(seed, "server", i);
     config.servers.push_back(draw_server(own, plan.servers.back(), i, plan.calm));
   }
+  config.aggregate.enabled = servers > 1 && random.percent(50);
+  if (config.aggregate.enabled) {
+    config.together = config.servers.front();
+    config.together.url.clear();
+    config.together.name = "/mcp";
+    config.together.protocol_era = config::Era::modern;
+    config.together.isolation = config::Isolation::automatic;
+    config.aggregate.part_timeout = milliseconds(random.between(500, 5000));
+  }
   const size_t clients = 1 + random.below(random.percent(70) ? 3 : 7);
   for (size_t i = 0; i < clients; ++i) {
     Random own(seed, "client", i);
@@ -167,6 +183,7 @@ Plan draw_plan(uint64_t seed) {
     client.modern = own.percent(50);
     if (!client.modern) client.version = own.percent(60) ? "2025-11-25" : own.percent(50) ? "2025-06-18" : "2025-03-26";
     client.server = own.below(servers);
+    client.together = config.aggregate.enabled && own.percent(50);
     client.deletes_session = own.percent(60);
     const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
     for (uint64_t k = 0; k < calls; ++k) {
@@ -178,6 +195,14 @@ Plan draw_plan(uint64_t seed) {
   if (!plan.calm) {
     Random own(seed, "faults");
     draw_faults(own, plan);
+  }
+  if (plan.calm && random.percent(30)) {
+    FaultPlan fault;
+    fault.kind = FaultPlan::Kind::reload;
+    fault.server = random.below(servers);
+    fault.at = random.between(0, 5 * kSecond);
+    fault.how = static_cast<unsigned>(random.below(2));
+    plan.faults.push_back(fault);
   }
   for (const FaultPlan& fault : plan.faults)
     plan.last = std::max(plan.last, fault.at + fault.length);
@@ -199,7 +224,8 @@ std::string describe(const Plan& plan) {
   for (size_t i = 0; i < plan.clients.size(); ++i) {
     const ClientPlan& client = plan.clients[i];
     if (client.dropped) continue;
-    text += fmt::format("  client {} {}\n", i, client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server));
+    text += fmt::format("  client {} {}{}\n", i, client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server),
+                        client.together ? " at all as one" : "");
     for (const CallPlan& call : client.calls) {
       if (call.dropped) continue;
       std::string ops;
@@ -215,7 +241,7 @@ std::string describe(const Plan& plan) {
   static constexpr const char* kFaults[] = {"kill", "refuse", "silence", "reset", "stall", "jump", "reload"};
   for (const FaultPlan& fault : plan.faults) {
     if (!fault.dropped)
-      text += fmt::format("  fault {} of s{} at {:.3f}s for {:.3f}s\n", kFaults[static_cast<int>(fault.kind)], fault.server,
+      text += fmt::format("  fault {}{} of s{} at {:.3f}s for {:.3f}s\n", kFaults[static_cast<int>(fault.kind)], fault.how, fault.server,
                           static_cast<double>(fault.at) / kSecond, static_cast<double>(fault.length) / kSecond);
   }
   if (plan.drain_at >= 0) text += fmt::format("  SIGTERM at {:.3f}s\n", static_cast<double>(plan.drain_at) / kSecond);

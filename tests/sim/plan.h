@@ -44,6 +44,7 @@ struct ClientPlan {
   bool modern = true;
   std::string version = "2026-07-28";
   size_t server = 0;  // a legacy client has a session with this one
+  bool together = false;  // at the path of all servers as one
   bool deletes_session = true;
   std::vector<CallPlan> calls;
   bool dropped = false;
@@ -68,6 +69,7 @@ struct FaultPlan {
   size_t server = 0;
   Time at = 0;
   Time length = 0;
+  unsigned how = 0;  // of a reload: nothing has changed, a limit, the server is another, it is removed (and comes back)
   bool dropped = false;
 };
 

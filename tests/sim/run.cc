@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/held_bytes.h"
+#include "config/load.h"
 #include "gateway.h"
 #include "http_client.h"
 #include "http_server.h"
@@ -39,6 +40,10 @@ class Stage {
  private:
   void begin();
   void fault(const FaultPlan& fault);
+  void reload() {
+    world_.tell("SIGHUP");
+    world_.raise(SIGHUP);
+  }
   void last_clients();
   void check_empty();
   void stop();
@@ -46,6 +51,7 @@ class Stage {
   const Plan& plan_;
   World world_;
   Ledger ledger_;
+  config::Config configured_ = plan_.config;  // what a reload reads
   std::vector<std::shared_ptr<StdioServer>> processes_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
   std::vector<std::unique_ptr<HttpClient>> clients_;
@@ -128,7 +134,21 @@ void Stage::fault(const FaultPlan& fault) {
       break;
     }
     case FaultPlan::Kind::jump: world_.jump(std::min(fault.length, kSecond)); break;
-    case FaultPlan::Kind::reload: break;
+    case FaultPlan::Kind::reload: {
+      config::Server& server = configured_.servers[index];
+      if (fault.how == 1) server.limits.max_queue += 10;
+      if (fault.how == 2) server.env.emplace_back("GENERATION", std::to_string(world_.now()));
+      if (fault.how == 2 && !server.url.empty()) server.headers.emplace_back("X-Generation", std::to_string(world_.now()));
+      if (fault.how == 3 && configured_.servers.size() > 1) {
+        server.disabled = true;
+        world_.at(until, [this, &server] {
+          server.disabled = false;
+          reload();
+        });
+      }
+      reload();
+      break;
+    }
   }
 }
 
@@ -171,6 +191,11 @@ Verdict Stage::run() {
   options.version = "sim";
   options.source = "sim";
   options.quiet = true;
+  options.load = [this] {
+    config::LoadResult read;
+    read.config = configured_;
+    return read;
+  };
   gateway_ = std::make_unique<Gateway>(plan_.config, std::move(options), std::vector<int>{0});
   begin();
   const int code = gateway_->run();

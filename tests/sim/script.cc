@@ -26,7 +26,7 @@ std::string answer_to(const ServerPlan& plan, const std::string& method, const s
                  R"("ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"sim","version":"1"}}})");
   }
   if (method == "tools/list")
-    return reply(raw_id, plan.modern ? R"({"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private"})" : R"({"tools":[]})");
+    return reply(raw_id, plan.modern ? R"({"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"})" : R"({"tools":[{"name":"work","inputSchema":{"type":"object"}}]})");
   if (method == "ping" && !plan.modern) return reply(raw_id, "{}");
   if (method == "logging/setLevel" && !plan.modern) return reply(raw_id, "{}");
   return refusal(raw_id, -32601, "no such method");

@@ -95,6 +95,8 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   const Json& params = message["params"];
   CallRecord* record = ledger_.find(tag_in(text));
   if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
+    if (params.value("name", "") != "work" || record->plan->server != index_)
+      ledger_.violation("a call came to another server or tool than it was for", text.substr(0, 300));
   if (text.find(arguments_of(*record->plan)) == std::string::npos)
     ledger_.violation("arguments were changed on their way", record->plan->tag + " " + text.substr(0, 300));
   if (scripts_.count(id) != 0) ledger_.violation("an id was given to two calls of a process", id);
