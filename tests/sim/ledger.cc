@@ -139,7 +139,10 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   }
   if (server.cancel == config::CancelMode::never || drained) return;
   // What happened in the meantime makes it unnecessary.
-  const Time bound = left + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
+  Time stood_still = 0;
+  for (const FaultPlan& fault : plan_.faults)
+    stood_still += !fault.dropped && fault.kind == FaultPlan::Kind::jump ? fault.length : 0;
+  const Time bound = left + stood_still + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   if (attempt.died >= 0 && attempt.died <= bound) return;
   // What was written into a pipe that stands still is not read any more when its process ends.

@@ -139,7 +139,9 @@ void Stage::fault(const FaultPlan& fault) {
       if (fault.how == 1) server.limits.max_queue += 10;
       if (fault.how == 2) server.env.emplace_back("GENERATION", std::to_string(world_.now()));
       if (fault.how == 2 && !server.url.empty()) server.headers.emplace_back("X-Generation", std::to_string(world_.now()));
-      if (fault.how == 3 && configured_.servers.size() > 1) {
+      // The last one that is left is served at the path of all.
+      const auto served = std::count_if(configured_.servers.begin(), configured_.servers.end(), [](const auto& one) { return !one.disabled; });
+      if (fault.how == 3 && served > (configured_.aggregate.enabled ? 2 : 1)) {
         server.disabled = true;
         world_.at(until, [this, &server] {
           server.disabled = false;
