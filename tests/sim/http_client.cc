@@ -6,6 +6,12 @@
 
 namespace lineward::sim {
 
+namespace {
+
+constexpr int kUnread = -1;  // instead of a status: a kept connection had ended already
+
+}  // namespace
+
 class HttpClient::Connection final : public std::enable_shared_from_this<Connection> {
  public:
   Connection(HttpClient& client, std::shared_ptr<Link> link)
@@ -91,7 +97,10 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
         end("cut");
       }
     }
-    if (busy_ && !exchange_.record && exchange_.done) std::exchange(exchange_.done, nullptr)(0, head_, Json());
+    if (busy_ && !exchange_.record && exchange_.done) {
+      const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0;
+      std::exchange(exchange_.done, nullptr)(unread ? kUnread : 0, head_, Json());
+    }
     busy_ = false;
     out_->end();
   }
@@ -105,16 +114,29 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       return;
     }
     const std::string tag = tag_in(text);
-    if (!tag.empty() && tag != record->plan->tag)
+    const bool request = parsed.contains("method") && parsed.contains("id");
+    if (!tag.empty() && tag != record->plan->tag && !request)
       client_.ledger_.violation("a message came on the stream of another call", record->plan->tag + " got " + text.substr(0, 300));
     if (parsed.contains("method")) {
+      if (request && parsed["method"] == "elicitation/create") {
+        if (!client_.mine_.can_be_asked) client_.ledger_.violation("a client is asked that did not declare it", text);
+        return client_.answer(*record->plan, parsed["id"].dump(), tag);
+      }
       if (parsed["method"] != "notifications/progress") return;
       if (record->answers > 0) client_.ledger_.violation("progress after the answer", tag);
       if (parsed["params"]["progressToken"].dump() != exchange_.token)
         client_.ledger_.violation("progress with a token that is not the client's", text);
-      if (parsed["params"]["progress"] != ++record->progress)
+      const int number = parsed["params"]["progress"];
+      const bool in_order = record->plan->asks() ? number > record->progress : number == record->progress + 1;
+      record->progress = number;
+      if (!in_order)
         client_.ledger_.violation("progress was lost, or out of order", text);
       return;
+    }
+    if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
+      if (parsed.value("id", Json()).dump() != exchange_.raw_id) client_.ledger_.violation("a question has another id than the call", text);
+      record->parked = true;
+      return client_.asked(*record->plan, parsed["result"]);
     }
     ++record->answers;
     if (record->answers > 1) return client_.ledger_.violation("a call was answered twice", text.substr(0, 300));
@@ -138,7 +160,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   void answered() {
     if (!events_ && !body_.empty()) message(body_);
     CallRecord* record = exchange_.record;
-    if (record && record->ended < 0) end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
+    if (record && record->ended < 0 && !record->parked) end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
     if (!record && exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());
     busy_ = false;
     exchange_ = Exchange();
@@ -218,8 +240,8 @@ void HttpClient::begin() {
 void HttpClient::open_session(int tries) {
   if (left_) return;
   const std::string body =
-      fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"c{}","version":"1"}}}}}})",
-                  mine_.version, index_);
+      fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"c{}","version":"1"}}}}}})",
+                  mine_.version, capabilities(), index_);
   aside("POST", body, nullptr, [this, tries](int status, const Head& head, const Json& message) {
     world_.tell(fmt::format("client {} has its session: {}", index_, status));
     session_ = head.field("mcp-session-id");
@@ -243,12 +265,52 @@ void HttpClient::aside(const std::string& verb, const std::string& body, std::fu
   auto over = connection(false);
   if (!over) return;
   Exchange exchange;
-  exchange.done = std::move(done);
+  exchange.done = [this, verb, body, read, done = std::move(done)](int status, const Head& head, const Json& message) {
+    if (status == kUnread && !left_) {
+      world_.after(0, [this, verb, body, read, done] { aside(verb, body, read, done); });
+      return;
+    }
+    if (done) done(status, head, message);
+  };
   over->send(std::move(exchange), request(verb, mine_.server, session_fields(), body), -1);
   if (read) over->out().when_read(std::move(read));
 }
 
-void HttpClient::call(const CallPlan& plan) {
+// It thinks a while, and comes back with its answers.
+void HttpClient::asked(const CallPlan& plan, const Json& result) {
+  if (!mine_.can_be_asked) ledger_.violation("a client is asked that did not declare it", result.dump());
+  Json answers = Json::object();
+  const Json questions = result.value("inputRequests", Json::object());
+  for (const auto& [key, question] : questions.items()) {
+    const std::string tag = tag_in(question.dump());
+    if (tag != plan.tag) ledger_.violation("a question of another call", plan.tag + " got " + question.dump());
+    answers[key] = {{"action", "accept"}, {"content", {{"tag", tag}}}};
+  }
+  CallRecord& record = *ledger_.find(plan.tag);
+  if (plan.never_answers) {
+    record.left = world_.now();
+    record.left_parked = true;
+    return;
+  }
+  const std::string members = fmt::format(R"(,"inputResponses":{},"requestState":{})", answers.dump(), result.value("requestState", Json()).dump());
+  world_.after(plan.answer_after, [this, &plan, &record, members] {
+    if (record.left >= 0) return;
+    record.parked = false;
+    call(plan, members);
+  });
+}
+
+void HttpClient::answer(const CallPlan& plan, const std::string& raw_id, const std::string& tag) {
+  if (plan.never_answers) return;
+  world_.after(plan.answer_after, [this, raw_id, tag] {
+    if (left_) return;
+    world_.tell(fmt::format("client {} answers the question {}", index_, raw_id));
+    aside("POST", fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"tag":"{}"}}}}}})", raw_id, tag), nullptr,
+          [this, raw_id](int status, const Head&, const Json&) { world_.tell(fmt::format("client {}: its answer to {} is taken with {}", index_, raw_id, status)); });
+  });
+}
+
+void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   if (left_) return;
   if (!mine_.modern && !session_open_) {
     waiting_.push_back(&plan);
@@ -263,7 +325,7 @@ void HttpClient::call(const CallPlan& plan) {
     }
     return;
   }
-  const size_t number = static_cast<size_t>(&plan - mine_.calls.data()) + 1;
+  const size_t number = static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_);
   Exchange exchange;
   exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
   exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
@@ -273,27 +335,31 @@ void HttpClient::call(const CallPlan& plan) {
   std::string fields = session_fields();
   const std::string tool = mine_.together ? plan_.servers[plan.server].name + "__work" : "work";
   if (mine_.modern) {
-    meta += fmt::format(R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}})",
-                        meta.empty() ? "" : ",", index_);
+    meta += fmt::format(R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
+                        meta.empty() ? "" : ",", index_, capabilities());
     fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
   }
-  const std::string body = fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}}}}})",
-                                       exchange.raw_id, tool, arguments_of(plan), meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
+  const std::string body = fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}{}}}}})",
+                                       exchange.raw_id, tool, arguments_of(plan), answers, meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
   const std::string text = request("POST", plan.server, fields, body);
   record.link = over->link();
   record.remote = over->link()->peer;
   record.raw_id = exchange.raw_id;
-  record.begun = world_.now();
+  if (record.begun < 0) record.begun = world_.now();
   record.request_cut = plan.cut_request_at >= 0 && static_cast<size_t>(plan.cut_request_at) < text.size();
   if (plan.slow_reader > 0) over->pause(world_.now() + plan.slow_reader);
   const std::string raw_id = exchange.raw_id;
-  over->send(std::move(exchange), text, plan.cut_request_at);
+  over->send(std::move(exchange), text, answers.empty() ? plan.cut_request_at : -1);
   over->out().when_read([&record, this] { record.sent = world_.now(); });
   world_.tell(fmt::format("client {} calls {} of s{} on {}", index_, plan.tag, plan.server, record.remote));
-  if (plan.leave == Leave::stay) return;
+  if (plan.leave == Leave::stay || !answers.empty()) return;
   world_.after(plan.leave_after, [this, &record, raw_id, how = plan.leave, weak = std::weak_ptr<Connection>(over)] {
+    if (record.parked && record.left < 0) {
+      record.left = world_.now();
+      record.left_parked = true;
+    }
     auto here = weak.lock();
-    if (record.ended >= 0 || !here || here->gone()) return;
+    if (record.ended >= 0 || record.left >= 0 || !here || here->gone() || here->link() != record.link) return;
     record.left = world_.now();
     world_.tell(fmt::format("client {} leaves {}", index_, record.plan->tag));
     if (how == Leave::message) return cancel(record, raw_id);

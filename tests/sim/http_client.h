@@ -26,6 +26,7 @@ class HttpClient {
   // What a request is about, for who reads its answer.
   struct Exchange {
     CallRecord* record = nullptr;  // null: something of the session
+    const CallPlan* plan = nullptr;
     std::string raw_id, token;
     bool answered = false;
     std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
@@ -35,7 +36,11 @@ class HttpClient {
   std::string session_fields() const;
   std::shared_ptr<Connection> connection(bool fresh);
   void open_session(int tries);
-  void call(const CallPlan& call);
+  // With `answers` the retry of one that was asked: members of its params.
+  void call(const CallPlan& call, const std::string& answers = {});
+  void asked(const CallPlan& call, const Json& result);
+  void answer(const CallPlan& call, const std::string& raw_id, const std::string& tag);
+  std::string capabilities() const { return mine_.can_be_asked ? R"({"elicitation":{}})" : "{}"; }
   void cancel(CallRecord& record, const std::string& raw_id);
   void aside(const std::string& verb, const std::string& body, std::function<void()> read,
              std::function<void(int, const Head&, const Json&)> done);
@@ -48,6 +53,7 @@ class HttpClient {
   Random random_;
   std::vector<std::shared_ptr<Connection>> connections_;
   uint64_t last_connection_ = 0;
+  size_t rounds_ = 0;  // retries of all its calls
   std::string session_;
   bool session_open_ = false;
   std::vector<const CallPlan*> waiting_;

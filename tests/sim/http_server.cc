@@ -92,7 +92,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       std::string session;
       if (plan.sessions) {
         session = fmt::format("S{}-{}", server_.index_, ++server_.last_session_);
-        server_.sessions_[session];
+        server_.sessions_[session].asks = message["params"]["capabilities"].contains("elicitation");
         session = "Mcp-Session-Id: " + session + "\r\n";
       }
       const std::string version = message["params"].value("protocolVersion", "2025-11-25");
@@ -104,6 +104,15 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       return plain(session.empty() ? 400 : 404, "", refusal(id.empty() ? "null" : id, -32000, "no such session"));
     if (id.empty()) {
       if (method == "notifications/cancelled") cancel(session, message["params"], sent);
+      return plain(202, "", "");
+    }
+    if (method.empty()) {
+      for (auto& other : server_.connections_) {
+        Script* script = other->script();
+        if (script == nullptr || script->asks() != id || other->session_ != session) continue;
+        script->replied(message);
+        break;
+      }
       return plain(202, "", "");
     }
     if (method == "tools/call") return call(message, id, session, sent);
@@ -128,7 +137,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
 
   void call(const Json& message, const std::string& id, const std::string& session, Time sent) {
-    const Json& params = message["params"];
+    Json params = message["params"];
     CallRecord* record = server_.ledger_.find(tag_in(body_));
     if (record == nullptr) return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
     if (params.value("name", "") != "work" || record->plan->server != server_.index_)
@@ -148,7 +157,10 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     std::string token;
     if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();
     script_ = std::make_unique<Script>(world(), server_.ledger_, *this, server_.plan_.modern, *record, attempt, id, token);
-    script_->begin();
+    const ServerPlan& plan = server_.plan_;
+    asks_ = plan.modern ? params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation")
+                        : plan.sessions && server_.sessions_[session].asks;
+    script_->begin(params);
   }
 
   void event(const std::string& message) {
@@ -191,6 +203,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     out_->end();
     link_->from_gateway.close_reader();
   }
+  bool may_ask(Script&) override { return asks_; }
   void over(Script&) override {}
 
   // The script of the call before: a cancel can no longer mean it.
@@ -204,7 +217,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   std::string body_, session_;
   Time request_began_ = 0;
   std::unique_ptr<Script> script_;
-  bool gone_ = false, head_sent_ = false, answer_complete_ = false;
+  bool asks_ = false, gone_ = false, head_sent_ = false, answer_complete_ = false;
 };
 
 HttpServer::HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index)

@@ -22,7 +22,7 @@ class HttpServer {
  private:
   class Connection;
   struct Session {
-    std::map<std::string, Script*> calls;  // by id
+    bool asks = false;  // its client can be asked
   };
   void accept(std::shared_ptr<Link> link);
   World& world_;

@@ -93,7 +93,7 @@ void Ledger::judge_call(const CallRecord& record) {
   if (record.ended < 0 && record.left < 0) violation("a call never ended", tag);
   size_t run = 0;
   for (const auto& attempt : record.attempts)
-    run += attempt->refused ? 0 : 1;
+    run += attempt->refused || attempt->asked ? 0 : 1;
   if (run > 1) violation("a call was run twice", tag);
   // Nobody answers but the server.
   bool answered = false;
@@ -123,9 +123,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (attempt.cancels > 0 && server.cancel == config::CancelMode::never) violation("a server was told a cancel in spite of cancel: never", tag);
   // Why it may be told: the client left, or a limit, or the gateway stops.
   const bool limit = record.outcome.find("timeout_") != std::string::npos || record.outcome.find("cancelled_drain") != std::string::npos;
-  if (attempt.cancels > 0 && record.left < 0 && !limit && !drained && record.outcome != "cut" && record.plan->slow_reader == 0)
+  if (attempt.cancels > 0 && record.left < 0 && !limit && !record.plan->asks() && !drained && record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
-  if (record.left < 0) return;
+  if (record.left < 0 || record.left_parked || attempt.asked) return;
   // Where there is no session nobody knows whose call such a message means.
   const ServerPlan& kind = plan_.servers[attempt.server];
   if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
@@ -142,7 +142,9 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   Time stood_still = 0;
   for (const FaultPlan& fault : plan_.faults)
     stood_still += !fault.dropped && fault.kind == FaultPlan::Kind::jump ? fault.length : 0;
-  const Time bound = left + stood_still + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
+  // A call whose question is with its client waits for it, whatever becomes of the connection that brought it.
+  const Time parked = record.plan->asks() ? server.timeouts.park.count() * kMillisecond : 0;
+  const Time bound = left + stood_still + parked + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   if (attempt.died >= 0 && attempt.died <= bound) return;
   // What was written into a pipe that stands still is not read any more when its process ends.
@@ -166,6 +168,8 @@ void Ledger::judge_time(const CallRecord& record) {
                      server.restart.max_backoff})
     most += limit.count() * kMillisecond;
   Time slack = 5 * kSecond + record.plan->slow_reader;
+  for (const Op& op : record.plan->ops)
+    slack += op.kind == Op::Kind::question ? server.timeouts.park.count() * kMillisecond + record.plan->answer_after : 0;
   for (const FaultPlan& fault : plan_.faults)
     slack += fault.dropped ? 0 : fault.length;
   if (record.ended - record.begun > most + slack)
@@ -184,7 +188,7 @@ void Ledger::judge_calm(const CallRecord& record) {
   }
   if (record.outcome != wanted)
     violation("a call ended otherwise than its server said, although nothing went wrong", record.plan->tag + " " + record.outcome + " instead of " + wanted);
-  if (record.plan->wants_progress && record.progress != progress)
+  if (record.plan->wants_progress && !record.plan->asks() && record.progress != progress)
     violation("progress was lost", fmt::format("{} got {} of {}", record.plan->tag, record.progress, progress));
 }
 
@@ -214,7 +218,7 @@ void Ledger::judge_log() {
     std::erase(id, '"');
     const int count = lines[record.remote + " " + id];
     if (count > 1) violation("a call ended twice in the log", tag);
-    if (count == 0 && (by_server(record) || !record.attempts.empty())) violation("a call has no end in the log", tag);
+    if (count == 0 && (by_server(record) || (!record.attempts.empty() && !record.plan->asks()))) violation("a call has no end in the log", tag);
   }
 }
 

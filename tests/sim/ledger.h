@@ -27,7 +27,7 @@ struct Attempt {
   bool closed = false;  // HTTP: the gateway closed the stream of the answer before its end
   Time closed_at = -1;
   Time died = -1;       // the process or the connection, by itself
-  int progress = 0;
+  bool asked = false;  // a modern server: its answer was a question
   bool refused = false;  // was never run (404 of a session)
 };
 
@@ -46,6 +46,10 @@ struct CallRecord {
   Time ended = -1;
   std::string outcome;  // "result", "error CODE REASON", "tool_error", "status N", "empty", "cut"
   int answers = 0;
+  bool parked = false;       // a modern client has to come back with answers
+  bool left_parked = false;  // and does not
+  int told_progress = 0;     // by its server
+  size_t goes_on_at = 0;     // in the plan, when a modern server is called again
   int progress = 0;
   std::vector<std::unique_ptr<Attempt>> attempts;
 };

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::vector<Op> draw_ops(Random& random, bool calm, const config::Timeouts& limits) {
+std::vector<Op> draw_ops(Random& random, bool calm, bool asks, const config::Timeouts& limits) {
   std::vector<Op> ops;
   const Time request = limits.request.count() * kMillisecond;
   auto wait = [&] {
@@ -22,6 +22,7 @@ std::vector<Op> draw_ops(Random& random, bool calm, const config::Timeouts& limi
     if (random.percent(60)) ops.push_back({Op::Kind::progress});
     if (random.percent(50)) wait();
     if (random.percent(5)) ops.push_back({Op::Kind::garbage});
+    if (asks && random.percent(40)) ops.push_back({Op::Kind::question});
   }
   if (calm) {
     ops.push_back({random.percent(80) ? Op::Kind::result : random.percent(50) ? Op::Kind::error : Op::Kind::tool_error});
@@ -54,6 +55,7 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   times.startup = milliseconds(random.between(3000, 10000));
   times.request = milliseconds(random.between(200, 4000));
   times.max_duration = milliseconds(random.between(4000, 20000));
+  times.park = milliseconds(random.between(2000, 8000));
   times.cancel_grace = milliseconds(random.between(0, 3000));
   times.progress_resets = random.percent(80);
   if (calm) times.max_duration = milliseconds(60000);
@@ -92,7 +94,9 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   call.server = client.modern || client.together ? random.below(plan.servers.size()) : client.server;
   const auto& limits = plan.config.servers[call.server].timeouts;
   call.at = random.percent(40) ? random.between(0, 50 * kMillisecond) : random.between(0, 5 * kSecond);
-  call.ops = draw_ops(random, plan.calm, limits);
+  call.ops = draw_ops(random, plan.calm, client.can_be_asked, limits);
+  call.answer_after = random.skewed(0, 600 * kMillisecond);
+  call.never_answers = !plan.calm && random.percent(10);
   call.obeys_cancel = random.percent(70);
   call.wants_progress = random.percent(60);
   call.fresh_connection = random.percent(50);
@@ -184,6 +188,7 @@ Plan draw_plan(uint64_t seed) {
     if (!client.modern) client.version = own.percent(60) ? "2025-11-25" : own.percent(50) ? "2025-06-18" : "2025-03-26";
     client.server = own.below(servers);
     client.together = config.aggregate.enabled && own.percent(50);
+    client.can_be_asked = own.percent(40);
     client.deletes_session = own.percent(60);
     const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
     for (uint64_t k = 0; k < calls; ++k) {
@@ -233,7 +238,7 @@ std::string describe(const Plan& plan) {
         ops += op.kind == Op::Kind::wait ? fmt::format("w{}", op.wait / kMillisecond) : std::string(1, static_cast<char>(op.kind));
       static constexpr const char* kLeave[] = {"", " leaves by FIN", " leaves by RST", " cancels by message"};
       text += fmt::format("    {} at {:.3f}s to s{} ops {}{}{}{}{}\n", call.tag, static_cast<double>(call.at) / kSecond, call.server, ops,
-                          call.obeys_cancel ? "" : " (ignores cancels)", kLeave[static_cast<int>(call.leave)],
+                          (call.obeys_cancel ? "" : " (ignores cancels)") + std::string(call.never_answers ? " (never answers)" : ""), kLeave[static_cast<int>(call.leave)],
                           call.leave == Leave::stay ? "" : fmt::format(" after {:.3f}s", static_cast<double>(call.leave_after) / kSecond),
                           call.cut_request_at >= 0 ? fmt::format(" request cut at {}", call.cut_request_at) : "");
     }

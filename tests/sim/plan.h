@@ -37,6 +37,14 @@ struct CallPlan {
   Time leave_after = 0;       // since it was begun
   int64_t cut_request_at = -1;  // after so many bytes of the request
   Time slow_reader = 0;         // reads nothing for so long
+  Time answer_after = 0;        // the server's questions
+  bool never_answers = false;
+  bool asks() const {
+    for (const Op& op : ops) {
+      if (op.kind == Op::Kind::question) return true;
+    }
+    return false;
+  }
   bool dropped = false;         // by the shrinker
 };
 
@@ -46,6 +54,7 @@ struct ClientPlan {
   size_t server = 0;  // a legacy client has a session with this one
   bool together = false;  // at the path of all servers as one
   bool deletes_session = true;
+  bool can_be_asked = false;  // declares elicitation
   std::vector<CallPlan> calls;
   bool dropped = false;
 };

@@ -44,6 +44,47 @@ void Script::cancelled() {
   }
 }
 
+void Script::begin(const Json& params) {
+  if (modern_ && record_.goes_on_at > 0) {
+    const std::string& tag = record_.plan->tag;
+    if (params.value("requestState", "") != tag + "state") ledger_.violation("a state was changed on its way", params.dump());
+    const Json answers = params.value("inputResponses", Json::object());
+    if (!answers.contains("who") || tag_in(answers["who"].dump()) != tag)
+      ledger_.violation("the answer to a question is another's, or missing", tag + " " + answers.dump());
+    at_ = record_.goes_on_at;
+  }
+  next();
+}
+
+// A modern server answers with its question; a legacy one sends a request.
+void Script::ask() {
+  const std::string& tag = record_.plan->tag;
+  world_.tell(fmt::format("s{} asks in {}", attempt_.server, tag));
+  const std::string params = fmt::format(R"({{"message":"{}","requestedSchema":{{"type":"object","properties":{{}}}}}})", tag);
+  if (!modern_) {
+    asks_ = fmt::format("\"q{}.{}\"", tag, at_);
+    stage_.send(*this, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"elicitation/create","params":{}}})", asks_, params), false, nullptr);
+    return;
+  }
+  record_.goes_on_at = at_;
+  attempt_.asked = true;
+  attempt_.answered = world_.now();
+  stopped_ = true;
+  stage_.send(*this,
+              reply(raw_id_, fmt::format(R"({{"resultType":"input_required","requestState":"{}state","inputRequests":{{"who":{{"method":"elicitation/create","params":{}}}}}}})",
+                                         tag, params)),
+              true, [this_world = &world_, attempt = &attempt_] { attempt->answer_read = this_world->now(); });
+}
+
+void Script::replied(const Json& message) {
+  asks_.clear();
+  const std::string& tag = record_.plan->tag;
+  if (message.contains("result") && message["result"].value("action", "") == "accept" && tag_in(message.dump()) != tag)
+    ledger_.violation("the answer to a question is another's", tag + " " + message.dump());
+  if (world_.calm && !message.contains("result")) ledger_.violation("a question was refused although nothing went wrong", message.dump());
+  if (!stopped_) next();
+}
+
 void Script::next() {
   std::weak_ptr<bool> alive = alive_;
   while (!stopped_ && at_ < record_.plan->ops.size()) {
@@ -56,10 +97,10 @@ void Script::next() {
         return;
       case Op::Kind::progress:
         if (token_.empty()) break;
-        ++attempt_.progress;
+        ++record_.told_progress;
         stage_.send(*this,
                     fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{},"message":"{}"}}}})",
-                                token_, attempt_.progress, record_.plan->tag),
+                                token_, record_.told_progress, record_.plan->tag),
                     false, nullptr);
         break;
       case Op::Kind::result:
@@ -70,7 +111,10 @@ void Script::next() {
       case Op::Kind::garbage: stage_.garbage(*this); break;
       case Op::Kind::die: stopped_ = true; attempt_.died = world_.now(); stage_.die(*this); return;
       case Op::Kind::close: stopped_ = true; attempt_.died = world_.now(); stage_.close(*this); return;
-      case Op::Kind::question: break;
+      case Op::Kind::question:
+        if (!stage_.may_ask(*this)) break;
+        ask();
+        return;
     }
     if (alive.expired()) return;
   }

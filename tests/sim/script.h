@@ -24,14 +24,20 @@ class Script {
     virtual void garbage(Script& script) = 0;
     virtual void die(Script& script) = 0;
     virtual void close(Script& script) = 0;
+    // Can the client be asked by this server, and does a request of the server reach it?
+    virtual bool may_ask(Script& script) = 0;
     // Nothing more will come of it; may be destroyed.
     virtual void over(Script& script) = 0;
   };
   Script(World& world, Ledger& ledger, Stage& stage, bool modern, CallRecord& record, Attempt& attempt, std::string raw_id,
          std::string token);
-  void begin() { next(); }
+  // A modern server's call that goes on brings answers in its params.
+  void begin(const Json& params);
   // The gateway takes it back.
   void cancelled();
+  // The answer to its question.
+  void replied(const Json& message);
+  const std::string& asks() const { return asks_; }
   const std::string& id() const { return raw_id_; }
   Attempt& attempt() { return attempt_; }
   CallRecord& record() { return record_; }
@@ -39,6 +45,7 @@ class Script {
  private:
   void next();
   void answer(Op::Kind kind);
+  void ask();
   World& world_;
   Ledger& ledger_;
   Stage& stage_;
@@ -49,6 +56,7 @@ class Script {
   size_t at_ = 0;
   bool stopped_ = false;
   std::string last_;
+  std::string asks_;  // the id of its question, as JSON
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -80,8 +80,16 @@ void StdioServer::line(const std::string& text, Time sent) {
     found->second->cancelled();
     return;
   }
+  if (method.empty() && !id.empty()) {
+    for (auto& [known, script] : scripts_) {
+      (void)known;
+      if (script->asks() == id) return script->replied(message);
+    }
+    return;
+  }
   if (method.empty() || id.empty()) return;
   if (method == "initialize" && !plan_.modern) {
+    asks_ = message["params"]["capabilities"].contains("elicitation");
     const std::string version = message["params"].value("protocolVersion", "2025-11-25");
     return write(reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
   }
@@ -92,7 +100,7 @@ void StdioServer::line(const std::string& text, Time sent) {
 
 void StdioServer::call(const Json& message, const std::string& text, Time sent) {
   const std::string id = message["id"].dump();
-  const Json& params = message["params"];
+  Json params = message["params"];
   CallRecord* record = ledger_.find(tag_in(text));
   if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
     if (params.value("name", "") != "work" || record->plan->server != index_)
@@ -109,9 +117,10 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   std::string token;
   if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();
   auto script = std::make_unique<Script>(world_, ledger_, *this, plan_.modern, *record, attempt, id, token);
+  if (plan_.modern) asks_ = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation");
   Script& started = *script;
   scripts_[id] = std::move(script);
-  started.begin();
+  started.begin(params);
 }
 
 void StdioServer::send(Script&, std::string message, bool, std::function<void()> read) {

@@ -33,6 +33,7 @@ class StdioServer final : public Program, public Script::Stage, public std::enab
   void garbage(Script& script) override;
   void die(Script& script) override;
   void close(Script& script) override { die(script); }
+  bool may_ask(Script&) override { return asks_; }
   void over(Script& script) override;
 
   World& world_;
@@ -45,6 +46,7 @@ class StdioServer final : public Program, public Script::Stage, public std::enab
   Time line_began_ = 0;  // when its first byte was written
   std::map<std::string, std::unique_ptr<Script>> scripts_;  // by id
   bool ready_ = false;
+  bool asks_ = false;  // its client can be asked
   bool dead_ = false;
   int64_t pid_ = 0;
 };
