@@ -73,8 +73,9 @@ class Ledger {
 
   // Whatever reaches a client: only its own tags may be in it.
   void check_client(size_t client, std::string_view text);
-  // Whatever reaches the server on behalf of a call.
-  void server_answers(CallRecord& record, Attempt& attempt);
+  // A server that goes on with a call whose cancel it ignores, and asks when `timeouts.cancelGrace` is long over: nobody can
+  // know whom it means (docs/behaviour.md 8).
+  bool asked_too_late(const std::string& tag);
 
   // When all is over.
   void judge();
