@@ -40,23 +40,26 @@ size_t Way::write(std::string_view bytes) {
     size_t piece = rest.size();
     if (rest.size() > weather_.smallest && random_.percent(weather_.split))
       piece = static_cast<size_t>(random_.between(static_cast<int64_t>(weather_.smallest), static_cast<int64_t>(rest.size())));
-    world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_), text = std::string(rest.substr(0, piece))]() mutable {
-      if (!alive.expired()) arrive(std::move(text));
+    flight_.emplace_back(rest.substr(0, piece));
+    world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) arrive();
     });
     rest.remove_prefix(piece);
   }
   return count;
 }
 
-void Way::arrive(std::string bytes) {
-  if (reset_arrived_) return;
-  // A stall that began meanwhile holds it up too.
+// Each event brings the piece that is next, so that none overtakes another when a stall holds them up.
+void Way::arrive() {
+  if (reset_arrived_ || flight_.empty()) return;
   if (world_.now() < stalled_until_) {
-    world_.at(stalled_until_, [this, alive = std::weak_ptr<bool>(alive_), text = std::move(bytes)]() mutable {
-      if (!alive.expired()) arrive(std::move(text));
+    world_.at(stalled_until_, [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) arrive();
     });
     return;
   }
+  std::string bytes = std::move(flight_.front());
+  flight_.pop_front();
   if (reader_gone_) {
     held_ -= bytes.size();
     return;
@@ -71,13 +74,14 @@ void Way::arrive(std::string bytes) {
 }
 
 void Way::arrive_end(bool reset) {
-  if (world_.now() < stalled_until_) {
-    world_.at(stalled_until_, [this, alive = std::weak_ptr<bool>(alive_), reset] {
+  if (world_.now() < stalled_until_ || (!reset && !flight_.empty())) {
+    world_.at(std::max(stalled_until_, world_.now() + 1), [this, alive = std::weak_ptr<bool>(alive_), reset] {
       if (!alive.expired()) arrive_end(reset);
     });
     return;
   }
   if (reset) {
+    flight_.clear();
     reset_arrived_ = true;
     std::string().swap(ready_);
     taken_ = 0;

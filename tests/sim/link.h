@@ -77,13 +77,14 @@ class Way {
   void when_consumed(uint64_t offset, std::function<void()> then);
 
  private:
-  void arrive(std::string bytes);
+  void arrive();
   void arrive_end(bool reset);
   int64_t arrival();
   World& world_;
   Random random_;
   Weather weather_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::deque<std::string> flight_;
   std::string ready_;
   size_t taken_ = 0;
   size_t held_ = 0;  // under way or waiting

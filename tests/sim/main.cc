@@ -79,6 +79,21 @@ int main(int argc, char** argv) {
   for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE})
     std::signal(signal, last_words);
   current = seed;
+  if (one && twice) {
+    // Where two runs of one seed part.
+    const Plan plan = draw_plan(seed);
+    for (int i = 0; i < 20; ++i) {
+      const std::string first = run(plan, true).story, second = run(plan, true).story;
+      size_t at = 0;
+      while (at < first.size() && at < second.size() && first[at] == second[at])
+        ++at;
+      if (at == first.size() && at == second.size()) continue;
+      at = at > 600 ? at - 600 : 0;
+      fmt::print("{}\n----\n{}\n", first.substr(at, 1200), second.substr(at, 1200));
+      return 1;
+    }
+    return 0;
+  }
   if (one && tell) {
     const Plan plan = draw_plan(seed);
     const Verdict verdict = run(plan, true);
