@@ -109,6 +109,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     CallRecord* record = exchange_.record;
     Json parsed = Json::parse(text, nullptr, false);
     if (!parsed.is_object()) return client_.ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
+    if (exchange_.listen) return client_.heard(parsed, exchange_, text);
     if (record == nullptr) {
       if (exchange_.done && parsed.contains("id")) std::exchange(exchange_.done, nullptr)(status_, head_, parsed);
       return;
@@ -234,7 +235,85 @@ void HttpClient::begin() {
     first = first < 0 ? one.at : std::min(first, one.at);
     world_.at(one.at, [this, &one] { call(one); });
   }
+  const bool listens = mine_.listens_at >= 0 && !mine_.listens_dropped;
+  if (listens) first = first < 0 ? mine_.listens_at : std::min(first, mine_.listens_at);
   if (!mine_.modern && first >= 0) world_.at(first, [this] { open_session(0); });
+  if (listens) world_.at(mine_.listens_at, [this] { listen(); });
+}
+
+// A modern client listens on a stream of its own; a legacy one has a stream of its session, and subscribes.
+void HttpClient::listen() {
+  if (left_) return;
+  if (!mine_.modern && !session_open_) {
+    world_.after(100 * kMillisecond, [this] {
+      if (world_.now() < mine_.listens_at + 5 * kSecond) listen();
+    });
+    return;
+  }
+  if (!mine_.modern && session_.empty()) return;  // a server without sessions
+  listening_ = connection(true);
+  if (!listening_) return;
+  Exchange exchange;
+  exchange.listen = true;
+  exchange.raw_id = fmt::format("\"l{}\"", index_ % 2);
+  world_.tell(fmt::format("client {} listens", index_));
+  const std::string uris = mine_.together ? "" : fmt::format(R"(,"resourceSubscriptions":["{}"])", uri_of(index_));
+  if (mine_.modern) {
+    const std::string body = fmt::format(
+        R"({{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true{}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}})",
+        exchange.raw_id, uris, index_);
+    listening_->send(std::move(exchange), request("POST", mine_.server, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n", body), -1);
+  } else {
+    listening_->send(std::move(exchange), fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: text/event-stream\r\n{}\r\n",
+                                                      path(mine_.server), session_fields()), -1);
+    if (!mine_.together)
+      aside("POST", fmt::format(R"({{"jsonrpc":"2.0","id":900,"method":"resources/subscribe","params":{{"uri":"{}"}}}})", uri_of(index_)), nullptr,
+            [this](int status, const Head&, const Json& message) {
+              world_.tell(fmt::format("client {} has subscribed: {}", index_, status));
+              if (message.is_object() && message.contains("result")) acknowledged_ = world_.now();
+            });
+  }
+  world_.after(mine_.listens_for, [this] {
+    world_.tell(fmt::format("client {} listens no more", index_));
+    stopped_listening_ = world_.now();
+    if (listening_ && !listening_->gone()) listening_->close(random_.percent(30));
+    // Else its session goes on with the subscription.
+    if (!mine_.modern && !mine_.together && random_.percent(50))
+      aside("POST", fmt::format(R"({{"jsonrpc":"2.0","id":901,"method":"resources/unsubscribe","params":{{"uri":"{}"}}}})", uri_of(index_)), nullptr, nullptr);
+    listening_.reset();
+  });
+}
+
+void HttpClient::heard(const Json& message, const Exchange& exchange, const std::string& text) {
+  const std::string method = message.value("method", "");
+  if (!mine_.modern) {
+    if (method == "notifications/resources/updated") ++updates_;
+    if (method == "elicitation/create") answer(mine_.calls.front(), message["id"].dump(), tag_in(text));
+    return;
+  }
+  if (method.empty()) return;  // it has ended
+  if (message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].dump() != exchange.raw_id)
+    ledger_.violation("a notification of a listen has another id than the listen", text);
+  if (method == "notifications/subscriptions/acknowledged") {
+    if (acknowledged_ >= 0) ledger_.violation("a listen was acknowledged twice", text);
+    acknowledged_ = world_.now();
+    world_.tell(fmt::format("client {}'s listen is acknowledged", index_));
+    return;
+  }
+  if (acknowledged_ < 0) ledger_.violation("something came on a listen before it was acknowledged", text);
+  if (method == "notifications/resources/updated") ++updates_;
+}
+
+// Where nothing goes wrong who listens hears of what the server tells.
+void HttpClient::judge_listen() const {
+  if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0) return;
+  const ServerPlan& server = plan_.servers[mine_.server];
+  if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
+  int wanted = 0;
+  for (const Time pulse : server.pulses)
+    wanted += pulse > acknowledged_ + kSecond && pulse < stopped_listening_ - kSecond ? 1 : 0;
+  if (wanted > 0 && updates_ == 0)
+    ledger_.violation("who listens does not hear what the server tells", fmt::format("client {} missed {} updates", index_, wanted));
 }
 
 void HttpClient::open_session(int tries) {
@@ -375,6 +454,7 @@ void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {
 
 void HttpClient::leave() {
   if (left_) return;
+  judge_listen();
   auto close_all = [this] {
     left_ = true;
     for (auto& one : connections_)

@@ -28,7 +28,7 @@ class HttpClient {
     CallRecord* record = nullptr;  // null: something of the session
     const CallPlan* plan = nullptr;
     std::string raw_id, token;
-    bool answered = false;
+    bool listen = false;  // a listen, or the stream of a session
     std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
   };
   std::string path(size_t server) const;
@@ -36,6 +36,9 @@ class HttpClient {
   std::string session_fields() const;
   std::shared_ptr<Connection> connection(bool fresh);
   void open_session(int tries);
+  void listen();
+  void heard(const Json& message, const Exchange& exchange, const std::string& text);
+  void judge_listen() const;
   // With `answers` the retry of one that was asked: members of its params.
   void call(const CallPlan& call, const std::string& answers = {});
   void asked(const CallPlan& call, const Json& result);
@@ -58,6 +61,10 @@ class HttpClient {
   bool session_open_ = false;
   std::vector<const CallPlan*> waiting_;
   bool left_ = false;
+  std::shared_ptr<Connection> listening_;
+  Time acknowledged_ = -1;
+  Time stopped_listening_ = -1;
+  int updates_ = 0;
 };
 
 }  // namespace lineward::sim

@@ -41,6 +41,22 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
   bool gone() const { return gone_; }
   Script* script() { return script_.get(); }
+  bool listens() const { return !listen_id_.empty() && !gone_; }
+  // Tells whoever listens on this connection.
+  void pulse() {
+    if (gone_) return;
+    if (listens()) {
+      for (const auto& uri : uris_)
+        event(updated(uri, listen_id_));
+      event(list_changed(listen_id_));
+    }
+    if (!get_stream_) return;
+    for (const auto& [uri, on] : server_.sessions_[session_].uris) {
+      (void)on;
+      event(updated(uri, {}));
+    }
+    event(list_changed({}));
+  }
 
  private:
   World& world() { return server_.world_; }
@@ -79,6 +95,11 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       server_.sessions_.erase(head_.field("mcp-session-id"));
       return plain(200, "", "");
     }
+    if (verb == "GET" && !server_.plan_.modern && server_.plan_.get_stream && server_.sessions_.count(head_.field("mcp-session-id")) > 0) {
+      session_ = head_.field("mcp-session-id");
+      get_stream_ = true;
+      return begin_events();
+    }
     if (verb != "POST") return plain(405, "", "");
     Json message = Json::parse(body_, nullptr, false);
     if (!message.is_object()) return server_.ledger_.violation("a body for a server is no JSON object", body_.substr(0, 200));
@@ -97,7 +118,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       }
       const std::string version = message["params"].value("protocolVersion", "2025-11-25");
       return plain(200, session,
-                   reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
+                   reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
     }
     const std::string session = head_.field("mcp-session-id");
     if (!plan.modern && plan.sessions && method != "server/discover" && server_.sessions_.count(session) == 0)
@@ -116,6 +137,18 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       return plain(202, "", "");
     }
     if (method == "tools/call") return call(message, id, session, sent);
+    if (method == "subscriptions/listen" && plan.modern) {
+      forget();
+      listen_id_ = id;
+      uris_.clear();
+      const Json wanted = message["params"]["notifications"];
+      for (const Json& uri : wanted.value("resourceSubscriptions", Json::array()))
+        uris_.push_back(uri);
+      answer_complete_ = head_sent_ = false;
+      return event(acknowledged(wanted, id));
+    }
+    if (method == "resources/subscribe" && !session.empty()) server_.sessions_[session].uris[message["params"].value("uri", "")] = true;
+    if (method == "resources/unsubscribe" && !session.empty()) server_.sessions_[session].uris.erase(message["params"].value("uri", ""));
     if (method == "server/discover" && !plan.modern) return plain(400, "", refusal(id, -32000, "no session"));
     const std::string text = answer_to(plan, method, id);
     plain(200, "", text);
@@ -163,13 +196,14 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     script_->begin(params);
   }
 
+  void begin_events() {
+    out_->write(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{}\r\n",
+                            server_.plan_.chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"));
+    head_sent_ = true;
+  }
   void event(const std::string& message) {
     const std::string text = "event: message\ndata: " + message + "\n\n";
-    if (!head_sent_) {
-      out_->write(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{}\r\n",
-                              server_.plan_.chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"));
-      head_sent_ = true;
-    }
+    if (!head_sent_) begin_events();
     out_->write(server_.plan_.chunked ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : text);
   }
 
@@ -214,7 +248,9 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   std::unique_ptr<Writer> out_;
   HttpReader reader_{false};
   Head head_;
-  std::string body_, session_;
+  std::string body_, session_, listen_id_;
+  std::vector<std::string> uris_;
+  bool get_stream_ = false;
   Time request_began_ = 0;
   std::unique_ptr<Script> script_;
   bool asks_ = false, gone_ = false, head_sent_ = false, answer_complete_ = false;
@@ -242,6 +278,20 @@ void HttpServer::accept(std::shared_ptr<Link> link) {
 void HttpServer::reset_all() {
   for (auto& one : connections_)
     one->reset();
+}
+
+void HttpServer::pulse() {
+  for (auto& one : std::vector(connections_))
+    one->pulse();
+}
+
+size_t HttpServer::listens() const {
+  size_t count = 0;
+  for (auto& one : connections_)
+    count += one->listens() ? 1 : 0;
+  for (const auto& [id, session] : sessions_)
+    count += session.uris.size();
+  return count;
 }
 
 void HttpServer::stall_all(Time until) {

@@ -18,10 +18,13 @@ class HttpServer {
   ~HttpServer();
   void reset_all();
   void stall_all(Time until);
+  void pulse();
+  size_t listens() const;
 
  private:
   class Connection;
   struct Session {
+    std::map<std::string, bool> uris;
     bool asks = false;  // its client can be asked
   };
   void accept(std::shared_ptr<Link> link);

@@ -165,6 +165,12 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (told < 0) return violation("a server was not told that the client has left", tag);
   if (told > bound && !attempt.was_full)
     violation("a server was told too late that the client has left", fmt::format("{} left {} told {} bound {}", tag, left, told, bound));
+  // By message, where there is a session to send it in and the server can be reached.
+  bool reachable = attempt.died < 0;
+  for (const FaultPlan& fault : plan_.faults)
+    reachable = reachable && (fault.dropped || fault.server != attempt.server || fault.kind == FaultPlan::Kind::jump);
+  if (kind.http && !kind.modern && kind.sessions && reachable && attempt.cancels == 0)
+    violation("a legacy HTTP server's stream was closed, and it was not told why", tag);
   if (modern_http && attempt.cancels > 0) violation("a modern HTTP server got a message instead of the end of the stream", tag);
 }
 

@@ -167,8 +167,11 @@ Plan draw_plan(uint64_t seed) {
     server.exit_delay = random.skewed(0, 100 * kMillisecond);
     server.ignores_end = random.percent(10);
     server.ignores_term = random.percent(10);
-    plan.servers.push_back(server);
     Random own(seed, "server", i);
+    server.get_stream = own.percent(70);
+    for (uint64_t k = own.below(8); k > 0; --k)
+      server.pulses.push_back(own.between(0, 8 * kSecond));
+    plan.servers.push_back(server);
     config.servers.push_back(draw_server(own, plan.servers.back(), i, plan.calm));
   }
   config.aggregate.enabled = servers > 1 && random.percent(50);
@@ -194,6 +197,12 @@ Plan draw_plan(uint64_t seed) {
     for (uint64_t k = 0; k < calls; ++k) {
       client.calls.push_back(draw_call(own, plan, client, fmt::format("T{}.{}.", i, k)));
       plan.last = std::max(plan.last, client.calls.back().at);
+    }
+    Random listening(seed, "listening", i);
+    if (listening.percent(30)) {
+      client.listens_at = listening.between(0, 3 * kSecond);
+      client.listens_for = listening.between(0, 5 * kSecond);
+      plan.last = std::max(plan.last, client.listens_at + client.listens_for);
     }
     plan.clients.push_back(std::move(client));
   }
@@ -231,6 +240,8 @@ std::string describe(const Plan& plan) {
     if (client.dropped) continue;
     text += fmt::format("  client {} {}{}\n", i, client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server),
                         client.together ? " at all as one" : "");
+    if (client.listens_at >= 0 && !client.listens_dropped)
+      text += fmt::format("    listens at {:.3f}s for {:.3f}s\n", static_cast<double>(client.listens_at) / kSecond, static_cast<double>(client.listens_for) / kSecond);
     for (const CallPlan& call : client.calls) {
       if (call.dropped) continue;
       std::string ops;

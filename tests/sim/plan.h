@@ -56,6 +56,10 @@ struct ClientPlan {
   bool deletes_session = true;
   bool can_be_asked = false;  // declares elicitation
   std::vector<CallPlan> calls;
+  // It listens to the server for a while: to a resource whose URI has its tag in it, and to changes of lists.
+  Time listens_at = -1;
+  Time listens_for = 0;
+  bool listens_dropped = false;
   bool dropped = false;
 };
 
@@ -66,6 +70,8 @@ struct ServerPlan {
   bool events = false;         // HTTP: answers as event streams
   bool chunked = false;
   bool sessions = true;        // legacy HTTP
+  bool get_stream = true;      // likewise
+  std::vector<Time> pulses;    // when it tells all who listen
   bool dies_of_the_probe = false;  // legacy stdio: server/discover
   Time start = 5 * kMillisecond;
   Time exit_delay = kMillisecond;

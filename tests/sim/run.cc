@@ -74,6 +74,17 @@ void Stage::begin() {
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
     if (plan_.servers[i].http) servers_[i] = std::make_unique<HttpServer>(world_, ledger_, plan_.servers[i], i);
   }
+  for (size_t i = 0; i < plan_.servers.size(); ++i) {
+    for (const Time pulse : plan_.servers[i].pulses) {
+      world_.at(pulse, [this, i] {
+        world_.tell(fmt::format("s{} tells who listens", i));
+        if (servers_[i]) servers_[i]->pulse();
+        for (auto& process : std::vector(processes_)) {
+          if (process->index() == i) process->pulse();
+        }
+      });
+    }
+  }
   for (size_t i = 0; i < plan_.clients.size(); ++i) {
     clients_.push_back(std::make_unique<HttpClient>(world_, ledger_, plan_, i));
     if (!plan_.clients[i].dropped) clients_.back()->begin();
@@ -175,11 +186,17 @@ void Stage::last_clients() {
 void Stage::check_empty() {
   Worker& worker = static_cast<Staff&>(*gateway_).worker(0);
   auto& exchanges = worker.exchanges();
-  if (exchanges.size() != 0) ledger_.violation("calls are left when all clients have gone", fmt::format("{}", exchanges.size()));
+  if (exchanges.live().size() != 0) ledger_.violation("calls are left when all clients have gone", fmt::format("{}", exchanges.live().size()));
   if (worker.front().connections() != 0) ledger_.violation("connections are left when all clients have gone", fmt::format("{}", worker.front().connections()));
   if (!worker.front().sessions().ids().empty())
     ledger_.violation("sessions are left when all clients have gone", fmt::format("{}", worker.front().sessions().ids().size()));
   if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
+  for (auto& process : processes_) {
+    if (process->running() && process->listens() > 0) ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", process->index()));
+  }
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_[i] && servers_[i]->listens() > 0) ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", i));
+  }
   if (held_bytes() != 0) ledger_.violation("bytes are counted as held when all clients have gone", fmt::format("{}", HeldBytes::total()));
 }
 
@@ -267,6 +284,7 @@ Plan shrink(Plan plan, const std::string& what, size_t& tried) {
       attempt(fault.dropped);
     for (ClientPlan& client : plan.clients) {
       if (client.dropped) continue;
+      if (client.listens_at >= 0) attempt(client.listens_dropped);
       for (CallPlan& call : client.calls)
         attempt(call.dropped);
     }

@@ -19,16 +19,44 @@ std::string refusal(const std::string& raw_id, int code, const std::string& text
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":"{}"}}}})", raw_id, code, text);
 }
 
+std::string uri_of(size_t client) {
+  return fmt::format("sim:///T{}.900.", client);
+}
+
+namespace {
+
+std::string in_listen(const std::string& listen) {
+  return listen.empty() ? "" : fmt::format(R"("_meta":{{"io.modelcontextprotocol/subscriptionId":{}}})", listen);
+}
+
+}  // namespace
+
+std::string updated(const std::string& uri, const std::string& listen) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{}"{}{}}}}})", uri, listen.empty() ? "" : ",",
+                     in_listen(listen));
+}
+
+std::string list_changed(const std::string& listen) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/tools/list_changed"{}}})",
+                     listen.empty() ? "" : ",\"params\":{" + in_listen(listen) + "}");
+}
+
+std::string acknowledged(const Json& notifications, const std::string& listen) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{{},"notifications":{}}}}})",
+                     in_listen(listen), notifications.dump());
+}
+
 std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id) {
   if (method == "server/discover" && plan.modern) {
     return reply(raw_id,
-                 R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{},"prompts":{}},)"
+                 R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{}},)"
                  R"("ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"sim","version":"1"}}})");
   }
   if (method == "tools/list")
     return reply(raw_id, plan.modern ? R"({"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"})" : R"({"tools":[{"name":"work","inputSchema":{"type":"object"}}]})");
   if (method == "ping" && !plan.modern) return reply(raw_id, "{}");
   if (method == "logging/setLevel" && !plan.modern) return reply(raw_id, "{}");
+  if ((method == "resources/subscribe" || method == "resources/unsubscribe") && !plan.modern) return reply(raw_id, "{}");
   return refusal(raw_id, -32601, "no such method");
 }
 

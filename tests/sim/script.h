@@ -62,6 +62,12 @@ class Script {
 
 // A member of the outermost object as it was written, or empty: ids keep their form.
 std::string raw_member(const std::string& message, const char* name);
+// The URI that a client listens to.
+std::string uri_of(size_t client);
+// What a server tells of it, and of its tools; `listen`: the id of a modern listen, as JSON, or empty.
+std::string updated(const std::string& uri, const std::string& listen);
+std::string list_changed(const std::string& listen);
+std::string acknowledged(const Json& notifications, const std::string& listen);
 // The answers that all servers give alike to what is no call.
 std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id);
 std::string reply(const std::string& raw_id, const std::string& result);

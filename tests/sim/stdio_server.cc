@@ -70,6 +70,7 @@ void StdioServer::line(const std::string& text, Time sent) {
     const std::string of = params["requestId"].dump();
     if (params.contains("_meta") && !plan_.modern) ledger_.violation("a legacy server is told a cancel with an envelope", text);
     if (plan_.modern && !params.contains("_meta")) ledger_.violation("a modern server is told a cancel without an envelope", text);
+    if (listens_.erase(of) > 0) return;
     auto found = scripts_.find(of);
     if (found == scripts_.end()) return;
     Attempt& attempt = found->second->attempt();
@@ -91,10 +92,19 @@ void StdioServer::line(const std::string& text, Time sent) {
   if (method == "initialize" && !plan_.modern) {
     asks_ = message["params"]["capabilities"].contains("elicitation");
     const std::string version = message["params"].value("protocolVersion", "2025-11-25");
-    return write(reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
+    return write(reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
   }
   if (method == "server/discover" && plan_.dies_of_the_probe) return exit(1, 0);
   if (method == "tools/call") return call(message, text, sent);
+  if (method == "subscriptions/listen" && plan_.modern) {
+    const Json wanted = message["params"]["notifications"];
+    for (const Json& uri : wanted.value("resourceSubscriptions", Json::array()))
+      listens_[id].push_back(uri);
+    listens_[id];
+    return write(acknowledged(wanted, id));
+  }
+  if (method == "resources/subscribe") uris_[message["params"].value("uri", "")] = true;
+  if (method == "resources/unsubscribe") uris_.erase(message["params"].value("uri", ""));
   write(answer_to(plan_, method, id));
 }
 
@@ -121,6 +131,21 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   Script& started = *script;
   scripts_[id] = std::move(script);
   started.begin(params);
+}
+
+void StdioServer::pulse() {
+  if (dead_ || !ready_) return;
+  for (const auto& [id, uris] : listens_) {
+    for (const auto& uri : uris)
+      write(updated(uri, id));
+    write(list_changed(id));
+  }
+  if (plan_.modern) return;
+  for (const auto& [uri, on] : uris_) {
+    (void)on;
+    write(updated(uri, {}));
+  }
+  write(list_changed({}));
 }
 
 void StdioServer::send(Script&, std::string message, bool, std::function<void()> read) {

@@ -20,6 +20,9 @@ class StdioServer final : public Program, public Script::Stage, public std::enab
   // By itself: code, or signal.
   void exit(int code, int signal);
   void stall(Time until);
+  // Tells all who listen.
+  void pulse();
+  size_t listens() const { return listens_.size() + uris_.size(); }
   bool running() const { return child_ != nullptr; }
   size_t index() const { return index_; }
 
@@ -45,6 +48,8 @@ class StdioServer final : public Program, public Script::Stage, public std::enab
   std::string buffer_;
   Time line_began_ = 0;  // when its first byte was written
   std::map<std::string, std::unique_ptr<Script>> scripts_;  // by id
+  std::map<std::string, std::vector<std::string>> listens_;  // modern: URIs by id
+  std::map<std::string, bool> uris_;                         // legacy
   bool ready_ = false;
   bool asks_ = false;  // its client can be asked
   bool dead_ = false;

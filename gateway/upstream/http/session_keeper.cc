@@ -121,8 +121,7 @@ void SessionKeeper::on_session_failed(HttpSession& session, const core::Failure&
   log::write(log::Level::warn, "upstream.down", {{"upstream", server_.name}, {"why", failure.text}});
   // A modern server that refuses a handshake is what the verdict says: forgotten, nobody would translate for
   // those who wait.
-  const bool as_known = parts_.era.is_known() && parts_.era.era() == mcp::Era::modern &&
-                        failure.reason == mcp::EndReason::upstream_protocol;
+  const bool as_known = parts_.era.is_modern() && failure.reason == mcp::EndReason::upstream_protocol;
   if (server_.protocol_era == config::Era::automatic && server_.type == config::ServerType::automatic &&
       !as_known) {
     parts_.era.forget();
