@@ -63,6 +63,11 @@ void InstanceGroup::enqueue(StdioCall& call) {
 void InstanceGroup::withdraw(StdioCall& call) {
   std::erase(queue_, &call);
   listens_.close(call);
+  // One that had its process for itself leaves it, unless something has to be said there yet.
+  if (!plan_.per_call || !call.is_listen()) return;
+  loop_.defer(lifetime_, [this] {
+    if (!instances_.empty()) on_instance_free(*instances_.front());
+  });
 }
 
 bool InstanceGroup::wants_pump() const {
@@ -268,7 +273,8 @@ void InstanceGroup::on_instance_ready(StdioInstance& instance) {
 }
 
 void InstanceGroup::on_instance_free(StdioInstance& instance) {
-  if (plan_.per_call && instance.calls().is_idle() && queue_.empty()) return owner_.group_served(*this);
+  if (plan_.per_call && instance.calls().is_idle() && queue_.empty() && listens_.empty())
+    return owner_.group_served(*this);
   owner_.schedule_pump(*this);
 }
 
