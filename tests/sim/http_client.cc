@@ -115,6 +115,11 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       return;
     }
     const std::string tag = tag_in(text);
+    // What is told to a session goes on any stream that it has.
+    if (!client_.mine_.modern && parsed.value("method", "") == "notifications/resources/updated") {
+      ++client_.updates_;
+      return;
+    }
     const bool request = parsed.contains("method") && parsed.contains("id");
     if (!tag.empty() && tag != record->plan->tag && !request && !client_.ledger_.asked_too_late(tag))
       client_.ledger_.violation("a message came on the stream of another call", record->plan->tag + " got " + text.substr(0, 300));
@@ -161,6 +166,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   void answered() {
     if (!events_ && !body_.empty()) message(body_);
     CallRecord* record = exchange_.record;
+    if (exchange_.listen) client_.listen_ended();
     if (record && record->ended < 0 && !record->parked) end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
     if (!record && exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());
     busy_ = false;
@@ -284,6 +290,12 @@ void HttpClient::listen() {
   });
 }
 
+void HttpClient::listen_ended() {
+  world_.tell(fmt::format("client {}'s listen has ended", index_));
+  listening_.reset();
+  stopped_listening_ = std::max(stopped_listening_, Time(0));
+}
+
 void HttpClient::heard(const Json& message, const Exchange& exchange, const std::string& text) {
   const std::string method = message.value("method", "");
   if (!mine_.modern) {
@@ -308,6 +320,7 @@ void HttpClient::heard(const Json& message, const Exchange& exchange, const std:
 void HttpClient::judge_listen() const {
   if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0) return;
   const ServerPlan& server = plan_.servers[mine_.server];
+  if (!mine_.modern && plan_.config.servers[mine_.server].isolation == config::Isolation::call) return;
   if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
   int wanted = 0;
   for (const Time pulse : server.pulses)

@@ -37,6 +37,7 @@ class HttpClient {
   std::shared_ptr<Connection> connection(bool fresh);
   void open_session(int tries);
   void listen();
+  void listen_ended();
   void heard(const Json& message, const Exchange& exchange, const std::string& text);
   void judge_listen() const;
   // With `answers` the retry of one that was asked: members of its params.

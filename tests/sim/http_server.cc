@@ -106,7 +106,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     const std::string method = message.value("method", "");
     const std::string id = message.contains("id") ? message["id"].dump() : "";
     if (world().telling())
-      world().tell(fmt::format("s{} reads {} {}{}", server_.index_, method, tag_in(body_), id.empty() ? "" : " id " + id));
+      world().tell(fmt::format("s{} reads {} {}{} {}{}", server_.index_, method, tag_in(body_), id.empty() ? "" : " id " + id, head_.field("mcp-session-id"),
+                               method == "notifications/cancelled" ? " of " + message["params"]["requestId"].dump() : ""));
     const ServerPlan& plan = server_.plan_;
     if (method == "initialize") {
       if (plan.modern) return plain(200, "", refusal(id, -32601, "no such method"));
@@ -156,17 +157,19 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
 
   void cancel(const std::string& session, const Json& params, Time sent) {
     const std::string of = params["requestId"].dump();
-    for (auto& other : server_.connections_) {
+    // The newest of them: where there are no sessions ids say little.
+    for (size_t i = server_.connections_.size(); i-- > 0;) {
+      auto& other = server_.connections_[i];
       Script* script = other->script();
       if (script == nullptr || script->id() != of || other->session_ != session) continue;
       Attempt& attempt = script->attempt();
-      ++attempt.cancels;
-      if (attempt.cancels == 1) attempt.cancel_sent = sent;
+      if (++attempt.cancels == 1) attempt.cancel_sent = sent;
       attempt.cancel_received = world().now();
       if (server_.plan_.modern) server_.ledger_.violation("a modern HTTP server is told a cancel by message", of);
       script->cancelled();
       return;
     }
+    server_.early_cancels_[session + " " + of] = sent;
   }
 
   void call(const Json& message, const std::string& id, const std::string& session, Time sent) {
@@ -193,7 +196,14 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     const ServerPlan& plan = server_.plan_;
     asks_ = plan.modern ? params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation")
                         : plan.sessions && server_.sessions_[session].asks;
+    const auto early = server_.early_cancels_.find(session + " " + id);
+    if (early != server_.early_cancels_.end()) {
+      attempt.cancels = 1;
+      attempt.cancel_sent = early->second;
+      attempt.cancel_received = world().now();
+    }
     script_->begin(params);
+    if (attempt.cancels > 0 && script_) script_->cancelled();
   }
 
   void begin_events() {
@@ -270,7 +280,7 @@ HttpServer::HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, siz
 HttpServer::~HttpServer() = default;
 
 void HttpServer::accept(std::shared_ptr<Link> link) {
-  std::erase_if(connections_, [](const auto& one) { return one->gone() && one.use_count() == 1; });
+  // Those that have gone stay: a message of a cancel may come later than the end of the stream that it is about.
   connections_.push_back(std::make_shared<Connection>(*this, std::move(link)));
   connections_.back()->begin();
 }

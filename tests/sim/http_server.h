@@ -35,6 +35,7 @@ class HttpServer {
   std::vector<std::shared_ptr<Connection>> connections_;
   std::map<std::string, Session> sessions_;
   uint64_t last_session_ = 0;
+  std::map<std::string, Time> early_cancels_;  // that came before their calls, by session and id
 };
 
 }  // namespace lineward::sim
