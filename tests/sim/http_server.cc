@@ -92,6 +92,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     const Time sent = request_began_;
     const std::string verb = head_.word(0);
     if (verb == "DELETE") {
+      server_.world_.tell(fmt::format("s{} reads DELETE {}", server_.index_, head_.field("mcp-session-id")));
       server_.sessions_.erase(head_.field("mcp-session-id"));
       return plain(200, "", "");
     }
@@ -122,10 +123,12 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
                    reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
     }
     const std::string session = head_.field("mcp-session-id");
+    // A session that has just been deleted had its calls still: with `isolation: call` both go out at once.
+    if (method == "notifications/cancelled" && !plan.modern) cancel(session, message["params"], sent);
     if (!plan.modern && plan.sessions && method != "server/discover" && server_.sessions_.count(session) == 0)
       return plain(session.empty() ? 400 : 404, "", refusal(id.empty() ? "null" : id, -32000, "no such session"));
     if (id.empty()) {
-      if (method == "notifications/cancelled") cancel(session, message["params"], sent);
+      if (method == "notifications/cancelled" && plan.modern) cancel(session, message["params"], sent);
       return plain(202, "", "");
     }
     if (method.empty()) {

@@ -181,7 +181,7 @@ Plan draw_plan(uint64_t seed) {
     config.together.name = "/mcp";
     config.together.protocol_era = config::Era::modern;
     config.together.isolation = config::Isolation::automatic;
-    config.aggregate.part_timeout = milliseconds(random.between(500, 5000));
+    config.aggregate.part_timeout = milliseconds(random.between(500, 5000) + (plan.calm ? 5000 : 0));
   }
   const size_t clients = 1 + random.below(random.percent(70) ? 3 : 7);
   for (size_t i = 0; i < clients; ++i) {
