@@ -92,7 +92,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0 && record.left < 0;
       if (unread && !record.request_cut) {
         client_.world_.tell("a kept connection has ended: once more for " + record.plan->tag);
-        client_.world_.after(0, [client = &client_, plan = record.plan] { client->call(*plan); });
+        client_.world_.after(0, [client = &client_, plan = record.plan, answers = exchange_.answers] { client->call(*plan, answers); });
       } else {
         end("cut");
       }
@@ -320,7 +320,8 @@ void HttpClient::heard(const Json& message, const Exchange& exchange, const std:
 void HttpClient::judge_listen() const {
   if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0) return;
   const ServerPlan& server = plan_.servers[mine_.server];
-  if (!mine_.modern && plan_.config.servers[mine_.server].isolation == config::Isolation::call) return;
+  // A session's process may end because nobody calls it, and takes along what it was subscribed to.
+  if (!mine_.modern && (!server.http || plan_.config.servers[mine_.server].isolation == config::Isolation::call)) return;
   if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
   int wanted = 0;
   for (const Time pulse : server.pulses)
@@ -423,6 +424,7 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
   CallRecord& record = ledger_.begin(plan, index_, mine_.modern);
   exchange.record = &record;
+  exchange.answers = answers;
   std::string meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", exchange.token) : "";
   std::string fields = session_fields();
   const std::string tool = mine_.together ? plan_.servers[plan.server].name + "__work" : "work";

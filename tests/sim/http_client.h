@@ -28,6 +28,7 @@ class HttpClient {
     CallRecord* record = nullptr;  // null: something of the session
     const CallPlan* plan = nullptr;
     std::string raw_id, token;
+    std::string answers;  // of a retry
     bool listen = false;  // a listen, or the stream of a session
     std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
   };

@@ -160,7 +160,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
 
   void cancel(const std::string& session, const Json& params, Time sent) {
     const std::string of = params["requestId"].dump();
-    // The newest of them: where there are no sessions ids say little.
+    // Where there are no sessions ids say nothing: a server that was replaced counts anew.
+    if (session.empty()) return;
     for (size_t i = server_.connections_.size(); i-- > 0;) {
       auto& other = server_.connections_[i];
       Script* script = other->script();

@@ -68,7 +68,8 @@ void Ledger::violation(const std::string& what, const std::string& details) {
 
 bool Ledger::asked_too_late(const std::string& tag) {
   const CallRecord* record = find(tag);
-  if (record == nullptr || record->plan->obeys_cancel || !record->plan->asks()) return false;
+  if (record == nullptr || !record->plan->asks()) return false;
+  if (record->plan->obeys_cancel && plan_.config.servers[record->plan->server].cancel != config::CancelMode::never) return false;
   const Time over = record->left >= 0 ? record->left : record->ended;
   const Time grace = plan_.config.servers[record->plan->server].timeouts.cancel_grace.count() * kMillisecond;
   return over >= 0 && world_.now() > over + grace;

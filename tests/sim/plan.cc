@@ -193,16 +193,18 @@ Plan draw_plan(uint64_t seed) {
     client.together = config.aggregate.enabled && own.percent(50);
     client.can_be_asked = own.percent(40);
     client.deletes_session = own.percent(60);
-    const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
-    for (uint64_t k = 0; k < calls; ++k) {
-      client.calls.push_back(draw_call(own, plan, client, fmt::format("T{}.{}.", i, k)));
-      plan.last = std::max(plan.last, client.calls.back().at);
-    }
     Random listening(seed, "listening", i);
     if (listening.percent(30)) {
       client.listens_at = listening.between(0, 3 * kSecond);
       client.listens_for = listening.between(0, 5 * kSecond);
       plan.last = std::max(plan.last, client.listens_at + client.listens_for);
+    }
+    // A question may go on the stream of a session, and be lost with it.
+    if (plan.calm && !client.modern && client.listens_at >= 0) client.can_be_asked = false;
+    const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
+    for (uint64_t k = 0; k < calls; ++k) {
+      client.calls.push_back(draw_call(own, plan, client, fmt::format("T{}.{}.", i, k)));
+      plan.last = std::max(plan.last, client.calls.back().at);
     }
     plan.clients.push_back(std::move(client));
   }
