@@ -70,12 +70,12 @@ void AggregateUpstream::leave(const std::string& name, const std::string& why) {
     loop_.retire(std::move(look->second));
     looks_.erase(look);
   }
-  for (FannedListen* listen : std::set<FannedListen*>(listens_)) {
-    if (listens_.count(listen) > 0) listen->left(name);
+  for (const auto& [number, listen] : std::map(listens_)) {
+    if (listens_.count(number) > 0) listen->left(name);
   }
   if (why.empty()) return;
-  for (RoutedCall* call : std::set<RoutedCall*>(parked_)) {
-    if (parked_.count(call) > 0) call->left(name, why);
+  for (const auto& [number, call] : std::map(parked_)) {
+    if (parked_.count(number) > 0) call->left(name, why);
   }
 }
 
@@ -237,20 +237,28 @@ void AggregateUpstream::stop(std::function<void()> done) {
 
 // ---- who listens hears of those that come back ----
 
+void AggregateUpstream::parked(RoutedCall& call) {
+  parked_[call.number()] = &call;
+}
+
+void AggregateUpstream::unparked(RoutedCall& call) {
+  parked_.erase(call.number());
+}
+
 void AggregateUpstream::opened(FannedListen& listen) {
-  listens_.insert(&listen);
+  listens_[listen.number()] = &listen;
   watch();
 }
 
 void AggregateUpstream::closed(FannedListen& listen) {
-  listens_.erase(&listen);
+  listens_.erase(listen.number());
   if (listens_.empty()) again_.stop();
 }
 
 void AggregateUpstream::tell_listens(const std::shared_ptr<Member>& member) {
   if (!member) return;
-  for (FannedListen* listen : std::set<FannedListen*>(listens_)) {
-    if (listens_.count(listen) > 0) listen->came(member);
+  for (const auto& [number, listen] : std::map(listens_)) {
+    if (listens_.count(number) > 0) listen->came(member);
   }
 }
 
@@ -267,8 +275,8 @@ void AggregateUpstream::look() {
     open = true;
     if (looks_.count(member->name) > 0 || (!member->facts && discovery_.is_asking(Topic::facts))) continue;
     auto& look = looks_[member->name] = std::make_unique<SubRequest>(loop_, member);
-    look->ask(own_request((*listens_.begin())->request(), Method::server_discover, {}), rules_.part_timeout,
-              [this, member](Result<mcp::Message, core::Failure> answer) {
+    look->ask(own_request(listens_.begin()->second->request(), Method::server_discover, {}),
+              rules_.part_timeout, [this, member](Result<mcp::Message, core::Failure> answer) {
                 auto found = looks_.find(member->name);
                 if (found != looks_.end()) {
                   loop_.retire(std::move(found->second));

@@ -80,8 +80,10 @@ class AggregateUpstream final : public core::Upstream {
   void opened(FannedListen& listen);
   void closed(FannedListen& listen);
   // A call waits for its client's answers, or does not any more.
-  void parked(RoutedCall& call) { parked_.insert(&call); }
-  void unparked(RoutedCall& call) { parked_.erase(&call); }
+  void parked(RoutedCall& call);
+  void unparked(RoutedCall& call);
+  // Whoever comes gets a higher one than those before: they are told things in that order.
+  uint64_t next_number() { return ++last_number_; }
 
  private:
   void note_absent(Member& member);
@@ -96,8 +98,9 @@ class AggregateUpstream final : public core::Upstream {
   NameMap shown_;
   std::vector<std::shared_ptr<Member>> members_;  // in the order of the configuration
   Discovery discovery_;
-  std::set<FannedListen*> listens_;
-  std::set<RoutedCall*> parked_;
+  uint64_t last_number_ = 0;
+  std::map<uint64_t, FannedListen*> listens_;
+  std::map<uint64_t, RoutedCall*> parked_;
   std::map<std::string, std::unique_ptr<SubRequest>> looks_;  // by member
   net::Timer again_;
   std::set<std::string> told_;  // items left out that were logged

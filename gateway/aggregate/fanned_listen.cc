@@ -44,7 +44,11 @@ std::string quoted_list(const std::vector<std::string>& raw) {
 }  // namespace
 
 FannedListen::FannedListen(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
-    : OwnedCall(&owner), aggregate_(aggregate), request_(std::move(request)), ack_limit_(aggregate.loop()) {
+    : OwnedCall(&owner),
+      aggregate_(aggregate),
+      number_(aggregate.next_number()),
+      request_(std::move(request)),
+      ack_limit_(aggregate.loop()) {
   std::string_view filter = request_.message.raw(Field::params_notifications);
   tools_ = asked_for(filter, "toolsListChanged");
   prompts_ = asked_for(filter, "promptsListChanged");

@@ -30,6 +30,7 @@ class FannedListen final : public core::OwnedCall {
   const mcp::Message& request_message() const override { return request_.message; }
 
   const core::CallRequest& request() const { return request_; }
+  uint64_t number() const { return number_; }  // at its home
   // A server has come, or come back: what it lists is news.
   void came(const std::shared_ptr<Member>& member);
   void left(const std::string& member);
@@ -100,6 +101,7 @@ class FannedListen final : public core::OwnedCall {
   void drop(const std::string& member, std::string_view why);
 
   AggregateUpstream& aggregate_;
+  const uint64_t number_;
   core::CallRequest request_;
   bool tools_ = false, prompts_ = false, resources_ = false;
   std::map<std::string, std::map<std::string, std::string>> uris_;  // by server

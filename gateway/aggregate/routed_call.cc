@@ -46,7 +46,7 @@ bool names_something(Method method) {
 }  // namespace
 
 RoutedCall::RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner)
-    : PassingCall(std::move(request), &owner), aggregate_(aggregate) {}
+    : PassingCall(std::move(request), &owner), aggregate_(aggregate), number_(aggregate.next_number()) {}
 
 RoutedCall::~RoutedCall() {
   if (live()) cancel_alive(aggregate_.name());

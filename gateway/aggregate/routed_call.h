@@ -18,7 +18,8 @@ class RoutedCall final : public core::PassingCall {
   RoutedCall(AggregateUpstream& aggregate, core::CallRequest request, core::CallOwner& owner);
   ~RoutedCall() override;
 
-  void begin();  // calls nobody back
+  void begin();                                // calls nobody back
+  uint64_t number() const { return number_; }  // at its home
   // Its server leaves, and nobody can come back to it.
   void left(const std::string& server, const std::string& why);
 
@@ -52,6 +53,7 @@ class RoutedCall final : public core::PassingCall {
   }
 
   AggregateUpstream& aggregate_;
+  const uint64_t number_;
   std::shared_ptr<Member> member_;
   std::shared_ptr<void> lease_;
   core::RoutedPtr to_;  // until its owner was told

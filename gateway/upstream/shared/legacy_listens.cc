@@ -37,6 +37,12 @@ std::string listen_notification(std::string_view method, std::string_view member
 
 LegacyListens::~LegacyListens() = default;
 
+void LegacyListens::deliver_all(std::vector<ToldTo> all) {
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  for (const auto& one : all)
+    deliver(one.call, one.text);
+}
+
 void LegacyListens::deliver(ListenCall* call, const std::string& text) {
   if (listens_.count(call) == 0) return;
   auto message = mcp::Message::parse(text);
@@ -98,6 +104,7 @@ void LegacyListens::open(ListenCall& call, ListenServer& server) {
   const mcp::LegacyServer& told = server.legacy_server();
   std::string_view filter = call.listen_request().raw(Field::params_notifications);
   Listen listen;
+  listen.number = ++last_listen_;
   listen.tools = asked_for(filter, "toolsListChanged") && told.tools_list_changed;
   listen.prompts = asked_for(filter, "promptsListChanged") && told.prompts_list_changed;
   listen.resources = asked_for(filter, "resourcesListChanged") && told.resources_list_changed;
@@ -244,12 +251,12 @@ void LegacyListens::decided(const SharedText& uri) {
 // Acknowledges every listen whose subscriptions are all decided.
 void LegacyListens::acknowledge_ready() {
   if (servers_.empty()) return;
-  std::vector<std::pair<ListenCall*, std::string>> ready;
+  std::vector<ToldTo> ready;
   for (auto& [call, listen] : listens_) {
-    if (!listen.acknowledged && listen.open.empty()) ready.emplace_back(call, acknowledge(listen));
+    if (!listen.acknowledged && listen.open.empty())
+      ready.push_back({listen.number, call, acknowledge(listen)});
   }
-  for (const auto& [call, text] : ready)
-    deliver(call, text);
+  deliver_all(std::move(ready));
 }
 
 std::string LegacyListens::acknowledge(Listen& listen) const {
@@ -298,7 +305,7 @@ bool LegacyListens::notify(const ListenServer& from, const mcp::Message& notific
   Method method = mcp::method_of(notification.method());
   std::string uri;
   if (method == Method::resources_updated) uri = notification.text(Field::params_uri);
-  std::vector<ListenCall*> to;
+  std::vector<std::pair<uint64_t, ListenCall*>> to;
   for (const auto& [call, listen] : listens_) {
     bool wants = false;
     switch (method) {
@@ -308,23 +315,24 @@ bool LegacyListens::notify(const ListenServer& from, const mcp::Message& notific
       case Method::resources_updated: wants = listen.granted.contains(uri); break;
       default: return false;
     }
-    if (wants && listen.acknowledged) to.push_back(call);
+    if (wants && listen.acknowledged) to.emplace_back(listen.number, call);
   }
   if (to.empty()) return false;
   const Server* server = find(&from);
   if (server != nullptr && is_known(*server, notification, uri, now)) return true;
-  for (ListenCall* call : to) {
+  std::sort(to.begin(), to.end());
+  for (const auto& [number, call] : to) {
     if (listens_.count(call) > 0) call->message(notification);
   }
   return true;
 }
 
 void LegacyListens::tell_changes() {
-  std::vector<std::pair<ListenCall*, std::string>> changes;
+  std::vector<ToldTo> changes;
   for (const auto& [call, listen] : listens_) {
     if (!listen.acknowledged) continue;
-    auto change = [&, to = call](std::string_view method, std::string members = {}) {
-      changes.emplace_back(to, listen_notification(method, members));
+    auto change = [&, number = listen.number, to = call](std::string_view method, std::string members = {}) {
+      changes.push_back({number, to, listen_notification(method, members)});
     };
     if (listen.tools) change("notifications/tools/list_changed");
     if (listen.prompts) change("notifications/prompts/list_changed");
@@ -333,8 +341,7 @@ void LegacyListens::tell_changes() {
       change("notifications/resources/updated", fmt::format(R"("uri":{})", json::quote(uri->text())));
     }
   }
-  for (const auto& [call, text] : changes)
-    deliver(call, text);
+  deliver_all(std::move(changes));
 }
 
 // ---- the end ----
@@ -366,10 +373,11 @@ void LegacyListens::close(ListenCall& call) {
 }
 
 void LegacyListens::fail_all(const core::Failure& failure) {
-  std::vector<ListenCall*> calls;
-  for (const auto& entry : listens_)
-    calls.push_back(entry.first);
-  for (ListenCall* call : calls) {
+  std::vector<std::pair<uint64_t, ListenCall*>> calls;
+  for (const auto& [call, listen] : listens_)
+    calls.emplace_back(listen.number, call);
+  std::sort(calls.begin(), calls.end());
+  for (const auto& [number, call] : calls) {
     if (listens_.count(call) == 0) continue;
     close(*call);
     call->fail(failure);

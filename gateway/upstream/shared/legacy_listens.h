@@ -88,6 +88,7 @@ class LegacyListens {
 
  private:
   struct Listen {
+    uint64_t number = 0;  // they hear things in the order in which they came
     bool tools = false, prompts = false, resources = false;
     KeptRefs wanted;   // URIs
     KeptRefs open;     // of these, what some answer may still grant
@@ -135,9 +136,16 @@ class LegacyListens {
   bool is_known(const Server& from, const mcp::Message& notification, const std::string& uri,
                 std::chrono::milliseconds now);
   void deliver(ListenCall* call, const std::string& text);
+  struct ToldTo {
+    uint64_t number;  // of the listen
+    ListenCall* call;
+    std::string text;
+  };
+  void deliver_all(std::vector<ToldTo> all);
 
   std::vector<std::unique_ptr<Server>> servers_;  // that are ready
   uint64_t next_server_ = 1;
+  uint64_t last_listen_ = 0;
   std::map<ListenCall*, Listen> listens_;
   KeptMap<size_t> wishes_;  // listens that want a URI
   KeptMap<Told> told_;      // by method and URI, while several servers are there
