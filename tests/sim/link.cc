@@ -36,6 +36,7 @@ size_t Way::write(std::string_view bytes) {
   stamps_.push_back({written_, world_.now()});
   std::string_view rest = bytes.substr(0, count);
   world_.mix(rest);
+  if (World::tells_bytes) world_.tell(std::string(rest.substr(0, 2000)));
   while (!rest.empty()) {
     size_t piece = rest.size();
     if (rest.size() > weather_.smallest && random_.percent(weather_.split))

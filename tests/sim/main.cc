@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
     else if (name == "--from") { from = std::strtoull(value(), nullptr, 10); from_given = true; }
     else if (name == "--seeds") seeds = value();
     else if (name == "--tell") tell = true;
+    else if (name == "--bytes") World::tells_bytes = tell = true;
     else if (name == "--twice") twice = true;
     else if (name == "--keep-going") keep_going = true;
     else { fmt::print("what is {}?\n", name); return 64; }
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
   current = seed;
   if (one && twice) {
     // Where two runs of one seed part.
+    World::tells_bytes = true;
     const Plan plan = draw_plan(seed);
     for (int i = 0; i < 20; ++i) {
       const std::string first = run(plan, true).story, second = run(plan, true).story;

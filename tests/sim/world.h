@@ -113,6 +113,7 @@ class World {
   bool telling() const { return telling_; }
   void tell_all() { telling_ = true; }
   void tell(std::string text);
+  static inline bool tells_bytes = false;  // of every write, too
   const std::vector<Told>& story() const { return story_; }
   void mix(uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001b3 + static_cast<uint64_t>(now_); }
   void mix(std::string_view bytes);
