@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "base/log.h"
+#include "log/log.h"
 #include "run.h"
 
 namespace {

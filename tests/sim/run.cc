@@ -7,12 +7,12 @@
 #include <thread>
 
 #include "base/held_bytes.h"
-#include "config/load.h"
-#include "gateway.h"
+#include "config/reader/load.h"
+#include "runtime/gateway.h"
 #include "http_client.h"
 #include "http_server.h"
 #include "net/loop.h"
-#include "net/child_process.h"
+#include "process/child_process.h"
 #include "net/timer_wheel.h"
 #include "stdio_server.h"
 
@@ -184,7 +184,7 @@ void Stage::last_clients() {
 }
 
 void Stage::check_empty() {
-  Worker& worker = static_cast<Staff&>(*gateway_).worker(0);
+  Worker& worker = static_cast<WorkerDirectory&>(*gateway_).worker(0);
   auto& exchanges = worker.exchanges();
   if (exchanges.live().size() != 0) ledger_.violation("calls are left when all clients have gone", fmt::format("{}", exchanges.live().size()));
   if (worker.front().connections() != 0) ledger_.violation("connections are left when all clients have gone", fmt::format("{}", worker.front().connections()));

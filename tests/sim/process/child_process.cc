@@ -1,5 +1,5 @@
 // net/child_process.h: commands are programs of the world (stdio_server.h).
-#include "net/child_process.h"
+#include "process/child_process.h"
 
 #include <cerrno>
 #include <csignal>
