@@ -140,7 +140,7 @@ void ByteStream::flush() {
     const int error = try_send();
     if (error != 0) {
       drop_queue();
-      if (farewell_) return farewell_done();
+      if (last_bytes_) return last_bytes_sent();
       return ended(error);
     }
     if (!queue_.empty()) {
@@ -154,7 +154,7 @@ void ByteStream::flush() {
       return;
     }
   }
-  if (farewell_) return farewell_done();
+  if (last_bytes_) return last_bytes_sent();
   if (ending_writes_) {
     shut();
     ending_writes_ = false;
@@ -192,17 +192,17 @@ void ByteStream::close_after_writes(std::unique_ptr<ByteStream> stream, millisec
   ByteStream* self = stream.get();
   self->owner_ = nullptr;
   self->pause_reading();
-  self->loop_.farewells_.emplace(self, std::move(stream));
-  self->farewell_ = std::make_unique<Timer>(self->loop_);
-  self->farewell_->start(patience, [self] { self->farewell_done(); });
+  self->loop_.last_writers_.emplace(self, std::move(stream));
+  self->last_bytes_ = std::make_unique<Timer>(self->loop_);
+  self->last_bytes_->start(patience, [self] { self->last_bytes_sent(); });
 }
 
-void ByteStream::farewell_done() {
-  auto found = loop_.farewells_.find(this);
-  if (found == loop_.farewells_.end()) return;
+void ByteStream::last_bytes_sent() {
+  auto found = loop_.last_writers_.find(this);
+  if (found == loop_.last_writers_.end()) return;
   close();
   loop_.retire(std::move(found->second));
-  loop_.farewells_.erase(found);
+  loop_.last_writers_.erase(found);
 }
 
 void ByteStream::start_reading() {
@@ -257,7 +257,7 @@ void ByteStream::ended(int error) {
   ended_ = true;
   if (Open* open = find(socket_)) open->link->gateway_saw_end = world().now();
   pause_reading();
-  if (farewell_) return;
+  if (last_bytes_) return;
   if (owner_) owner_->on_end(error);
 }
 

@@ -11,7 +11,7 @@ namespace lineward::net {
 
 using sim::world;
 
-void Listener::on_knock(uv_stream_t*, int) {}
+void Listener::on_connection(uv_stream_t*, int) {}
 void Listener::on_connection() {}
 bool Listener::leaves_enough(const ByteStream&) const {
   return true;

@@ -58,7 +58,7 @@ void Loop::stop() {
 
 void Loop::close_all() {
   if (closed_) return;
-  farewells_.clear();
+  last_writers_.clear();
   run_deferred();
   closed_ = true;
 }
