@@ -44,7 +44,7 @@ SignalWatch::SignalWatch(Loop&, int signal, std::function<void()> arrived) : arr
   world().signals()[signal].push_back({this, [this] { arrived_(); }});
 }
 
-void bury_children() {}
+void reap_children() {}
 
 // ---- nothing to watch ----
 
