@@ -1,5 +1,5 @@
-// Time and chance as the C library, OpenSSL and the C++ library give them: in this program they come from the world. An
-// executable's symbols come before those of shared libraries.
+// Time and chance as the C library, OpenSSL and the C++ library give them: in this program they come from the
+// world. An executable's symbols come before those of shared libraries.
 #include <errno.h>
 #include <openssl/rand.h>
 #include <sys/random.h>

@@ -40,7 +40,10 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       if (auto self = weak.lock()) self->read();
     };
   }
-  bool idle() const { return !gone_ && !busy_ && reader_.idle() && !link_->from_gateway.at_end() && !link_->from_gateway.broken(); }
+  bool idle() const {
+    return !gone_ && !busy_ && reader_.idle() && !link_->from_gateway.at_end() &&
+           !link_->from_gateway.broken();
+  }
   bool gone() const { return gone_; }
   const std::shared_ptr<Link>& link() const { return link_; }
   Writer& out() { return *out_; }
@@ -49,7 +52,8 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     exchange_ = std::move(exchange);
     busy_ = true;
     began_at_ = out_->offset();
-    if (cut >= 0 && static_cast<size_t>(cut) < text.size()) return out_->write(std::string_view(text).substr(0, static_cast<size_t>(cut)));
+    if (cut >= 0 && static_cast<size_t>(cut) < text.size())
+      return out_->write(std::string_view(text).substr(0, static_cast<size_t>(cut)));
     out_->write(text);
   }
   void pause(Time until) { paused_until_ = until; }
@@ -81,7 +85,8 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     while (!gone_ && !in.ready().empty()) {
       std::string bytes(in.ready());
       in.take(bytes.size());
-      if (!reader_.feed(bytes)) client_.ledger_.violation("an answer to a client is no HTTP", reader_.fault());
+      if (!reader_.feed(bytes))
+        client_.ledger_.violation("an answer to a client is no HTTP", reader_.fault());
     }
     if (gone_ || !(in.at_end() || in.broken())) return;
     gone_ = true;
@@ -92,7 +97,9 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       const bool unread = link_->to_gateway.consumed() <= began_at_ && began_at_ > 0 && record.left < 0;
       if (unread && !record.request_cut) {
         client_.world_.tell("a kept connection has ended: once more for " + record.plan->tag);
-        client_.world_.after(0, [client = &client_, plan = record.plan, answers = exchange_.answers] { client->call(*plan, answers); });
+        client_.world_.after(0, [client = &client_, plan = record.plan, answers = exchange_.answers] {
+          client->call(*plan, answers);
+        });
       } else {
         end("cut");
       }
@@ -108,10 +115,12 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
   void message(const std::string& text) {
     CallRecord* record = exchange_.record;
     Json parsed = Json::parse(text, nullptr, false);
-    if (!parsed.is_object()) return client_.ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
+    if (!parsed.is_object())
+      return client_.ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
     if (exchange_.listen) return client_.heard(parsed, exchange_, text);
     if (record == nullptr) {
-      if (exchange_.done && parsed.contains("id")) std::exchange(exchange_.done, nullptr)(status_, head_, parsed);
+      if (exchange_.done && parsed.contains("id"))
+        std::exchange(exchange_.done, nullptr)(status_, head_, parsed);
       return;
     }
     const std::string tag = tag_in(text);
@@ -122,10 +131,12 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     }
     const bool request = parsed.contains("method") && parsed.contains("id");
     if (!tag.empty() && tag != record->plan->tag && !request && !client_.ledger_.asked_too_late(tag))
-      client_.ledger_.violation("a message came on the stream of another call", record->plan->tag + " got " + text.substr(0, 300));
+      client_.ledger_.violation("a message came on the stream of another call",
+                                record->plan->tag + " got " + text.substr(0, 300));
     if (parsed.contains("method")) {
       if (request && parsed["method"] == "elicitation/create") {
-        if (!client_.mine_.can_be_asked) client_.ledger_.violation("a client is asked that did not declare it", text);
+        if (!client_.mine_.can_be_asked)
+          client_.ledger_.violation("a client is asked that did not declare it", text);
         return client_.answer(*record->plan, parsed["id"].dump(), tag);
       }
       if (parsed["method"] != "notifications/progress") return;
@@ -135,23 +146,26 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       const int number = parsed["params"]["progress"];
       const bool in_order = record->plan->asks() ? number > record->progress : number == record->progress + 1;
       record->progress = number;
-      if (!in_order)
-        client_.ledger_.violation("progress was lost, or out of order", text);
+      if (!in_order) client_.ledger_.violation("progress was lost, or out of order", text);
       return;
     }
     if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
-      if (parsed.value("id", Json()).dump() != exchange_.raw_id) client_.ledger_.violation("a question has another id than the call", text);
+      if (parsed.value("id", Json()).dump() != exchange_.raw_id)
+        client_.ledger_.violation("a question has another id than the call", text);
       record->parked = true;
       return client_.asked(*record->plan, parsed["result"]);
     }
     ++record->answers;
-    if (record->answers > 1) return client_.ledger_.violation("a call was answered twice", text.substr(0, 300));
+    if (record->answers > 1)
+      return client_.ledger_.violation("a call was answered twice", text.substr(0, 300));
     if (parsed.value("id", Json()).dump() != exchange_.raw_id && status_ == 200)
-      client_.ledger_.violation("an answer has another id than the call", exchange_.raw_id + " " + text.substr(0, 300));
+      client_.ledger_.violation("an answer has another id than the call",
+                                exchange_.raw_id + " " + text.substr(0, 300));
     if (parsed.contains("result")) {
       end(parsed["result"].value("isError", false) ? "tool_error" : "result");
       if (text.find(content_of(*record->plan)) == std::string::npos)
-        client_.ledger_.violation("a result was changed on its way", record->plan->tag + " " + text.substr(0, 300));
+        client_.ledger_.violation("a result was changed on its way",
+                                  record->plan->tag + " " + text.substr(0, 300));
       return;
     }
     std::string reason;
@@ -167,7 +181,8 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (!events_ && !body_.empty()) message(body_);
     CallRecord* record = exchange_.record;
     if (exchange_.listen) client_.listen_ended();
-    if (record && record->ended < 0 && !record->parked) end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
+    if (record && record->ended < 0 && !record->parked)
+      end(record->left_by_message ? "empty" : fmt::format("status {}", status_));
     if (!record && exchange_.done) std::exchange(exchange_.done, nullptr)(status_, head_, Json());
     busy_ = false;
     exchange_ = Exchange();
@@ -178,7 +193,8 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     CallRecord& record = *exchange_.record;
     record.ended = client_.world_.now();
     record.outcome = std::move(outcome);
-    client_.world_.tell(fmt::format("client {} has {} for {}", client_.index_, record.outcome, record.plan->tag));
+    client_.world_.tell(
+        fmt::format("client {} has {} for {}", client_.index_, record.outcome, record.plan->tag));
   }
 
   HttpClient& client_;
@@ -197,7 +213,11 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
 };
 
 HttpClient::HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t index)
-    : world_(world), ledger_(ledger), plan_(plan), mine_(plan.clients[index]), index_(index),
+    : world_(world),
+      ledger_(ledger),
+      plan_(plan),
+      mine_(plan.clients[index]),
+      index_(index),
       random_(plan.seed, "client at work", index) {}
 
 HttpClient::~HttpClient() = default;
@@ -206,7 +226,8 @@ std::string HttpClient::path(size_t server) const {
   return plan_.servers.size() == 1 || mine_.together ? "/mcp" : "/mcp/" + plan_.servers[server].name;
 }
 
-std::string HttpClient::request(const std::string& verb, size_t server, const std::string& extra, const std::string& body) const {
+std::string HttpClient::request(const std::string& verb, size_t server, const std::string& extra,
+                                const std::string& body) const {
   return fmt::format(
       "{} {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Type: application/json\r\nAccept: application/json, "
       "text/event-stream\r\n{}Content-Length: {}\r\n\r\n{}",
@@ -263,18 +284,29 @@ void HttpClient::listen() {
   exchange.listen = true;
   exchange.raw_id = fmt::format("\"l{}\"", index_ % 2);
   world_.tell(fmt::format("client {} listens", index_));
-  const std::string uris = mine_.together ? "" : fmt::format(R"(,"resourceSubscriptions":["{}"])", uri_of(index_));
+  const std::string uris =
+      mine_.together ? "" : fmt::format(R"(,"resourceSubscriptions":["{}"])", uri_of(index_));
   if (mine_.modern) {
     const std::string body = fmt::format(
         R"({{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true{}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}})",
         exchange.raw_id, uris, index_);
-    listening_->send(std::move(exchange), request("POST", mine_.server, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n", body), -1);
+    listening_->send(
+        std::move(exchange),
+        request("POST", mine_.server,
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n", body),
+        -1);
   } else {
-    listening_->send(std::move(exchange), fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: text/event-stream\r\n{}\r\n",
-                                                      path(mine_.server), session_fields()), -1);
+    listening_->send(
+        std::move(exchange),
+        fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: text/event-stream\r\n{}\r\n",
+                    path(mine_.server), session_fields()),
+        -1);
     if (!mine_.together)
-      aside("POST", fmt::format(R"({{"jsonrpc":"2.0","id":900,"method":"resources/subscribe","params":{{"uri":"{}"}}}})", uri_of(index_)), nullptr,
-            [this](int status, const Head&, const Json& message) {
+      aside("POST",
+            fmt::format(
+                R"({{"jsonrpc":"2.0","id":900,"method":"resources/subscribe","params":{{"uri":"{}"}}}})",
+                uri_of(index_)),
+            nullptr, [this](int status, const Head&, const Json& message) {
               world_.tell(fmt::format("client {} has subscribed: {}", index_, status));
               if (message.is_object() && message.contains("result")) acknowledged_ = world_.now();
             });
@@ -285,7 +317,11 @@ void HttpClient::listen() {
     if (listening_ && !listening_->gone()) listening_->close(random_.percent(30));
     // Else its session goes on with the subscription.
     if (!mine_.modern && !mine_.together && random_.percent(50))
-      aside("POST", fmt::format(R"({{"jsonrpc":"2.0","id":901,"method":"resources/unsubscribe","params":{{"uri":"{}"}}}})", uri_of(index_)), nullptr, nullptr);
+      aside("POST",
+            fmt::format(
+                R"({{"jsonrpc":"2.0","id":901,"method":"resources/unsubscribe","params":{{"uri":"{}"}}}})",
+                uri_of(index_)),
+            nullptr, nullptr);
     listening_.reset();
   });
 }
@@ -318,29 +354,34 @@ void HttpClient::heard(const Json& message, const Exchange& exchange, const std:
 
 // Where nothing goes wrong who listens hears of what the server tells.
 void HttpClient::judge_listen() const {
-  if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0) return;
+  if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0)
+    return;
   const ServerPlan& server = plan_.servers[mine_.server];
   // A session's process may end because nobody calls it, and takes along what it was subscribed to.
-  if (!mine_.modern && (!server.http || plan_.config.servers[mine_.server].isolation == config::Isolation::call)) return;
+  if (!mine_.modern &&
+      (!server.http || plan_.config.servers[mine_.server].isolation == config::Isolation::call))
+    return;
   if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
   int wanted = 0;
   for (const Time pulse : server.pulses)
     wanted += pulse > acknowledged_ + kSecond && pulse < stopped_listening_ - kSecond ? 1 : 0;
   if (wanted > 0 && updates_ == 0)
-    ledger_.violation("who listens does not hear what the server tells", fmt::format("client {} missed {} updates", index_, wanted));
+    ledger_.violation("who listens does not hear what the server tells",
+                      fmt::format("client {} missed {} updates", index_, wanted));
 }
 
 void HttpClient::open_session(int tries) {
   if (left_) return;
-  const std::string body =
-      fmt::format(R"({{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"c{}","version":"1"}}}}}})",
-                  mine_.version, capabilities(), index_);
+  const std::string body = fmt::format(
+      R"({{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"c{}","version":"1"}}}}}})",
+      mine_.version, capabilities(), index_);
   aside("POST", body, nullptr, [this, tries](int status, const Head& head, const Json& message) {
     world_.tell(fmt::format("client {} has its session: {}", index_, status));
     session_ = head.field("mcp-session-id");
     if (status != 200 || !message.is_object() || !message.contains("result")) {
       if (plan_.calm)
-        ledger_.violation("an initialize failed although nothing goes wrong", message.is_discarded() ? "" : message.dump());
+        ledger_.violation("an initialize failed although nothing goes wrong",
+                          message.is_discarded() ? "" : message.dump());
       session_.clear();
       if (tries < 3) world_.after(500 * kMillisecond, [this, tries] { open_session(tries + 1); });
       return;
@@ -358,7 +399,8 @@ void HttpClient::aside(const std::string& verb, const std::string& body, std::fu
   auto over = connection(false);
   if (!over) return;
   Exchange exchange;
-  exchange.done = [this, verb, body, read, done = std::move(done)](int status, const Head& head, const Json& message) {
+  exchange.done = [this, verb, body, read, done = std::move(done)](int status, const Head& head,
+                                                                   const Json& message) {
     if (status == kUnread && !left_) {
       world_.after(0, [this, verb, body, read, done] { aside(verb, body, read, done); });
       return;
@@ -376,7 +418,8 @@ void HttpClient::asked(const CallPlan& plan, const Json& result) {
   const Json questions = result.value("inputRequests", Json::object());
   for (const auto& [key, question] : questions.items()) {
     const std::string tag = tag_in(question.dump());
-    if (tag != plan.tag && !ledger_.asked_too_late(tag)) ledger_.violation("a question of another call", plan.tag + " got " + question.dump());
+    if (tag != plan.tag && !ledger_.asked_too_late(tag))
+      ledger_.violation("a question of another call", plan.tag + " got " + question.dump());
     answers[key] = {{"action", "accept"}, {"content", {{"tag", tag}}}};
   }
   CallRecord& record = *ledger_.find(plan.tag);
@@ -385,7 +428,8 @@ void HttpClient::asked(const CallPlan& plan, const Json& result) {
     record.left_parked = true;
     return;
   }
-  const std::string members = fmt::format(R"(,"inputResponses":{},"requestState":{})", answers.dump(), result.value("requestState", Json()).dump());
+  const std::string members = fmt::format(R"(,"inputResponses":{},"requestState":{})", answers.dump(),
+                                          result.value("requestState", Json()).dump());
   world_.after(plan.answer_after, [this, &plan, &record, members] {
     if (record.left >= 0) return;
     record.parked = false;
@@ -398,8 +442,13 @@ void HttpClient::answer(const CallPlan& plan, const std::string& raw_id, const s
   world_.after(plan.answer_after, [this, raw_id, tag] {
     if (left_) return;
     world_.tell(fmt::format("client {} answers the question {}", index_, raw_id));
-    aside("POST", fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"tag":"{}"}}}}}})", raw_id, tag), nullptr,
-          [this, raw_id](int status, const Head&, const Json&) { world_.tell(fmt::format("client {}: its answer to {} is taken with {}", index_, raw_id, status)); });
+    aside(
+        "POST",
+        fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"tag":"{}"}}}}}})",
+                    raw_id, tag),
+        nullptr, [this, raw_id](int status, const Head&, const Json&) {
+          world_.tell(fmt::format("client {}: its answer to {} is taken with {}", index_, raw_id, status));
+        });
   });
 }
 
@@ -418,7 +467,8 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
     }
     return;
   }
-  const size_t number = static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_);
+  const size_t number =
+      static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_);
   Exchange exchange;
   exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
   exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
@@ -429,12 +479,14 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   std::string fields = session_fields();
   const std::string tool = mine_.together ? plan_.servers[plan.server].name + "__work" : "work";
   if (mine_.modern) {
-    meta += fmt::format(R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
-                        meta.empty() ? "" : ",", index_, capabilities());
+    meta += fmt::format(
+        R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
+        meta.empty() ? "" : ",", index_, capabilities());
     fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
   }
-  const std::string body = fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}{}}}}})",
-                                       exchange.raw_id, tool, arguments_of(plan), answers, meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
+  const std::string body = fmt::format(
+      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}{}}}}})",
+      exchange.raw_id, tool, arguments_of(plan), answers, meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
   const std::string text = request("POST", plan.server, fields, body);
   record.link = over->link();
   record.remote = over->link()->peer;
@@ -447,24 +499,30 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   over->out().when_read([&record, this] { record.sent = world_.now(); });
   world_.tell(fmt::format("client {} calls {} of s{} on {}", index_, plan.tag, plan.server, record.remote));
   if (plan.leave == Leave::stay || !answers.empty()) return;
-  world_.after(plan.leave_after, [this, &record, raw_id, how = plan.leave, weak = std::weak_ptr<Connection>(over)] {
-    if (record.parked && record.left < 0) {
-      record.left = world_.now();
-      record.left_parked = true;
-    }
-    auto here = weak.lock();
-    if (record.ended >= 0 || record.left >= 0 || !here || here->gone() || here->link() != record.link) return;
-    record.left = world_.now();
-    world_.tell(fmt::format("client {} leaves {}", index_, record.plan->tag));
-    if (how == Leave::message) return cancel(record, raw_id);
-    here->close(how == Leave::reset);
-  });
+  world_.after(
+      plan.leave_after, [this, &record, raw_id, how = plan.leave, weak = std::weak_ptr<Connection>(over)] {
+        if (record.parked && record.left < 0) {
+          record.left = world_.now();
+          record.left_parked = true;
+        }
+        auto here = weak.lock();
+        if (record.ended >= 0 || record.left >= 0 || !here || here->gone() || here->link() != record.link)
+          return;
+        record.left = world_.now();
+        world_.tell(fmt::format("client {} leaves {}", index_, record.plan->tag));
+        if (how == Leave::message) return cancel(record, raw_id);
+        here->close(how == Leave::reset);
+      });
 }
 
 void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {
   record.left_by_message = true;
-  aside("POST", fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"enough"}}}})", raw_id),
-        [this, &record] { record.left_read = world_.now(); }, nullptr);
+  aside(
+      "POST",
+      fmt::format(
+          R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"enough"}}}})",
+          raw_id),
+      [this, &record] { record.left_read = world_.now(); }, nullptr);
 }
 
 void HttpClient::leave() {

@@ -33,7 +33,8 @@ class HttpClient {
     std::function<void(int status, const Head& head, const Json& message)> done;  // of the session
   };
   std::string path(size_t server) const;
-  std::string request(const std::string& verb, size_t server, const std::string& extra, const std::string& body) const;
+  std::string request(const std::string& verb, size_t server, const std::string& extra,
+                      const std::string& body) const;
   std::string session_fields() const;
   std::shared_ptr<Connection> connection(bool fresh);
   void open_session(int tries);

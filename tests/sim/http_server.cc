@@ -68,7 +68,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       if (reader_.idle()) request_began_ = in.next_was_written();
       std::string bytes(in.ready());
       in.take(bytes.size());
-      if (!reader_.feed(bytes)) server_.ledger_.violation("a request to a server is no HTTP", reader_.fault());
+      if (!reader_.feed(bytes))
+        server_.ledger_.violation("a request to a server is no HTTP", reader_.fault());
     }
     if (!gone_ && (in.at_end() || in.broken())) {
       gone_ = true;
@@ -76,7 +77,9 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
         Attempt& attempt = script_->attempt();
         attempt.closed = true;
         attempt.closed_at = link_->gateway_closed_at;
-        if (world().telling()) world().tell(fmt::format("s{} sees the stream of {} closed", server_.index_, script_->record().plan->tag));
+        if (world().telling())
+          world().tell(
+              fmt::format("s{} sees the stream of {} closed", server_.index_, script_->record().plan->tag));
         script_->cancelled();
       }
       out_->end();
@@ -84,8 +87,9 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
 
   void plain(int status, const std::string& extra, const std::string& body) {
-    out_->write(fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n{}", status, extra,
-                            body.size(), body));
+    out_->write(
+        fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n{}",
+                    status, extra, body.size(), body));
   }
 
   void request() {
@@ -96,19 +100,23 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       server_.sessions_.erase(head_.field("mcp-session-id"));
       return plain(200, "", "");
     }
-    if (verb == "GET" && !server_.plan_.modern && server_.plan_.get_stream && server_.sessions_.count(head_.field("mcp-session-id")) > 0) {
+    if (verb == "GET" && !server_.plan_.modern && server_.plan_.get_stream &&
+        server_.sessions_.count(head_.field("mcp-session-id")) > 0) {
       session_ = head_.field("mcp-session-id");
       get_stream_ = true;
       return begin_events();
     }
     if (verb != "POST") return plain(405, "", "");
     Json message = Json::parse(body_, nullptr, false);
-    if (!message.is_object()) return server_.ledger_.violation("a body for a server is no JSON object", body_.substr(0, 200));
+    if (!message.is_object())
+      return server_.ledger_.violation("a body for a server is no JSON object", body_.substr(0, 200));
     const std::string method = message.value("method", "");
     const std::string id = message.contains("id") ? message["id"].dump() : "";
     if (world().telling())
-      world().tell(fmt::format("s{} reads {} {}{} {}{}", server_.index_, method, tag_in(body_), id.empty() ? "" : " id " + id, head_.field("mcp-session-id"),
-                               method == "notifications/cancelled" ? " of " + message["params"]["requestId"].dump() : ""));
+      world().tell(fmt::format(
+          "s{} reads {} {}{} {}{}", server_.index_, method, tag_in(body_), id.empty() ? "" : " id " + id,
+          head_.field("mcp-session-id"),
+          method == "notifications/cancelled" ? " of " + message["params"]["requestId"].dump() : ""));
     const ServerPlan& plan = server_.plan_;
     if (method == "initialize") {
       if (plan.modern) return plain(200, "", refusal(id, -32601, "no such method"));
@@ -119,14 +127,20 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
         session = "Mcp-Session-Id: " + session + "\r\n";
       }
       const std::string version = message["params"].value("protocolVersion", "2025-11-25");
-      return plain(200, session,
-                   reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
+      return plain(
+          200, session,
+          reply(
+              id,
+              fmt::format(
+                  R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})",
+                  version)));
     }
     const std::string session = head_.field("mcp-session-id");
     // A session that has just been deleted had its calls still: with `isolation: call` both go out at once.
     if (method == "notifications/cancelled" && !plan.modern) cancel(session, message["params"], sent);
     if (!plan.modern && plan.sessions && method != "server/discover" && server_.sessions_.count(session) == 0)
-      return plain(session.empty() ? 400 : 404, "", refusal(id.empty() ? "null" : id, -32000, "no such session"));
+      return plain(session.empty() ? 400 : 404, "",
+                   refusal(id.empty() ? "null" : id, -32000, "no such session"));
     if (id.empty()) {
       if (method == "notifications/cancelled" && plan.modern) cancel(session, message["params"], sent);
       return plain(202, "", "");
@@ -151,8 +165,10 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       answer_complete_ = head_sent_ = false;
       return event(acknowledged(wanted, id));
     }
-    if (method == "resources/subscribe" && !session.empty()) server_.sessions_[session].uris[message["params"].value("uri", "")] = true;
-    if (method == "resources/unsubscribe" && !session.empty()) server_.sessions_[session].uris.erase(message["params"].value("uri", ""));
+    if (method == "resources/subscribe" && !session.empty())
+      server_.sessions_[session].uris[message["params"].value("uri", "")] = true;
+    if (method == "resources/unsubscribe" && !session.empty())
+      server_.sessions_[session].uris.erase(message["params"].value("uri", ""));
     if (method == "server/discover" && !plan.modern) return plain(400, "", refusal(id, -32000, "no session"));
     const std::string text = answer_to(plan, method, id);
     plain(200, "", text);
@@ -169,7 +185,8 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       Attempt& attempt = script->attempt();
       if (++attempt.cancels == 1) attempt.cancel_sent = sent;
       attempt.cancel_received = world().now();
-      if (server_.plan_.modern) server_.ledger_.violation("a modern HTTP server is told a cancel by message", of);
+      if (server_.plan_.modern)
+        server_.ledger_.violation("a modern HTTP server is told a cancel by message", of);
       script->cancelled();
       return;
     }
@@ -179,11 +196,14 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   void call(const Json& message, const std::string& id, const std::string& session, Time sent) {
     Json params = message["params"];
     CallRecord* record = server_.ledger_.find(tag_in(body_));
-    if (record == nullptr) return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
+    if (record == nullptr)
+      return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
     if (params.value("name", "") != "work" || record->plan->server != server_.index_)
-      server_.ledger_.violation("a call came to another server or tool than it was for", body_.substr(0, 300));
+      server_.ledger_.violation("a call came to another server or tool than it was for",
+                                body_.substr(0, 300));
     if (body_.find(arguments_of(*record->plan)) == std::string::npos)
-      server_.ledger_.violation("arguments were changed on their way", record->plan->tag + " " + body_.substr(0, 300));
+      server_.ledger_.violation("arguments were changed on their way",
+                                record->plan->tag + " " + body_.substr(0, 300));
     forget();
     record->attempts.push_back(std::make_unique<Attempt>());
     Attempt& attempt = *record->attempts.back();
@@ -195,11 +215,14 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     session_ = session;
     head_sent_ = answer_complete_ = false;
     std::string token;
-    if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();
-    script_ = std::make_unique<Script>(world(), server_.ledger_, *this, server_.plan_.modern, *record, attempt, id, token);
+    if (params.contains("_meta") && params["_meta"].contains("progressToken"))
+      token = params["_meta"]["progressToken"].dump();
+    script_ = std::make_unique<Script>(world(), server_.ledger_, *this, server_.plan_.modern, *record,
+                                       attempt, id, token);
     const ServerPlan& plan = server_.plan_;
-    asks_ = plan.modern ? params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation")
-                        : plan.sessions && server_.sessions_[session].asks;
+    asks_ = plan.modern
+                ? params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation")
+                : plan.sessions && server_.sessions_[session].asks;
     const auto early = server_.early_cancels_.find(session + " " + id);
     if (early != server_.early_cancels_.end()) {
       attempt.cancels = 1;
@@ -211,8 +234,9 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
 
   void begin_events() {
-    out_->write(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{}\r\n",
-                            server_.plan_.chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"));
+    out_->write(
+        fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{}\r\n",
+                    server_.plan_.chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n"));
     head_sent_ = true;
   }
   void event(const std::string& message) {
@@ -227,8 +251,10 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     if (last && !head_sent_ && !server_.plan_.events) {
       if (server_.plan_.chunked) {
         const size_t half = message.size() / 2;
-        out_->write(fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
-                                half, message.substr(0, half), message.size() - half, message.substr(half)));
+        out_->write(
+            fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+                        "chunked\r\n\r\n{:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                        half, message.substr(0, half), message.size() - half, message.substr(half)));
       } else {
         plain(200, "", message);
       }
@@ -284,7 +310,8 @@ HttpServer::HttpServer(World& world, Ledger& ledger, const ServerPlan& plan, siz
 HttpServer::~HttpServer() = default;
 
 void HttpServer::accept(std::shared_ptr<Link> link) {
-  // Those that have gone stay: a message of a cancel may come later than the end of the stream that it is about.
+  // Those that have gone stay: a message of a cancel may come later than the end of the stream that it is
+  // about.
   connections_.push_back(std::make_shared<Connection>(*this, std::move(link)));
   connections_.back()->begin();
 }

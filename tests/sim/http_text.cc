@@ -28,7 +28,8 @@ bool HttpReader::head_complete(std::string_view text) {
     const size_t colon = one.find(':');
     if (colon == std::string_view::npos) return fail("a line of the head without a colon");
     std::string name(one.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     one.remove_prefix(colon + 1);
     while (!one.empty() && one.front() == ' ')
       one.remove_prefix(1);
@@ -93,7 +94,8 @@ bool HttpReader::feed(std::string_view bytes) {
         if (end == std::string::npos) return true;
         char* rest = nullptr;
         left_ = std::strtoull(buffer_.c_str(), &rest, 16);
-        if (rest != buffer_.c_str() + end || end == 0) return fail("no size of a chunk: " + buffer_.substr(0, end));
+        if (rest != buffer_.c_str() + end || end == 0)
+          return fail("no size of a chunk: " + buffer_.substr(0, end));
         buffer_.erase(0, end + 2);
         state_ = left_ == 0 ? State::trailer : State::chunk;
         break;

@@ -1,5 +1,5 @@
-// HTTP/1.1 as the actors read it: another reader than the gateway's own, so that both must agree. Only what well-formed
-// peers send; anything else is a fault of the other side.
+// HTTP/1.1 as the actors read it: another reader than the gateway's own, so that both must agree. Only what
+// well-formed peers send; anything else is a fault of the other side.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace lineward::sim {
 
 struct Head {
-  std::string first;                         // request or status line
+  std::string first;                          // request or status line
   std::map<std::string, std::string> fields;  // names in lower case
   std::string field(const std::string& name) const {
     auto found = fields.find(name);

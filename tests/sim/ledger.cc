@@ -21,17 +21,20 @@ std::string padding(const CallPlan& call) {
 }
 
 bool by_server(const CallRecord& record) {
-  return record.outcome == "result" || record.outcome == "tool_error" || record.outcome.rfind("error -32050", 0) == 0;
+  return record.outcome == "result" || record.outcome == "tool_error" ||
+         record.outcome.rfind("error -32050", 0) == 0;
 }
 
 }  // namespace
 
 std::string arguments_of(const CallPlan& call) {
-  return fmt::format(R"({{ "tag": "{}","n" :1.0, "e":[1e2, -0 ] ,"u":"\u00e9 \/","pad":"{}"}})", call.tag, padding(call));
+  return fmt::format(R"({{ "tag": "{}","n" :1.0, "e":[1e2, -0 ] ,"u":"\u00e9 \/","pad":"{}"}})", call.tag,
+                     padding(call));
 }
 
 std::string content_of(const CallPlan& call) {
-  return fmt::format(R"({{"z":1.50,"of": "{}", "a":[ {{}} ,"\u0041"],"pad":"{}" }})", call.tag, padding(call));
+  return fmt::format(R"({{"z":1.50,"of": "{}", "a":[ {{}} ,"\u0041"],"pad":"{}" }})", call.tag,
+                     padding(call));
 }
 
 std::string tag_in(std::string_view text) {
@@ -43,7 +46,8 @@ std::string tag_in(std::string_view text) {
     const size_t number = ++end;
     while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))
       ++end;
-    if (end > number && end < text.size() && text[end] == '.') return std::string(text.substr(at, end + 1 - at));
+    if (end > number && end < text.size() && text[end] == '.')
+      return std::string(text.substr(at, end + 1 - at));
   }
   return {};
 }
@@ -69,7 +73,9 @@ void Ledger::violation(const std::string& what, const std::string& details) {
 bool Ledger::asked_too_late(const std::string& tag) {
   const CallRecord* record = find(tag);
   if (record == nullptr || !record->plan->asks()) return false;
-  if (record->plan->obeys_cancel && plan_.config.servers[record->plan->server].cancel != config::CancelMode::never) return false;
+  if (record->plan->obeys_cancel &&
+      plan_.config.servers[record->plan->server].cancel != config::CancelMode::never)
+    return false;
   const Time over = record->left >= 0 ? record->left : record->ended;
   const Time grace = plan_.config.servers[record->plan->server].timeouts.cancel_grace.count() * kMillisecond;
   return over >= 0 && world_.now() > over + grace;
@@ -109,14 +115,17 @@ void Ledger::judge_call(const CallRecord& record) {
   for (const auto& attempt : record.attempts)
     answered = answered || attempt->answered >= 0;
   if (by_server(record) && !answered) violation("an answer that no server gave", tag);
-  const Op::Kind wanted = record.outcome == "result" ? Op::Kind::result : record.outcome == "tool_error" ? Op::Kind::tool_error : Op::Kind::error;
+  const Op::Kind wanted = record.outcome == "result"       ? Op::Kind::result
+                          : record.outcome == "tool_error" ? Op::Kind::tool_error
+                                                           : Op::Kind::error;
   bool in_plan = false;
   for (const Op& op : record.plan->ops)
     in_plan = in_plan || op.kind == wanted;
-  if (by_server(record) && !in_plan) violation("an answer of another kind than the server gave", tag + " " + record.outcome);
+  if (by_server(record) && !in_plan)
+    violation("an answer of another kind than the server gave", tag + " " + record.outcome);
   // A stream is cut only when the gateway stops, or when its reader takes nothing.
-  if (record.outcome == "cut" && record.left < 0 && !drained && record.plan->slow_reader == 0 && !record.request_cut &&
-      record.sent >= 0)
+  if (record.outcome == "cut" && record.left < 0 && !drained && record.plan->slow_reader == 0 &&
+      !record.request_cut && record.sent >= 0)
     violation("a client's connection was closed instead of an answer", tag);
 }
 
@@ -125,14 +134,19 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const std::string& tag = record.plan->tag;
   const config::Server& server = plan_.config.servers[attempt.server];
   if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
-  // Over HTTP a message waits for a connection to go out on, and cannot be taken back: there the client's answer tells.
-  const bool late = attempt.http || attempt.was_full ? by_server(record) : attempt.cancel_sent > attempt.answer_read;
+  // Over HTTP a message waits for a connection to go out on, and cannot be taken back: there the client's
+  // answer tells.
+  const bool late =
+      attempt.http || attempt.was_full ? by_server(record) : attempt.cancel_sent > attempt.answer_read;
   if (attempt.cancels > 0 && attempt.answer_read >= 0 && late)
     violation("a server was told a cancel after its answer", tag);
-  if (attempt.cancels > 0 && server.cancel == config::CancelMode::never) violation("a server was told a cancel in spite of cancel: never", tag);
+  if (attempt.cancels > 0 && server.cancel == config::CancelMode::never)
+    violation("a server was told a cancel in spite of cancel: never", tag);
   // Why it may be told: the client left, or a limit, or the gateway stops.
-  const bool limit = record.outcome.find("timeout_") != std::string::npos || record.outcome.find("cancelled_drain") != std::string::npos;
-  if (attempt.cancels > 0 && record.left < 0 && !limit && !record.plan->asks() && !drained && record.outcome != "cut" && record.plan->slow_reader == 0)
+  const bool limit = record.outcome.find("timeout_") != std::string::npos ||
+                     record.outcome.find("cancelled_drain") != std::string::npos;
+  if (attempt.cancels > 0 && record.left < 0 && !limit && !record.plan->asks() && !drained &&
+      record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
   if (record.left < 0 || record.left_parked || attempt.asked) return;
   // Where there is no session nobody knows whose call such a message means.
@@ -142,53 +156,67 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
   if (record.left_by_message && record.sent > left) return;
-  const Time resume = record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
+  const Time resume =
+      record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {
-    if (attempt.sent > left && !attempt.was_full) violation("what its client had left was sent", fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
+    if (attempt.sent > left && !attempt.was_full)
+      violation("what its client had left was sent",
+                fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
   }
   if (server.cancel == config::CancelMode::never || drained) return;
   // What happened in the meantime makes it unnecessary.
   Time stood_still = 0;
   for (const FaultPlan& fault : plan_.faults)
     stood_still += !fault.dropped && fault.kind == FaultPlan::Kind::jump ? fault.length : 0;
-  // A call whose question is with its client waits for it, whatever becomes of the connection that brought it.
+  // A call whose question is with its client waits for it, whatever becomes of the connection that brought
+  // it.
   const Time parked = record.plan->asks() ? server.timeouts.park.count() * kMillisecond : 0;
-  const Time bound = left + stood_still + parked + resume + kAtOnce + (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
+  const Time bound = left + stood_still + parked + resume + kAtOnce +
+                     (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   if (attempt.died >= 0 && attempt.died <= bound) return;
   // What was written into a pipe that stands still is not read any more when its process ends.
   for (const FaultPlan& fault : plan_.faults) {
-    if (!fault.dropped && fault.kind == FaultPlan::Kind::stall && fault.server == attempt.server && attempt.died >= 0) return;
+    if (!fault.dropped && fault.kind == FaultPlan::Kind::stall && fault.server == attempt.server &&
+        attempt.died >= 0)
+      return;
   }
   const bool modern_http = attempt.http && plan_.servers[attempt.server].modern;
   const Time told = attempt.cancels > 0 ? attempt.cancel_sent : attempt.closed ? attempt.closed_at : -1;
   if (told < 0 && attempt.http && attempt.closed) return;
   if (told < 0) return violation("a server was not told that the client has left", tag);
   if (told > bound && !attempt.was_full)
-    violation("a server was told too late that the client has left", fmt::format("{} left {} told {} bound {}", tag, left, told, bound));
+    violation("a server was told too late that the client has left",
+              fmt::format("{} left {} told {} bound {}", tag, left, told, bound));
   // By message, where there is a session to send it in and the server can be reached.
   bool reachable = attempt.died < 0;
   for (const FaultPlan& fault : plan_.faults)
-    reachable = reachable && (fault.dropped || fault.server != attempt.server || fault.kind == FaultPlan::Kind::jump);
+    reachable =
+        reachable && (fault.dropped || fault.server != attempt.server || fault.kind == FaultPlan::Kind::jump);
   if (kind.http && !kind.modern && kind.sessions && reachable && attempt.cancels == 0)
     violation("a legacy HTTP server's stream was closed, and it was not told why", tag);
-  if (modern_http && attempt.cancels > 0) violation("a modern HTTP server got a message instead of the end of the stream", tag);
+  if (modern_http && attempt.cancels > 0)
+    violation("a modern HTTP server got a message instead of the end of the stream", tag);
 }
 
 void Ledger::judge_time(const CallRecord& record) {
   if (record.ended < 0 || record.begun < 0) return;
   const config::Server& server = plan_.config.servers[record.plan->server];
   Time most = 0;
-  for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2, server.timeouts.max_duration,
-                     server.restart.max_backoff})
+  for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2,
+                     server.timeouts.max_duration, server.restart.max_backoff})
     most += limit.count() * kMillisecond;
   Time slack = 5 * kSecond + record.plan->slow_reader;
   for (const Op& op : record.plan->ops)
-    slack += op.kind == Op::Kind::question ? server.timeouts.park.count() * kMillisecond + record.plan->answer_after : 0;
+    slack += op.kind == Op::Kind::question
+                 ? server.timeouts.park.count() * kMillisecond + record.plan->answer_after
+                 : 0;
   for (const FaultPlan& fault : plan_.faults)
     slack += fault.dropped ? 0 : fault.length;
   if (record.ended - record.begun > most + slack)
-    violation("a call outlived its limits", fmt::format("{} took {} ms of {}", record.plan->tag, (record.ended - record.begun) / 1000, (most + slack) / 1000));
+    violation("a call outlived its limits",
+              fmt::format("{} took {} ms of {}", record.plan->tag, (record.ended - record.begun) / 1000,
+                          (most + slack) / 1000));
 }
 
 // Nothing goes wrong in this world: every call ends as its server says.
@@ -202,9 +230,11 @@ void Ledger::judge_calm(const CallRecord& record) {
     if (op.kind == Op::Kind::progress && wanted.empty()) ++progress;
   }
   if (record.outcome != wanted)
-    violation("a call ended otherwise than its server said, although nothing went wrong", record.plan->tag + " " + record.outcome + " instead of " + wanted);
+    violation("a call ended otherwise than its server said, although nothing went wrong",
+              record.plan->tag + " " + record.outcome + " instead of " + wanted);
   if (record.plan->wants_progress && !record.plan->asks() && record.progress != progress)
-    violation("progress was lost", fmt::format("{} got {} of {}", record.plan->tag, record.progress, progress));
+    violation("progress was lost",
+              fmt::format("{} got {} of {}", record.plan->tag, record.progress, progress));
 }
 
 // Each call has one line in the log.
@@ -220,9 +250,12 @@ void Ledger::judge_log() {
   };
   for (size_t end; (end = log.find('\n', at)) != std::string_view::npos; at = end + 1) {
     std::string_view line = log.substr(at, end - at);
-    if (line.find("event=bug") != std::string_view::npos || line.find("reason=internal") != std::string_view::npos)
+    if (line.find("event=bug") != std::string_view::npos ||
+        line.find("reason=internal") != std::string_view::npos)
       violation("the gateway says itself that something is wrong", std::string(line.substr(0, 300)));
-    if (line.find("event=call.end") == std::string_view::npos || line.find("method=tools/call") == std::string_view::npos) continue;
+    if (line.find("event=call.end") == std::string_view::npos ||
+        line.find("method=tools/call") == std::string_view::npos)
+      continue;
     std::string id = value(line, " rpc_id=");
     std::erase(id, '"');
     std::erase(id, '\\');
@@ -233,7 +266,8 @@ void Ledger::judge_log() {
     std::erase(id, '"');
     const int count = lines[record.remote + " " + id];
     if (count > 1) violation("a call ended twice in the log", tag);
-    if (count == 0 && (by_server(record) || (!record.attempts.empty() && !record.plan->asks()))) violation("a call has no end in the log", tag);
+    if (count == 0 && (by_server(record) || (!record.attempts.empty() && !record.plan->asks())))
+      violation("a call has no end in the log", tag);
   }
 }
 

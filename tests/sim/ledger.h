@@ -1,5 +1,5 @@
-// What became of every call, as its client, its server and the wires between them saw it, and what must hold of that. Who
-// adds an invariant adds it to judge() (README.md).
+// What became of every call, as its client, its server and the wires between them saw it, and what must hold
+// of that. Who adds an invariant adds it to judge() (README.md).
 #pragma once
 
 #include <map>
@@ -14,20 +14,20 @@ namespace lineward::sim {
 
 // One time that a server was given a call.
 struct Attempt {
-  Time received = -1;  // by the server
-  Time sent = -1;      // by the gateway: when the first byte was written
+  Time received = -1;     // by the server
+  Time sent = -1;         // by the gateway: when the first byte was written
   bool was_full = false;  // it had to wait for room then, or before
   size_t server = 0;
   bool http = false;
-  Time answered = -1;   // the final answer was written
+  Time answered = -1;     // the final answer was written
   Time answer_read = -1;  // and the gateway has read it to its end
-  int cancels = 0;      // told by message (stdio, legacy HTTP)
+  int cancels = 0;        // told by message (stdio, legacy HTTP)
   Time cancel_sent = -1;
   Time cancel_received = -1;
   bool closed = false;  // HTTP: the gateway closed the stream of the answer before its end
   Time closed_at = -1;
-  Time died = -1;       // the process or the connection, by itself
-  bool asked = false;  // a modern server: its answer was a question
+  Time died = -1;        // the process or the connection, by itself
+  bool asked = false;    // a modern server: its answer was a question
   bool refused = false;  // was never run (404 of a session)
 };
 
@@ -38,8 +38,8 @@ struct CallRecord {
   std::shared_ptr<Link> link;  // on which it was sent
   std::string remote, raw_id;  // as the gateway's log names it
   Time begun = -1;
-  Time sent = -1;   // the whole request was written
-  Time left = -1;   // the client closed, or wrote its cancel
+  Time sent = -1;       // the whole request was written
+  Time left = -1;       // the client closed, or wrote its cancel
   Time left_read = -1;  // the gateway has learned of it
   bool left_by_message = false;
   bool request_cut = false;
@@ -73,8 +73,8 @@ class Ledger {
 
   // Whatever reaches a client: only its own tags may be in it.
   void check_client(size_t client, std::string_view text);
-  // A server that goes on with a call whose cancel it ignores, and asks when `timeouts.cancelGrace` is long over: nobody can
-  // know whom it means (docs/behaviour.md 8).
+  // A server that goes on with a call whose cancel it ignores, and asks when `timeouts.cancelGrace` is long
+  // over: nobody can know whom it means (docs/behaviour.md 8).
   bool asked_too_late(const std::string& tag);
 
   // When all is over.

@@ -40,7 +40,8 @@ size_t Way::write(std::string_view bytes) {
   while (!rest.empty()) {
     size_t piece = rest.size();
     if (rest.size() > weather_.smallest && random_.percent(weather_.split))
-      piece = static_cast<size_t>(random_.between(static_cast<int64_t>(weather_.smallest), static_cast<int64_t>(rest.size())));
+      piece = static_cast<size_t>(
+          random_.between(static_cast<int64_t>(weather_.smallest), static_cast<int64_t>(rest.size())));
     flight_.emplace_back(rest.substr(0, piece));
     world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
       if (!alive.expired()) arrive();
@@ -140,6 +141,8 @@ void Way::when_consumed(uint64_t offset, std::function<void()> then) {
 }
 
 Link::Link(World& world, const Random& random, const Weather& weather, std::string its_peer)
-    : to_gateway(world, random, weather), from_gateway(world, Random(Random(random).next()), weather), peer(std::move(its_peer)) {}
+    : to_gateway(world, random, weather),
+      from_gateway(world, Random(Random(random).next()), weather),
+      peer(std::move(its_peer)) {}
 
 }  // namespace lineward::sim

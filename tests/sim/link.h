@@ -1,5 +1,5 @@
-// A connection between the gateway and somebody: two one-way streams of bytes that take their time, come in pieces, fill
-// up, stand still, end and break as the seed says. A pipe is a link of which one way is used.
+// A connection between the gateway and somebody: two one-way streams of bytes that take their time, come in
+// pieces, fill up, stand still, end and break as the seed says. A pipe is a link of which one way is used.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ class World;
 
 // How the bytes of a connection go. Drawn for each anew.
 struct Weather {
-  int64_t delay = 100;        // µs, at least
-  int64_t jitter = 200;       // and at most so much more
-  unsigned split = 20;        // percent of the writes that arrive in pieces
-  size_t smallest = 1;        // piece
-  size_t room = 64 * 1024;    // that fits in before the writer has to wait
+  int64_t delay = 100;      // µs, at least
+  int64_t jitter = 200;     // and at most so much more
+  unsigned split = 20;      // percent of the writes that arrive in pieces
+  size_t smallest = 1;      // piece
+  size_t room = 64 * 1024;  // that fits in before the writer has to wait
 };
 Weather draw_weather(Random& random, bool calm);
 

@@ -1,5 +1,5 @@
-// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--seeds FILE] [--tell]: worlds one after the other. The first that
-// fails is made smaller and told.
+// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--seeds FILE] [--tell]: worlds one after the other.
+// The first that fails is made smaller and told.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -61,16 +61,31 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     auto value = [&] { return i + 1 < argc ? argv[++i] : "0"; };
-    if (name == "--seed") { seed = std::strtoull(value(), nullptr, 10); one = true; }
-    else if (name == "--seconds") limit = std::atof(value());
-    else if (name == "--worlds") { worlds = std::strtoull(value(), nullptr, 10); limit = 1e9; }
-    else if (name == "--from") { from = std::strtoull(value(), nullptr, 10); from_given = true; }
-    else if (name == "--seeds") seeds = value();
-    else if (name == "--tell") tell = true;
-    else if (name == "--bytes") World::tells_bytes = tell = true;
-    else if (name == "--twice") twice = true;
-    else if (name == "--keep-going") keep_going = true;
-    else { fmt::print("what is {}?\n", name); return 64; }
+    if (name == "--seed") {
+      seed = std::strtoull(value(), nullptr, 10);
+      one = true;
+    } else if (name == "--seconds")
+      limit = std::atof(value());
+    else if (name == "--worlds") {
+      worlds = std::strtoull(value(), nullptr, 10);
+      limit = 1e9;
+    } else if (name == "--from") {
+      from = std::strtoull(value(), nullptr, 10);
+      from_given = true;
+    } else if (name == "--seeds")
+      seeds = value();
+    else if (name == "--tell")
+      tell = true;
+    else if (name == "--bytes")
+      World::tells_bytes = tell = true;
+    else if (name == "--twice")
+      twice = true;
+    else if (name == "--keep-going")
+      keep_going = true;
+    else {
+      fmt::print("what is {}?\n", name);
+      return 64;
+    }
   }
   // What the gateway tells people; what sanitizers tell goes another way.
   stderr = std::fopen("/dev/null", "w");
@@ -141,7 +156,9 @@ int main(int argc, char** argv) {
   }
   const double took = seconds() - begun;
   const double busy = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-  fmt::print("{} worlds from seed {}, {} calls, {} failed; {:.0f} worlds and {:.0f} simulated seconds per second of processor time, {} turns in {:.0f} s\n",
-             done, from, calls, failed, static_cast<double>(done) / busy, simulated / busy, turns, took);
+  fmt::print(
+      "{} worlds from seed {}, {} calls, {} failed; {:.0f} worlds and {:.0f} simulated seconds per second of "
+      "processor time, {} turns in {:.0f} s\n",
+      done, from, calls, failed, static_cast<double>(done) / busy, simulated / busy, turns, took);
   return failed == 0 ? 0 : 1;
 }

@@ -14,7 +14,8 @@ std::vector<Op> draw_ops(Random& random, bool calm, bool asks, const config::Tim
   const Time request = limits.request.count() * kMillisecond;
   auto wait = [&] {
     Time most = calm ? request / 4 : request * 3 / 2;
-    ops.push_back({Op::Kind::wait, random.percent(60) ? random.between(0, 5 * kMillisecond) : random.skewed(0, most)});
+    ops.push_back(
+        {Op::Kind::wait, random.percent(60) ? random.between(0, 5 * kMillisecond) : random.skewed(0, most)});
   };
   if (random.percent(50)) wait();
   const uint64_t steps = random.below(4);
@@ -25,16 +26,24 @@ std::vector<Op> draw_ops(Random& random, bool calm, bool asks, const config::Tim
     if (asks && random.percent(40)) ops.push_back({Op::Kind::question});
   }
   if (calm) {
-    ops.push_back({random.percent(80) ? Op::Kind::result : random.percent(50) ? Op::Kind::error : Op::Kind::tool_error});
+    ops.push_back({random.percent(80)   ? Op::Kind::result
+                   : random.percent(50) ? Op::Kind::error
+                                        : Op::Kind::tool_error});
     return ops;
   }
   const uint64_t end = random.below(100);
-  if (end < 70) ops.push_back({Op::Kind::result});
-  else if (end < 75) ops.push_back({Op::Kind::error});
-  else if (end < 80) ops.push_back({Op::Kind::tool_error});
-  else if (end < 90) ops.push_back({Op::Kind::hang});
-  else if (end < 95) ops.push_back({Op::Kind::die});
-  else ops.push_back({Op::Kind::close});
+  if (end < 70)
+    ops.push_back({Op::Kind::result});
+  else if (end < 75)
+    ops.push_back({Op::Kind::error});
+  else if (end < 80)
+    ops.push_back({Op::Kind::tool_error});
+  else if (end < 90)
+    ops.push_back({Op::Kind::hang});
+  else if (end < 95)
+    ops.push_back({Op::Kind::die});
+  else
+    ops.push_back({Op::Kind::close});
   if (end < 80 && random.percent(5)) ops.push_back({Op::Kind::again});
   return ops;
 }
@@ -71,15 +80,19 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   server.restart.backoff = milliseconds(random.between(10, 500));
   server.restart.max_backoff = milliseconds(2000);
   server.circuit_breaker.open_for = milliseconds(random.between(500, 5000));
-  if (random.percent(20)) server.circuit_breaker.consecutive_failures = static_cast<uint32_t>(random.below(4));
+  if (random.percent(20))
+    server.circuit_breaker.consecutive_failures = static_cast<uint32_t>(random.below(4));
   server.instance_idle = milliseconds(random.between(1000, 20000));
   const uint64_t isolation = random.below(10);
   if (isolation == 0) server.isolation = config::Isolation::session;
   if (isolation == 1) server.isolation = config::Isolation::call;
-  if (!calm && random.percent(15)) server.cancel = random.percent(50) ? config::CancelMode::never : config::CancelMode::kill;
+  if (!calm && random.percent(15))
+    server.cancel = random.percent(50) ? config::CancelMode::never : config::CancelMode::kill;
   if (!plan.http && random.percent(15)) server.pool.prewarm = 1;
-  if (!plan.http && !calm && random.percent(10)) server.pool.max_requests = static_cast<uint64_t>(random.between(1, 10));
-  if (!plan.http && !calm && random.percent(10)) server.pool.max_lifetime = milliseconds(random.between(1000, 10000));
+  if (!plan.http && !calm && random.percent(10))
+    server.pool.max_requests = static_cast<uint64_t>(random.between(1, 10));
+  if (!plan.http && !calm && random.percent(10))
+    server.pool.max_lifetime = milliseconds(random.between(1000, 10000));
   if (random.percent(30)) {
     server.retry.attempts = static_cast<uint32_t>(random.between(2, 3));
     server.retry.on = {"connect", "reset", "unavailable"};
@@ -100,7 +113,9 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   call.obeys_cancel = random.percent(70);
   call.wants_progress = random.percent(60);
   call.fresh_connection = random.percent(50);
-  call.padding = static_cast<size_t>(random.percent(93) ? random.between(0, 200) : random.percent(70) ? random.between(200, 20000) : random.between(20000, 200000));
+  call.padding = static_cast<size_t>(random.percent(93)   ? random.between(0, 200)
+                                     : random.percent(70) ? random.between(200, 20000)
+                                                          : random.between(20000, 200000));
   if (plan.calm) return call;
   if (random.percent(35)) {
     const uint64_t how = random.below(client.modern ? 2 : 3);
@@ -188,7 +203,8 @@ Plan draw_plan(uint64_t seed) {
     Random own(seed, "client", i);
     ClientPlan client;
     client.modern = own.percent(50);
-    if (!client.modern) client.version = own.percent(60) ? "2025-11-25" : own.percent(50) ? "2025-06-18" : "2025-03-26";
+    if (!client.modern)
+      client.version = own.percent(60) ? "2025-11-25" : own.percent(50) ? "2025-06-18" : "2025-03-26";
     client.server = own.below(servers);
     client.together = config.aggregate.enabled && own.percent(50);
     client.can_be_asked = own.percent(40);
@@ -231,38 +247,53 @@ std::string describe(const Plan& plan) {
     const ServerPlan& s = plan.servers[i];
     const config::Server& c = plan.config.servers[i];
     text += fmt::format(
-        "  server {} {} {}{}{} era={} isolation={} cancel={} request={} maxDuration={} inFlight={} queue={}/{} start={}ms\n",
-        s.name, s.http ? "http" : "stdio", s.modern ? "modern" : "legacy", s.http && s.events ? " events" : "",
-        s.http && !s.modern && !s.sessions ? " sessionless" : "", static_cast<int>(c.protocol_era),
-        static_cast<int>(c.isolation), static_cast<int>(c.cancel), c.timeouts.request.count(), c.timeouts.max_duration.count(),
-        c.limits.max_in_flight, c.limits.max_queue, c.limits.queue_timeout.count(), s.start / kMillisecond);
+        "  server {} {} {}{}{} era={} isolation={} cancel={} request={} maxDuration={} inFlight={} "
+        "queue={}/{} start={}ms\n",
+        s.name, s.http ? "http" : "stdio", s.modern ? "modern" : "legacy",
+        s.http && s.events ? " events" : "", s.http && !s.modern && !s.sessions ? " sessionless" : "",
+        static_cast<int>(c.protocol_era), static_cast<int>(c.isolation), static_cast<int>(c.cancel),
+        c.timeouts.request.count(), c.timeouts.max_duration.count(), c.limits.max_in_flight,
+        c.limits.max_queue, c.limits.queue_timeout.count(), s.start / kMillisecond);
   }
   for (size_t i = 0; i < plan.clients.size(); ++i) {
     const ClientPlan& client = plan.clients[i];
     if (client.dropped) continue;
-    text += fmt::format("  client {} {}{}\n", i, client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server),
-                        client.together ? " at all as one" : "");
+    text += fmt::format(
+        "  client {} {}{}\n", i,
+        client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server),
+        client.together ? " at all as one" : "");
     if (client.listens_at >= 0 && !client.listens_dropped)
-      text += fmt::format("    listens at {:.3f}s for {:.3f}s\n", static_cast<double>(client.listens_at) / kSecond, static_cast<double>(client.listens_for) / kSecond);
+      text += fmt::format("    listens at {:.3f}s for {:.3f}s\n",
+                          static_cast<double>(client.listens_at) / kSecond,
+                          static_cast<double>(client.listens_for) / kSecond);
     for (const CallPlan& call : client.calls) {
       if (call.dropped) continue;
       std::string ops;
       for (const Op& op : call.ops)
-        ops += op.kind == Op::Kind::wait ? fmt::format("w{}", op.wait / kMillisecond) : std::string(1, static_cast<char>(op.kind));
+        ops += op.kind == Op::Kind::wait ? fmt::format("w{}", op.wait / kMillisecond)
+                                         : std::string(1, static_cast<char>(op.kind));
       static constexpr const char* kLeave[] = {"", " leaves by FIN", " leaves by RST", " cancels by message"};
-      text += fmt::format("    {} at {:.3f}s to s{} ops {}{}{}{}{}\n", call.tag, static_cast<double>(call.at) / kSecond, call.server, ops,
-                          (call.obeys_cancel ? "" : " (ignores cancels)") + std::string(call.never_answers ? " (never answers)" : ""), kLeave[static_cast<int>(call.leave)],
-                          call.leave == Leave::stay ? "" : fmt::format(" after {:.3f}s", static_cast<double>(call.leave_after) / kSecond),
-                          call.cut_request_at >= 0 ? fmt::format(" request cut at {}", call.cut_request_at) : "");
+      text +=
+          fmt::format("    {} at {:.3f}s to s{} ops {}{}{}{}{}\n", call.tag,
+                      static_cast<double>(call.at) / kSecond, call.server, ops,
+                      (call.obeys_cancel ? "" : " (ignores cancels)") +
+                          std::string(call.never_answers ? " (never answers)" : ""),
+                      kLeave[static_cast<int>(call.leave)],
+                      call.leave == Leave::stay
+                          ? ""
+                          : fmt::format(" after {:.3f}s", static_cast<double>(call.leave_after) / kSecond),
+                      call.cut_request_at >= 0 ? fmt::format(" request cut at {}", call.cut_request_at) : "");
     }
   }
   static constexpr const char* kFaults[] = {"kill", "refuse", "silence", "reset", "stall", "jump", "reload"};
   for (const FaultPlan& fault : plan.faults) {
     if (!fault.dropped)
-      text += fmt::format("  fault {}{} of s{} at {:.3f}s for {:.3f}s\n", kFaults[static_cast<int>(fault.kind)], fault.how, fault.server,
-                          static_cast<double>(fault.at) / kSecond, static_cast<double>(fault.length) / kSecond);
+      text += fmt::format(
+          "  fault {}{} of s{} at {:.3f}s for {:.3f}s\n", kFaults[static_cast<int>(fault.kind)], fault.how,
+          fault.server, static_cast<double>(fault.at) / kSecond, static_cast<double>(fault.length) / kSecond);
   }
-  if (plan.drain_at >= 0) text += fmt::format("  SIGTERM at {:.3f}s\n", static_cast<double>(plan.drain_at) / kSecond);
+  if (plan.drain_at >= 0)
+    text += fmt::format("  SIGTERM at {:.3f}s\n", static_cast<double>(plan.drain_at) / kSecond);
   return text;
 }
 

@@ -1,5 +1,5 @@
-// What is drawn from the seed. A source for each purpose, so that leaving one thing out of a world leaves the others as
-// they were: that is what makes shrinking work.
+// What is drawn from the seed. A source for each purpose, so that leaving one thing out of a world leaves the
+// others as they were: that is what makes shrinking work.
 #pragma once
 
 #include <cstdint>

@@ -8,18 +8,19 @@
 
 #include "base/held_bytes.h"
 #include "config/reader/load.h"
-#include "runtime/gateway.h"
 #include "http_client.h"
 #include "http_server.h"
 #include "net/loop.h"
-#include "process/child_process.h"
 #include "net/timer_wheel.h"
+#include "process/child_process.h"
+#include "runtime/gateway.h"
 #include "stdio_server.h"
 
 namespace lineward::sim {
 namespace {
 
-// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads end here.
+// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads
+// end here.
 uint64_t held_bytes() {
   constexpr size_t kWorthTelling = 1 << 20;
   HeldBytes counter;
@@ -59,7 +60,8 @@ class Stage {
 };
 
 void Stage::begin() {
-  world_.spawn = [this](const net::SpawnRequest& request, std::shared_ptr<Child> child) -> std::shared_ptr<Program> {
+  world_.spawn = [this](const net::SpawnRequest& request,
+                        std::shared_ptr<Child> child) -> std::shared_ptr<Program> {
     for (size_t i = 0; i < plan_.servers.size(); ++i) {
       if (plan_.servers[i].name != request.argv.back()) continue;
       auto process = std::make_shared<StdioServer>(world_, ledger_, plan_.servers[i], i, std::move(child));
@@ -72,7 +74,8 @@ void Stage::begin() {
   };
   servers_.resize(plan_.servers.size());
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
-    if (plan_.servers[i].http) servers_[i] = std::make_unique<HttpServer>(world_, ledger_, plan_.servers[i], i);
+    if (plan_.servers[i].http)
+      servers_[i] = std::make_unique<HttpServer>(world_, ledger_, plan_.servers[i], i);
   }
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
     for (const Time pulse : plan_.servers[i].pulses) {
@@ -96,7 +99,8 @@ void Stage::begin() {
   Time longest = 0;
   for (const auto& server : plan_.config.servers) {
     Time most = 0;
-    for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2, server.timeouts.max_duration})
+    for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2,
+                       server.timeouts.max_duration})
       most += limit.count() * kMillisecond;
     longest = std::max(longest, most);
   }
@@ -149,9 +153,11 @@ void Stage::fault(const FaultPlan& fault) {
       config::Server& server = configured_.servers[index];
       if (fault.how == 1) server.limits.max_queue += 10;
       if (fault.how == 2) server.env.emplace_back("GENERATION", std::to_string(world_.now()));
-      if (fault.how == 2 && !server.url.empty()) server.headers.emplace_back("X-Generation", std::to_string(world_.now()));
+      if (fault.how == 2 && !server.url.empty())
+        server.headers.emplace_back("X-Generation", std::to_string(world_.now()));
       // The last one that is left is served at the path of all.
-      const auto served = std::count_if(configured_.servers.begin(), configured_.servers.end(), [](const auto& one) { return !one.disabled; });
+      const auto served = std::count_if(configured_.servers.begin(), configured_.servers.end(),
+                                        [](const auto& one) { return !one.disabled; });
       if (fault.how == 3 && served > (configured_.aggregate.enabled ? 2 : 1)) {
         server.disabled = true;
         world_.at(until, [this, &server] {
@@ -176,7 +182,9 @@ void Stage::last_clients() {
   const auto& listen = plan_.config.listen;
   Time wait = (listen.session_idle + listen.resume_window).count() * kMillisecond + 10 * kSecond;
   for (const auto& server : plan_.config.servers)
-    wait = std::max(wait, server.timeouts.cancel_grace.count() * kMillisecond + (listen.session_idle + listen.resume_window).count() * kMillisecond + 10 * kSecond);
+    wait = std::max(wait, server.timeouts.cancel_grace.count() * kMillisecond +
+                              (listen.session_idle + listen.resume_window).count() * kMillisecond +
+                              10 * kSecond);
   world_.after(wait, [this] {
     check_empty();
     stop();
@@ -186,22 +194,33 @@ void Stage::last_clients() {
 void Stage::check_empty() {
   Worker& worker = static_cast<WorkerDirectory&>(*gateway_).worker(0);
   auto& exchanges = worker.exchanges();
-  if (exchanges.live().size() != 0) ledger_.violation("calls are left when all clients have gone", fmt::format("{}", exchanges.live().size()));
-  if (worker.front().connections() != 0) ledger_.violation("connections are left when all clients have gone", fmt::format("{}", worker.front().connections()));
+  if (exchanges.live().size() != 0)
+    ledger_.violation("calls are left when all clients have gone",
+                      fmt::format("{}", exchanges.live().size()));
+  if (worker.front().connections() != 0)
+    ledger_.violation("connections are left when all clients have gone",
+                      fmt::format("{}", worker.front().connections()));
   if (!worker.front().sessions().ids().empty())
-    ledger_.violation("sessions are left when all clients have gone", fmt::format("{}", worker.front().sessions().ids().size()));
+    ledger_.violation("sessions are left when all clients have gone",
+                      fmt::format("{}", worker.front().sessions().ids().size()));
   if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
   for (auto& process : processes_) {
-    if (process->running() && process->listens() > 0) ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", process->index()));
+    if (process->running() && process->listens() > 0)
+      ledger_.violation("a server has listens left when all clients have gone",
+                        fmt::format("s{}", process->index()));
   }
   for (size_t i = 0; i < servers_.size(); ++i) {
     // A goodbye may be lost on the way to a server that cannot be reached.
     bool reachable = true;
     for (const FaultPlan& fault : plan_.faults)
-      reachable = reachable && (fault.dropped || fault.server != i || fault.kind == FaultPlan::Kind::jump || fault.kind == FaultPlan::Kind::reload);
-    if (reachable && servers_[i] && servers_[i]->listens() > 0) ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", i));
+      reachable = reachable && (fault.dropped || fault.server != i || fault.kind == FaultPlan::Kind::jump ||
+                                fault.kind == FaultPlan::Kind::reload);
+    if (reachable && servers_[i] && servers_[i]->listens() > 0)
+      ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", i));
   }
-  if (held_bytes() != 0) ledger_.violation("bytes are counted as held when all clients have gone", fmt::format("{}", HeldBytes::total()));
+  if (held_bytes() != 0)
+    ledger_.violation("bytes are counted as held when all clients have gone",
+                      fmt::format("{}", HeldBytes::total()));
 }
 
 void Stage::stop() {
@@ -233,9 +252,14 @@ Verdict Stage::run() {
     for (int i = 0; i < 10000 && !world_.idle(); ++i)
       world_.poll(world_.now());
   }
-  if (world_.open_handles != 0) ledger_.violation("streams are left when the gateway has gone", fmt::format("{}", world_.open_handles));
-  if (world_.descriptors() != 0) ledger_.violation("descriptors are left when the gateway has gone", fmt::format("{}", world_.descriptors()));
-  if (held_bytes() != 0) ledger_.violation("bytes are counted as held when the gateway has gone", fmt::format("{}", HeldBytes::total()));
+  if (world_.open_handles != 0)
+    ledger_.violation("streams are left when the gateway has gone", fmt::format("{}", world_.open_handles));
+  if (world_.descriptors() != 0)
+    ledger_.violation("descriptors are left when the gateway has gone",
+                      fmt::format("{}", world_.descriptors()));
+  if (held_bytes() != 0)
+    ledger_.violation("bytes are counted as held when the gateway has gone",
+                      fmt::format("{}", HeldBytes::total()));
   ledger_.judge();
   Verdict verdict;
   verdict.ok = !ledger_.failed();
@@ -279,8 +303,10 @@ Plan shrink(Plan plan, const std::string& what, size_t& tried) {
     auto attempt = [&](bool& dropped) {
       if (dropped) return;
       dropped = true;
-      if (still(plan)) better = true;
-      else dropped = false;
+      if (still(plan))
+        better = true;
+      else
+        dropped = false;
     };
     for (ClientPlan& client : plan.clients)
       attempt(client.dropped);

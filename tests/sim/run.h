@@ -10,13 +10,13 @@ namespace lineward::sim {
 
 struct Verdict {
   bool ok = true;
-  std::string what;     // the first promise that did not hold
+  std::string what;  // the first promise that did not hold
   std::string details;
-  uint64_t hash = 0;    // of all that happened
+  uint64_t hash = 0;  // of all that happened
   Time lasted = 0;
   uint64_t turns = 0;
   size_t calls = 0;
-  std::string story;    // with `tell`: what happened, as a table
+  std::string story;  // with `tell`: what happened, as a table
 };
 
 Verdict run(const Plan& plan, bool tell);

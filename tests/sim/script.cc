@@ -5,7 +5,8 @@
 namespace lineward::sim {
 
 std::string raw_member(const std::string& message, const char* name) {
-  // Actors write and get one-line JSON in which these members come first or are found by parsing; ids are texts or numbers.
+  // Actors write and get one-line JSON in which these members come first or are found by parsing; ids are
+  // texts or numbers.
   Json parsed = Json::parse(message, nullptr, false);
   if (!parsed.is_object() || !parsed.contains(name)) return {};
   return parsed[name].dump();
@@ -16,7 +17,8 @@ std::string reply(const std::string& raw_id, const std::string& result) {
 }
 
 std::string refusal(const std::string& raw_id, int code, const std::string& text) {
-  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":"{}"}}}})", raw_id, code, text);
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":"{}"}}}})", raw_id, code,
+                     text);
 }
 
 std::string uri_of(size_t client) {
@@ -26,14 +28,16 @@ std::string uri_of(size_t client) {
 namespace {
 
 std::string in_listen(const std::string& listen) {
-  return listen.empty() ? "" : fmt::format(R"("_meta":{{"io.modelcontextprotocol/subscriptionId":{}}})", listen);
+  return listen.empty() ? ""
+                        : fmt::format(R"("_meta":{{"io.modelcontextprotocol/subscriptionId":{}}})", listen);
 }
 
 }  // namespace
 
 std::string updated(const std::string& uri, const std::string& listen) {
-  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{}"{}{}}}}})", uri, listen.empty() ? "" : ",",
-                     in_listen(listen));
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{}"{}{}}}}})", uri,
+      listen.empty() ? "" : ",", in_listen(listen));
 }
 
 std::string list_changed(const std::string& listen) {
@@ -42,28 +46,41 @@ std::string list_changed(const std::string& listen) {
 }
 
 std::string acknowledged(const Json& notifications, const std::string& listen) {
-  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{{},"notifications":{}}}}})",
-                     in_listen(listen), notifications.dump());
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{{},"notifications":{}}}}})",
+      in_listen(listen), notifications.dump());
 }
 
 std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id) {
   if (method == "server/discover" && plan.modern) {
-    return reply(raw_id,
-                 R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{}},)"
-                 R"("ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"sim","version":"1"}}})");
+    return reply(
+        raw_id,
+        R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{}},)"
+        R"("ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"sim","version":"1"}}})");
   }
   if (method == "tools/list")
-    return reply(raw_id, plan.modern ? R"({"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"})" : R"({"tools":[{"name":"work","inputSchema":{"type":"object"}}]})");
+    return reply(
+        raw_id,
+        plan.modern
+            ? R"({"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"})"
+            : R"({"tools":[{"name":"work","inputSchema":{"type":"object"}}]})");
   if (method == "ping" && !plan.modern) return reply(raw_id, "{}");
   if (method == "logging/setLevel" && !plan.modern) return reply(raw_id, "{}");
-  if ((method == "resources/subscribe" || method == "resources/unsubscribe") && !plan.modern) return reply(raw_id, "{}");
+  if ((method == "resources/subscribe" || method == "resources/unsubscribe") && !plan.modern)
+    return reply(raw_id, "{}");
   return refusal(raw_id, -32601, "no such method");
 }
 
 Script::Script(World& world, Ledger& ledger, Stage& stage, bool modern, CallRecord& record, Attempt& attempt,
                std::string raw_id, std::string token)
-    : world_(world), ledger_(ledger), stage_(stage), modern_(modern), record_(record), attempt_(attempt),
-      raw_id_(std::move(raw_id)), token_(std::move(token)) {}
+    : world_(world),
+      ledger_(ledger),
+      stage_(stage),
+      modern_(modern),
+      record_(record),
+      attempt_(attempt),
+      raw_id_(std::move(raw_id)),
+      token_(std::move(token)) {}
 
 void Script::cancelled() {
   if (record_.plan->obeys_cancel) {
@@ -75,7 +92,8 @@ void Script::cancelled() {
 void Script::begin(const Json& params) {
   if (modern_ && record_.goes_on_at > 0) {
     const std::string& tag = record_.plan->tag;
-    if (params.value("requestState", "") != tag + "state") ledger_.violation("a state was changed on its way", params.dump());
+    if (params.value("requestState", "") != tag + "state")
+      ledger_.violation("a state was changed on its way", params.dump());
     const Json answers = params.value("inputResponses", Json::object());
     if (!answers.contains("who") || tag_in(answers["who"].dump()) != tag)
       ledger_.violation("the answer to a question is another's, or missing", tag + " " + answers.dump());
@@ -88,28 +106,38 @@ void Script::begin(const Json& params) {
 void Script::ask() {
   const std::string& tag = record_.plan->tag;
   world_.tell(fmt::format("s{} asks in {}", attempt_.server, tag));
-  const std::string params = fmt::format(R"({{"message":"{}","requestedSchema":{{"type":"object","properties":{{}}}}}})", tag);
+  const std::string params =
+      fmt::format(R"({{"message":"{}","requestedSchema":{{"type":"object","properties":{{}}}}}})", tag);
   if (!modern_) {
     asks_ = fmt::format("\"q{}.{}\"", tag, at_);
-    stage_.send(*this, fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"elicitation/create","params":{}}})", asks_, params), false, nullptr);
+    stage_.send(*this,
+                fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"elicitation/create","params":{}}})", asks_,
+                            params),
+                false, nullptr);
     return;
   }
   record_.goes_on_at = at_;
   attempt_.asked = true;
   attempt_.answered = world_.now();
   stopped_ = true;
-  stage_.send(*this,
-              reply(raw_id_, fmt::format(R"({{"resultType":"input_required","requestState":"{}state","inputRequests":{{"who":{{"method":"elicitation/create","params":{}}}}}}})",
-                                         tag, params)),
-              true, [this_world = &world_, attempt = &attempt_] { attempt->answer_read = this_world->now(); });
+  stage_.send(
+      *this,
+      reply(
+          raw_id_,
+          fmt::format(
+              R"({{"resultType":"input_required","requestState":"{}state","inputRequests":{{"who":{{"method":"elicitation/create","params":{}}}}}}})",
+              tag, params)),
+      true, [this_world = &world_, attempt = &attempt_] { attempt->answer_read = this_world->now(); });
 }
 
 void Script::replied(const Json& message) {
   asks_.clear();
   const std::string& tag = record_.plan->tag;
-  if (message.contains("result") && message["result"].value("action", "") == "accept" && tag_in(message.dump()) != tag)
+  if (message.contains("result") && message["result"].value("action", "") == "accept" &&
+      tag_in(message.dump()) != tag)
     ledger_.violation("the answer to a question is another's", tag + " " + message.dump());
-  if (world_.calm && !message.contains("result")) ledger_.violation("a question was refused although nothing went wrong", message.dump());
+  if (world_.calm && !message.contains("result"))
+    ledger_.violation("a question was refused although nothing went wrong", message.dump());
   if (!stopped_) next();
 }
 
@@ -126,10 +154,12 @@ void Script::next() {
       case Op::Kind::progress:
         if (token_.empty()) break;
         ++record_.told_progress;
-        stage_.send(*this,
-                    fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{},"message":"{}"}}}})",
-                                token_, record_.told_progress, record_.plan->tag),
-                    false, nullptr);
+        stage_.send(
+            *this,
+            fmt::format(
+                R"({{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{},"message":"{}"}}}})",
+                token_, record_.told_progress, record_.plan->tag),
+            false, nullptr);
         break;
       case Op::Kind::result:
       case Op::Kind::error:
@@ -137,8 +167,16 @@ void Script::next() {
       case Op::Kind::again: stage_.send(*this, last_, false, nullptr); break;
       case Op::Kind::hang: return;
       case Op::Kind::garbage: stage_.garbage(*this); break;
-      case Op::Kind::die: stopped_ = true; attempt_.died = world_.now(); stage_.die(*this); return;
-      case Op::Kind::close: stopped_ = true; attempt_.died = world_.now(); stage_.close(*this); return;
+      case Op::Kind::die:
+        stopped_ = true;
+        attempt_.died = world_.now();
+        stage_.die(*this);
+        return;
+      case Op::Kind::close:
+        stopped_ = true;
+        attempt_.died = world_.now();
+        stage_.close(*this);
+        return;
       case Op::Kind::question:
         if (!stage_.may_ask(*this)) break;
         ask();
@@ -158,15 +196,18 @@ void Script::answer(Op::Kind kind) {
   if (kind == Op::Kind::error) {
     text = refusal(raw_id_, -32050, tag);
   } else {
-    text = reply(raw_id_, fmt::format(R"({{{}"content":[{{"type":"text","text":"{}"}}],{} "structuredContent": {} }})",
-                                      modern_ ? R"("resultType":"complete",)" : "", tag,
-                                      kind == Op::Kind::tool_error ? R"("isError":true,)" : "", content_of(*record_.plan)));
+    text = reply(
+        raw_id_,
+        fmt::format(R"({{{}"content":[{{"type":"text","text":"{}"}}],{} "structuredContent": {} }})",
+                    modern_ ? R"("resultType":"complete",)" : "", tag,
+                    kind == Op::Kind::tool_error ? R"("isError":true,)" : "", content_of(*record_.plan)));
   }
   last_ = text;
   attempt_.answered = world_.now();
   world_.tell(fmt::format("s{} answers {}", attempt_.server, tag));
   Attempt* attempt = &attempt_;
-  stage_.send(*this, std::move(text), true, [this_world = &world_, attempt] { attempt->answer_read = this_world->now(); });
+  stage_.send(*this, std::move(text), true,
+              [this_world = &world_, attempt] { attempt->answer_read = this_world->now(); });
 }
 
 }  // namespace lineward::sim

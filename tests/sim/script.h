@@ -12,7 +12,8 @@ namespace lineward::sim {
 
 using Json = nlohmann::json;
 
-// One call at a server. Made when its request came, destroyed with its connection or process, or when it is over.
+// One call at a server. Made when its request came, destroyed with its connection or process, or when it is
+// over.
 class Script {
  public:
   // How its messages go out; the transport's.
@@ -29,8 +30,8 @@ class Script {
     // Nothing more will come of it; may be destroyed.
     virtual void over(Script& script) = 0;
   };
-  Script(World& world, Ledger& ledger, Stage& stage, bool modern, CallRecord& record, Attempt& attempt, std::string raw_id,
-         std::string token);
+  Script(World& world, Ledger& ledger, Stage& stage, bool modern, CallRecord& record, Attempt& attempt,
+         std::string raw_id, std::string token);
   // A modern server's call that goes on brings answers in its params.
   void begin(const Json& params);
   // The gateway takes it back.

@@ -6,8 +6,13 @@
 
 namespace lineward::sim {
 
-StdioServer::StdioServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index, std::shared_ptr<Child> child)
-    : world_(world), ledger_(ledger), plan_(plan), index_(index), child_(std::move(child)),
+StdioServer::StdioServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index,
+                         std::shared_ptr<Child> child)
+    : world_(world),
+      ledger_(ledger),
+      plan_(plan),
+      index_(index),
+      child_(std::move(child)),
       out_(std::make_unique<Writer>(child_->out)) {}
 
 void StdioServer::begin() {
@@ -61,15 +66,20 @@ void StdioServer::read() {
 
 void StdioServer::line(const std::string& text, Time sent) {
   Json message = Json::parse(text, nullptr, false);
-  if (!message.is_object()) return ledger_.violation("a line for a server is no JSON object", text.substr(0, 200));
+  if (!message.is_object())
+    return ledger_.violation("a line for a server is no JSON object", text.substr(0, 200));
   const std::string method = message.value("method", "");
   const std::string id = message.contains("id") ? message["id"].dump() : "";
-  if (world_.telling()) world_.tell(fmt::format("s{} process {} reads {} {}", index_, pid_, method, tag_in(text) + (id.empty() ? "" : " id " + id)));
+  if (world_.telling())
+    world_.tell(fmt::format("s{} process {} reads {} {}", index_, pid_, method,
+                            tag_in(text) + (id.empty() ? "" : " id " + id)));
   if (method == "notifications/cancelled") {
     const Json& params = message["params"];
     const std::string of = params["requestId"].dump();
-    if (params.contains("_meta") && !plan_.modern) ledger_.violation("a legacy server is told a cancel with an envelope", text);
-    if (plan_.modern && !params.contains("_meta")) ledger_.violation("a modern server is told a cancel without an envelope", text);
+    if (params.contains("_meta") && !plan_.modern)
+      ledger_.violation("a legacy server is told a cancel with an envelope", text);
+    if (plan_.modern && !params.contains("_meta"))
+      ledger_.violation("a modern server is told a cancel without an envelope", text);
     if (listens_.erase(of) > 0) return;
     auto found = scripts_.find(of);
     if (found == scripts_.end()) return;
@@ -92,7 +102,11 @@ void StdioServer::line(const std::string& text, Time sent) {
   if (method == "initialize" && !plan_.modern) {
     asks_ = message["params"]["capabilities"].contains("elicitation");
     const std::string version = message["params"].value("protocolVersion", "2025-11-25");
-    return write(reply(id, fmt::format(R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})", version)));
+    return write(reply(
+        id,
+        fmt::format(
+            R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})",
+            version)));
   }
   if (method == "server/discover" && plan_.dies_of_the_probe) return exit(1, 0);
   if (method == "tools/call") return call(message, text, sent);
@@ -113,8 +127,8 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   Json params = message["params"];
   CallRecord* record = ledger_.find(tag_in(text));
   if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
-    if (params.value("name", "") != "work" || record->plan->server != index_)
-      ledger_.violation("a call came to another server or tool than it was for", text.substr(0, 300));
+  if (params.value("name", "") != "work" || record->plan->server != index_)
+    ledger_.violation("a call came to another server or tool than it was for", text.substr(0, 300));
   if (text.find(arguments_of(*record->plan)) == std::string::npos)
     ledger_.violation("arguments were changed on their way", record->plan->tag + " " + text.substr(0, 300));
   if (scripts_.count(id) != 0) ledger_.violation("an id was given to two calls of a process", id);
@@ -125,9 +139,11 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   attempt.was_full = child_->in->from_gateway.was_full();
   attempt.server = index_;
   std::string token;
-  if (params.contains("_meta") && params["_meta"].contains("progressToken")) token = params["_meta"]["progressToken"].dump();
+  if (params.contains("_meta") && params["_meta"].contains("progressToken"))
+    token = params["_meta"]["progressToken"].dump();
   auto script = std::make_unique<Script>(world_, ledger_, *this, plan_.modern, *record, attempt, id, token);
-  if (plan_.modern) asks_ = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation");
+  if (plan_.modern)
+    asks_ = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].contains("elicitation");
   Script& started = *script;
   scripts_[id] = std::move(script);
   started.begin(params);

@@ -11,9 +11,12 @@
 
 namespace lineward::sim {
 
-class StdioServer final : public Program, public Script::Stage, public std::enable_shared_from_this<StdioServer> {
+class StdioServer final : public Program,
+                          public Script::Stage,
+                          public std::enable_shared_from_this<StdioServer> {
  public:
-  StdioServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index, std::shared_ptr<Child> child);
+  StdioServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index,
+              std::shared_ptr<Child> child);
   void begin();  // starts after a while
   void started(int64_t) override {}
   void told(char signal) override;
@@ -46,8 +49,8 @@ class StdioServer final : public Program, public Script::Stage, public std::enab
   std::shared_ptr<Child> child_;
   std::unique_ptr<Writer> out_;
   std::string buffer_;
-  Time line_began_ = 0;  // when its first byte was written
-  std::map<std::string, std::unique_ptr<Script>> scripts_;  // by id
+  Time line_began_ = 0;                                      // when its first byte was written
+  std::map<std::string, std::unique_ptr<Script>> scripts_;   // by id
   std::map<std::string, std::vector<std::string>> listens_;  // modern: URIs by id
   std::map<std::string, bool> uris_;                         // legacy
   bool ready_ = false;

@@ -1,8 +1,8 @@
-// The world in which a gateway runs: its time, what happens next, what is connected to what, and the list of what
-// happened. One at a time in a process; all of it runs on the thread that runs the gateway's loop.
+// The world in which a gateway runs: its time, what happens next, what is connected to what, and the list of
+// what happened. One at a time in a process; all of it runs on the thread that runs the gateway's loop.
 //
-// Nothing here knows MCP. What is behind the gateway's connections (clients, servers) is made of "actors" (http_client.h,
-// stdio_server.h, http_server.h) that only see Links.
+// Nothing here knows MCP. What is behind the gateway's connections (clients, servers) is made of "actors"
+// (http_client.h, stdio_server.h, http_server.h) that only see Links.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ class World {
   Time now() const { return now_; }
   void at(Time when, std::function<void()> what);
   void after(Time wait, std::function<void()> what) { at(now_ + wait, std::move(what)); }
-  // The loop asks for events: time goes on to the next one, or to `deadline`. A few of those that are due at the same time
-  // happen in one turn.
+  // The loop asks for events: time goes on to the next one, or to `deadline`. A few of those that are due at
+  // the same time happen in one turn.
   void poll(Time deadline);
   bool idle() const { return events_.empty(); }
   // The clock runs on while nothing is done: a process that was stopped, a loop held up.
@@ -106,7 +106,9 @@ class World {
   size_t& live_children() { return live_children_; }
 
   // ---- signals ----
-  std::map<int, std::vector<std::pair<net::SignalWatch*, std::function<void()>>>>& signals() { return signals_; }
+  std::map<int, std::vector<std::pair<net::SignalWatch*, std::function<void()>>>>& signals() {
+    return signals_;
+  }
   void raise(int signal);
 
   // ---- what happened ----

@@ -1,5 +1,5 @@
-// net/byte_stream.h over a Link. What is promised to owners is as in the real one: no callback from inside write(), one
-// on_end, and what is queued goes out once per turn.
+// net/byte_stream.h over a Link. What is promised to owners is as in the real one: no callback from inside
+// write(), one on_end, and what is queued goes out once per turn.
 #include "net/byte_stream.h"
 
 #include <cerrno>

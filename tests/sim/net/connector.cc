@@ -38,8 +38,8 @@ Resolver::Resolver(Loop& loop, std::string host, uint16_t port, ResolverOptions 
     : loop_(loop), host_(std::move(host)), port_(port), options_(std::move(options)) {
   if (auto address = literal(host_, port)) known_.push_back(*address);
   literal_ = !known_.empty();
-  refused_literal_ = literal_ && options_.only_public &&
-                     !is_public(reinterpret_cast<const sockaddr&>(known_.front().bytes));
+  refused_literal_ =
+      literal_ && options_.only_public && !is_public(reinterpret_cast<const sockaddr&>(known_.front().bytes));
 }
 
 Resolver::~Resolver() = default;
@@ -102,7 +102,8 @@ Connector::Connector(Loop& loop, Resolver& resolver, milliseconds limit, Done do
       attempt_(loop),
       overall_(loop) {
   overall_.start(limit, [this] {
-    finish(Unexpected<ConnectFailure>{{true, fmt::format("has no connection: {} did not answer in time", address_)}});
+    finish(Unexpected<ConnectFailure>{
+        {true, fmt::format("has no connection: {} did not answer in time", address_)}});
   });
   if (!resolver.known().empty()) {
     use(resolver.known());
@@ -116,8 +117,14 @@ Connector::Connector(Loop& loop, Resolver& resolver, milliseconds limit, Done do
 }
 
 Connector::Connector(Loop& loop, std::string unix_path, milliseconds limit, Done done)
-    : loop_(loop), unix_path_(std::move(unix_path)), deadline_(loop.now() + limit), limit_(limit), done_(std::move(done)),
-      address_("unix:" + unix_path_), attempt_(loop), overall_(loop) {
+    : loop_(loop),
+      unix_path_(std::move(unix_path)),
+      deadline_(loop.now() + limit),
+      limit_(limit),
+      done_(std::move(done)),
+      address_("unix:" + unix_path_),
+      attempt_(loop),
+      overall_(loop) {
   try_unix();
 }
 
@@ -155,7 +162,8 @@ void Connector::try_next() {
     if (there == world().hosts().end() || there->second.refuses || !there->second.accept)
       return attempt_failed(ECONNREFUSED);
     sim::Random random(world().seed(), address_, static_cast<uint64_t>(world().next_pid()));
-    auto link = std::make_shared<sim::Link>(world(), random, sim::draw_weather(random, world().calm), address_);
+    auto link =
+        std::make_shared<sim::Link>(world(), random, sim::draw_weather(random, world().calm), address_);
     there->second.accept(link);
     auto stream = ByteStream::from_socket(loop_, world().put(std::move(link)));
     attempt_.stop();

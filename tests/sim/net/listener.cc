@@ -26,17 +26,19 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, cons
   return join(loop, -1, address, true, std::move(accepted));
 }
 
-Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int, std::string address, bool loopback,
-                                                                Accepted accepted) {
+Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int, std::string address,
+                                                                bool loopback, Accepted accepted) {
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
   self->address_ = std::move(address);
   self->loopback_ = loopback;
   Listener* here = self.get();
   world().listeners()[here->address_].push_back({here, [here](std::shared_ptr<sim::Link> link) {
-    std::string peer = link->peer;
-    auto stream = ByteStream::from_socket(here->loop_, world().put(std::move(link)));
-    if (stream) here->accepted_(std::move(*stream), std::move(peer));
-  }});
+                                                   std::string peer = link->peer;
+                                                   auto stream = ByteStream::from_socket(
+                                                       here->loop_, world().put(std::move(link)));
+                                                   if (stream)
+                                                     here->accepted_(std::move(*stream), std::move(peer));
+                                                 }});
   return self;
 }
 

@@ -1,5 +1,5 @@
-// net/loop.h over the world's events: no libuv loop turns here. The order within a turn is libuv's: timers, what was
-// deferred, what the poll brought, what that deferred.
+// net/loop.h over the world's events: no libuv loop turns here. The order within a turn is libuv's: timers,
+// what was deferred, what the poll brought, what that deferred.
 #include "net/loop.h"
 
 #include <uv.h>
@@ -25,7 +25,8 @@ struct Loop::Handles {
   bool stopped = false;
 };
 
-Loop::Loop() : loop_(std::make_unique<uv_loop_t>()), time_(&loop_->time), handles_(std::make_unique<Handles>()) {
+Loop::Loop()
+    : loop_(std::make_unique<uv_loop_t>()), time_(&loop_->time), handles_(std::make_unique<Handles>()) {
   loop_->time = static_cast<uint64_t>(world().now() / sim::kMillisecond);
 }
 

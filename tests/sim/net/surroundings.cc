@@ -1,4 +1,5 @@
-// The rest of net/: wake-ups from other threads, signals, and what watches from outside, of which there is nothing here.
+// The rest of net/: wake-ups from other threads, signals, and what watches from outside, of which there is
+// nothing here.
 #include "net/file_watch.h"
 #include "net/loop_watch.h"
 #include "net/signals.h"

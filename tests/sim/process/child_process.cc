@@ -28,7 +28,8 @@ struct Spawner::State {
     gone(id);
     if (child == nullptr) return;
     child->running_ = false;
-    if (auto failed = std::exchange(child->events_.failed, nullptr)) failed({.step = "exec", .error = error, .searched = {}});
+    if (auto failed = std::exchange(child->events_.failed, nullptr))
+      failed({.step = "exec", .error = error, .searched = {}});
   }
   void end_exited(uint64_t id, int code, int signal) {
     auto found = live.find(id);
@@ -67,12 +68,16 @@ Spawner::~Spawner() {
   }
 }
 
-Result<std::unique_ptr<ChildProcess>> Spawner::start(const SpawnRequest& request, ChildProcess::Events events) {
+Result<std::unique_ptr<ChildProcess>> Spawner::start(const SpawnRequest& request,
+                                                     ChildProcess::Events events) {
   const uint64_t id = ++state_->last_id;
   std::unique_ptr<ChildProcess> child(new ChildProcess(*this, id, std::move(events)));
   auto process = std::make_shared<sim::Child>();
   sim::Random random(world().seed(), request.argv.back(), static_cast<uint64_t>(world().next_pid()));
-  const auto pipe = [&] { return std::make_shared<sim::Link>(world(), sim::Random(random.next()), sim::draw_weather(random, world().calm), "pipe"); };
+  const auto pipe = [&] {
+    return std::make_shared<sim::Link>(world(), sim::Random(random.next()),
+                                       sim::draw_weather(random, world().calm), "pipe");
+  };
   process->in = pipe();
   process->out = pipe();
   process->err = pipe();
