@@ -30,7 +30,7 @@ class FannedListen final : public core::OwnedCall {
   const mcp::Message& request_message() const override { return request_.message; }
 
   const core::CallRequest& request() const { return request_; }
-  uint64_t number() const { return number_; }  // at its home
+  uint64_t number() const { return number_; }  // at its aggregate
   // A server has come, or come back: what it lists is news.
   void came(const std::shared_ptr<Member>& member);
   void left(const std::string& member);

@@ -19,7 +19,7 @@ class RoutedCall final : public core::PassingCall {
   ~RoutedCall() override;
 
   void begin();                                // calls nobody back
-  uint64_t number() const { return number_; }  // at its home
+  uint64_t number() const { return number_; }  // at its aggregate
   // Its server leaves, and nobody can come back to it.
   void left(const std::string& server, const std::string& why);
 
