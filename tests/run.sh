@@ -222,7 +222,7 @@ roads_suite() {
 threads_build() {  # DIR [quick]
   local more=(-DLINEWARD_COVERAGE=ON)
   [ "${2:-}" != quick ] || {
-    more=("-DLINEWARD_UNIT_MODULES=net;process;core;plugin;plugins/auth;plugins/rate_limit;plugins/tools;client/http;client/session;client/endpoint;upstream/http;upstream/stdio;upstream/shared;layers;cluster;exchange;admin" -DLINEWARD_WERROR=OFF)
+    more=("-DLINEWARD_UNIT_MODULES=net;process;core;plugins/auth;plugins/rate_limit;plugins/tools;client/http;client/session;client/endpoint;upstream/http;upstream/stdio;upstream/shared;layers;cluster;exchange;admin" -DLINEWARD_WERROR=OFF)
     local -x CC=clang CXX=clang++  # in two thirds of the time
   }
   conf/scripts/configure.sh "$1" -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=thread "${more[@]}" &&
