@@ -1,0 +1,167 @@
+#include "bridge/bridge_listen.h"
+
+#include "unit/bridge/bridge_world.h"
+
+using namespace lineward;
+using namespace lineward::upstream;
+using mcp::EndReason;
+using mcp::Method;
+
+namespace {
+
+std::string of_uri(const char* method, const std::string& uri) {
+  return R"({"jsonrpc":"2.0","id":1,"method":"resources/)" + std::string(method) + R"(","params":{"uri":")" +
+         uri + R"("}})";
+}
+
+std::string acknowledged(const std::string& uris = "") {
+  return R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":)"
+         R"({"toolsListChanged":true,"resourceSubscriptions":[)" +
+         uris + "]}}}";
+}
+
+const std::string kToolsChanged =
+    R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":)"
+    R"({"io.modelcontextprotocol/subscriptionId":4}}})";
+const std::string kInitialized = R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
+
+std::string updated(const std::string& uri) {
+  return R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":")" + uri +
+         R"(","_meta":{"io.modelcontextprotocol/subscriptionId":4}}})";
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a session listens to the lists that its server announces") {
+  BridgeWorld world;
+  world.begin();
+  CHECK(world.server->asked.size() == 1);
+  world.say(kInitialized);
+  world.turns();
+  REQUIRE(world.server->asked.size() == 2);
+  auto first = world.server->asked[1];
+  CHECK(first->request.method == Method::subscriptions_listen);
+  CHECK(first->says(R"("toolsListChanged":true)"));
+  CHECK_FALSE(first->says("promptsListChanged"));
+  first->tell(kToolsChanged);
+  CHECK(world.client.told.empty());  // not acknowledged yet
+  first->tell(acknowledged());
+
+  SECTION("and hears of them, without what it does not know, and of nothing else") {
+    first->tell(kToolsChanged);
+    REQUIRE(world.client.told.size() == 1);
+    CHECK(has(world.client.told[0], "notifications/tools/list_changed"));
+    CHECK_FALSE(has(world.client.told[0], "subscriptionId"));
+    CHECK_FALSE(world.client.tags[0]);
+    first->tell(R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"})");
+    first->tell(updated("file:///a"));
+    first->tell(R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}})");
+    CHECK(world.client.told.size() == 1);
+  }
+  SECTION("one that the server ends is opened again, and what may have been missed is told") {
+    first->answer("{}");
+    CHECK(world.wait_for([&] { return world.server->asked.size() == 3; }));
+    CHECK(world.client.told.empty());
+    world.server->last().tell(acknowledged());
+    REQUIRE(world.client.told.size() == 1);
+    CHECK(has(world.client.told[0], "notifications/tools/list_changed"));
+  }
+  SECTION("so is one whose server has gone") {
+    first->fail(EndReason::upstream_exited);
+    CHECK(world.wait_for([&] { return world.server->asked.size() == 3; }));
+  }
+  SECTION("after six in a row that came to nothing it waits for the client's next request") {
+    size_t opened = 2;
+    for (int i = 0; i < 6; ++i) {
+      world.server->last().fail(EndReason::upstream_exited);
+      ++opened;
+      REQUIRE(world.wait_for([&] { return world.server->asked.size() == opened; }));
+    }
+    world.server->last().fail(EndReason::upstream_exited);
+    world.turns();
+    CHECK(world.server->asked.size() == opened);
+    Asker asker;
+    auto call = world.call(R"({"jsonrpc":"2.0","id":1,"method":"ping"})", asker);
+    world.turns();
+    CHECK(world.server->asked.size() == opened + 1);
+    CHECK(world.server->last().request.method == Method::subscriptions_listen);
+  }
+  SECTION("the end of the session is its end") {
+    world.bridge->close_scope(world.scope);
+    CHECK_FALSE(first->cancelled.empty());
+  }
+}
+
+TEST_CASE("a subscription is answered when a listen with it stands") {
+  BridgeWorld world;
+  world.begin();
+  Asker asker;
+  auto call = world.call(of_uri("subscribe", "file:///a"), asker);
+  world.turns();
+  REQUIRE(world.server->asked.size() == 2);
+  auto first = world.server->asked[1];
+  CHECK(first->says(R"("resourceSubscriptions":["file:///a"])"));
+  CHECK(asker.heard_nothing());
+
+  SECTION("granted: its updates come, and only its") {
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    REQUIRE(asker.heard.size() == 1);
+    CHECK(has(asker.heard[0], R"("result":{})"));
+    first->tell(updated("file:///a"));
+    first->tell(updated("file:///b"));
+    REQUIRE(world.client.told.size() == 1);
+    CHECK(has(world.client.told[0], "file:///a"));
+    CHECK_FALSE(has(world.client.told[0], "subscriptionId"));
+
+    Asker second;
+    auto more = world.call(of_uri("subscribe", "file:///b"), second);
+    world.turns();
+    REQUIRE(world.server->asked.size() == 3);
+    CHECK(first->live);  // until the next stands
+    world.server->last().tell(acknowledged(R"("file:///a","file:///b")"));
+    CHECK_FALSE(first->live);
+    world.turns();
+    CHECK(second.heard.size() == 1);
+  }
+  SECTION("taken back: the last one ends the listen") {
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    Asker second;
+    auto back = world.call(of_uri("unsubscribe", "file:///a"), second);
+    world.turns();
+    CHECK(second.heard.size() == 1);
+    CHECK_FALSE(first->cancelled.empty());
+    CHECK(world.server->asked.size() == 2);
+  }
+  SECTION("not granted: refused") {
+    first->tell(acknowledged());
+    world.turns();
+    REQUIRE(asker.heard.size() == 1);
+    CHECK(has(asker.heard[0], "does not grant"));
+  }
+  SECTION("the listen refused: refused with the server's words, and not tried again") {
+    first->refuse(-32602);
+    world.turns();
+    REQUIRE(asker.heard.size() == 1);
+    CHECK(has(asker.heard[0], "cannot be listened to: no"));
+    CHECK(world.server->asked.size() == 2);
+  }
+  SECTION("not acknowledged in time: refused, and the limit is named") {
+    world.config.timeouts.acknowledge = std::chrono::milliseconds(1);
+    first->owner->on_call_phase(core::CallPhase::written);
+    CHECK(world.wait_for([&] { return !asker.heard.empty(); }));
+    CHECK(has(asker.heard.at(0), "timeouts.acknowledge"));
+    CHECK_FALSE(first->cancelled.empty());
+  }
+  SECTION("cancelled by its client: nobody is answered") {
+    call->cancel("enough");
+    first->tell(acknowledged(R"("file:///a")"));
+    world.turns();
+    CHECK(asker.heard_nothing());
+  }
+}
