@@ -4,7 +4,7 @@
 
 namespace lineward::upstream {
 
-ProcessRoom::Count& ProcessRoom::count() {
+ProcessCount& ProcessRoom::count() {
   if (count_) return *count_;
   count_.emplace();
   count_->running = groups_.leaving() + spares_.size();
@@ -16,10 +16,10 @@ ProcessRoom::Count& ProcessRoom::count() {
 }
 
 bool ProcessRoom::take(const InstanceGroup& asking) {
-  Count& all = count();
+  ProcessCount& all = count();
   // Who has its share makes room with its own: the last ones are another caller's.
   const Account* whose = asking.caller();
-  Count::OfCaller& its = all.of_caller[whose];
+  ProcessCount::OfCaller& its = all.of_caller[whose];
   const bool full = whose != nullptr && its.running >= Account::share_of(server_.instances);
   if (!full && all.running < server_.instances) {
     ++all.running;

@@ -12,6 +12,18 @@
 
 namespace lineward::upstream {
 
+// So many processes run, those that are ending included; so many more are wanted than there may be; nothing
+// more can be taken.
+struct ProcessCount {
+  size_t running = 0, wanted = 0;
+  bool exhausted = false;
+  struct OfCaller {
+    size_t running = 0;
+    bool exhausted = false;
+  };
+  std::unordered_map<const Account*, OfCaller> of_caller;
+};
+
 class ProcessRoom {
  public:
   ProcessRoom(const config::Server& server, const InstanceGroups& groups, const SparePool& spares)
@@ -27,23 +39,12 @@ class ProcessRoom {
   size_t for_spares() const;
 
  private:
-  // So many processes run, those that are ending included; so many more are wanted than there may be; nothing
-  // more can be taken.
-  struct Count {
-    size_t running = 0, wanted = 0;
-    bool exhausted = false;
-    struct OfCaller {
-      size_t running = 0;
-      bool exhausted = false;
-    };
-    std::unordered_map<const Account*, OfCaller> of_caller;
-  };
-  Count& count();
+  ProcessCount& count();
 
   const config::Server& server_;
   const InstanceGroups& groups_;
   const SparePool& spares_;
-  std::optional<Count> count_;
+  std::optional<ProcessCount> count_;
 };
 
 }  // namespace lineward::upstream
