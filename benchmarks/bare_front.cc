@@ -3,13 +3,8 @@
 // it). Nothing is checked, nothing is limited, ids are not kept apart: for comparing only.
 //
 //   bench-bare-front PORT COMMAND [ARGS]      on 127.0.0.1
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +15,8 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "loopback.h"
 
 namespace {
 
@@ -40,24 +37,10 @@ struct Front {
   std::vector<int> touched;
   std::string buffer = std::string(64 * 1024, '\0');
 
-  void watch(int fd) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-  }
-
   bool listen_on(uint16_t port) {
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int on = 1;
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    watch(listener);
-    return bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-           listen(listener, 1024) == 0;
+    listener = bench::listen_on(port);
+    bench::watch(epoll, listener);
+    return listener >= 0;
   }
 
   bool start(char** command) {
@@ -75,7 +58,7 @@ struct Front {
     close(out[1]);
     to_server = in[1];
     from_server = out[0];
-    watch(from_server);
+    bench::watch(epoll, from_server);
     return true;
   }
 
@@ -134,12 +117,7 @@ struct Front {
       for (int i = 0; i < n; ++i) {
         int fd = ready[static_cast<size_t>(i)].data.fd;
         if (fd == listener) {
-          int client = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-          if (client < 0) continue;
-          int on = 1;
-          setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-          connections[client];
-          watch(client);
+          if (int client = bench::take_connection(epoll, listener); client >= 0) connections[client];
         } else if (fd == from_server) {
           if (!on_server()) return 0;
         } else {

@@ -1,13 +1,12 @@
 // The HTTP hop: Lineward with an HTTP upstream beside nginx and haproxy, all up at once in front of one fast origin,
 // measured in turns so that a busy moment of the machine hits all of them.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './fronts.mjs';
 import { ALL, ONE, pin } from './pin.mjs';
-import { flags, launcher, median, middle, ROUNDS, share } from './turns.mjs';
+import { flags, inFolder, launcher, median, middle, ROUNDS, share } from './turns.mjs';
 
 const CLIENTS = [1, 64];
 
@@ -97,10 +96,10 @@ function rowOf(front, runs) {
 
 /** `measure` runs one of our programs and gives its JSON. */
 export async function hop({ build, calls, seconds, measure }) {
-  const folder = mkdtempSync(join(tmpdir(), 'lineward-hop-'));
-  const { launch, stop } = launcher({ silent: true });
+  const programs = launcher({ silent: true });
+  const { launch } = programs;
   const out = { rows: [], skipped: [], errors: [], notes: [] };
-  try {
+  return inFolder('hop', programs, out, async (folder) => {
     const origin = await freePort();
     const originPid = await launch('the origin', [join(build, 'benchmarks/bench-hop-origin'), origin], origin);
     const fronts = [{ name: 'direct', note: 'no hop: the origin itself', port: origin, pid: originPid }];
@@ -145,13 +144,7 @@ export async function hop({ build, calls, seconds, measure }) {
       row.added_p99_us = row.p99_us - direct.p99_us;
     }
     out.verdicts = verdicts(out.rows);
-  } catch (error) {
-    out.errors.push(String(error.message));
-  } finally {
-    await stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-  return out;
+  });
 }
 
 /** CPU at most nginx's, at most 1.1 times it with our log line; p50 with one client at most haproxy's. */

@@ -2,13 +2,8 @@
 // front of it: one thread, epoll, keep-alive, every answer one write.
 //
 //   bench-hop-origin PORT [TOOLS]      on 127.0.0.1; lists so many tools
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +17,7 @@
 
 #include "http/header_list.h"
 #include "json/json_member.h"
+#include "loopback.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 
@@ -133,36 +129,17 @@ bool send_all(int fd, const std::string& bytes) {
   return true;
 }
 
-int listen_on(uint16_t port) {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(fd, 1024) != 0)
-    return -1;
-  return fd;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 3) list_tools(std::atoi(argv[2]));
-  int listener = argc == 2 || argc == 3 ? listen_on(static_cast<uint16_t>(std::atoi(argv[1]))) : -1;
+  int listener = argc == 2 || argc == 3 ? bench::listen_on(static_cast<uint16_t>(std::atoi(argv[1]))) : -1;
   if (listener < 0) {
     fmt::print(stderr, "usage: bench-hop-origin PORT (a free one)\n");
     return 2;
   }
   int epoll = epoll_create1(EPOLL_CLOEXEC);
-  auto watch = [&](int fd) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-  };
-  watch(listener);
+  bench::watch(epoll, listener);
   std::unordered_map<int, std::string> connections;  // what each has sent of its next request
   std::vector<epoll_event> ready(256);
   std::string buffer(64 * 1024, '\0');
@@ -173,12 +150,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < n; ++i) {
       int fd = ready[static_cast<size_t>(i)].data.fd;
       if (fd == listener) {
-        int client = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (client < 0) continue;
-        int on = 1;
-        setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        connections[client];
-        watch(client);
+        if (int client = bench::take_connection(epoll, listener); client >= 0) connections[client];
         continue;
       }
       std::string& in = connections[fd];

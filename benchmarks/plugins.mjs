@@ -1,11 +1,10 @@
 // What each plugin costs per call: one Lineward for each, all up at once in front of one fast HTTP origin, measured in
 // turns, 64 clients; the difference to the one without plugins is printed.
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from './fronts.mjs';
-import { launcher, lineward, middle, ROUNDS, share, turns } from './turns.mjs';
+import { inFolder, launcher, lineward, middle, ROUNDS, share, turns } from './turns.mjs';
 
 const CLIENTS = 64;
 
@@ -58,10 +57,10 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 
 /** `measure` runs one of our programs and gives its JSON. */
 export async function plugins({ build, calls, seconds, measure }) {
-  const folder = mkdtempSync(join(tmpdir(), 'lineward-plugins-'));
-  const { launch, stop } = launcher();
+  const programs = launcher();
+  const { launch } = programs;
   const out = { rows: [], errors: [] };
-  try {
+  return inFolder('plugins', programs, out, async (folder) => {
     writeFileSync(join(folder, 'hook.mjs'), HOOK);
     const origin = await freePort();
     await launch('the origin', [join(build, 'benchmarks/bench-hop-origin'), origin], origin);
@@ -83,13 +82,7 @@ export async function plugins({ build, calls, seconds, measure }) {
     out.rows.push(...fronts.filter(({ runs }) => runs.length).map(middle));
     const [none] = out.rows;
     for (const row of out.rows) row.added_us = row.cpu_us - none.cpu_us;
-  } catch (error) {
-    out.errors.push(String(error.message));
-  } finally {
-    await stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-  return out;
+  });
 }
 
 export function pluginTable({ rows, errors }) {

@@ -1,6 +1,7 @@
 // Programs that are up at once and measured in turns, so that a busy moment of the machine hits all of them.
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answers } from './fronts.mjs';
@@ -45,6 +46,20 @@ export function launcher({ silent = false } = {}) {
     for (const one of stops.splice(0).toReversed()) await one();
   };
   return { launch, stop };
+}
+
+/** `work(folder)`, after which its folder and all that `programs` launched are gone; what it throws stands in out.errors. */
+export async function inFolder(name, programs, out, work) {
+  const folder = mkdtempSync(join(tmpdir(), `lineward-${name}-`));
+  try {
+    await work(folder);
+  } catch (error) {
+    out.errors.push(String(error.message));
+  } finally {
+    await programs.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return out;
 }
 
 /** The command of a Lineward with this configuration at that port. */

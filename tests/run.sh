@@ -147,74 +147,54 @@ node_suite() {  # NAME FILES…
   rm -f "$log" "$list" "$once"
 }
 
-matrix_suite() {
-  say "matrix: clients and servers of both SDK lines"
-  local log sums
+# A program of many cells, which closes with "NAME total: N passed, M failed[, K known …]" and says "✗ …" of each that
+# failed. Those are run once more, alone: NAME_failed LOG lists them, each behind the number of failures that it stands for,
+# and NAME_alone CELL runs one. What is known to fail is left to the caller, in cells_known.
+cells_suite() {  # NAME TITLE PROGRAM [ARGS…]
+  local name=$1 title=$2 log sums cell bad
+  shift 2
+  say "$name: $title"
+  cells_known=0
   log=$(mktemp)
-  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/matrix.mjs 2>&1 | tee "$log"
-  sums=$(sed -nE 's/^matrix total: ([0-9]+) passed, ([0-9]+) failed, ([0-9]+) known failures$/\1 \2 \3/p' "$log" | tail -1)
-  if [ -z "$sums" ]; then add matrix 0 1; else
+  cells "$@" 2>&1 | tee "$log"
+  sums=$(sed -nE "s/^$name total: ([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) known)?.*/\1 \2 \4/p" "$log" | tail -1)
+  if [ -z "$sums" ]; then add "$name" 0 1; else
     read -r -a sums <<<"$sums"
     if worth_rerun "${sums[1]}" "$log"; then
-      say "matrix: once more, alone"
-      local cell
-      while read -r cell; do
-        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/matrix.mjs --feature "${cell%%: *}" --only "${cell#*: }" </dev/null || continue
-        unsteady matrix "$cell"
-        sums[0]=$((sums[0] + 1))
-        sums[1]=$((sums[1] - 1))
-      done < <(sed -nE 's/^✗ ([^:]+: SDK .*)$/\1/p' "$log")
-    fi
-    add matrix "${sums[0]}" "${sums[1]}"
-    known=$((known + sums[2]))
-  fi
-  rm -f "$log"
-}
-
-policies_suite() {
-  say "policies: rules, spellings, methods, roads and eras, with SDK servers as judges"
-  local log sums place bad
-  log=$(mktemp)
-  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/policies.mjs 2>&1 | tee "$log"
-  sums=$(sed -nE 's/^policies total: ([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -1)
-  if [ -z "$sums" ]; then add policies 0 1; else
-    read -r -a sums <<<"$sums"
-    # What passed a rule once is no unsteadiness: only what was not reached in time is asked again.
-    if worth_rerun "${sums[1]}" "$log" && ! grep -qE '^✗ .*(a rule forbids|one bucket|no secret)' "$log"; then
-      say "policies: once more, alone"
-      while read -r bad place; do
-        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/policies.mjs --only "$place" </dev/null || continue
-        unsteady policies "$place"
+      say "$name: once more, alone"
+      while read -r bad cell; do
+        "${name}_alone" "$cell" </dev/null || continue
+        unsteady "$name" "$cell"
         sums[0]=$((sums[0] + bad))
         sums[1]=$((sums[1] - bad))
-      done < <(sed -nE 's/^✗ ([^ :]+): .*$/\1/p' "$log" | sort | uniq -c)
+      done < <("${name}_failed" "$log")
     fi
-    add policies "${sums[0]}" "${sums[1]}"
+    add "$name" "${sums[0]}" "${sums[1]}"
+    cells_known=${sums[2]:-0}
   fi
   rm -f "$log"
+}
+cells() { LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh "$@"; }
+
+matrix_failed() { sed -nE 's/^✗ ([^:]+: SDK .*)$/1 \1/p' "$1"; }
+matrix_alone() { cells tests/e2e/matrix.mjs --feature "${1%%: *}" --only "${1#*: }"; }
+matrix_suite() {
+  cells_suite matrix "clients and servers of both SDK lines" tests/e2e/matrix.mjs
+  known=$((known + cells_known))
 }
 
-roads_suite() {
-  say "roads: every promise on every road"
-  local log sums cell
-  log=$(mktemp)
-  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/roads.mjs 2>&1 | tee "$log"
-  sums=$(sed -nE 's/^roads total: ([0-9]+) passed, ([0-9]+) failed, .*/\1 \2/p' "$log" | tail -1)
-  if [ -z "$sums" ]; then add roads 0 1; else
-    read -r -a sums <<<"$sums"
-    if worth_rerun "${sums[1]}" "$log"; then
-      say "roads: once more, alone"
-      while read -r cell; do
-        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/e2e/roads.mjs --only "$cell" </dev/null || continue
-        unsteady roads "$cell"
-        sums[0]=$((sums[0] + 1))
-        sums[1]=$((sums[1] - 1))
-      done < <(sed -nE 's/^✗ ([^ ]+)$/\1/p' "$log" | sort -u)
-    fi
-    add roads "${sums[0]}" "${sums[1]}"
-  fi
-  rm -f "$log"
+# What passed a rule once is no unsteadiness: only what was not reached in time is asked again.
+policies_failed() {
+  grep -qE '^✗ .*(a rule forbids|one bucket|no secret)' "$1" || sed -nE 's/^✗ ([^ :]+): .*$/\1/p' "$1" | sort | uniq -c
 }
+policies_alone() { cells tests/e2e/policies.mjs --only "$1"; }
+policies_suite() {
+  cells_suite policies "rules, spellings, methods, roads and eras, with SDK servers as judges" tests/e2e/policies.mjs
+}
+
+roads_failed() { sed -nE 's/^✗ ([^ ]+)$/1 \1/p' "$1" | sort -u; }
+roads_alone() { cells tests/e2e/roads.mjs --only "$1"; }
+roads_suite() { cells_suite roads "every promise on every road" tests/e2e/roads.mjs; }
 
 # ThreadSanitizer, with two workers wherever a script does not say otherwise, and in the same run the lines that unit and
 # wire tests reach. The quick form does without these lines and without the modules that know no threads; its wire tests are
@@ -282,26 +262,11 @@ faults_suite() {
 }
 
 # With the sanitized binary: what it adds to each step grows with nothing, and what grows is seen as well.
+growth_failed() { sed -nE 's/^✗ (.*)$/1 \1/p' "$1"; }
+growth_alone() { cells tests/growth/growth.mjs --exactly "$1"; }
 growth_suite() {
-  say "growth of work with every dimension of every input"
-  local log line row again=()
-  log=$(mktemp)
-  LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/growth/growth.mjs --repeats 2 2>&1 | tee "$log"
-  line=$(sed -nE 's/^growth total: ([0-9]+) passed, ([0-9]+) failed, ([0-9]+) known to fail.*/\1 \2 \3/p' "$log" | tail -1)
-  if [ -z "$line" ]; then add growth 0 1; else
-    read -r -a again <<<"$line"
-    if worth_rerun "${again[1]}" "$log"; then
-      say "growth: once more, alone"
-      while read -r row; do
-        LINEWARD=$PWD/$asan/lineward tests/e2e/node.sh tests/growth/growth.mjs --exactly "$row" </dev/null || continue
-        unsteady growth "$row"
-        again[0]=$((again[0] + 1))
-        again[1]=$((again[1] - 1))
-      done < <(sed -nE 's/^✗ (.*)$/\1/p' "$log")
-    fi
-    add growth "${again[@]}"
-  fi
-  rm -f "$log"
+  cells_suite growth "work with every dimension of every input" tests/growth/growth.mjs --repeats 2
+  skipped=$((skipped + cells_known))
 }
 
 conformance_suite() {

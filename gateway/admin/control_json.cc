@@ -98,6 +98,7 @@ std::string client_label(std::string_view implementation) {
 
 json call_json(const exchange::CallView& call) {
   json out{{"id", call.id},
+           {"rpc_id", printable(call.rpc_id, 64)},
            {"upstream", call.upstream},
            {"route", call.route},
            {"method", printable(call.method, 100)},
@@ -119,6 +120,39 @@ json call_json(const exchange::CallView& call) {
   if (!call.listens.empty()) out["listens"] = listens_of(call);
   if (call.state == CallState::queued) out["ahead"] = call.ahead;
   if (call.questions > 0) out["questions"] = call.questions;
+  return out;
+}
+
+json timeline_json(const exchange::CallView& call) {
+  json marks = json::array();
+  for (size_t i = 0; i < call.timeline.size(); ++i) {
+    const auto& mark = call.timeline[i];
+    if (i == exchange::CallTimeline::kFirst && call.timeline.left_out() > 0)
+      marks.push_back({{"step", "left_out"}, {"at_ms", mark.at_ms}, {"times", call.timeline.left_out()}});
+    json one{{"step", name(mark.step)}, {"at_ms", mark.at_ms}, {"times", mark.times}};
+    if (mark.times > 1) one["last_ms"] = mark.last_ms;
+    marks.push_back(std::move(one));
+  }
+  return marks;
+}
+
+json filter_json(std::string_view listens) {
+  constexpr size_t kMaxUris = 100;
+  json out{
+      {"tools", false}, {"prompts", false}, {"resources", false}, {"uris", json::array()}, {"uri_count", 0}};
+  for_each_member(listens, [&](const std::string& key, std::string_view value) {
+    if (key == "toolsListChanged") out["tools"] = value == "true";
+    if (key == "promptsListChanged") out["prompts"] = value == "true";
+    if (key == "resourcesListChanged") out["resources"] = value == "true";
+    if (key != "resourceSubscriptions") return;
+    json list = json::parse(value, nullptr, false);
+    if (!list.is_array()) return;
+    out["uri_count"] = list.size();
+    for (const json& uri : list) {
+      if (uri.is_string() && out["uris"].size() < kMaxUris)
+        out["uris"].push_back(printable(without_userinfo(uri.get_ref<const std::string&>())));
+    }
+  });
   return out;
 }
 
@@ -157,6 +191,34 @@ json reload_json(const ReloadReport& report) {
   return out;
 }
 
+json server_json(const Sources& sources, const config::Server& server, size_t sessions) {
+  auto status = sources.status(server);
+  auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
+  load.add(sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate));
+  json one{{"name", server.name},
+           {"kind", &server == sources.together() ? "together"
+                    : server.url.empty()          ? "stdio"
+                                                  : "http"},
+           {"state", core::name(status.state)},
+           {"server", printable(status.server, 60)},
+           {"in_flight", load.in_flight},
+           {"max_in_flight", server.limits.max_in_flight},
+           {"waiting", load.waiting},
+           {"listens", load.listening},
+           {"sessions", sessions},
+           {"required", server.required},
+           {"cancel_grace_ms", server.timeouts.cancel_grace.count()},
+           {"pids", json::array()}};
+  if (!status.why.empty()) one["why"] = printable(without_userinfo(status.why));
+  if (status.limit.count() > 0) one["limit_ms"] = status.limit.count();
+  for (const auto& process : status.processes)
+    one["pids"].push_back(process.pid);
+  if (const core::Upstream* upstream = sources.upstream(server.name)) {
+    if (auto era = upstream->era()) one["era"] = mcp::name(*era);
+  }
+  return one;
+}
+
 json status_json(const Sources& sources, std::string_view ops_url) {
   json upstreams = json::array();
   size_t listens = 0, calls = 0, waiting = 0;
@@ -165,34 +227,10 @@ json status_json(const Sources& sources, std::string_view ops_url) {
   for (const auto& [server, count] : sessions)
     all_sessions += count;
   for (const config::Server* shown : sources.servers()) {
-    const config::Server& server = *shown;
-    auto status = sources.status(server);
-    auto load = sources.host(server.name).exchanges.load(server.name, false);
-    load.add(sources.workers.view(0).exchanges.load(server.name, true));
-    listens += load.listening;
-    calls += load.in_flight;
-    waiting += load.waiting;
-    json one{{"name", server.name},
-             {"kind", shown == sources.together() ? "together"
-                      : server.url.empty()        ? "stdio"
-                                                  : "http"},
-             {"state", core::name(status.state)},
-             {"server", printable(status.server, 60)},
-             {"in_flight", load.in_flight},
-             {"max_in_flight", server.limits.max_in_flight},
-             {"waiting", load.waiting},
-             {"listens", load.listening},
-             {"sessions", sessions[server.name]},
-             {"required", server.required},
-             {"cancel_grace_ms", server.timeouts.cancel_grace.count()},
-             {"pids", json::array()}};
-    if (!status.why.empty()) one["why"] = printable(without_userinfo(status.why));
-    if (status.limit.count() > 0) one["limit_ms"] = status.limit.count();
-    for (const auto& process : status.processes)
-      one["pids"].push_back(process.pid);
-    if (const core::Upstream* upstream = sources.upstream(server.name)) {
-      if (auto era = upstream->era()) one["era"] = mcp::name(*era);
-    }
+    json one = server_json(sources, *shown, sessions[shown->name]);
+    listens += one["listens"].get<size_t>();
+    calls += one["in_flight"].get<size_t>();
+    waiting += one["waiting"].get<size_t>();
     upstreams.push_back(std::move(one));
   }
   std::string address = sources.front().address();

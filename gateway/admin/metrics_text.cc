@@ -207,11 +207,12 @@ void counters(Families& out, const UpstreamStats& stats, const UpstreamStats& fi
 
 void upstream_now(Families& out, const Sources& sources, const config::Server& server, size_t sessions) {
   std::string_view name = server.name;
-  auto load = sources.host(server.name).exchanges.load(server.name, false);
+  auto load = sources.host(server.name).exchanges.load(server.name, exchange::ExchangeTable::CameTo::itself);
   out.add(M::in_flight, {{"upstream", name}}, uint64_t{load.in_flight});
   out.add(M::queued, {{"upstream", name}}, uint64_t{load.waiting});
   if (const config::Server* all = sources.together(); all != nullptr && all != &server) {
-    auto routed = sources.workers.view(0).exchanges.load(server.name, true);
+    auto routed =
+        sources.workers.view(0).exchanges.load(server.name, exchange::ExchangeTable::CameTo::aggregate);
     out.add(M::in_flight, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.in_flight});
     out.add(M::queued, {{"upstream", name}, {"route", all->name}}, uint64_t{routed.waiting});
   }

@@ -1,6 +1,7 @@
 #include "admin/operations.h"
 
 #include "admin/control_path.h"
+#include "config/reader/admin.h"
 #include "log/log.h"
 
 namespace lineward::admin {
@@ -9,7 +10,10 @@ Operations::Operations(Sources sources) : sources_(std::move(sources)), readines
 
 Status<net::ListenFailure> Operations::listen() {
   auto ops = listen_ops();
-  return ops ? listen_control() : ops;
+  if (!ops || sources_.config.admin.address == "off") return ops;
+  api_ = std::make_unique<AdminApi>(sources_, [this] { return ops_url(); });
+  auto control = listen_control();
+  return control ? listen_tcp() : control;
 }
 
 Status<net::ListenFailure> Operations::listen_ops() {
@@ -28,8 +32,7 @@ Status<net::ListenFailure> Operations::listen_ops() {
 // Its own path cannot be had in a read-only system: that is no reason not to serve.
 Status<net::ListenFailure> Operations::listen_control() {
   const std::string& address = sources_.config.admin.address;
-  if (address == "off") return Done{};
-  bool automatic = address == "auto";
+  const bool automatic = address.rfind("unix:", 0) != 0;
   std::string chosen = address;
   auto warn = [](const std::string& why) {
     log::write(log::Level::warn, "admin.off", {{"why", why}, {"fix", "--admin unix:/path, or --admin off"}});
@@ -43,13 +46,31 @@ Status<net::ListenFailure> Operations::listen_control() {
     }
     chosen = "unix:" + *path;
   }
-  control_ = std::make_unique<ControlServer>(sources_, [this] { return ops_url(); });
+  control_ = std::make_unique<AdminServer>(sources_.loop, sources_.config.admin, *api_, Way::socket);
   auto listening = control_->listen(chosen);
   if (listening) return Done{};
   control_.reset();
   if (!automatic) return listening;
   warn(listening.error().text);
   return Done{};
+}
+
+Status<net::ListenFailure> Operations::listen_tcp() {
+  const config::Admin& admin = sources_.config.admin;
+  if (!config::is_tcp_address(admin.address)) return Done{};
+  tcp_ = std::make_unique<AdminServer>(sources_.loop, admin, *api_, Way::tcp);
+  auto listening = tcp_->listen(admin.address);
+  if (!listening) return listening;
+  if (tcp_->is_loopback() || !admin.token_file.empty()) return Done{};
+  // A name that meant another address than it seems to.
+  net::ListenFailure open;
+  open.text =
+      "admin.address " + admin.address + " is not this machine's alone, and there is no admin.tokenFile";
+  return Unexpected<net::ListenFailure>{std::move(open)};
+}
+
+std::string Operations::admin_url() const {
+  return tcp_ ? "http://" + tcp_->address() : std::string();
 }
 
 std::string Operations::ops_url() const {

@@ -1,5 +1,5 @@
-// Everything that people and monitoring see of a running gateway: the ops listener, the control socket,
-// readiness.
+// Everything that people and monitoring see of a running gateway: the ops listener, the admin API on its
+// control socket and on TCP, readiness.
 //
 // Owned by the Gateway; dies before what its sources name.
 #pragma once
@@ -8,7 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "admin/control_server.h"
+#include "admin/admin_api.h"
+#include "admin/admin_server.h"
 #include "admin/ops_server.h"
 #include "admin/readiness.h"
 
@@ -23,14 +24,19 @@ class Operations {
   Status<net::ListenFailure> listen();
   // "http://127.0.0.1:9464", or empty.
   std::string ops_url() const;
+  // "http://127.0.0.1:8001", or empty: the admin API on TCP.
+  std::string admin_url() const;
 
  private:
   const Sources sources_;
   Readiness readiness_;
   std::unique_ptr<OpsServer> ops_;
-  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<AdminApi> api_;
+  std::unique_ptr<AdminServer> control_;
+  std::unique_ptr<AdminServer> tcp_;
   Status<net::ListenFailure> listen_ops();
   Status<net::ListenFailure> listen_control();
+  Status<net::ListenFailure> listen_tcp();
 };
 
 }  // namespace lineward::admin

@@ -10,7 +10,7 @@ namespace lineward::admin {
 
 namespace {
 
-PlainResponse stuck() {
+PlainResponse worker_is_stuck() {
   return plain_text(503, "a worker does not answer: its event loop stands still\n");
 }
 
@@ -34,7 +34,7 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
   if (path == "/metrics") {
     std::string text;
     bool read = sources_.workers.paused([&] { text = metrics_text(sources_); });
-    if (!read) return stuck();
+    if (!read) return worker_is_stuck();
     PlainResponse page = plain_text(200, std::move(text));
     page.content_type = kMetricsType;
     return page;
@@ -51,7 +51,7 @@ PlainResponse OpsServer::ready(const PlainRequest& request) const {
   std::string list;
   std::string_view first;
   std::vector<Check> checks;
-  if (!sources_.workers.paused([&] { checks = readiness_.checks(); })) return stuck();
+  if (!sources_.workers.paused([&] { checks = readiness_.checks(); })) return worker_is_stuck();
   for (const Check& check : checks) {
     bool left_out = !excluded.empty() && (check.name == excluded || check.name == "upstream " + excluded);
     bool good = check.ok || left_out;

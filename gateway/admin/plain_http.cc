@@ -48,16 +48,22 @@ std::optional<std::string> PlainRequest::parameter(std::string_view name) const 
   return std::nullopt;
 }
 
-class PlainServer::Connection final : public net::StreamOwner {
+class PlainServer::Connection final : public net::StreamOwner, public PlainSink {
  public:
-  Connection(PlainServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream)
-      : server_(server), id_(id), stream_(std::move(stream)), parser_(limits()), timer_(server.loop_) {
+  Connection(PlainServer& server, uint64_t id, std::unique_ptr<net::ByteStream> stream, std::string peer)
+      : server_(server),
+        id_(id),
+        peer_(std::move(peer)),
+        stream_(std::move(stream)),
+        parser_(limits()),
+        timer_(server.loop_) {
     stream_->set_owner(this);
     stream_->start_reading();
     timer_.start(kRequestLimit,
                  [this] { respond(plain_text(408, "the request was not complete within 5s\n")); });
   }
   ~Connection() {
+    writer_.reset();
     if (stream_) stream_->close();
   }
   // It has not asked anything yet, though it was there since then.
@@ -71,6 +77,12 @@ class PlainServer::Connection final : public net::StreamOwner {
     head.headers.push_back({"Content-Type", response.content_type});
     head.headers.push_back({"Cache-Control", "no-store"});
     head.headers.push_back({"X-Content-Type-Options", "nosniff"});
+    if (response.stream) {
+      head.minor_version = 0;  // not chunked: its end is that of the connection
+      stream_->write(http::streaming_head(head));
+      writer_ = response.stream;
+      return writer_->begin(*this);
+    }
     stream_->set_owner(nullptr);
     stream_->write(http::full_response(head, response.body));
     net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
@@ -93,12 +105,26 @@ class PlainServer::Connection final : public net::StreamOwner {
     }
   }
   void on_end(int) override { server_.drop(id_); }
+  void on_drained() override {
+    if (writer_) writer_->drained();
+  }
+  // PlainSink
+  void write(std::string bytes) override {
+    if (stream_) stream_->write(std::move(bytes));
+  }
+  size_t backlog() const override { return stream_ ? stream_->backlog() : 0; }
+  void end() override {
+    if (!stream_) return;
+    stream_->set_owner(nullptr);
+    net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
+    server_.drop(id_);
+  }
 
   void handle() {
     busy_ = true;
     timer_.stop();
     const http::RequestHead& head = parser_.head();
-    PlainRequest request{head, std::string(head.path), {}, parser_.take_body(), stream_->peer_uid()};
+    PlainRequest request{head, std::string(head.path), {}, parser_.take_body(), peer_, stream_->peer_uid()};
     if (head.target.size() > head.path.size()) request.query = head.target.substr(head.path.size() + 1);
     server_.handler_(request,
                      server_.lifetime_.guard([server = &server_, id = id_](const PlainResponse& response) {
@@ -108,11 +134,13 @@ class PlainServer::Connection final : public net::StreamOwner {
 
   PlainServer& server_;
   const uint64_t id_;
+  const std::string peer_;
   std::unique_ptr<net::ByteStream> stream_;
   http::RequestParser parser_;
   net::Timer timer_;
   const milliseconds since_ = server_.loop_.now();
   bool busy_ = false;
+  std::shared_ptr<PlainStream> writer_;  // of an answer that goes on
 };
 
 PlainServer::PlainServer(net::Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
@@ -120,17 +148,17 @@ PlainServer::PlainServer(net::Loop& loop, Handler handler) : loop_(loop), handle
 PlainServer::~PlainServer() = default;
 
 Status<net::ListenFailure> PlainServer::listen(const std::string& address) {
-  auto listener = net::Listener::open(loop_, address,
-                                      [this](auto stream, const std::string&) { accept(std::move(stream)); });
+  auto listener = net::Listener::open(
+      loop_, address, [this](auto stream, std::string peer) { accept(std::move(stream), std::move(peer)); });
   if (!listener) return Unexpected<net::ListenFailure>{listener.error()};
   listener_ = std::move(*listener);
   return Done{};
 }
 
-void PlainServer::accept(std::unique_ptr<net::ByteStream> stream) {
+void PlainServer::accept(std::unique_ptr<net::ByteStream> stream, std::string peer) {
   if (connections_.size() >= kMaxConnections && !make_room()) return;  // closed at once
   uint64_t id = next_++;
-  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream)));
+  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(stream), std::move(peer)));
 }
 
 // False: all that are there are being answered, or have only just come.

@@ -1,5 +1,6 @@
 // A small HTTP/1.1 server for people and probes: one request for each connection, answered now or later, then
-// the connection is closed. Not for MCP; nothing of clients passes through it.
+// the connection is closed; an answer may also go on for as long as its reader wants (PlainStream). Not for
+// MCP; nothing of clients passes through it.
 //
 // Owned by a server of this module. Bounded: connections, head, body, and the time a request may take to
 // arrive.
@@ -25,6 +26,7 @@ struct PlainRequest {
   std::string path;   // without query, as it came
   std::string query;  // without '?'
   std::string body;
+  std::string peer;             // "127.0.0.1:51234", or "unix"
   std::optional<uint32_t> uid;  // of the process at the other end of a Unix socket
 
   // The value of a query parameter; nothing when it is not there, empty when it has none. Not decoded: no
@@ -32,11 +34,35 @@ struct PlainRequest {
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
+// Where an answer goes that has no end of its own. Never calls back.
+class PlainSink {
+ public:
+  virtual void write(std::string bytes) = 0;
+  // What its reader has not taken yet, in the kernel's buffers not counted.
+  virtual size_t backlog() const = 0;
+  // Nothing more comes; what was written still goes out.
+  virtual void end() = 0;
+
+ protected:
+  ~PlainSink() = default;
+};
+
+// Who writes such an answer. Destroyed when its reader has gone, or after end().
+class PlainStream {
+ public:
+  virtual ~PlainStream() = default;
+  // The head is out. `to` lives until this is destroyed. Called once.
+  virtual void begin(PlainSink& to) = 0;
+  // The kernel has taken all that was written.
+  virtual void drained() = 0;
+};
+
 struct PlainResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   std::vector<http::OutHeader> headers;
+  std::shared_ptr<PlainStream> stream = {};  // in place of a body
 };
 // One sentence or a page of text.
 PlainResponse plain_text(int status, std::string body);
@@ -60,7 +86,7 @@ class PlainServer {
 
  private:
   class Connection;
-  void accept(std::unique_ptr<net::ByteStream> stream);
+  void accept(std::unique_ptr<net::ByteStream> stream, std::string peer);
   bool make_room();
   void answer(uint64_t id, const PlainResponse& response);
   void drop(uint64_t id);

@@ -1,4 +1,5 @@
-// How people and monitoring ask for a reload and learn what became of it. Implemented by the gateway.
+// How people and monitoring ask for a reload, or for a server to start or to stop, and learn what became of
+// it. Implemented by the gateway.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +39,35 @@ struct ReloadCounts {
   uint64_t ok = 0, failed = 0;
 };
 
+// What an operator wants of one server.
+enum class ServerAct : uint8_t {
+  start,    // back into service
+  stop,     // out of service, its calls are cancelled
+  restart,  // a new form takes the place of this one, which ends with its calls, or at once
+  drain     // out of service, its calls go on
+};
+
+struct ServerActed {
+  enum class Outcome : uint8_t {
+    done,
+    unknown,  // there is no such server
+    refused   // it cannot be, or is so already
+  };
+  Outcome outcome = Outcome::done;
+  std::string error;  // one sentence
+  size_t calls = 0;   // that the form had which ends
+  size_t sessions = 0;
+};
+
 class ReloadApi {
  public:
   // Reads the configuration again. `by`: who wanted it, for the log.
   virtual ReloadReport reload(bool dry_run, std::string_view by) = 0;
   virtual const ReloadCounts& counts() const = 0;
+  // `force`: a restart does not wait for calls. Lasts until the opposite is asked for, or Lineward ends.
+  virtual ServerActed act(const std::string& server, ServerAct act, bool force) = 0;
+  // It was stopped or drained by act().
+  virtual bool is_held(const std::string& server) const = 0;
 
  protected:
   ~ReloadApi() = default;

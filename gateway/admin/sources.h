@@ -99,10 +99,21 @@ struct Sources {
     return out;
   }
   const config::Server* together() const { return workers.view(0).upstreams.together(); }
+  bool is_leaving(const std::string& name) const {
+    bool found = false;
+    each([&](const WorkerView& worker) {
+      for (const config::Server* one : worker.upstreams.leaving())
+        found = found || one->name == name;
+    });
+    return found;
+  }
   core::UpstreamStatus status(const config::Server& server) const {
     core::UpstreamStatus status;
-    status.state =
-        server.disabled ? core::UpstreamStatus::State::disabled : core::UpstreamStatus::State::draining;
+    const bool held = reload.is_held(server.name);
+    const bool leaves = is_leaving(server.name);
+    status.state = server.disabled || (held && !leaves) ? core::UpstreamStatus::State::disabled
+                                                        : core::UpstreamStatus::State::draining;
+    if (held) status.why = leaves ? "it is being stopped by an operator" : "it was stopped by an operator";
     if (const core::Upstream* running = upstream(server.name)) status = running->status();
     return status;
   }

@@ -139,24 +139,9 @@ class UriEdits {
     });
   }
   // A content block, or an array of them.
-  void content(Span value) {
-    ContentUris uris(text_, outline_.get());
-    uris.find_content(value);
-    for (Span one : uris.found())
-      uri(one);
-  }
-  void contents(Span value) {
-    ContentUris uris(text_, outline_.get());
-    uris.find_contents(value);
-    for (Span one : uris.found())
-      uri(one);
-  }
-  void messages(Span value) {
-    ContentUris uris(text_, outline_.get());
-    uris.find_messages(value);
-    for (Span one : uris.found())
-      uri(one);
-  }
+  void content(Span value) { uris(value, &ContentUris::find_content); }
+  void contents(Span value) { uris(value, &ContentUris::find_contents); }
+  void messages(Span value) { uris(value, &ContentUris::find_messages); }
   // Of the tasks extension: at the top of a result or of params, or within `task`.
   void task_id(Span id) {
     if (json::is_string_at(text_, id)) splice_.replace(id, seal_task(server_, id.in(text_)));
@@ -170,6 +155,13 @@ class UriEdits {
   std::string apply() { return splice_.empty() ? std::string(text_) : splice_.apply(); }
 
  private:
+  void uris(Span value, void (ContentUris::*find)(Span)) {
+    ContentUris found(text_, outline_.get());
+    (found.*find)(value);
+    for (Span one : found.found())
+      uri(one);
+  }
+
   NameMap& shown_;
   const std::string& server_;
   std::string_view text_;

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "admin/metric_table.h"
+#include "admin/openapi.h"
 #include "cli/control_commands.h"
 #include "cli/flags.h"
 #include "cli/hash_key.h"
+#include "cli/healthcheck.h"
 #include "cli/prepare.h"
+#include "cli/reference_commands.h"
 #include "cli/stdio_command.h"
 #include "config/options/names.h"
 #include "config/options/options.h"
@@ -39,7 +42,9 @@ constexpr std::string_view kOverview =
     "  ps         its calls in flight                 lineward ps --help\n"
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
+    "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  help       a command or a group of options     lineward help timeouts\n"
+    "  schema, completion, man   for editors, shells and man(1)\n"
     "  version    what this is\n";
 
 constexpr const char* kRunFooter =
@@ -72,9 +77,9 @@ constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward
 constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
-const std::vector<std::string_view> kCommands = {"run",     "stdio",   "validate", "help",
-                                                 "version", "options", "ps",       "cancel",
-                                                 "status",  "metrics", "reload",   "hash-key"};
+const std::vector<std::string_view> kCommands = {
+    "run",    "stdio",    "validate",    "help",   "version",    "options", "ps",      "cancel", "status",
+    "reload", "hash-key", "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -85,14 +90,16 @@ class Usage : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string name = app->get_name();
-    std::string rest = name == "run"        ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
-                       : name == "stdio"    ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
-                       : name == "validate" ? "[OPTIONS] [FILE]"
-                       : name == "help"     ? "[TOPIC]"
-                       : name == "ps"       ? "[OPTIONS] [ID]"
-                       : name == "cancel"   ? "[OPTIONS] ID…"
-                       : name == "hash-key" ? "[--new] NAME [SCOPE…]"
-                                            : "[OPTIONS]";
+    std::string rest = name == "run"          ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
+                       : name == "stdio"      ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
+                       : name == "validate"   ? "[OPTIONS] [FILE]"
+                       : name == "help"       ? "[TOPIC]"
+                       : name == "ps"         ? "[OPTIONS] [ID]"
+                       : name == "cancel"     ? "[OPTIONS] ID…"
+                       : name == "hash-key"   ? "[--new] NAME [SCOPE…]"
+                       : name == "completion" ? "SHELL"
+                       : name == "man"        ? "[PAGE]"
+                                              : "[OPTIONS]";
     return fmt::format("Usage: lineward {} {}\n", name, rest);
   }
 };
@@ -135,7 +142,8 @@ CLI::App* add_run(CLI::App& app, Flags& flags) {
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error", "WORD");
   text("--ops", flags.ops, "Probes and metrics: 127.0.0.1:9464, :9464, unix:/path, off", "ADDR|off");
-  text("--admin", flags.admin, "Where ps, cancel and status ask: unix:/path, auto, off", "ADDR|off");
+  text("--admin", flags.admin,
+       "The admin API of ps, cancel and status: unix:/path, auto, off; HOST:PORT: there too", "ADDR|off");
   add_common(*run, flags);
   for (auto& [name, target] :
        {std::pair("--stdio", &flags.stdio), std::pair("--port", &flags.port),
@@ -304,7 +312,8 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
   }
   return bad_usage(around.err,
                    fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-                               "status, reload, version, options, plugins, {}",
+                               "status, reload, healthcheck, schema, completion, man, version, options, "
+                               "plugins, {}",
                                config::clip(topic), fmt::join(config::help_topics(), ", ")),
                    "");
 }
@@ -344,7 +353,12 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_control(app, control);
   HashKeyFlags key;
   add_hash_key(app, key);
+  HealthcheckFlags health;
+  add_healthcheck(app, health);
+  ReferenceFlags reference;
+  add_reference(app, reference);
   app.add_subcommand("metrics", "Prints the table of metrics: docs/metrics.md.");
+  app.add_subcommand("openapi", "Prints the admin API as an OpenAPI 3.1 document: docs/admin-api.json.");
   if (first == "-h" || first == "--help") return print_help(app, "", around);
   if (first == "-V" || first == "--version") return print_version(flags, version, around);
   if (!is_command(first)) return unknown_command(first, err);
@@ -372,9 +386,15 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (command == run) return prepare_run(std::move(flags), around);
   if (command == validate_command) return validate(flags, around);
   if (is_control(first)) return run_control(first, control, around);
+  if (first == "healthcheck") return healthcheck(health, around);
+  if (is_reference(first)) return run_reference(first, app, reference, version, around);
   if (first == "hash-key") return hash_key(key, std::cin, out, err);
   if (first == "metrics") {
     out << admin::metrics_page(plugins::registry());
+    return ExitCode::ok;
+  }
+  if (first == "openapi") {
+    out << admin::openapi_text(std::string(version));
     return ExitCode::ok;
   }
   if (command == version_command) return print_version(flags, version, around);

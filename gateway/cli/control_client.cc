@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "admin/control_path.h"
+#include "config/reader/admin.h"
 #include "log/printable.h"
 
 namespace lineward::cli {
@@ -81,7 +82,9 @@ Result<ControlReply> ask(const std::string& socket, const std::string& path, con
 
 Found find_gateway(const std::string& address) {
   Found found;
-  if (address.empty() || address == "auto") {
+  // One that is on TCP too has its socket where all have it.
+  const bool tcp = config::is_tcp_address(address);
+  if (address.empty() || address == "auto" || tcp) {
     std::vector<std::string> all = admin::live_sockets();
     if (all.size() == 1) {
       found.socket = all[0];

@@ -1,4 +1,4 @@
-// Asks a running gateway over its control socket (admin/control_server.h). Blocking: these are commands for
+// Asks a running gateway over its control socket (admin/admin_server.h). Blocking: these are commands for
 // people.
 #pragma once
 

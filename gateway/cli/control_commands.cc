@@ -7,11 +7,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
 #include "admin/control_path.h"
 #include "cli/control_client.h"
 #include "cli/control_text.h"
+#include "cli/json_fields.h"
 #include "config/duration.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
@@ -46,27 +46,13 @@ constexpr const char* kReloadFooter =
     "  lineward reload --dry-run";
 constexpr const char* kStatusFooter = "Examples\n  lineward status\n  lineward status --format json";
 
-std::string variable(const Surroundings& around, std::string_view name) {
-  std::optional<std::string> value = around.env ? around.env(name) : std::nullopt;
-  return value ? *value : std::string();
-}
-
-bool on_terminal(const Surroundings& around) {
-  return around.out.is(std::cout) && isatty(STDOUT_FILENO) == 1;
-}
-
 Style style_of(const ControlFlags& flags, const Surroundings& around) {
   Style style;
   style.wide = flags.wide;
-  std::string force = variable(around, "CLICOLOR_FORCE");
-  if (flags.color != "auto") {
-    style.colour = flags.color == "always";
-  } else if (variable(around, "NO_COLOR").empty()) {
-    style.colour =
-        (!force.empty() && force != "0") || (on_terminal(around) && variable(around, "TERM") != "dumb");
-  }
+  const bool terminal = around.out_is_terminal();
+  style.colour = around.wants_colour(flags.color, terminal);
   winsize size{};
-  if (on_terminal(around) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
+  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
   return style;
 }
 
@@ -83,19 +69,9 @@ ExitCode failed(const Surroundings& around, const std::string& socket, const std
                      "is it running, and yours? lineward ps --admin unix:/path names another");
 }
 
-std::string text_of(const json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-int64_t number_of(const json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
-}
-
 // The socket to ask, or an exit code after everything has been said.
 std::variant<std::string, ExitCode> choose_gateway(const ControlFlags& flags, const Surroundings& around) {
-  std::string address = flags.admin.empty() ? variable(around, "LINEWARD_ADMIN_ADDRESS") : flags.admin;
+  std::string address = flags.admin.empty() ? around.variable("LINEWARD_ADMIN_ADDRESS") : flags.admin;
   Found found = find_gateway(address);
   if (!found.fault.empty()) return bad_usage(around.err, found.fault, "lineward ps --help");
   if (!found.socket.empty()) return found.socket;
@@ -134,6 +110,20 @@ json filtered(const json& body, const char* list, const Filter& filter) {
   return out;
 }
 
+// All pages of the calls in flight, as one answer.
+Result<ControlReply> ask_for_calls(const std::string& socket, bool all) {
+  auto whole = ask(socket, all ? "/api/v1/calls?all" : "/api/v1/calls");
+  std::string next = whole && whole->status == 200 ? text_of(whole->body, "next") : std::string();
+  while (!next.empty()) {
+    auto page = ask(socket, "/api/v1/calls?after=" + next);
+    if (!page || page->status != 200) return page;
+    for (json& call : page->body["calls"])
+      whole->body["calls"].push_back(std::move(call));
+    next = text_of(page->body, "next");
+  }
+  return whole;
+}
+
 ExitCode no_such_call(const std::string& id, const json& body, const Surroundings& around) {
   around.err << "error: no call " << id << " in flight; ";
   if (auto ended = body.find("ended"); ended != body.end()) {
@@ -158,7 +148,7 @@ ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Su
 ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& filter,
             const Surroundings& around) {
   if (!flags.ids.empty()) return show_one(socket, flags, around);
-  auto reply = ask(socket, flags.all ? "/api/v1/calls?all" : "/api/v1/calls");
+  auto reply = ask_for_calls(socket, flags.all);
   if (!reply) return failed(around, socket, reply.error().text);
   if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
   json calls = filtered(reply->body, "calls", filter);
@@ -183,7 +173,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
                 const Surroundings& around) {
   std::vector<std::string> ids = flags.ids;
   if (ids.empty()) {
-    auto reply = ask(socket, "/api/v1/calls");
+    auto reply = ask_for_calls(socket, false);
     if (!reply) return failed(around, socket, reply.error().text);
     json calls = filtered(reply->body, "calls", filter);
     for (const json& call : calls)

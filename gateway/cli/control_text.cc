@@ -1,4 +1,5 @@
 #include "cli/control_text.h"
+#include "cli/json_fields.h"
 
 #include <fmt/format.h>
 
@@ -10,16 +11,6 @@ namespace lineward::cli {
 namespace {
 
 using nlohmann::json;
-
-std::string text_of(const json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-int64_t number_of(const json& object, const char* key, int64_t fallback = 0) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<int64_t>() : fallback;
-}
 
 bool has(const json& object, const char* key) {
   auto found = object.find(key);

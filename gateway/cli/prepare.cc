@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <utility>
 
@@ -23,11 +22,6 @@ namespace lineward::cli {
 namespace {
 
 constexpr const char* kStdio = "stdio";
-
-std::string variable(const Surroundings& around, std::string_view name) {
-  std::optional<std::string> value = around.env ? around.env(name) : std::nullopt;
-  return value ? *value : std::string();
-}
 
 bool exists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
@@ -136,8 +130,8 @@ std::string fault_of(const config::Setting& setting) {
 
 std::vector<std::string> search_path(const Surroundings& around) {
   std::vector<std::string> places = {"./lineward.yaml"};
-  std::string config_home = variable(around, "XDG_CONFIG_HOME");
-  std::string home = variable(around, "HOME");
+  std::string config_home = around.variable("XDG_CONFIG_HOME");
+  std::string home = around.variable("HOME");
   if (config_home.empty() && !home.empty()) config_home = home + "/.config";
   if (!config_home.empty()) places.push_back(config_home + "/lineward/lineward.yaml");
   places.push_back("/etc/lineward/lineward.yaml");
@@ -147,7 +141,7 @@ std::vector<std::string> search_path(const Surroundings& around) {
 std::string find_config(const Flags& flags, const Surroundings& around) {
   if (!flags.file.empty()) return flags.file;
   if (!flags.config.empty()) return flags.config;
-  std::string named = variable(around, "LINEWARD_CONFIG");
+  std::string named = around.variable("LINEWARD_CONFIG");
   if (!named.empty()) return named;
   std::vector<std::string> places = search_path(around);
   auto found = std::find_if(places.begin(), places.end(), exists);
@@ -170,7 +164,7 @@ void print_findings(const config::LoadResult& result, const Flags& flags, const 
   for (const config::Diagnostic& diagnostic : result.diagnostics) {
     if (flags.quiet && diagnostic.severity == config::Severity::info) continue;
     around.err << config::render_diagnostic(diagnostic, {result.name, result.text, &result.secrets},
-                                            wants_colour(flags, around));
+                                            around.wants_colour(flags.color, around.err_is_terminal()));
   }
 }
 
@@ -194,15 +188,6 @@ ExitCode bad_usage(Screen& err, const std::string& message, const std::string& h
   err << "error: " << message << "\n";
   if (!help_command.empty()) err << "  help: " << help_command << "\n";
   return ExitCode::usage;
-}
-
-bool wants_colour(const Flags& flags, const Surroundings& around) {
-  if (flags.color != "auto") return flags.color == "always";
-  if (!variable(around, "NO_COLOR").empty()) return false;
-  std::string force = variable(around, "CLICOLOR_FORCE");
-  if (!force.empty() && force != "0") return true;
-  if (variable(around, "TERM") == "dumb") return false;
-  return around.err.is(std::cerr) && isatty(STDERR_FILENO) == 1;
 }
 
 std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around) {
@@ -263,7 +248,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
                                   ? config::load_text("", "command line", load)
                                   : config::load_file(invocation.config_file, load);
   if (!result.ok()) {
-    around.err << result.report(wants_colour(flags, around));
+    around.err << result.report(around.wants_colour(flags.color, around.err_is_terminal()));
     return exit_code_of(result);
   }
   print_findings(result, flags, around);
@@ -279,7 +264,7 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   }
   invocation.exit_with_upstream = flags.exit_with_upstream;
   invocation.exit_with_parent = flags.exit_with_parent;
-  invocation.colour = wants_colour(flags, around);
+  invocation.colour = around.wants_colour(flags.color, around.err_is_terminal());
   invocation.quiet = flags.quiet;
   return invocation;
 }
@@ -296,7 +281,7 @@ ExitCode validate(const Flags& flags, const Surroundings& around) {
   config::LoadResult result = config::load_file(file, std::move(load));
   bool failed = !result.ok() || (flags.strict && result.has(config::Severity::warning));
   if (failed) {
-    around.err << result.report(wants_colour(flags, around));
+    around.err << result.report(around.wants_colour(flags.color, around.err_is_terminal()));
     return result.ok() ? ExitCode::bad_config : exit_code_of(result);
   }
   print_findings(result, flags, around);

@@ -7,15 +7,9 @@
 
 #include "cli/command_line.h"
 #include "cli/flags.h"
-#include "cli/screen.h"
+#include "cli/surroundings.h"
 
 namespace lineward::cli {
-
-struct Surroundings {
-  const config::EnvLookup& env;
-  Screen& out;
-  Screen& err;
-};
 
 std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& around);
 // `stdio URL`, `stdio FILE`, `stdio -- COMMAND`: run --listen stdio.
@@ -24,6 +18,5 @@ ExitCode validate(const Flags& flags, const Surroundings& around);
 
 // One error of the command line with the way to its help; always ExitCode::usage.
 ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command);
-bool wants_colour(const Flags& flags, const Surroundings& around);
 
 }  // namespace lineward::cli

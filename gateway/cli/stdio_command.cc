@@ -10,7 +10,7 @@
 namespace lineward::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kStdioFooter =
     "The stdio server of a client that only starts processes, in front of any server: stdin and stdout speak "
     "MCP of\n"
     "both eras, 2024-11-05 included; stderr gets warnings and errors. The end of stdin ends everything.\n"
@@ -110,7 +110,7 @@ CLI::App* add_stdio(CLI::App& app, Flags& flags) {
   text("--protocol-era", flags.protocol_era, "auto, legacy or modern", "WORD");
   text("--log-format", flags.log_format, "auto, text, logfmt or json", "WORD");
   text("--log-level", flags.log_level, "debug, info, warn or error (warn)", "WORD");
-  stdio->footer(kFooter);
+  stdio->footer(kStdioFooter);
   stdio->add_option("--ops", flags.ops, "Probes and metrics, off unless given: 127.0.0.1:9464")
       ->type_name("ADDR|off");
   stdio

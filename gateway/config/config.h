@@ -227,9 +227,12 @@ struct Ops {
   bool given = false;                      // somebody wrote it: then a port in use is an error
 };
 
-// The control socket of `lineward ps`, `cancel` and `status`.
+// The admin API (docs/admin-api.md): the control socket of `lineward ps`, `cancel` and `status`, and TCP.
 struct Admin {
-  std::string address = "auto";  // auto, off or unix:/path
+  std::string address = "auto";  // auto, off, unix:/path, or host:port: beside the automatic socket
+  std::string token_file;        // who may come in by TCP, and as what; empty: who is on this machine
+  std::vector<std::string> allowed_hosts;  // names by which TCP may be reached, besides its address
+  bool read_only = false;                  // nobody may change anything
 };
 
 // When the file is read again without being asked (docs/reload.md).

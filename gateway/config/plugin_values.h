@@ -47,6 +47,10 @@ struct PluginEntry {
   std::vector<std::pair<std::string, std::string>> raw;  // of a shared object: its options as text
   std::string directory = ".";  // of the configuration file: where relative paths start
   int line = 0;
+  // A file that an option names; empty stays empty.
+  std::string path_of(const std::string& file) const {
+    return file.empty() || file.front() == '/' ? file : directory + "/" + file;
+  }
   bool is_for(std::string_view server) const;
   // Where it stands in the file does not matter.
   bool operator==(const PluginEntry& other) const {

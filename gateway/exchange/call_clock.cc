@@ -9,13 +9,29 @@ using core::CallPhase;
 using mcp::EndReason;
 using std::chrono::milliseconds;
 
+namespace {
+
+constexpr CallStep step_of(CallPhase phase) {
+  switch (phase) {
+    case CallPhase::queued: return CallStep::queued;
+    case CallPhase::no_room: return CallStep::no_room;
+    case CallPhase::starting: return CallStep::starting;
+    case CallPhase::written: break;
+  }
+  return CallStep::sent;
+}
+
+}  // namespace
+
 CallClock::CallClock(net::Loop& loop, mcp::Method method, Rings rings)
     : loop_(loop),
       is_listen_(method == mcp::Method::subscriptions_listen),
       rings_(std::move(rings)),
       timer_(loop),
       started_(loop.now()),
-      phase_since_(loop.now()) {}
+      phase_since_(loop.now()) {
+  mark(CallStep::arrived);
+}
 
 void CallClock::use(const config::Timeouts& limits, const config::Server& server) {
   limits_ = limits;
@@ -32,16 +48,19 @@ void CallClock::stop() {
 
 void CallClock::plugins_decide() {
   plugins_decide_ = true;
+  mark(CallStep::judging);
   set();
 }
 
 void CallClock::plugins_decided() {
   plugins_decide_ = false;
+  mark(CallStep::judged);
   phase_since_ = loop_.now();
 }
 
 bool CallClock::enter(CallPhase phase) {
   if (phase == phase_) return false;
+  mark(step_of(phase));
   const bool in_line = core::waits_in_line(phase_);
   if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
     phase_ = phase;
@@ -64,18 +83,21 @@ void CallClock::go_on(milliseconds spent) {
 }
 
 void CallClock::progressed() {
+  mark(CallStep::progress);
   if (!limits_.progress_resets) return;
   last_progress_ = loop_.now();
   set();
 }
 
 void CallClock::asked() {
+  mark(CallStep::asked);
   if (open_questions_++ == 0) question_since_ = loop_.now();
   set();
 }
 
 void CallClock::answered() {
   if (open_questions_ == 0) return;
+  mark(CallStep::answered);
   if (--open_questions_ == 0) {
     waited_ += loop_.now() - question_since_;
     last_progress_ = loop_.now();
@@ -85,6 +107,7 @@ void CallClock::answered() {
 
 void CallClock::hold() {
   held_ = true;
+  mark(CallStep::held);
   held_since_ = loop_.now();
   set();
 }
@@ -92,6 +115,7 @@ void CallClock::hold() {
 bool CallClock::release() {
   if (!std::exchange(held_, false)) return false;
   last_progress_ += loop_.now() - held_since_;
+  mark(CallStep::released);
   set();
   return true;
 }
@@ -190,6 +214,7 @@ void CallClock::show(CallView& view) const {
   view.sent_after = sent_after();
   if (open_questions_ > 0) view.state = CallState::input;
   view.questions = open_questions_;
+  view.timeline = timeline_;
 }
 
 }  // namespace lineward::exchange

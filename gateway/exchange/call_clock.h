@@ -18,6 +18,7 @@
 #include "config/config.h"
 #include "core/upstream.h"
 #include "exchange/call_log.h"
+#include "exchange/call_timeline.h"
 #include "mcp/end_reason.h"
 #include "net/loop.h"
 
@@ -60,11 +61,16 @@ class CallClock {
   void hold();
   bool release();
 
+  // Something else that happened to it, for people.
+  void mark(CallStep step) { timeline_.note(step, elapsed()); }
+  const CallTimeline& timeline() const { return timeline_; }
+
   milliseconds elapsed() const { return loop_.now() - started_; }
   bool in_first_turn() const { return loop_.now() == started_; }
   milliseconds queued_for() const { return queued_for_; }  // in all, before this phase
   bool is_held() const { return held_; }
   bool is_written() const { return phase_ == core::CallPhase::written; }
+  bool is_queued() const { return core::waits_in_line(phase_) && open_questions_ == 0; }
   // Since its server has it; nothing before that.
   std::optional<milliseconds> at_server() const;
   // Of that, without the time in which the client was asked.
@@ -101,6 +107,7 @@ class CallClock {
   milliseconds held_since_{0};
   milliseconds due_at_{0};    // when the clock ends it; 0: never
   milliseconds rings_at_{0};  // when it looks, at the latest then
+  CallTimeline timeline_;
 };
 
 }  // namespace lineward::exchange

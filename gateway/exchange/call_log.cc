@@ -98,6 +98,8 @@ void CallLog::on_cancel_settled(uint64_t tag, const core::CancelReport& report) 
   for (auto& ended : ring_) {
     if (ended.tag != tag || !ended.cancelled || ended.cancel) continue;
     ended.cancel = report;
+    ended.call.timeline.note(CallStep::settled, ended.call.age + report.after);
+    if (watcher_) watcher_->settled(ended);
     return tell(ended);
   }
 }

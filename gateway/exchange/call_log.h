@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/node_slabs.h"
+#include "exchange/call_timeline.h"
+#include "exchange/call_watcher.h"
+#include "exchange/end_counts.h"
 #include "mcp/end_reason.h"
 #include "mcp/revision.h"
 #include "metrics/stats.h"
@@ -24,6 +28,7 @@ enum class CallState : uint8_t { queued, starting, running, listening, input, en
 // printable.
 struct CallView {
   std::string id;
+  std::string rpc_id;  // as its client wrote it, JSON text
   std::string upstream, method, target, peer, session;
   std::string route;        // the aggregate's path, of a call that came to its upstream by it; else empty
   std::string caller;       // who it is by its credentials, printable; empty: nobody was asked
@@ -43,6 +48,7 @@ struct CallView {
   uint32_t questions = 0;  // of the server, not answered yet
   size_t ahead = 0;        // of a queued one: calls of the same upstream before it
   uint64_t bytes_in = 0;
+  CallTimeline timeline;
 };
 
 struct EndedCall {
@@ -81,6 +87,15 @@ class CallLog final : public core::CancelWatcher {
   // Hears of the cancels that came from another worker, under that one's tags (core/remote_tag.h).
   using Reporter = std::function<void(uint64_t tag, const core::CancelReport& report)>;
   void use_reporter(Reporter reporter) { reporter_ = std::move(reporter); }
+  // Hears of every call from here on; null: nobody does.
+  void use_watcher(std::shared_ptr<CallWatcher> watcher) { watcher_ = std::move(watcher); }
+  CallWatcher* watcher() const { return watcher_.get(); }
+  // The place that next() gave is filled.
+  void ended(const EndedCall& call) {
+    counts_.count(call.reason, call.ended_at);
+    if (watcher_) watcher_->ended(call);
+  }
+  const EndCounts& counts() const { return counts_; }
 
   void on_cancel_settled(uint64_t tag, const core::CancelReport& report) override;
 
@@ -100,6 +115,8 @@ class CallLog final : public core::CancelWatcher {
   Cancels cancels_{Cancels::allocator_type(nodes_)};  // not settled, or not ended yet
   std::unordered_map<uint64_t, std::vector<Settled>> waiting_;
   Reporter reporter_;
+  std::shared_ptr<CallWatcher> watcher_;
+  EndCounts counts_;
 };
 
 }  // namespace lineward::exchange

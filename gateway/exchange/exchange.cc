@@ -86,7 +86,7 @@ void Exchange::advance() {
       case Step::route: {
         if (!lease_) {
           return fail(EndReason::upstream_unreachable,
-                      fmt::format("there is no server '{}'", from_->upstream));
+                      fmt::format("there is no server '{}' in service", from_->upstream));
         }
         if (lease_->retiring) {  // only reached through a session
           return fail(EndReason::cancelled_drain,
@@ -117,6 +117,7 @@ void Exchange::advance() {
         auto call = lease_.upstream().start(std::move(request), *this);
         if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
+        clock_.mark(CallStep::queued);
         return clock_.set();  // whatever the upstream does or forgets to tell, a limit runs
       }
       case Step::await_upstream:
@@ -132,6 +133,7 @@ void Exchange::on_call_phase(CallPhase phase) {
   if (ended() || acknowledged_ || !clock_.enter(phase))
     return;  // a listen that is opened again is open all along
   if (phase == CallPhase::written) record_.written(clock_.queued_for(), clock_.in_first_turn());
+  owner_.moved(*this, CallMoment::phase);
 }
 
 void Exchange::on_call_message(mcp::Message message) {
@@ -160,9 +162,11 @@ void Exchange::forward_message(mcp::Message&& message) {
   if (mcp::method_of(message.method()) == Method::progress) {
     record_.progressed(message);
     clock_.progressed();
+    owner_.moved(*this, CallMoment::progress);
     if (!from_->raw_token.empty() && message.has(Field::params_progress_token))
       reply_->send(mcp::progress_for_client(message, from_->raw_token));
   } else {
+    clock_.mark(CallStep::told);
     reply_->send(message.bytes());
   }
   pause_upstream();
@@ -186,6 +190,8 @@ void Exchange::listen_message(mcp::Message&& message) {
   if (method == Method::subscriptions_acknowledged) {
     if (acknowledged_) return listen_again(message);
     acknowledged_ = true;
+    clock_.mark(CallStep::acknowledged);
+    owner_.moved(*this, CallMoment::phase);
     clock_.stop();  // a listen has no limit, also while it is opened again elsewhere
   }
   if (method == Method::cancelled) {
@@ -195,6 +201,8 @@ void Exchange::listen_message(mcp::Message&& message) {
   }
   if (!acknowledged_) return;  // nothing may come before the acknowledgement
   record_.listen_told(method);
+  clock_.mark(CallStep::told);
+  owner_.moved(*this, CallMoment::progress);
   reply_->send(mcp::subscription_for_client(message, from_->raw_id));
   pause_upstream();
 }
@@ -209,6 +217,7 @@ void Exchange::listen_again(const mcp::Message& acknowledgement) {
 
 void Exchange::final_message(mcp::Message&& message) {
   answered_by_server_ = true;
+  clock_.mark(CallStep::answer);
   int status = mcp::response_status(from_->era, message);
   int code = 0;
   EndReason reason = EndReason::ok;
@@ -343,6 +352,7 @@ void Exchange::on_call_routed(const core::RoutedPtr& to) {
 
 void Exchange::use_routed(const core::RoutedPtr& to) {
   routed_ = to;
+  clock_.mark(CallStep::routed);
   server_ = to->server;
   record_.count_for(core::routed_stats(server_->name));
 }
@@ -442,6 +452,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
     code = 0;
   }
   step_ = Step::ended;
+  clock_.mark(CallStep::ended);
   const ExchangeReport report(*this);
   report.count_end(reason, code);
   if (plugins_) plugins_->ended(reason, code);
@@ -452,6 +463,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
 
 void Exchange::cancel_call(EndReason reason, std::string_view why) {
   if (!call_ || !call_->live()) return;
+  clock_.mark(CallStep::cancelling);
   owner_.cancelling(*this, core::initiator_of(reason));
   call_->cancel(why);
 }

@@ -65,7 +65,9 @@ class ExchangeOwner {
   // A call of a legacy session has become a task: its progress goes on after its answer. The token is ours.
   virtual void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) = 0;
   // For people and metrics: its call is about to be cancelled; it has ended.
-  virtual void cancelling(const Exchange&, core::CancelInitiator) {}
+  virtual void cancelling(Exchange&, core::CancelInitiator) {}
+  // For people who look at it.
+  virtual void moved(Exchange&, CallMoment) {}
   // Its call is over or cancelled, its client is not answered yet: what it leaves open can still be taken
   // back on its stream.
   virtual void ending(Exchange&) {}

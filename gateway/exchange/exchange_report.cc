@@ -1,7 +1,7 @@
 #include "exchange/exchange_report.h"
 
 #include "exchange/exchange_plugins.h"
-#include "log/log.h"
+#include "log/tap.h"
 
 namespace lineward::exchange {
 namespace {
@@ -10,6 +10,7 @@ using mcp::EndReason;
 
 // Of texts of clients, in what people are shown.
 constexpr size_t kShownTarget = 200;
+constexpr size_t kShownId = 64;
 
 }  // namespace
 
@@ -33,27 +34,27 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
   bool failed = reason != EndReason::ok && reason != EndReason::tool_error &&
                 reason != EndReason::input_required && reason != EndReason::cancelled_client;
   log::Level level = failed ? log::Level::warn : log::Level::info;
-  if (!log::enabled(level)) return;
+  if (!log::enabled_often(level)) return;
   const core::ClientRequest& from = exchange_.from();
-  log::write(level, "call.end",
-             {{"upstream", exchange_.server_name()},
-              {"route", exchange_.route()},
-              {"call", from.call_id},
-              {"rpc_id", from.raw_id.substr(0, 64)},
-              {"method", from.method_name.substr(0, 100)},
-              {"target", from.target.substr(0, 200)},
-              {"reason", mcp::name(reason)},
-              {"code", code == 0 ? std::string() : std::to_string(code)},
-              {"why", exchange_.record_.error_text()},
-              {"dur_ms", exchange_.clock_.elapsed().count()},
-              {"queue_ms", exchange_.clock_.queued_for().count()},
-              {"bytes_in", from.bytes_in},
-              {"bytes_out", exchange_.reply_->bytes_out()},
-              {"era", mcp::name(from.era)},
-              {"principal", from.caller ? std::string_view(from.caller->name) : std::string_view()},
-              {"remote", from.peer},
-              {"trace_id", exchange_.plugins_ ? exchange_.plugins_->trace_id() : std::string_view()},
-              {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}});
+  log::write_often(level, "call.end",
+                   {{"upstream", exchange_.server_name()},
+                    {"route", exchange_.route()},
+                    {"call", from.call_id},
+                    {"rpc_id", from.raw_id.substr(0, 64)},
+                    {"method", from.method_name.substr(0, 100)},
+                    {"target", from.target.substr(0, 200)},
+                    {"reason", mcp::name(reason)},
+                    {"code", code == 0 ? std::string() : std::to_string(code)},
+                    {"why", exchange_.record_.error_text()},
+                    {"dur_ms", exchange_.clock_.elapsed().count()},
+                    {"queue_ms", exchange_.clock_.queued_for().count()},
+                    {"bytes_in", from.bytes_in},
+                    {"bytes_out", exchange_.reply_->bytes_out()},
+                    {"era", mcp::name(from.era)},
+                    {"principal", from.caller ? std::string_view(from.caller->name) : std::string_view()},
+                    {"remote", from.peer},
+                    {"trace_id", exchange_.plugins_ ? exchange_.plugins_->trace_id() : std::string_view()},
+                    {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}});
 }
 
 // ---- for people ----
@@ -62,6 +63,7 @@ CallView ExchangeReport::view() const {
   const core::ClientRequest& from = exchange_.from();
   CallView view;
   view.id = from.call_id;
+  view.rpc_id = from.raw_id.substr(0, kShownId);
   view.upstream = exchange_.server_name();
   view.route = exchange_.route();
   view.method = from.method_name.substr(0, kShownTarget);
@@ -83,6 +85,7 @@ void ExchangeReport::fill(EndedCall& ended, EndReason reason, int code) const {
   const core::ClientRequest& from = exchange_.from();
   CallView& call = ended.call;
   call.id = from.call_id;
+  call.rpc_id.assign(from.raw_id, 0, kShownId);
   call.upstream = exchange_.server_name();
   call.route = exchange_.route();
   call.method.assign(from.method_name, 0, kShownTarget);
@@ -102,6 +105,7 @@ void ExchangeReport::fill(EndedCall& ended, EndReason reason, int code) const {
   call.questions = 0;
   call.ahead = 0;
   call.bytes_in = from.bytes_in;
+  call.timeline = exchange_.clock_.timeline();
   ended.reason = reason;
   ended.code = code;
   ended.bytes_out = exchange_.reply_->bytes_out();

@@ -13,6 +13,9 @@ class ExchangeReport {
 
   // How it is now.
   CallView view() const;
+  // Of that what is asked of every call to find some.
+  bool is_queued() const { return !exchange_.acknowledged_ && exchange_.clock_.is_queued(); }
+  std::chrono::milliseconds age() const { return exchange_.clock_.elapsed(); }
   // Its end: counted, written to the log, and kept for people. The last one moves the texts of its record
   // out, so it comes once; it sets every member that is ever shown, since the place holds another call's.
   // This is on the path of every call.

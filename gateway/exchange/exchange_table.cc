@@ -43,6 +43,7 @@ core::ExchangeId ExchangeTable::start(core::Arrival&& arrival, std::unique_ptr<c
   sessions_.exchange_began(started);
   started.counts_for_principal = load_limits_.came(started.from().principal);
   if (!started.is_listen()) in_flight_->fetch_add(1, std::memory_order_relaxed);
+  moved(started, CallMoment::begin);
   started.begin();
   if (listens_ended_ && started.is_listen())
     started.tell(EndReason::cancelled_drain, "the gateway is stopping");
@@ -88,16 +89,15 @@ ExchangeTable::Work ExchangeTable::work_of(const core::Upstream& upstream) {
   return work;
 }
 
-void ExchangeTable::retire_upstream(core::Upstream& upstream, bool replaced, std::function<void()> left) {
+void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
+                                    std::function<void()> left) {
   const UpstreamLease retired = servers_.retire(upstream, std::move(left));  // not before all is told
   if (!retired) return;
-  const std::string why =
-      upstream.name() + (replaced ? " was changed by a reload" : " was removed by a reload");
   for (Exchange* listen : live_.listens()) {
     if (listen->lease().get() == retired.get()) listen->tell(EndReason::cancelled_drain, why);
   }
-  if (!replaced) park_.end_of(*retired.get(), why);
-  sessions_.end_idle_of(retired, replaced);
+  if (how == Retirement::removed) park_.end_of(*retired.get(), why);
+  sessions_.end_idle_of(retired, how);
 }
 
 // ---- notifications and answers of clients ----
@@ -132,36 +132,23 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
 
 // ---- for people and metrics ----
 
-void ExchangeTable::cancelling(const Exchange& exchange, core::CancelInitiator initiator) {
+void ExchangeTable::cancelling(Exchange& exchange, core::CancelInitiator initiator) {
   log_.cancelling(exchange.tag(), exchange.stats(), initiator);
+  moved(exchange, CallMoment::cancel);
 }
 
 void ExchangeTable::ended(Exchange& exchange, EndReason reason, int code) {
   EndedCall& ended = log_.next(exchange.tag());
   ExchangeReport(exchange).fill(ended, reason, code);
   if (ended.call.client_info.empty()) ended.call.client_info = sessions_.client_info(ended.call.session);
+  log_.ended(ended);
 }
 
-std::vector<CallView> ExchangeTable::views() {
-  std::vector<CallView> out;
-  live_.for_each([&](Exchange& exchange) { out.push_back(ExchangeReport(exchange).view()); });
-  for (CallView& parked : park_.views())
-    out.push_back(std::move(parked));
-  std::sort(out.begin(), out.end(), [](const CallView& a, const CallView& b) {
-    return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;  // as numbers
-  });
-  std::unordered_map<std::string, size_t> queued;
-  for (CallView& view : out) {
-    if (view.client_info.empty()) view.client_info = sessions_.client_info(view.session);
-    if (view.state == CallState::queued) view.ahead = queued[view.upstream]++;
-  }
-  return out;
-}
-
-ExchangeTable::Load ExchangeTable::load(const std::string& upstream_name, bool routed) const {
+ExchangeTable::Load ExchangeTable::load(const std::string& upstream, CameTo came_to) const {
   Load load;
   live_.for_each([&](const Exchange& exchange) {
-    if (exchange.server_name() != upstream_name || exchange.route().empty() == routed) return;
+    const CameTo where = exchange.route().empty() ? CameTo::itself : CameTo::aggregate;
+    if (exchange.server_name() != upstream || where != came_to) return;
     if (exchange.is_listen()) {
       ++load.listening;
       exchange.record().count_listens(load.listens);

@@ -27,9 +27,11 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   // Where servers come to. They leave by retire_upstream(), which tells those that are with them.
   ServerDirectory& servers() { return servers_; }
   // It takes no new calls. Those that it has go on; its listens end in order, its sessions when their last
-  // call does; `replaced`: another form of it is about to be added, so parked calls wait on for their
-  // clients. `left` is called, not from here, when nothing refers to it any more.
-  void retire_upstream(core::Upstream& upstream, bool replaced, std::function<void()> left);
+  // call does. Where another form of it is about to be added, parked calls wait on for their clients. `why`:
+  // for those whose listens and parked calls end. `left` is called, not from here, when nothing refers to it
+  // any more.
+  void retire_upstream(core::Upstream& upstream, Retirement how, const std::string& why,
+                       std::function<void()> left);
   // What it has to do: calls, parked ones too, without listens; and sessions.
   struct Work {
     size_t calls = 0, sessions = 0;
@@ -49,8 +51,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   void end_listens();
   // Ends what is left.
   void end_all(mcp::EndReason reason, std::string_view why);
-  // For people and metrics. Views in the order of arrival.
-  std::vector<CallView> views();
+  // For people and metrics; those in flight: exchange/call_views.h.
   CallLog& log() { return log_; }
   struct Load {
     size_t in_flight = 0, waiting = 0;  // listens are in neither
@@ -64,8 +65,10 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
         listens[i] += more.listens[i];
     }
   };
-  // `routed`: of the calls that came to it by the aggregate, else of those that came to it itself.
-  Load load(const std::string& upstream, bool routed) const;
+  // Which of its calls: those that its clients sent to its own path, or those that the aggregate chose it
+  // for.
+  enum class CameTo : bool { itself, aggregate };
+  Load load(const std::string& upstream, CameTo came_to) const;
   // Ends a call by its name; false when there is no such call in flight.
   bool cancel(const std::string& call_id, std::string_view why);
   // Called (once) when no exchange is left.
@@ -121,7 +124,10 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   void task_started(Exchange& exchange, std::string_view token, const std::string& client_token) override {
     sessions_.task_started(exchange, token, client_token);
   }
-  void cancelling(const Exchange& exchange, core::CancelInitiator initiator) override;
+  void cancelling(Exchange& exchange, core::CancelInitiator initiator) override;
+  void moved(Exchange& exchange, CallMoment moment) override {
+    if (CallWatcher* watcher = log_.watcher()) watcher->told(moment, exchange);
+  }
   void ending(Exchange& exchange) override { sessions_.exchange_ending(exchange); }
   void ended(Exchange& exchange, mcp::EndReason reason, int code) override;
   void retire(Exchange& exchange) override;

@@ -253,7 +253,7 @@ void ParkTable::end_of(const Served& served, std::string_view why) {
     if (parked->call.lease.get() == &served) all.push_back(parked.get());
   }
   for (Parked* one : all) {
-    if (one->call.call->live()) one->call.call->cancel(why);
+    cancel(*one, core::CancelInitiator::drain, why);
     end(*one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
   }
 }

@@ -26,6 +26,9 @@
 
 namespace lineward::exchange {
 
+// Why a server's form goes: another takes its place, under its name, or none does.
+enum class Retirement : bool { replaced, removed };
+
 class ServerDirectory {
  public:
   // `cancels` hears what becomes of cancels of calls of these servers. It must outlive this.

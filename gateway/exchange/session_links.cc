@@ -132,14 +132,14 @@ void SessionLinks::session_lost(const std::string& id) {
   loop_.defer(lifetime_, [this, id] { end(id); });
 }
 
-void SessionLinks::end_idle_of(const UpstreamLease& retired, bool replaced) {
+void SessionLinks::end_idle_of(const UpstreamLease& retired, Retirement how) {
   if (sessions_ == nullptr) return;
   for (const std::string& id : sessions_->ids()) {
     const client::Session* one = session(id);
     const SessionLink* with = link(id);
-    bool its = with != nullptr
-                   ? with->lease().get() == retired.get()
-                   : !replaced && one->upstream == retired.upstream().name();  // not initialised yet
+    bool its = with != nullptr ? with->lease().get() == retired.get()
+                               : how == Retirement::removed &&
+                                     one->upstream == retired.upstream().name();  // not initialised yet
     if (its && one->exchanges == 0) session_lost(id);
   }
 }

@@ -63,9 +63,9 @@ class SessionLinks final : public ExchangeFinder {
   void answered(const std::string& session, const mcp::Message& answer);
   // Ends its calls, its link and the session.
   void end(const std::string& session);
-  // The idle sessions of a server that was retired. `replaced`: by another form, with which sessions that are
-  // not initialised yet may open.
-  void end_idle_of(const UpstreamLease& retired, bool replaced);
+  // The idle sessions of a server that was retired. Where another form takes its place, sessions that are not
+  // initialised yet may open with that.
+  void end_idle_of(const UpstreamLease& retired, Retirement how);
 
   // core::ExchangeApi: sessions that other replicas may serve too.
   bool adopt(const std::string& session, const core::ScopeState& state);

@@ -13,6 +13,9 @@
 
 namespace lineward::http {
 
+// Of a Content-Length: far above any body we take, far below 2^64.
+inline constexpr size_t kMaxLengthDigits = 15;
+
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -12,7 +12,6 @@ namespace lineward::http {
 
 namespace {
 
-constexpr size_t kMaxLengthDigits = 15;  // far above any body we take, far below 2^64
 constexpr size_t kMaxHostBytes = 255;
 constexpr size_t kMaxIpv6Bytes = 45;
 

@@ -96,14 +96,15 @@ bool asks_to_keep_alive(const RequestHead& head) {
   return keep_alive;
 }
 
-Unexpected<RequestFault> refuse(int status, std::string text) {
+Unexpected<RequestFault> refuse_head(int status, std::string text) {
   return {RequestFault{status, std::move(text)}};
 }
 
 }  // namespace
 
 Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead& head) {
-  if (!is_known_method(block.substr(0, block.find(' ')))) return refuse(501, "The method is not known here.");
+  if (!is_known_method(block.substr(0, block.find(' '))))
+    return refuse_head(501, "The method is not known here.");
 
   Reading now;
   now.head = &head;
@@ -113,7 +114,7 @@ Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead&
   llhttp_errno_t error = llhttp_execute(&parser, block.data(), block.size());
   if (error != HPE_PAUSED || !now.complete) {
     const char* reason = llhttp_get_error_reason(&parser);
-    return refuse(
+    return refuse_head(
         400, std::string("The request head is not valid HTTP: ") + (reason ? reason : "no reason") + ".");
   }
 
@@ -123,12 +124,12 @@ Result<BodyFraming, RequestFault> read_head(std::string_view block, RequestHead&
   bool same_framing = framing.chunked == ((parser.flags & F_CHUNKED) != 0) &&
                       (framing.chunked || framing.length == parser.content_length);
   if (!same_framing || parser.http_major != 1 || parser.http_minor > 1) {
-    return refuse(400, "The end of the request body is not clear.");
+    return refuse_head(400, "The end of the request body is not clear.");
   }
   head.minor_version = parser.http_minor;
   // RFC 9112 3.2.2: the host of a URL counts, whatever Host says.
   std::optional<Target> target = split_target(head.target);
-  if (!target) return refuse(400, "The request target is not clear.");
+  if (!target) return refuse_head(400, "The request target is not clear.");
   head.target = target->local;
   if (!target->authority.empty()) head.headers.set("Host", target->authority);
   head.path = head.target.substr(0, head.target.find('?'));

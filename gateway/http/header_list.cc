@@ -3,6 +3,13 @@
 #include <cstring>
 
 namespace lineward::http {
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return out;
+}
 
 bool same_letters(const char* a, const char* b, size_t size) {
   if (size == 0 || std::memcmp(a, b, size) == 0) return true;  // nearly always, when they are the same at all

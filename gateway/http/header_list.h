@@ -20,6 +20,7 @@ bool same_letters(const char* a, const char* b, size_t size);
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && same_letters(a.data(), b.data(), a.size());
 }
+std::string lower_case(std::string_view text);
 // Without SP and HTAB at both ends.
 inline std::string_view trim_white_space(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))

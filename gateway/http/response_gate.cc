@@ -10,8 +10,6 @@ namespace lineward::http {
 
 namespace {
 
-constexpr size_t kMaxLengthDigits = 15;
-
 Status<Error> check_status_line(std::string_view line) {
   bool version = line.substr(0, 9) == "HTTP/1.1 " || line.substr(0, 9) == "HTTP/1.0 ";
   if (!version) return fail("its first line is no HTTP/1 status line");

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 
 #include "http/char_class.h"
 #include "http/header_list.h"
+#include "http_client/basic_credentials.h"
 
 namespace lineward::upstream {
 namespace {
@@ -101,15 +101,6 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
-std::string base64(const std::string& text) {
-  std::string out(4 * ((text.size() + 2) / 3) + 1, '\0');
-  int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
-}
-
 // The first of these variables that is set to something.
 std::string first_of(const Environment& env, std::initializer_list<std::string_view> names,
                      std::string_view& used) {
@@ -141,7 +132,7 @@ Result<HttpProxy> parse_proxy(std::string_view text) {
     auto credentials = percent_decoded(rest.substr(0, at));
     if (!credentials || credentials->size() > 4096) return fail("the credentials of the proxy are not valid");
     if (credentials->find(':') == std::string::npos) *credentials += ':';
-    proxy.authorization = "Basic " + base64(*credentials);
+    proxy.authorization = basic_credentials(*credentials);
     rest.remove_prefix(at + 1);
   }
   auto url = parse_http_url("http://" + std::string(rest));

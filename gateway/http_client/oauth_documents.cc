@@ -10,6 +10,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "http_client/basic_credentials.h"
+
 namespace lineward::upstream {
 namespace {
 
@@ -70,15 +72,6 @@ std::string form_encoded(std::string_view text) {
       out += fmt::format("%{:02X}", c);
     }
   }
-  return out;
-}
-
-std::string base64(std::string_view text) {
-  std::string out((text.size() + 2) / 3 * 4 + 1, '\0');
-  int length =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  out.resize(static_cast<size_t>(length));
   return out;
 }
 
@@ -254,7 +247,7 @@ Result<TokenRequest> token_request(const config::ClientCredentials& credentials,
     add(out.body, "client_assertion", *signed_text);
   } else if (offers(server, "client_secret_basic") || !offers(server, "client_secret_post")) {
     // RFC 6749 2.3.1: both are form-encoded before they are joined.
-    out.authorization = "Basic " + base64(form_encoded(credentials.client_id) + ":" +
+    out.authorization = basic_credentials(form_encoded(credentials.client_id) + ":" +
                                           form_encoded(credentials.client_secret));
   } else {
     add(out.body, "client_id", credentials.client_id);

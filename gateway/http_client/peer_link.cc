@@ -10,7 +10,7 @@ namespace {
 // A replica is near, or it is down: its clients start anew then, and should not wait for that.
 constexpr std::chrono::milliseconds kConnect{2000};
 // An answer with a length is no larger than a message of a server may be; streams have no limit.
-constexpr uint64_t kMaxBody = 2ull << 30;
+constexpr uint64_t kMaxPeerBody = 2ull << 30;
 
 class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
  public:
@@ -63,7 +63,7 @@ Result<std::shared_ptr<PeerLinks>> PeerLinks::make(
     }
     PoolOptions options;
     options.connect_timeout = kConnect;
-    options.limits.body_bytes = kMaxBody;
+    options.limits.body_bytes = kMaxPeerBody;
     peer->pool = std::make_unique<HttpPool>(loop, peer->url, std::move(tls), options);
     links->peers_[name] = std::move(peer);
   }

@@ -35,6 +35,9 @@ inline std::optional<std::string_view> member(std::string_view object, std::stri
 }
 
 // The text of a raw string value; empty when it is none.
+// The object without a member of that name.
+std::string without_member(std::string_view object, std::string_view name);
+
 inline std::string string_value(std::optional<std::string_view> raw) {
   if (!raw || raw->size() < 2 || raw->front() != '"') return {};
   return unescape(raw->substr(1, raw->size() - 2));

@@ -20,6 +20,7 @@
 
 #include "log/printable.h"
 #include "log/redaction.h"
+#include "log/tap.h"
 
 namespace lineward::log {
 namespace {
@@ -99,6 +100,34 @@ struct Settings {
   bool colour = false;
   bool ready = false;
 };
+
+// The tap. The flags are looked at by everybody, the rest is under the mutex.
+struct Tapped {
+  std::atomic<bool> there{false};
+  std::atomic<bool> everything{false};
+  std::mutex one_at_a_time;
+  std::shared_ptr<Tap> tap;
+};
+
+Tapped& tapped() {
+  static Tapped the;
+  return the;
+}
+
+bool is_tapped(Level level) {
+  return level >= Level::info && tapped().there.load(std::memory_order_relaxed);
+}
+
+bool is_tapped_often(Level level) {
+  return is_tapped(level) && (level >= Level::warn || tapped().everything.load(std::memory_order_relaxed));
+}
+
+void tell_tap(std::unique_lock<std::mutex> lock, Level level, std::string_view event,
+              std::initializer_list<Field> fields) {
+  if (lock.owns_lock() && tapped().tap) tapped().tap->told(level, event, fields, iso_now());
+}
+
+void write_line(Level level, std::string_view event, std::initializer_list<Field> fields);
 
 // Where this thread's lines gather; null until it has some. A plain pointer, for the signal handler.
 thread_local StderrSink* sink = nullptr;
@@ -296,8 +325,30 @@ void flush() {
   if (sink != nullptr) sink->flush();
 }
 
-bool enabled(Level level) {
+namespace {
+
+bool is_written(Level level) {
   return level >= settings().level.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool enabled(Level level) {
+  return is_written(level) || is_tapped(level);
+}
+
+bool enabled_often(Level level) {
+  return is_written(level) || is_tapped_often(level);
+}
+
+void use_tap(std::shared_ptr<Tap> tap) {
+  std::lock_guard<std::mutex> lock(tapped().one_at_a_time);
+  tapped().there = tap != nullptr;
+  std::swap(tapped().tap, tap);
+}
+
+void tap_everything(bool wanted) {
+  tapped().everything = wanted;
 }
 
 void set_level(Level level) {
@@ -313,7 +364,10 @@ std::string render(Format format, Level level, std::string_view event, std::init
 
 void write_aside(Level level, std::string_view event, std::initializer_list<Field> fields) {
   const auto& s = settings();
-  if (!s.ready || !enabled(level)) return;
+  if (!s.ready) return;
+  // Of a loop that stands still, which may stand in the tap.
+  if (is_tapped(level)) tell_tap({tapped().one_at_a_time, std::try_to_lock}, level, event, fields);
+  if (!is_written(level)) return;
   std::string line = render(s.format, level, event, fields, iso_now(), s.colour) + '\n';
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
@@ -326,8 +380,21 @@ void tell(const std::string& text) {
 }
 
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  if (!settings().ready) return;
+  if (is_written(level)) write_line(level, event, fields);
+  if (is_tapped(level)) tell_tap(std::unique_lock(tapped().one_at_a_time), level, event, fields);
+}
+
+void write_often(Level level, std::string_view event, std::initializer_list<Field> fields) {
+  if (!settings().ready) return;
+  if (is_written(level)) write_line(level, event, fields);
+  if (is_tapped_often(level)) tell_tap(std::unique_lock(tapped().one_at_a_time), level, event, fields);
+}
+
+namespace {
+
+void write_line(Level level, std::string_view event, std::initializer_list<Field> fields) {
   auto& s = settings();
-  if (!s.ready || !enabled(level)) return;
   // One for each call: straight to where lines gather, not through the logger.
   StderrSink& out = sink != nullptr ? *sink : own_sink();
   std::string& lines = out.lines();
@@ -335,5 +402,7 @@ void write(Level level, std::string_view event, std::initializer_list<Field> fie
   lines += '\n';
   out.added(level >= Level::warn);
 }
+
+}  // namespace
 
 }  // namespace lineward::log

@@ -19,6 +19,7 @@ inline constexpr int kInvalidRequest = -32600;
 inline constexpr int kMethodNotFound = -32601;
 inline constexpr int kInvalidParams = -32602;
 inline constexpr int kInternalError = -32603;
+inline constexpr int kLegacyResourceNotFound = -32002;  // until 2025-11-25; now kInvalidParams
 inline constexpr int kUrlElicitationRequired = -32042;  // 2025-11-25
 inline constexpr int kHeaderMismatch = -32020;
 inline constexpr int kMissingClientCapability = -32021;

@@ -8,29 +8,10 @@
 #include "json/json_splice.h"
 
 namespace lineward::mcp {
-namespace {
-
-// The object without one of its members.
-std::string without(std::string_view object, std::string_view name) {
-  json::Cursor cursor(object);
-  json::Splice splice(object);
-  if (!cursor.at_object() || !cursor.enter_object()) return std::string(object);
-  json::Span key, value;
-  bool escaped = false;
-  while (cursor.next_key(key, escaped)) {
-    if (!cursor.skip(value)) return std::string(object);
-    if (json::key_equals(key.in(object), escaped, name))
-      splice.remove_member({0, static_cast<uint32_t>(object.size())}, key, value);
-  }
-  return splice.empty() ? std::string(object) : splice.apply();
-}
-
-}  // namespace
-
 std::string input_request(const Message& question) {
   std::string params;
   if (question.has(Field::params))
-    params = R"(,"params":)" + without(question.raw(Field::params), "elicitationId");
+    params = R"(,"params":)" + json::without_member(question.raw(Field::params), "elicitationId");
   return fmt::format(R"({{"method":{}{}}})", question.raw(Field::method), params);
 }
 
@@ -59,9 +40,9 @@ std::vector<InputQuestion> url_elicitations(const Message& error) {
     if (!cursor.at_object() || !cursor.skip(value)) return {};
     std::string_view params = value.in(*list);
     if (json::string_value(json::member(params, "mode")) != "url") continue;
-    out.push_back(
-        {fmt::format(R"("url-{}")", out.size() + 1),
-         fmt::format(R"({{"method":"elicitation/create","params":{}}})", without(params, "elicitationId"))});
+    out.push_back({fmt::format(R"("url-{}")", out.size() + 1),
+                   fmt::format(R"({{"method":"elicitation/create","params":{}}})",
+                               json::without_member(params, "elicitationId"))});
   }
   return out;
 }

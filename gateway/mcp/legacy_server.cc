@@ -12,13 +12,6 @@
 namespace lineward::mcp {
 namespace {
 
-constexpr int kLegacyResourceNotFound = -32002;
-
-bool is_true(std::string_view object, std::string_view outer, std::string_view inner) {
-  auto value = json::member(object, outer);
-  return value && json::member(*value, inner) == "true";
-}
-
 // The versions a modern client may choose from at this endpoint: Lineward translates, and serves the old ones
 // too. Who gets them is for the client's side to say.
 std::string supported_versions() {
@@ -44,13 +37,9 @@ LegacyServer read_initialize_result(std::string_view result) {
     if (key == "tasks") return;
     server.capabilities +=
         fmt::format("{}{}:{}", server.capabilities.empty() ? "" : ",", json::quote(key), value);
-    if (key == "logging") server.logging = true;
   });
   server.capabilities = "{" + server.capabilities + "}";
-  server.tools_list_changed = is_true(capabilities, "tools", "listChanged");
-  server.prompts_list_changed = is_true(capabilities, "prompts", "listChanged");
-  server.resources_list_changed = is_true(capabilities, "resources", "listChanged");
-  server.resources_subscribe = is_true(capabilities, "resources", "subscribe");
+  read_capability_flags(capabilities, server);
   return server;
 }
 

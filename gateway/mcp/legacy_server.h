@@ -9,26 +9,19 @@
 
 #include "mcp/message.h"
 #include "mcp/methods.h"
+#include "mcp/server_self.h"
 
 namespace lineward::mcp {
 
-// What a legacy server said of itself, as raw JSON.
-struct LegacyServer {
+// What a legacy server said of itself in its InitializeResult; the capabilities are without the old core
+// `tasks`, which modern clients do not know.
+struct LegacyServer : ServerSelf {
   std::string revision;
-  std::string info;          // Implementation
-  std::string capabilities;  // without the old core `tasks`, which modern clients do not know
-  std::string instructions;  // a string, or empty
-  bool tools_list_changed = false;
-  bool prompts_list_changed = false;
-  bool resources_list_changed = false;
-  bool resources_subscribe = false;
-  bool logging = false;
 };
 LegacyServer read_initialize_result(std::string_view result);
 // What its texts take.
 inline size_t bytes_of(const LegacyServer& server) {
-  return server.revision.size() + server.info.size() + server.capabilities.size() +
-         server.instructions.size();
+  return server.revision.size() + bytes_of(static_cast<const ServerSelf&>(server));
 }
 
 // Id and token as with every upstream; the modern `_meta` keys and the retry fields are cut.

@@ -16,25 +16,10 @@ namespace lineward::mcp {
 namespace {
 
 constexpr std::string_view kTasksExtension = "io.modelcontextprotocol/tasks";
-constexpr int kLegacyResourceNotFound = -32002;
-
-bool is_true(std::string_view object, std::string_view outer, std::string_view inner) {
-  auto value = json::member(object, outer);
-  return value && json::member(*value, inner) == "true";
-}
 
 json::Span span_in(const Message& message, std::string_view part) {
   auto begin = static_cast<uint32_t>(part.data() - message.bytes().data());
   return {begin, begin + static_cast<uint32_t>(part.size())};
-}
-
-// The object without one of its members.
-std::string without(std::string_view object, std::string_view name) {
-  std::string out;
-  json::for_each_member(object, [&](const std::string& key, std::string_view value) {
-    if (key != name) out += fmt::format("{}{}:{}", out.empty() ? "" : ",", json::quote(key), value);
-  });
-  return "{" + out + "}";
 }
 
 // Tasks are another thing in each era (core in 2025-11-25, an extension now): they do not cross.
@@ -43,7 +28,7 @@ std::string capabilities_without_tasks(std::string_view capabilities) {
   json::for_each_member(capabilities, [&](const std::string& key, std::string_view value) {
     if (key == "tasks") return;
     std::string kept = key == "extensions" && json::member(value, kTasksExtension)
-                           ? without(value, kTasksExtension)
+                           ? json::without_member(value, kTasksExtension)
                            : std::string(value);
     out += fmt::format("{}{}:{}", out.empty() ? "" : ",", json::quote(key), kept);
   });
@@ -125,11 +110,7 @@ std::optional<ModernServer> read_discover_result(const Message& answer) {
   server.capabilities = capabilities_without_tasks(capabilities);
   if (answer.is_string(Field::result_instructions))
     server.instructions = answer.raw(Field::result_instructions);
-  server.tools_list_changed = is_true(capabilities, "tools", "listChanged");
-  server.prompts_list_changed = is_true(capabilities, "prompts", "listChanged");
-  server.resources_list_changed = is_true(capabilities, "resources", "listChanged");
-  server.resources_subscribe = is_true(capabilities, "resources", "subscribe");
-  server.logging = json::member(capabilities, "logging").has_value();
+  read_capability_flags(capabilities, server);
   return server;
 }
 
@@ -267,10 +248,11 @@ std::string question_for_legacy(const InputRequest& request, int64_t id, std::st
                                 std::string_view elicitation_id) {
   std::string params = request.params;
   if (is_url_elicitation(request)) {
-    std::string rest = without(params, "elicitationId");
+    std::string rest = json::without_member(params, "elicitationId");
     params = fmt::format(R"({{"elicitationId":{},{})", json::quote(elicitation_id), rest.substr(1));
   } else if (request.method == "elicitation/create" && revision < "2025-11-25") {
-    if (json::member(params, "mode")) params = without(params, "mode");  // there was one mode only
+    if (json::member(params, "mode"))
+      params = json::without_member(params, "mode");  // there was one mode only
   }
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{}{}{}}})", id, json::quote(request.method),
                      params.empty() ? "" : R"(,"params":)", params);

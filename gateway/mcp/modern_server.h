@@ -13,26 +13,15 @@
 #include "mcp/message.h"
 #include "mcp/methods.h"
 #include "mcp/revision.h"
+#include "mcp/server_self.h"
 
 namespace lineward::mcp {
 
-// What a modern server said of itself in its DiscoverResult, as raw JSON.
-struct ModernServer {
-  std::string info;          // Implementation
-  std::string capabilities;  // without the tasks extension, which does not cross
-  std::string instructions;  // a string, or empty
-  bool tools_list_changed = false;
-  bool prompts_list_changed = false;
-  bool resources_list_changed = false;
-  bool resources_subscribe = false;
-  bool logging = false;
-};
+// What a modern server said of itself in its DiscoverResult; the capabilities are without the tasks
+// extension, which does not cross.
+struct ModernServer : ServerSelf {};
 // Nothing when the result names no modern version that Lineward speaks.
 std::optional<ModernServer> read_discover_result(const Message& answer);
-inline size_t bytes_of(const ModernServer& server) {
-  return server.info.size() + server.capabilities.size() + server.instructions.size();
-}
-
 // What a legacy client said at `initialize`; every request made for it carries it.
 struct LegacyClient {
   std::string revision;      // negotiated

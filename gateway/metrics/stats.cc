@@ -230,44 +230,37 @@ UpstreamStats& routed_stats(std::string_view name) {
   return *its.routed;
 }
 
+namespace {
+template <typename Kind>
+std::string_view one_of(Kind kind, const std::array<std::string_view, size_of<Kind>>& labels) {
+  return labels[static_cast<size_t>(kind)];
+}
+}  // namespace
+
 std::string_view label(CancelInitiator initiator) {
-  constexpr std::array<std::string_view, size_of<CancelInitiator>> kNames{"client", "operator", "timeout",
-                                                                          "drain"};
-  return kNames[static_cast<size_t>(initiator)];
+  return one_of(initiator, {"client", "operator", "timeout", "drain"});
 }
 std::string_view label(CancelOutcome outcome) {
-  constexpr std::array<std::string_view, size_of<CancelOutcome>> kNames{"stopped", "raced", "ignored"};
-  return kNames[static_cast<size_t>(outcome)];
+  return one_of(outcome, {"stopped", "raced", "ignored"});
 }
 std::string_view label(ListenType type) {
-  constexpr std::array<std::string_view, size_of<ListenType>> kNames{"tools", "prompts", "resources",
-                                                                     "resource"};
-  return kNames[static_cast<size_t>(type)];
+  return one_of(type, {"tools", "prompts", "resources", "resource"});
 }
 std::string_view label(MessageError kind) {
-  constexpr std::array<std::string_view, size_of<MessageError>> kNames{"not_json", "oversize", "unknown_id",
-                                                                       "bad_utf8", "malformed"};
-  return kNames[static_cast<size_t>(kind)];
+  return one_of(kind, {"not_json", "oversize", "unknown_id", "bad_utf8", "malformed"});
 }
 std::string_view label(ExitCause cause) {
-  constexpr std::array<std::string_view, size_of<ExitCause>> kNames{"exit", "signal", "killed", "spawn"};
-  return kNames[static_cast<size_t>(cause)];
+  return one_of(cause, {"exit", "signal", "killed", "spawn"});
 }
 std::string_view label(Overload what) {
-  constexpr std::array<std::string_view, size_of<Overload>> kLabels{
-      "requests", "streams", "in_flight", "principal", "connections", "address", "descriptors", "backlog"};
-  return kLabels[static_cast<size_t>(what)];
+  return one_of(what, {"requests", "streams", "in_flight", "principal", "connections", "address",
+                       "descriptors", "backlog"});
 }
-
 std::string_view label(Passed what) {
-  constexpr std::array<std::string_view, size_of<Passed>> kLabels{"in", "out", "failed"};
-  return kLabels[static_cast<size_t>(what)];
+  return one_of(what, {"in", "out", "failed"});
 }
-
 std::string_view label(RetryOn on) {
-  constexpr std::array<std::string_view, size_of<RetryOn>> kNames{"connect", "reset", "unavailable",
-                                                                  "session_lost"};
-  return kNames[static_cast<size_t>(on)];
+  return one_of(on, {"connect", "reset", "unavailable", "session_lost"});
 }
 
 CancelInitiator initiator_of(EndReason reason) {

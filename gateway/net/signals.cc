@@ -1,5 +1,7 @@
 #include "net/signals.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 namespace lineward::net {
@@ -13,6 +15,16 @@ SignalWatch::SignalWatch(Loop& loop, int signal, std::function<void()> arrived)
         if (auto* self = static_cast<SignalWatch*>(h->data)) self->arrived_();
       },
       signal);
+}
+
+// Blocked rather than ignored: libuv sets what it likes when a watch ends, and between that and whatever we
+// set would be a moment.
+void ignore_signals(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals)
+    sigaddset(&set, signal);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 void reap_children() {

@@ -32,6 +32,13 @@ struct WebRequest {
   std::chrono::milliseconds limit{10000};
 };
 
+// A POST of JSON to where a plugin's options say.
+inline WebRequest json_post(std::string url, core::HeaderFields headers, std::string ca_file,
+                            std::chrono::milliseconds limit, std::string body) {
+  headers.emplace_back("Content-Type", "application/json");
+  return {std::move(url), "POST", std::move(headers), std::move(body), std::move(ca_file), limit};
+}
+
 // A request on its way; destroying it gives up.
 class WebTask {
  public:
@@ -43,6 +50,10 @@ class Host {
   virtual net::Loop& loop() = 0;
   // What starts the processes of stdio servers (process/child_process.h): for plugins that run a program.
   virtual net::Spawner& spawner() = 0;
+  // What tokens and certificates are measured by.
+  virtual std::chrono::system_clock::time_point wall_clock() const {
+    return std::chrono::system_clock::now();
+  }
   // The configuration in effect; may be kept by reference.
   virtual const config::Config& config() const = 0;
   // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.

@@ -241,6 +241,8 @@ void Gateway::print_banner() {
     text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
   if (!operations_->ops_url().empty())
     text += fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
+  if (!operations_->admin_url().empty())
+    text += fmt::format("  Admin    {}/api/v1\n", operations_->admin_url());
   log::tell(text);
   std::fflush(stderr);
   warm_up();
@@ -282,6 +284,8 @@ void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict
 int Gateway::run() {
   if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
   first_->loop().run();
+  // How it ends is decided.
+  net::ignore_signals({SIGINT, SIGTERM, SIGHUP});
   return exit_code_;
 }
 

@@ -10,6 +10,7 @@
 #include "config/forward_rules.h"
 #include "config/options/options.h"
 #include "log/log.h"
+#include "log/printable.h"
 #include "runtime/remote_members.h"
 #include "runtime/routes.h"
 
@@ -255,7 +256,16 @@ std::string Reloader::prepare(const config::Config& next, const ServerPlacement&
   return fault;
 }
 
-void Reloader::apply(const Changes& changes, const config::Config& next, const ServerPlacement& placement) {
+void Reloader::keep_held(Changes& changes) {
+  std::erase_if(changes.servers, [&](const ServerChange& one) {
+    if (!is_held(one.name)) return false;
+    if (one.kind == Change::removed) held_.erase(one.name);
+    return true;
+  });
+}
+
+void Reloader::apply(Changes changes, const config::Config& next, const ServerPlacement& placement) {
+  keep_held(changes);
   workers_.use_placement(placement);
   for (size_t k = 0; k < workers_.workers(); ++k) {
     workers_.run(k, [&] { workers_.worker(k).apply(changes, next, placement, std::move(plugins_[k])); });
@@ -271,6 +281,65 @@ void Reloader::apply(const Changes& changes, const config::Config& next, const S
   }
   log::set_level(static_cast<log::Level>(config().log.level));
   follow_watch();
+}
+
+// ---- one server, as an operator wants it ----
+
+std::string Reloader::refusal_of(const std::string& server, admin::ServerAct act) const {
+  using admin::ServerAct;
+  if (draining_) return "the gateway is stopping";
+  if (http() == nullptr)
+    return "one client on stdin and stdout is with this server, and cannot initialise anew";
+  if (config::find_server(config(), server)->disabled) return server + " is disabled in the configuration";
+  if (act == ServerAct::start) return is_held(server) ? "" : server + " is in service";
+  if (!is_held(server) || act == ServerAct::stop) return {};
+  return server + " is out of service already; start it";
+}
+
+admin::ServerActed Reloader::act(const std::string& server, admin::ServerAct act, bool force) {
+  using admin::ServerAct;
+  admin::ServerActed out;
+  if (config::find_server(config(), server) == nullptr) {
+    out.outcome = admin::ServerActed::Outcome::unknown;
+    out.error = fmt::format("there is no server '{}'", printable(server, 100));
+    return out;
+  }
+  out.error = refusal_of(server, act);
+  if (!out.error.empty()) {
+    out.outcome = admin::ServerActed::Outcome::refused;
+    return out;
+  }
+  const size_t host = worker_of(workers_.placement(), server);
+  workers_.run(host, [&] {
+    const auto work = workers_.worker(host).upstreams().work_of(server);
+    out.calls = work.calls;
+    out.sessions = work.sessions;
+  });
+  Worker::ServerStep step;
+  step.out = act != ServerAct::start && !is_held(server);
+  step.in = act == ServerAct::start || act == ServerAct::restart;
+  step.why = fmt::format("{} was {} by an operator", server,
+                         act == ServerAct::restart ? "restarted"
+                         : act == ServerAct::drain ? "drained"
+                                                   : "stopped");
+  for (size_t k = 0; k < workers_.workers(); ++k) {
+    workers_.run(k, [&] {
+      Worker& worker = workers_.worker(k);
+      if (act == ServerAct::stop || (act == ServerAct::restart && force))
+        worker.end_calls_of(server, step.why);
+      worker.act(server, step);
+    });
+  }
+  if (step.in) {
+    held_.erase(server);
+    join_remote_members(workers_);
+  } else {
+    held_.insert(server);
+  }
+  server_left();
+  for (size_t k = 0; k < workers_.workers(); ++k)
+    workers_.run(k, [&] { workers_.worker(k).upstreams().warm_up(); });
+  return out;
 }
 
 void Reloader::server_left() {

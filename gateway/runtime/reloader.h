@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,8 @@ class Reloader final : public admin::ReloadApi {
 
   admin::ReloadReport reload(bool dry_run, std::string_view by) override;
   const admin::ReloadCounts& counts() const override { return counts_; }
+  admin::ServerActed act(const std::string& server, admin::ServerAct act, bool force) override;
+  bool is_held(const std::string& server) const override { return held_.count(server) > 0; }
   // As `reload.watch` says.
   void follow_watch();
   // A server that was on its way out is gone: its paths are too.
@@ -44,7 +47,10 @@ class Reloader final : public admin::ReloadApi {
   std::vector<admin::PlanRow> plan(const config::Changes& changes, const config::Config& next) const;
   // What can fail, on each worker, before anything changes; an error, or empty.
   std::string prepare(const config::Config& next, const ServerPlacement& placement);
-  void apply(const config::Changes& changes, const config::Config& next, const ServerPlacement& placement);
+  void apply(config::Changes changes, const config::Config& next, const ServerPlacement& placement);
+  // A server that is out of service stays so: its next form comes with the new configuration.
+  void keep_held(config::Changes& changes);
+  std::string refusal_of(const std::string& server, admin::ServerAct act) const;
   const config::Config& config() const { return workers_.worker(0).config(); }
   client::HttpFront* http() const { return workers_.worker(0).http(); }
   void watched();
@@ -57,6 +63,7 @@ class Reloader final : public admin::ReloadApi {
   admin::ReloadCounts counts_;
   std::string last_rejection_;
   std::unique_ptr<net::FileWatch> watch_;
+  std::set<std::string> held_;  // servers that an operator took out of service
 };
 
 }  // namespace lineward

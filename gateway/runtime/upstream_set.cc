@@ -109,16 +109,16 @@ void UpstreamSet::adjust(const config::Server& server) {
   one->upstream->reconfigured();
 }
 
-void UpstreamSet::retire(const std::string& name, bool replaced) {
+void UpstreamSet::retire(const std::string& name, exchange::Retirement how, const std::string& why) {
   if (together_.members != nullptr)
-    together_.members->leave(name, replaced ? std::string() : name + " was removed by a reload");
+    together_.members->leave(name, how == exchange::Retirement::replaced ? std::string() : why);
   auto found = std::find_if(running_.begin(), running_.end(),
                             [&](const auto& one) { return one->server.name == name; });
   if (found == running_.end()) return remote_.retire(name);
   Running& one = **found;
   leaving_.push_back(std::move(*found));
   running_.erase(found);
-  exchanges_.retire_upstream(*one.upstream, replaced, lifetime_.guard([this, &one] { stop_one(one); }));
+  exchanges_.retire_upstream(*one.upstream, how, why, lifetime_.guard([this, &one] { stop_one(one); }));
 }
 
 void UpstreamSet::stop_one(Running& one) {

@@ -57,8 +57,9 @@ class UpstreamSet final : public admin::UpstreamFinder {
   void add(const config::Server& server);
   // The same server with other limits, in place.
   void adjust(const config::Server& server);
-  // Its calls go on, new ones go to the form that is added next, or nowhere.
-  void retire(const std::string& name, bool replaced);
+  // Its calls go on, new ones go to the form that is added next, or nowhere. `why`: what its listeners are
+  // told, and those who ask for it at the path of all.
+  void retire(const std::string& name, exchange::Retirement how, const std::string& why);
   // Those that the first worker was not shown yet. On the others.
   std::vector<RemoteServer> show_new();
   // On the first worker: one that lives on another becomes a member of the aggregate.

@@ -181,8 +181,12 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
     // All servers as one are on the first worker, and their members too, as it knows them.
     const bool lives_here = hosts(change.name);
     if (!lives_here && place_.index != 0) continue;
-    if (change.kind == Change::removed || change.kind == Change::replaced)
-      upstreams_->retire(change.name, change.kind == Change::replaced);
+    if (change.kind == Change::removed || change.kind == Change::replaced) {
+      const bool replaced = change.kind == Change::replaced;
+      upstreams_->retire(change.name,
+                         replaced ? exchange::Retirement::replaced : exchange::Retirement::removed,
+                         change.name + (replaced ? " was changed by a reload" : " was removed by a reload"));
+    }
     const config::Server* server = config::find_server(config_, change.name);
     if (change.kind == Change::adjusted) upstreams_->adjust(*server);
     if (lives_here && (change.kind == Change::added || change.kind == Change::replaced))
@@ -190,6 +194,27 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
   }
   const config::Server* plain = config::plain_sidecar(config_);
   upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
+}
+
+void Worker::act(const std::string& server, const ServerStep& step) {
+  const bool lives_here = hosts(server);
+  const config::Server* config = config::find_server(config_, server);
+  if ((!lives_here && place_.index != 0) || config == nullptr) return;
+  if (step.out)
+    upstreams_->retire(server, step.in ? exchange::Retirement::replaced : exchange::Retirement::removed,
+                       step.why);
+  if (!step.in || !lives_here) return;
+  upstreams_->add(*config);
+  const config::Server* plain = config::plain_sidecar(config_);
+  upstreams_->set_sidecar(*front_, plain == nullptr ? std::string() : plain->name);
+}
+
+void Worker::end_calls_of(const std::string& server, const std::string& why) {
+  if (auto with = exchanges_.servers().lease(server)) exchanges_.park_table().end_of(*with.get(), why);
+  for (exchange::Exchange* exchange : exchanges_.live().all()) {
+    if (exchange->server_name() == server && !exchange->ended())
+      exchange->tell(mcp::EndReason::cancelled_operator, why);
+  }
 }
 
 void Worker::use_leaving(const std::set<std::string>& leaving) {

@@ -80,6 +80,13 @@ class Worker {
   Status<> prepare_replication(const config::Config& next);
   void apply(const config::Changes& changes, config::Config next, ServerPlacement placement,
              std::shared_ptr<plugin::PluginSet> plugins);
+  // An operator's wish: a server goes out of service, comes into it, or both, as another form of itself.
+  struct ServerStep {
+    bool out = false, in = false;
+    std::string why;  // for those that are with it
+  };
+  void act(const std::string& server, const ServerStep& step);
+  void end_calls_of(const std::string& server, const std::string& why);
   // Which servers, on whatever worker, are on their way out.
   void use_leaving(const std::set<std::string>& leaving);
 

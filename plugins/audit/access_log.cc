@@ -228,8 +228,7 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
   if (target == "stdout" && host.config().listen.address == "stdio")
     return fail("stdout belongs to the protocol here: choose stderr or a file");
   if (target.empty()) return fail("path is empty");
-  bool file = target != "stdout" && target != "stderr";
-  if (file && target.front() != '/') target = entry.directory + "/" + target;
+  if (target != "stdout" && target != "stderr") target = entry.path_of(target);
   auto writer = LineWriter::open(host.loop(), target);
   if (!writer) return fail(writer.error().text);
   return Result<std::unique_ptr<plugin::Plugin>>(

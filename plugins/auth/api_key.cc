@@ -23,15 +23,11 @@ enum class Place : uint8_t { any, own_header, authorization };
 constexpr std::string_view kOwnHeader = "X-API-Key";
 constexpr size_t kMaxKey = 1024;
 
-std::string path_in(const std::string& directory, const std::string& path) {
-  return path.empty() || path[0] == '/' ? path : directory + "/" + path;
-}
-
 class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
  public:
   ApiKey(const config::PluginEntry& entry, plugin::Host& host)
       : name_(entry.name),
-        file_(path_in(entry.directory, entry.values.text("file"))),
+        file_(entry.path_of(entry.values.text("file"))),
         place_(static_cast<Place>(entry.values.number("header"))),
         host_(host),
         resource_(host),

@@ -28,20 +28,16 @@ constexpr size_t kMaxCached = 8192;
 constexpr size_t kMaxWaiting = 256;   // requests that wait for keys
 constexpr size_t kMaxCandidates = 8;  // keys that are tried for a token that names none
 
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string path_in(const std::string& directory, const std::string& path) {
-  return path.empty() || path[0] == '/' ? path : directory + "/" + path;
+double unix_now(const plugin::Host& host) {
+  return std::chrono::duration<double>(host.wall_clock().time_since_epoch()).count();
 }
 
 KeySourceOptions source_options(const config::PluginEntry& entry) {
   KeySourceOptions out;
   out.plugin = entry.name;
-  out.file = path_in(entry.directory, entry.values.text("jwks.file"));
+  out.file = entry.path_of(entry.values.text("jwks.file"));
   out.url = entry.values.text("jwks.url");
-  out.ca_file = path_in(entry.directory, entry.values.text("jwks.caFile"));
+  out.ca_file = entry.path_of(entry.values.text("jwks.caFile"));
   out.refresh = entry.values.duration("jwks.refresh");
   out.max_stale = entry.values.duration("jwks.maxStale");
   return out;
@@ -172,7 +168,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
     if (claims->issuer != issuer_) return refused(JwtFault::issuer, path);
     VerifiedToken made = verified(std::move(*claims));
     // Nothing of the past takes a place.
-    if (made.expires + leeway_ <= unix_now()) return refused(JwtFault::expired, path);
+    if (made.expires + leeway_ <= unix_now(host_)) return refused(JwtFault::expired, path);
     return decide(cache_.add(digest, std::move(made)), path);
   }
 
@@ -215,7 +211,7 @@ class Jwt final : public plugin::Plugin, public plugin::Authenticator {
   }
 
   core::GateAnswer decide(const VerifiedToken& token, std::string_view path) {
-    double now = unix_now();
+    double now = unix_now(host_);
     if (token.expires + leeway_ <= now) return refused(JwtFault::expired, path);
     if (token.starts - leeway_ > now) return refused(JwtFault::not_yet, path);
     if (!is_for(token, path)) return refused(JwtFault::audience, path);

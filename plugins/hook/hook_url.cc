@@ -7,14 +7,8 @@
 namespace lineward::plugins {
 
 void HookService::send(uint64_t id, std::string line) {
-  plugin::WebRequest request;
-  request.url = where_.url;
-  request.method = "POST";
-  request.headers = where_.headers;
-  request.headers.emplace_back("Content-Type", "application/json");
-  request.body = std::move(line);
-  request.ca_file = where_.ca_file;
-  request.limit = where_.timeout;
+  auto request =
+      plugin::json_post(where_.url, where_.headers, where_.ca_file, where_.timeout, std::move(line));
   under_way_[id] =
       host_.fetch(std::move(request), [this, id](const plugin::WebAnswer& answer) { answered(id, answer); });
 }

@@ -341,8 +341,7 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
     if (!url) return fail("redis.url: " + url.error().text);
     std::shared_ptr<net::TlsContext> tls;
     if (url->tls) {
-      std::string ca = values.text("redis.caFile");
-      if (!ca.empty() && ca.front() != '/') ca = entry.directory + "/" + ca;
+      const std::string ca = entry.path_of(values.text("redis.caFile"));
       auto context = net::TlsContext::for_client({ca, {}, {}});
       if (!context) return fail("redis.caFile: " + context.error().text);
       tls = std::move(*context);

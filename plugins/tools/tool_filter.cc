@@ -42,10 +42,6 @@ bool refers_to_prompt(std::string_view reference) {
   return types.size() == 1 && json::string_value(types[0]) == "ref/prompt";
 }
 
-std::string under(const config::PluginEntry& entry, const std::string& path) {
-  return path.empty() || path.front() == '/' ? path : entry.directory + "/" + path;
-}
-
 class ToolFilter final : public plugin::Plugin {
  public:
   ToolFilter(const config::PluginEntry& entry, ScopeRules scopes, std::unique_ptr<ToolPins> pins,
@@ -376,7 +372,7 @@ Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, p
   if (!scopes) return fail(scopes.error().text);
   std::unique_ptr<ToolPins> pins;
   if (!entry.values.text("pin.file").empty()) {
-    pins = std::make_unique<ToolPins>(under(entry, entry.values.text("pin.file")),
+    pins = std::make_unique<ToolPins>(entry.path_of(entry.values.text("pin.file")),
                                       static_cast<ToolPins::Mode>(entry.values.number("pin.mode")));
     auto read = pins->load();
     if (!read) return fail(read.error().text);

@@ -47,14 +47,8 @@ void TraceExporter::send() {
     body += queue_[i];
   }
   body += "]}]}]}";
-  plugin::WebRequest request;
-  request.url = options_.url;
-  request.method = "POST";
-  request.headers = options_.headers;
-  request.headers.emplace_back("Content-Type", "application/json");
-  request.body = std::move(body);
-  request.ca_file = options_.ca_file;
-  request.limit = options_.timeout;
+  auto request =
+      plugin::json_post(options_.url, options_.headers, options_.ca_file, options_.timeout, std::move(body));
   task_ = host_.fetch(std::move(request), [this](const plugin::WebAnswer& answer) { answered(answer); });
 }
 

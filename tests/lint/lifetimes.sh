@@ -29,16 +29,8 @@ faults_of() {  # FILE…
 }
 
 selftest() {
-  local page failed=0
-  page=$(mktemp)
-  # shellcheck disable=SC2064
-  trap "rm -f '$page'" EXIT
-  try() {  # HOW MANY, text
-    printf '%b' "$2" >"$page"
-    local got
-    got=$(faults_of "$page" | wc -l)
-    [ "$got" = "$1" ] || { echo "selftest: $got faults, expected $1: $2"; failed=1; }
-  }
+  source tests/lint/selftest.sh
+  found_in() { faults_of "$1" | wc -l; }
   try 1 '  std::shared_ptr<bool> alive_;\n'
   try 1 '  auto alive = std::make_shared<bool>(true);\n'
   try 1 '  loop.defer([weak = std::weak_ptr<bool>(alive_)] { go(); });\n'
@@ -54,8 +46,7 @@ selftest() {
   try 0 'class A {\n  Lifetime lifetime_;  // the last\n\n  // of all\n};\n'
   try 1 'class A {\n  net::Lifetime lifetime_;\n  net::Timer timer_;\n};\n'
   try 2 '  std::shared_ptr<bool> alive_;\n  delete this;\n'
-  [ "$failed" = 0 ] || return 1
-  echo "each way around Lifetime and retire is found"
+  shown "each way around Lifetime and retire is found"
 }
 
 case ${1:-} in

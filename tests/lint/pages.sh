@@ -35,16 +35,8 @@ faults_of() {  # PAGE
 }
 
 selftest() {
-  local page failed=0 got
-  page=$(mktemp)
-  # shellcheck disable=SC2064
-  trap "rm -f '$page'" EXIT
-  try() {  # EXPECTED, page
-    printf '%b' "$2" >"$page"
-    got=fine
-    [ -z "$(faults_of "$page")" ] || got=faulty
-    [ "$got" = "$1" ] || { echo "selftest: $got, expected $1: $2"; failed=1; }
-  }
+  source tests/lint/selftest.sh
+  found_in() { if [ -z "$(faults_of "$1")" ]; then echo fine; else echo faulty; fi; }
   try fine 'See `tests/lint/pages.sh`, `gateway/mcp/`, `mcp/message.h`, `mcp/message`, `gateway/mcp/message.*`.'
   try fine 'A pattern: `tests/wire/FOLDER/NAME.wire`, `plugins/NAME.cc`; no path: `tools/call`, `initialize`.'
   try faulty 'See `tests/lint/nothing.sh`.'
@@ -53,8 +45,7 @@ selftest() {
   try faulty 'See docs/nothing.'
   try faulty '    tests/lint/nothing.sh here'
   [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" != false ] || try faulty 'As in `0000000`.'
-  [ $failed = 0 ] && echo "faults are found"
-  return $failed
+  shown "faults are found"
 }
 
 case ${1:-} in

@@ -29,16 +29,8 @@ faults_of() {
 }
 
 selftest() {
-  local page failed=0
-  page=$(mktemp)
-  # shellcheck disable=SC2064
-  trap "rm -f '$page'" EXIT
-  try() {  # EXPECTED, page
-    printf '%b' "$2" >"$page"
-    local got=fine
-    [ -z "$(faults_of "$page")" ] || got=faulty
-    [ "$got" = "$1" ] || { echo "selftest: $got, expected $1: $2"; failed=1; }
-  }
+  source tests/lint/selftest.sh
+  found_in() { if [ -z "$(faults_of "$1")" ]; then echo fine; else echo faulty; fi; }
   local none='\n## What is none\n- B. `tests/lint/security.sh`\n'
   try fine "## What is a boundary\n- A\n  goes on. \`tests/lint/security.sh\`\n$none"
   try faulty "## What is a boundary\n- A.\n$none"
@@ -46,8 +38,7 @@ selftest() {
   try faulty "## What is a boundary\n- A. \`tests/lint\`\n$none"
   try faulty "A page without them: tests/lint\n"
   try faulty "tests/none\n## What is a boundary\n- A. \`tests/lint/security.sh\`\n$none"
-  [ $failed = 0 ] && echo "faults are found"
-  return $failed
+  shown "faults are found"
 }
 
 case ${1:-SECURITY.md} in

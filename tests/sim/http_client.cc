@@ -67,6 +67,11 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     }
     link_->from_gateway.close_reader();
   }
+  void close_at(Time at, bool reset) {
+    gone_ = true;
+    link_->to_gateway.end_at(at, reset);
+    link_->from_gateway.close_reader();
+  }
 
  private:
   void read() {
@@ -230,13 +235,23 @@ std::string HttpClient::request(const std::string& verb, size_t server, const st
                                 const std::string& body) const {
   return fmt::format(
       "{} {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Type: application/json\r\nAccept: application/json, "
-      "text/event-stream\r\n{}Content-Length: {}\r\n\r\n{}",
-      verb, path(server), extra, body.size(), body);
+      "text/event-stream\r\n{}{}Content-Length: {}\r\n\r\n{}",
+      verb, path(server), key(), extra, body.size(), body);
 }
 
 std::string HttpClient::session_fields() const {
   if (mine_.modern || session_.empty()) return {};
   return fmt::format("Mcp-Session-Id: {}\r\nMCP-Protocol-Version: {}\r\n", session_, mine_.version);
+}
+
+std::string HttpClient::key() const {
+  return plan_.keys ? fmt::format("X-API-Key: {}\r\n", key_of(mine_.who)) : "";
+}
+
+std::string HttpClient::modern_meta(const std::string& capabilities) const {
+  return fmt::format(
+      R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
+      index_, capabilities);
 }
 
 std::shared_ptr<HttpClient::Connection> HttpClient::connection(bool fresh) {
@@ -266,6 +281,52 @@ void HttpClient::begin() {
   if (listens) first = first < 0 ? mine_.listens_at : std::min(first, mine_.listens_at);
   if (!mine_.modern && first >= 0) world_.at(first, [this] { open_session(0); });
   if (listens) world_.at(mine_.listens_at, [this] { listen(); });
+  for (const Time at : mine_.lists_at)
+    world_.at(at, [this] { list(0); });
+}
+
+// Which tools there are. Others may have asked the same: what they were told must not come here unless they
+// are the same to the gateway.
+void HttpClient::list(int tries) {
+  if (left_) return;
+  if (!mine_.modern && !session_open_) {
+    if (tries < 20) world_.after(200 * kMillisecond, [this, tries] { list(tries + 1); });
+    return;
+  }
+  const std::string body =
+      mine_.modern
+          ? fmt::format(R"({{"jsonrpc":"2.0","id":800,"method":"tools/list","params":{{"_meta":{{{}}}}}}})",
+                        modern_meta("{}"))
+          : R"({"jsonrpc":"2.0","id":800,"method":"tools/list","params":{}})";
+  aside(
+      "POST", body, nullptr,
+      [this, asked = world_.now()](int, const Head&, const Json& message) { listed(message, asked); },
+      mine_.modern ? "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n" : "");
+}
+
+void HttpClient::listed(const Json& message, Time asked) {
+  if (!message.is_object() || !message.contains("result")) {
+    if (plan_.calm && !left_ && message.is_object())
+      ledger_.violation("a list failed although nothing went wrong", message.dump());
+    return;
+  }
+  for (const Json& tool : message["result"].value("tools", Json::array())) {
+    const std::string text = tool.value("description", "");
+    if (text.rfind("for c", 0) != 0) continue;
+    const auto asker = static_cast<size_t>(std::atoi(text.c_str() + 5));
+    world_.tell(fmt::format("client {} got a list {}", index_, text));
+    const Time made = std::atoll(text.c_str() + text.rfind(' '));
+    const ServerPlan& server = plan_.servers[mine_.server];
+    if (!mine_.together && made + server.ttl_ms * kMillisecond + kSecond < asked)
+      ledger_.violation("a list that is older than it may be",
+                        fmt::format("{} asked for at {} may live {} ms", text, asked, server.ttl_ms));
+    if (asker == index_ || !plan_.keys || plan_.clients[asker].who == mine_.who) continue;
+    bool everybodys = false;
+    for (size_t i = 0; i < plan_.servers.size(); ++i)
+      everybodys = everybodys || (plan_.servers[i].is_public && plan_.config.servers[i].cache.trust_public &&
+                                  (mine_.together || i == mine_.server));
+    if (!everybodys) ledger_.violation("a list that somebody else was given", text);
+  }
 }
 
 // A modern client listens on a stream of its own; a legacy one has a stream of its session, and subscribes.
@@ -284,12 +345,14 @@ void HttpClient::listen() {
   exchange.listen = true;
   exchange.raw_id = fmt::format("\"l{}\"", index_ % 2);
   world_.tell(fmt::format("client {} listens", index_));
-  const std::string uris =
-      mine_.together ? "" : fmt::format(R"(,"resourceSubscriptions":["{}"])", uri_of(index_));
+  std::string wishes = mine_.wants_tools ? R"("toolsListChanged":true)" : "";
+  if (mine_.wants_prompts) wishes += std::string(wishes.empty() ? "" : ",") + R"("promptsListChanged":true)";
+  if (!mine_.together && mine_.wants_resource)
+    wishes += fmt::format(R"({}"resourceSubscriptions":["{}"])", wishes.empty() ? "" : ",", uri_of(index_));
   if (mine_.modern) {
     const std::string body = fmt::format(
-        R"({{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true{}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}})",
-        exchange.raw_id, uris, index_);
+        R"({{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen","params":{{"notifications":{{{}}},"_meta":{{{}}}}}}})",
+        exchange.raw_id, wishes, modern_meta("{}"));
     listening_->send(
         std::move(exchange),
         request("POST", mine_.server,
@@ -298,8 +361,8 @@ void HttpClient::listen() {
   } else {
     listening_->send(
         std::move(exchange),
-        fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: text/event-stream\r\n{}\r\n",
-                    path(mine_.server), session_fields()),
+        fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: text/event-stream\r\n{}{}\r\n",
+                    path(mine_.server), key(), session_fields()),
         -1);
     if (!mine_.together)
       aside("POST",
@@ -349,6 +412,12 @@ void HttpClient::heard(const Json& message, const Exchange& exchange, const std:
     return;
   }
   if (acknowledged_ < 0) ledger_.violation("something came on a listen before it was acknowledged", text);
+  const bool unwished =
+      (method == "notifications/tools/list_changed" && !mine_.wants_tools) ||
+      (method == "notifications/prompts/list_changed" && !mine_.wants_prompts) ||
+      (method == "notifications/resources/updated" &&
+       (!mine_.wants_resource || mine_.together || text.find(uri_of(index_)) == std::string::npos));
+  if (unwished) ledger_.violation("a listen is told what it did not wish to hear", text);
   if (method == "notifications/resources/updated") ++updates_;
 }
 
@@ -362,6 +431,7 @@ void HttpClient::judge_listen() const {
       (!server.http || plan_.config.servers[mine_.server].isolation == config::Isolation::call))
     return;
   if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
+  if (mine_.modern && !mine_.wants_resource) return;
   int wanted = 0;
   for (const Time pulse : server.pulses)
     wanted += pulse > acknowledged_ + kSecond && pulse < stopped_listening_ - kSecond ? 1 : 0;
@@ -395,19 +465,19 @@ void HttpClient::open_session(int tries) {
 }
 
 void HttpClient::aside(const std::string& verb, const std::string& body, std::function<void()> read,
-                       std::function<void(int, const Head&, const Json&)> done) {
+                       std::function<void(int, const Head&, const Json&)> done, const std::string& fields) {
   auto over = connection(false);
   if (!over) return;
   Exchange exchange;
-  exchange.done = [this, verb, body, read, done = std::move(done)](int status, const Head& head,
-                                                                   const Json& message) {
+  exchange.done = [this, verb, body, read, fields, done = std::move(done)](int status, const Head& head,
+                                                                           const Json& message) {
     if (status == kUnread && !left_) {
-      world_.after(0, [this, verb, body, read, done] { aside(verb, body, read, done); });
+      world_.after(0, [this, verb, body, read, fields, done] { aside(verb, body, read, done, fields); });
       return;
     }
     if (done) done(status, head, message);
   };
-  over->send(std::move(exchange), request(verb, mine_.server, session_fields(), body), -1);
+  over->send(std::move(exchange), request(verb, mine_.server, session_fields() + fields, body), -1);
   if (read) over->out().when_read(std::move(read));
 }
 
@@ -477,11 +547,9 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   exchange.answers = answers;
   std::string meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", exchange.token) : "";
   std::string fields = session_fields();
-  const std::string tool = mine_.together ? plan_.servers[plan.server].name + "__work" : "work";
+  const std::string tool = (mine_.together ? plan_.servers[plan.server].name + "__" : "") + tool_of(plan);
   if (mine_.modern) {
-    meta += fmt::format(
-        R"({}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
-        meta.empty() ? "" : ",", index_, capabilities());
+    meta += (meta.empty() ? "" : ",") + modern_meta(capabilities());
     fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
   }
   const std::string body = fmt::format(
@@ -498,6 +566,17 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   over->send(std::move(exchange), text, answers.empty() ? plan.cut_request_at : -1);
   over->out().when_read([&record, this] { record.sent = world_.now(); });
   world_.tell(fmt::format("client {} calls {} of s{} on {}", index_, plan.tag, plan.server, record.remote));
+  if (plan.leaves_at_answer) {
+    record.leaves_at = [this, &record, reset = plan.leave == Leave::reset,
+                        weak = std::weak_ptr<Connection>(over)](Time at) {
+      auto here = weak.lock();
+      if (record.ended >= 0 || record.left >= 0 || !here || here->gone() || here->link() != record.link)
+        return;
+      record.left = at;
+      world_.tell(fmt::format("client {} leaves {} as its answer comes", index_, record.plan->tag));
+      here->close_at(at, reset);
+    };
+  }
   if (plan.leave == Leave::stay || !answers.empty()) return;
   world_.after(
       plan.leave_after, [this, &record, raw_id, how = plan.leave, weak = std::weak_ptr<Connection>(over)] {

@@ -36,10 +36,14 @@ class HttpClient {
   std::string request(const std::string& verb, size_t server, const std::string& extra,
                       const std::string& body) const;
   std::string session_fields() const;
+  std::string key() const;
+  std::string modern_meta(const std::string& capabilities) const;
   std::shared_ptr<Connection> connection(bool fresh);
   void open_session(int tries);
   void listen();
   void listen_ended();
+  void list(int tries);
+  void listed(const Json& message, Time asked);
   void heard(const Json& message, const Exchange& exchange, const std::string& text);
   void judge_listen() const;
   // With `answers` the retry of one that was asked: members of its params.
@@ -49,7 +53,7 @@ class HttpClient {
   std::string capabilities() const { return mine_.can_be_asked ? R"({"elicitation":{}})" : "{}"; }
   void cancel(CallRecord& record, const std::string& raw_id);
   void aside(const std::string& verb, const std::string& body, std::function<void()> read,
-             std::function<void(int, const Head&, const Json&)> done);
+             std::function<void(int, const Head&, const Json&)> done, const std::string& fields = {});
 
   World& world_;
   Ledger& ledger_;

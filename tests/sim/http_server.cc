@@ -46,16 +46,18 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   void pulse() {
     if (gone_) return;
     if (listens()) {
-      for (const auto& uri : uris_)
+      for (const auto& uri : listen_.uris)
         event(updated(uri, listen_id_));
-      event(list_changed(listen_id_));
+      if (listen_.tools) event(list_changed("tools", listen_id_));
+      if (listen_.prompts) event(list_changed("prompts", listen_id_));
     }
-    if (!get_stream_) return;
+    if (!get_stream_ || server_.sessions_.count(session_) == 0) return;
     for (const auto& [uri, on] : server_.sessions_[session_].uris) {
       (void)on;
       event(updated(uri, {}));
     }
-    event(list_changed({}));
+    event(list_changed("tools", {}));
+    event(list_changed("prompts", {}));
   }
 
  private:
@@ -132,17 +134,15 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
           reply(
               id,
               fmt::format(
-                  R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})",
+                  R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"prompts":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})",
                   version)));
     }
     const std::string session = head_.field("mcp-session-id");
-    // A session that has just been deleted had its calls still: with `isolation: call` both go out at once.
-    if (method == "notifications/cancelled" && !plan.modern) cancel(session, message["params"], sent);
     if (!plan.modern && plan.sessions && method != "server/discover" && server_.sessions_.count(session) == 0)
       return plain(session.empty() ? 400 : 404, "",
                    refusal(id.empty() ? "null" : id, -32000, "no such session"));
     if (id.empty()) {
-      if (method == "notifications/cancelled" && plan.modern) cancel(session, message["params"], sent);
+      if (method == "notifications/cancelled") cancel(session, message["params"], sent);
       return plain(202, "", "");
     }
     if (method.empty()) {
@@ -158,10 +158,13 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     if (method == "subscriptions/listen" && plan.modern) {
       forget();
       listen_id_ = id;
-      uris_.clear();
+      listen_ = {};
       const Json wanted = message["params"]["notifications"];
       for (const Json& uri : wanted.value("resourceSubscriptions", Json::array()))
-        uris_.push_back(uri);
+        listen_.uris.push_back(uri);
+      listen_.tools = wanted.value("toolsListChanged", false) || plan.tells_all;
+      listen_.prompts = wanted.value("promptsListChanged", false) || plan.tells_all;
+      if (plan.tells_all) listen_.uris.push_back(uri_of(kNoClient));
       answer_complete_ = head_sent_ = false;
       return event(acknowledged(wanted, id));
     }
@@ -170,7 +173,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     if (method == "resources/unsubscribe" && !session.empty())
       server_.sessions_[session].uris.erase(message["params"].value("uri", ""));
     if (method == "server/discover" && !plan.modern) return plain(400, "", refusal(id, -32000, "no session"));
-    const std::string text = answer_to(plan, method, id);
+    const std::string text = answer_to(plan, method, id, asker_of(message), world().now());
     plain(200, "", text);
   }
 
@@ -198,7 +201,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     CallRecord* record = server_.ledger_.find(tag_in(body_));
     if (record == nullptr)
       return server_.ledger_.violation("a server is called by nobody", body_.substr(0, 300));
-    if (params.value("name", "") != "work" || record->plan->server != server_.index_)
+    if (params.value("name", "") != tool_of(*record->plan) || record->plan->server != server_.index_)
       server_.ledger_.violation("a call came to another server or tool than it was for",
                                 body_.substr(0, 300));
     if (body_.find(arguments_of(*record->plan)) == std::string::npos)
@@ -246,7 +249,14 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   }
 
   // Stage
-  void send(Script&, std::string message, bool last, std::function<void()> read) override {
+  void send(Script& script, std::string message, bool last, std::function<void()> read) override {
+    // A request of the server belongs to the session: it goes on its own stream when the call's is gone.
+    if (gone_ && !last && !script.asks().empty()) {
+      for (auto& other : std::vector(server_.connections_)) {
+        if (other->get_stream_ && !other->gone_ && other->session_ == session_) return other->event(message);
+      }
+      return;
+    }
     if (gone_ || answer_complete_) return;
     if (last && !head_sent_ && !server_.plan_.events) {
       if (server_.plan_.chunked) {
@@ -278,6 +288,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
     link_->from_gateway.close_reader();
   }
   bool may_ask(Script&) override { return asks_; }
+  Time arrival() const override { return link_->to_gateway.last_arrival(); }
   void over(Script&) override {}
 
   // The script of the call before: a cancel can no longer mean it.
@@ -289,7 +300,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
   HttpReader reader_{false};
   Head head_;
   std::string body_, session_, listen_id_;
-  std::vector<std::string> uris_;
+  Listen listen_;
   bool get_stream_ = false;
   Time request_began_ = 0;
   std::unique_ptr<Script> script_;
@@ -324,6 +335,10 @@ void HttpServer::reset_all() {
 void HttpServer::pulse() {
   for (auto& one : std::vector(connections_))
     one->pulse();
+}
+
+size_t HttpServer::sessions() const {
+  return sessions_.size();
 }
 
 size_t HttpServer::listens() const {

@@ -20,6 +20,7 @@ class HttpServer {
   void stall_all(Time until);
   void pulse();
   size_t listens() const;
+  size_t sessions() const;
 
  private:
   class Connection;

@@ -10,14 +10,14 @@ namespace {
 // How long the gateway may take for what it should do at once: the way there counts too.
 constexpr Time kAtOnce = 200 * kMillisecond;
 
-std::string padding(const CallPlan& call) {
+std::string padding(const CallPlan& call, size_t more = 0) {
   static const std::string letters = [] {
     std::string text;
     for (size_t i = 0; i < 300'000; ++i)
       text += static_cast<char>('a' + (i * 7 + i / 1000) % 26);
     return text;
   }();
-  return letters.substr(call.tag.size() * 31, call.padding);
+  return letters.substr(call.tag.size() * 31, call.padding + more);
 }
 
 bool by_server(const CallRecord& record) {
@@ -34,7 +34,7 @@ std::string arguments_of(const CallPlan& call) {
 
 std::string content_of(const CallPlan& call) {
   return fmt::format(R"({{"z":1.50,"of": "{}", "a":[ {{}} ,"\u0041"],"pad":"{}" }})", call.tag,
-                     padding(call));
+                     padding(call, call.more_in_result));
 }
 
 std::string tag_in(std::string_view text) {
@@ -99,17 +99,26 @@ void Ledger::judge() {
     for (const auto& attempt : record.attempts)
       judge_leave(record, *attempt);
     if (plan_.calm) judge_calm(record);
+    if (record.plan->is_probe && !drained && record.outcome != "result")
+      violation("a server is not served as ever when all calls have ended", tag + " " + record.outcome);
   }
+  for (size_t i = 0; i < plan_.servers.size(); ++i)
+    judge_places(i);
   judge_log();
 }
 
 void Ledger::judge_call(const CallRecord& record) {
   const std::string& tag = record.plan->tag;
-  if (record.ended < 0 && record.left < 0) violation("a call never ended", tag);
+  if (record.ended < 0 && record.left < 0 && !(drained && record.request_cut))
+    violation("a call never ended", tag);
   size_t run = 0;
   for (const auto& attempt : record.attempts)
     run += attempt->refused || attempt->asked ? 0 : 1;
-  if (run > 1) violation("a call was run twice", tag);
+  const bool may_repeat =
+      record.plan->reads_only && plan_.config.servers[record.plan->server].retry.attempts > 1;
+  if (run > 1 && !may_repeat) violation("a call was run twice", tag);
+  if (run > plan_.config.servers[record.plan->server].retry.attempts && may_repeat)
+    violation("a call was repeated more often than it may be", tag);
   // Nobody answers but the server.
   bool answered = false;
   for (const auto& attempt : record.attempts)
@@ -123,9 +132,19 @@ void Ledger::judge_call(const CallRecord& record) {
     in_plan = in_plan || op.kind == wanted;
   if (by_server(record) && !in_plan)
     violation("an answer of another kind than the server gave", tag + " " + record.outcome);
-  // A stream is cut only when the gateway stops, or when its reader takes nothing.
-  if (record.outcome == "cut" && record.left < 0 && !drained && record.plan->slow_reader == 0 &&
-      !record.request_cut && record.sent >= 0)
+  // What comes when its client has taken it back goes nowhere.
+  const ServerPlan& kind = plan_.servers[record.plan->server];
+  const bool nameless = kind.http && !kind.modern && !kind.sessions;
+  for (const auto& attempt : record.attempts) {
+    if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
+        !attempt->was_full && record.sent >= 0 && record.sent <= record.left_read &&
+        attempt->answer_read > record.left_read)
+      violation("a late answer was passed on", tag);
+  }
+  // A stream is cut only when the gateway stops, when its reader takes nothing, or when there is too little
+  // memory.
+  if (record.outcome == "cut" && record.left < 0 && !drained && !plan_.narrow &&
+      record.plan->slow_reader == 0 && !record.request_cut && record.sent >= 0)
     violation("a client's connection was closed instead of an answer", tag);
 }
 
@@ -136,8 +155,16 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (attempt.cancels > 1) violation("a server was told a cancel twice", tag);
   // Over HTTP a message waits for a connection to go out on, and cannot be taken back: there the client's
   // answer tells.
-  const bool late =
-      attempt.http || attempt.was_full ? by_server(record) : attempt.cancel_sent > attempt.answer_read;
+  // What a turn brings at once is weighed at its end; but a process that ends is told before it does, and one
+  // that asked before it hears that nobody answers.
+  bool at_once =
+      server.isolation != config::Isolation::automatic && server.isolation != config::Isolation::shared;
+  at_once = at_once || plan_.clients[record.client].together;
+  for (const auto& [other_tag, other] : calls_)
+    at_once = at_once || (other.plan->asks() && other.plan->server == attempt.server);
+  const bool late = attempt.http || attempt.was_full ? by_server(record)
+                    : at_once                        ? attempt.cancel_sent > attempt.answer_read
+                                                     : attempt.cancel_sent >= attempt.answer_read;
   if (attempt.cancels > 0 && attempt.answer_read >= 0 && late)
     violation("a server was told a cancel after its answer", tag);
   if (attempt.cancels > 0 && server.cancel == config::CancelMode::never)
@@ -201,6 +228,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
 
 void Ledger::judge_time(const CallRecord& record) {
   if (record.ended < 0 || record.begun < 0) return;
+  if (record.request_cut || (drained && record.outcome == "cut")) return;
   const config::Server& server = plan_.config.servers[record.plan->server];
   Time most = 0;
   for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2,
@@ -213,10 +241,87 @@ void Ledger::judge_time(const CallRecord& record) {
                  : 0;
   for (const FaultPlan& fault : plan_.faults)
     slack += fault.dropped ? 0 : fault.length;
+  bool jumps = false;
+  for (const FaultPlan& fault : plan_.faults)
+    jumps = jumps || (!fault.dropped && fault.kind == FaultPlan::Kind::jump);
+  // From when the server got it on there is one limit that nothing puts off.
+  const Attempt* only = record.attempts.size() == 1 ? record.attempts.front().get() : nullptr;
+  bool asked = false;  // a question names no call: it may have stopped this one's clock
+  for (const auto& [tag, other] : calls_)
+    asked = asked || (other.plan->asks() && other.plan->server == record.plan->server);
+  if (only != nullptr && !only->was_full && !asked && !jumps) {
+    const bool answered = by_server(record) && only->answer_read >= 0;
+    const Time until = answered ? only->answer_read : record.ended - record.plan->slow_reader;
+    const Time least = std::min(server.timeouts.max_duration, server.timeouts.request).count() * kMillisecond;
+    const bool silent = !record.plan->wants_progress && record.plan->slow_reader == 0;
+    const Time limit = silent ? least : server.timeouts.max_duration.count() * kMillisecond;
+    if (until - only->sent > limit + (answered ? kAtOnce : kSecond) && record.outcome != "cut")
+      violation(
+          "a call outlived its limit at the server",
+          fmt::format("{} took {} ms of {}", record.plan->tag, (until - only->sent) / 1000, limit / 1000));
+  }
   if (record.ended - record.begun > most + slack)
     violation("a call outlived its limits",
               fmt::format("{} took {} ms of {}", record.plan->tag, (record.ended - record.begun) / 1000,
                           (most + slack) / 1000));
+}
+
+// No more calls are under way at a server than it may have.
+void Ledger::judge_places(size_t server) {
+  Time slack = 50 * kMillisecond;
+  // Who is not told goes on, and has no place.
+  if (plan_.config.servers[server].cancel == config::CancelMode::never) return;
+  for (const FaultPlan& fault : plan_.faults) {
+    if (fault.dropped) continue;
+    if (fault.kind == FaultPlan::Kind::jump) slack += fault.length;
+    if (fault.server != server || fault.kind == FaultPlan::Kind::jump) continue;
+    // Only a reload that adjusts it leaves it the same server, and when each call was over is known.
+    if (fault.kind != FaultPlan::Kind::reload || fault.how == 2 || fault.how == 3) return;
+  }
+  struct Stay {
+    Time from, until;
+    const std::string* tag;
+  };
+  std::vector<Stay> stays;
+  for (const auto& [tag, record] : calls_) {
+    if (record.plan->asks()) continue;  // who waits for an answer takes no place
+    for (const auto& attempt : record.attempts) {
+      if (attempt->server != server) continue;
+      if (attempt->was_full) return;
+      Time until = INT64_MAX;
+      for (const Time end : {attempt->answer_read, attempt->died, attempt->closed_at, attempt->cancel_sent,
+                             record.left, record.left_read}) {
+        if (end >= 0) until = std::min(until, end);
+      }
+      // When the gateway gave it up is not known where it told nobody.
+      if (until != INT64_MAX) stays.push_back({attempt->sent, until - 50 * kMillisecond, &tag});
+    }
+  }
+  auto limit_at = [&](Time when) {
+    uint32_t most = 0, now = plan_.config.servers[server].limits.max_in_flight;
+    Time since = -1;
+    for (const FaultPlan& fault : plan_.faults) {
+      if (fault.dropped || fault.kind != FaultPlan::Kind::reload || fault.how != 4 ||
+          fault.server != server || fault.at > when)
+        continue;
+      if (fault.at + slack >= when) {
+        most = std::max(most, places_after(fault));
+      } else if (fault.at > since) {
+        since = fault.at;
+        now = places_after(fault);
+      }
+    }
+    return std::max(most, now);
+  };
+  for (const Stay& one : stays) {
+    uint32_t beside = 0;
+    for (const Stay& other : stays)
+      beside += &other != &one && other.from <= one.from && other.until > one.from ? 1 : 0;
+    if (beside + 1 > limit_at(one.from))
+      return violation(
+          "a server has more calls at once than it may",
+          fmt::format("{} is one of {}, allowed are {}", *one.tag, beside + 1, limit_at(one.from)));
+  }
 }
 
 // Nothing goes wrong in this world: every call ends as its server says.

@@ -2,6 +2,7 @@
 // of that. Who adds an invariant adds it to judge() (README.md).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +53,7 @@ struct CallRecord {
   size_t goes_on_at = 0;     // in the plan, when a modern server is called again
   int progress = 0;
   std::vector<std::unique_ptr<Attempt>> attempts;
+  std::function<void(Time at)> leaves_at;  // its client goes when its answer comes, which is then
 };
 
 class Ledger {
@@ -86,6 +88,7 @@ class Ledger {
   void judge_call(const CallRecord& record);
   void judge_leave(const CallRecord& record, const Attempt& attempt);
   void judge_time(const CallRecord& record);
+  void judge_places(size_t server);
   void judge_calm(const CallRecord& record);
   void judge_log();
   World& world_;

@@ -18,6 +18,11 @@ Weather draw_weather(Random& random, bool calm) {
 
 Way::Way(World& world, Random random, Weather weather) : world_(world), random_(random), weather_(weather) {}
 
+// Its reader has moved to another thread meanwhile, or was on one all along that is not this.
+bool Way::elsewhere() const {
+  return reader_home >= 0 && reader_home != world_.home();
+}
+
 int64_t Way::arrival() {
   int64_t at = world_.now() + weather_.delay + random_.between(0, weather_.jitter);
   at = std::max({at, last_arrival_, stalled_until_});
@@ -43,7 +48,7 @@ size_t Way::write(std::string_view bytes) {
       piece = static_cast<size_t>(
           random_.between(static_cast<int64_t>(weather_.smallest), static_cast<int64_t>(rest.size())));
     flight_.emplace_back(rest.substr(0, piece));
-    world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
+    world_.at_home(reader_home, arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
       if (!alive.expired()) arrive();
     });
     rest.remove_prefix(piece);
@@ -54,8 +59,14 @@ size_t Way::write(std::string_view bytes) {
 // Each event brings the piece that is next, so that none overtakes another when a stall holds them up.
 void Way::arrive() {
   if (reset_arrived_ || flight_.empty()) return;
+  if (elsewhere()) {
+    world_.at_home(reader_home, world_.now(), [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) arrive();
+    });
+    return;
+  }
   if (world_.now() < stalled_until_) {
-    world_.at(stalled_until_, [this, alive = std::weak_ptr<bool>(alive_)] {
+    world_.at_home(reader_home, stalled_until_, [this, alive = std::weak_ptr<bool>(alive_)] {
       if (!alive.expired()) arrive();
     });
     return;
@@ -76,10 +87,17 @@ void Way::arrive() {
 }
 
 void Way::arrive_end(bool reset) {
-  if (world_.now() < stalled_until_ || (!reset && !flight_.empty())) {
-    world_.at(std::max(stalled_until_, world_.now() + 1), [this, alive = std::weak_ptr<bool>(alive_), reset] {
+  if (elsewhere()) {
+    world_.at_home(reader_home, world_.now(), [this, alive = std::weak_ptr<bool>(alive_), reset] {
       if (!alive.expired()) arrive_end(reset);
     });
+    return;
+  }
+  if (world_.now() < stalled_until_ || (!reset && !flight_.empty())) {
+    world_.at_home(reader_home, std::max(stalled_until_, world_.now() + 1),
+                   [this, alive = std::weak_ptr<bool>(alive_), reset] {
+                     if (!alive.expired()) arrive_end(reset);
+                   });
     return;
   }
   if (reset) {
@@ -96,7 +114,7 @@ void Way::arrive_end(bool reset) {
 void Way::end() {
   if (ended_ || reset_) return;
   ended_ = true;
-  world_.at(arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
+  world_.at_home(reader_home, arrival(), [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) arrive_end(false);
   });
 }
@@ -106,9 +124,18 @@ void Way::reset() {
   reset_ = true;
   // It may overtake what is under way, or come behind it.
   const int64_t at = random_.percent(50) ? arrival() : world_.now() + weather_.delay;
-  world_.at(at, [this, alive = std::weak_ptr<bool>(alive_)] {
+  world_.at_home(reader_home, at, [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) arrive_end(true);
   });
+}
+
+void Way::end_at(int64_t at, bool reset) {
+  if (ended_ || reset_) return;
+  (reset ? reset_ : ended_) = true;
+  world_.at_home(reader_home, std::max(at, last_arrival_),
+                 [this, alive = std::weak_ptr<bool>(alive_), reset] {
+                   if (!alive.expired()) arrive_end(reset);
+                 });
 }
 
 void Way::take(size_t count) {
@@ -129,7 +156,7 @@ void Way::take(size_t count) {
   }
   if (blocked_ && held_ < weather_.room && on_room) {
     blocked_ = false;
-    world_.after(weather_.delay, [this, alive = std::weak_ptr<bool>(alive_)] {
+    world_.at_home(writer_home, world_.now() + weather_.delay, [this, alive = std::weak_ptr<bool>(alive_)] {
       if (!alive.expired() && on_room) on_room();
     });
   }

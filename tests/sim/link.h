@@ -39,9 +39,15 @@ class Way {
   // Breaks: what is under way is lost in part.
   void reset();
   bool ended() const { return ended_ || reset_; }
+  // The same, to arrive at this moment, or as soon as what was written has.
+  void end_at(int64_t at, bool reset);
+  // When what was written last arrives, unless something stands still.
+  int64_t last_arrival() const { return last_arrival_; }
   std::function<void()> on_room;
 
   // ---- who reads ----
+  // Whose threads those are that these two are for; nobody's: a client's or server's.
+  int writer_home = -1, reader_home = -1;
   // Something is there, or the end; called again and again only after something new has come.
   std::function<void()> on_ready;
   std::string_view ready() const { return std::string_view(ready_).substr(taken_); }
@@ -80,6 +86,7 @@ class Way {
   void arrive();
   void arrive_end(bool reset);
   int64_t arrival();
+  bool elsewhere() const;
   World& world_;
   Random random_;
   Weather weather_;

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "config/options/options.h"
+#include "config/reader/load.h"
+#include "plugins/registry.h"
+
 namespace lineward::sim {
 namespace {
 
@@ -45,6 +49,19 @@ std::vector<Op> draw_ops(Random& random, bool calm, bool asks, const config::Tim
   else
     ops.push_back({Op::Kind::close});
   if (end < 80 && random.percent(5)) ops.push_back({Op::Kind::again});
+  return ops;
+}
+
+// One that says again and again that it is at work: only `timeouts.maxDuration` ends it.
+std::vector<Op> draw_long_ops(Random& random, const config::Timeouts& limits) {
+  std::vector<Op> ops;
+  const Time apart = limits.request.count() * kMillisecond * random.between(30, 80) / 100;
+  const Time whole = limits.max_duration.count() * kMillisecond * random.between(50, 200) / 100;
+  for (Time spent = 0; spent < whole && ops.size() < 60; spent += apart) {
+    ops.push_back({Op::Kind::wait, apart});
+    ops.push_back({Op::Kind::progress});
+  }
+  ops.push_back({random.percent(80) ? Op::Kind::result : Op::Kind::hang});
   return ops;
 }
 
@@ -101,6 +118,101 @@ config::Server draw_server(Random& random, const ServerPlan& plan, size_t index,
   return server;
 }
 
+// Few places, and many who want them at once.
+void make_tight(Random& random, config::Server& server) {
+  server.limits.max_in_flight = static_cast<uint32_t>(random.between(1, 2));
+  server.limits.max_queue = static_cast<uint32_t>(random.between(1, 8));
+  server.limits.queue_timeout = milliseconds(random.between(100, 3000));
+  server.timeouts.cancel_grace = milliseconds(random.between(500, 3000));
+}
+
+void draw_more_of_server(uint64_t seed, size_t index, const Plan& plan, ServerPlan& server,
+                         config::Server& config) {
+  Random random(seed, "more of a server", index);
+  server.tells_all = random.percent(30);
+  server.describes = random.percent(40);
+  if (server.modern && random.percent(60)) server.ttl_ms = random.between(0, 20000);
+  server.is_public = random.percent(30);
+  config.cache.enabled = random.percent(30);
+  config.cache.trust_public = random.percent(50);
+  if (plan.calm) return;
+  if (random.percent(25)) config.timeouts.max_duration = milliseconds(random.between(500, 4000));
+  if (random.percent(15)) make_tight(random, config);
+}
+
+// What is drawn of a call in addition; `busy`: all at one server, at once.
+void draw_more_of_call(Random& random, const Plan& plan, const ClientPlan& client, bool busy,
+                       CallPlan& call) {
+  call.reads_only = random.percent(40);
+  if (plan.calm) return;
+  if (busy) {
+    call.at = random.between(0, 20 * kMillisecond);
+    if (client.modern || client.together) call.server = 0;
+  }
+  const auto& limits = plan.config.servers[call.server].timeouts;
+  if (random.percent(8)) {
+    call.ops = draw_long_ops(random, limits);
+    call.wants_progress = true;
+    if (random.percent(80)) call.leave = Leave::stay;
+  }
+  if (plan.narrow && random.percent(40))
+    call.more_in_result = static_cast<size_t>(random.between(1000, 60000));
+  if (random.percent(8) && call.cut_request_at < 0) {
+    call.leave = random.percent(50) ? Leave::fin : Leave::reset;
+    call.leave_after = 60 * kSecond;  // when its answer comes, and should it never come
+    call.leaves_at_answer = true;
+  }
+}
+
+// The last client: calls to each server, when all that there was has ended by its limits. First one, for a
+// circuit that is open; then as many as may be under way at once.
+void draw_probes(Plan& plan) {
+  ClientPlan client;
+  const size_t index = plan.clients.size();
+  const Time base = plan.last + limits_of_all(plan);
+  for (size_t i = 0; i < plan.servers.size(); ++i) {
+    const config::Server& server = plan.config.servers[i];
+    const size_t places = size_t{server.limits.max_in_flight} + server.limits.max_queue;
+    size_t most = std::min<size_t>({4, server.limits.max_in_flight, places - places / 4});
+    for (const FaultPlan& fault : plan.faults) {
+      if (fault.kind == FaultPlan::Kind::reload && fault.how == 4 && fault.server == i) most = 1;
+    }
+    // Its one process may be kept for somebody who may come back.
+    const bool kept_apart =
+        server.isolation != config::Isolation::automatic && server.isolation != config::Isolation::shared;
+    if (!plan.servers[i].http && kept_apart && server.instances < 64) continue;
+    if (!plan.servers[i].http) most = std::min<size_t>(most, server.instances);
+    for (size_t k = 0; k <= most; ++k) {
+      CallPlan call;
+      call.tag = fmt::format("T{}.{}.", index, client.calls.size());
+      call.server = i;
+      call.is_probe = true;
+      call.fresh_connection = true;
+      call.at = base + (k == 0 ? 10 : 20) * kSecond;
+      call.ops = {{Op::Kind::wait, k == 0 ? 0 : 150 * kMillisecond}, {Op::Kind::result}};
+      client.calls.push_back(call);
+    }
+  }
+  plan.clients.push_back(std::move(client));
+}
+
+// Alice's and Bob's: API keys are given as their hashes.
+const config::Auth& auth_with_keys() {
+  static const config::Auth auth = [] {
+    config::LoadOptions options;
+    options.read_files = false;
+    options.plugins = &plugins::specs();
+    auto read = config::load_text(
+        "auth:\n  apiKey:\n    keys:\n"
+        "      - \"alice sha256:08de70070336baac3db11e5cca05f85f86ebd13d9ba9b67a357084e7fa43532d\"\n"
+        "      - \"bob sha256:38597c0dcfa506917ab0a1e72855c9902fc305afcdc285d3a375fa7b24e847c5\"\n"
+        "mcpServers: { s: { command: sim } }\n",
+        "sim", options);
+    return read.config.auth;
+  }();
+  return auth;
+}
+
 CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, std::string tag) {
   CallPlan call;
   call.tag = std::move(tag);
@@ -144,7 +256,7 @@ void draw_faults(Random& random, Plan& plan) {
       case 4: fault.kind = FaultPlan::Kind::jump; break;
       case 5:
         fault.kind = FaultPlan::Kind::reload;
-        fault.how = static_cast<unsigned>(random.below(4));
+        fault.how = static_cast<unsigned>(random.below(5));
         break;
     }
     plan.faults.push_back(fault);
@@ -153,6 +265,26 @@ void draw_faults(Random& random, Plan& plan) {
 }
 
 }  // namespace
+
+const char* key_of(int who) {
+  return who == 0 ? "alice-0123456789abcdef" : "bob-0123456789abcdef00";
+}
+
+uint32_t places_after(const FaultPlan& reload) {
+  return 1 + static_cast<uint32_t>(reload.at % 3);
+}
+
+Time limits_of_all(const Plan& plan) {
+  Time longest = 0;
+  for (const auto& server : plan.config.servers) {
+    Time most = 0;
+    for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2,
+                       server.timeouts.max_duration})
+      most += limit.count() * kMillisecond;
+    longest = std::max(longest, most);
+  }
+  return longest;
+}
 
 Plan draw_plan(uint64_t seed) {
   Random random(seed, "plan");
@@ -188,7 +320,20 @@ Plan draw_plan(uint64_t seed) {
       server.pulses.push_back(own.between(0, 8 * kSecond));
     plan.servers.push_back(server);
     config.servers.push_back(draw_server(own, plan.servers.back(), i, plan.calm));
+    draw_more_of_server(seed, i, plan, plan.servers.back(), config.servers.back());
   }
+  Random more(seed, "more");
+  plan.keys = more.percent(30);
+  if (plan.keys) config.auth = auth_with_keys();
+  config.workers = more.percent(80) ? 1 : static_cast<uint32_t>(more.between(2, 3));
+  plan.narrow = !plan.calm && more.percent(12);
+  if (plan.narrow) {
+    config.listen.max_buffered_bytes = static_cast<uint64_t>(more.between(400'000, 2'000'000));
+    config.listen.max_buffered_bytes_per_principal = static_cast<uint64_t>(more.between(60'000, 300'000));
+    if (more.percent(70)) config.listen.resume_window = milliseconds(more.between(1000, 8000));
+  }
+  const bool busy = !plan.calm && more.percent(20);
+  if (busy) make_tight(more, config.servers.front());
   config.aggregate.enabled = servers > 1 && random.percent(50);
   if (config.aggregate.enabled) {
     config.together = config.servers.front();
@@ -209,6 +354,18 @@ Plan draw_plan(uint64_t seed) {
     client.together = config.aggregate.enabled && own.percent(50);
     client.can_be_asked = own.percent(40);
     client.deletes_session = own.percent(60);
+    Random extra(seed, "more of a client", i);
+    client.who = extra.percent(50) ? 0 : 1;
+    if (busy && extra.percent(70)) client.server = 0;
+    if (extra.percent(40)) {
+      for (uint64_t k = 1 + extra.below(4); k > 0; --k)
+        client.lists_at.push_back(extra.between(0, 6 * kSecond));
+    }
+    client.wants_tools = extra.percent(60);
+    client.wants_prompts = extra.percent(40);
+    client.wants_resource = extra.percent(60);
+    for (const Time at : client.lists_at)
+      plan.last = std::max(plan.last, at);
     Random listening(seed, "listening", i);
     if (listening.percent(30)) {
       client.listens_at = listening.between(0, 3 * kSecond);
@@ -220,6 +377,7 @@ Plan draw_plan(uint64_t seed) {
     const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
     for (uint64_t k = 0; k < calls; ++k) {
       client.calls.push_back(draw_call(own, plan, client, fmt::format("T{}.{}.", i, k)));
+      draw_more_of_call(extra, plan, client, busy, client.calls.back());
       plan.last = std::max(plan.last, client.calls.back().at);
     }
     plan.clients.push_back(std::move(client));
@@ -238,11 +396,14 @@ Plan draw_plan(uint64_t seed) {
   }
   for (const FaultPlan& fault : plan.faults)
     plan.last = std::max(plan.last, fault.at + fault.length);
+  if (plan.drain_at < 0) draw_probes(plan);
   return plan;
 }
 
 std::string describe(const Plan& plan) {
-  std::string text = fmt::format("seed {}{}\n", plan.seed, plan.calm ? " (calm)" : "");
+  std::string text =
+      fmt::format("seed {}{}{}\n", plan.seed, plan.calm ? " (calm)" : "",
+                  plan.config.workers > 1 ? fmt::format(" {} workers", plan.config.workers) : "");
   for (size_t i = 0; i < plan.servers.size(); ++i) {
     const ServerPlan& s = plan.servers[i];
     const config::Server& c = plan.config.servers[i];
@@ -261,7 +422,10 @@ std::string describe(const Plan& plan) {
     text += fmt::format(
         "  client {} {}{}\n", i,
         client.modern ? "modern" : "legacy " + client.version + " with s" + std::to_string(client.server),
-        client.together ? " at all as one" : "");
+        std::string(client.together ? " at all as one" : "") +
+            (plan.keys ? fmt::format(" as {}", client.who == 0 ? "alice" : "bob") : ""));
+    for (const Time at : client.lists_at)
+      text += fmt::format("    lists at {:.3f}s\n", static_cast<double>(at) / kSecond);
     if (client.listens_at >= 0 && !client.listens_dropped)
       text += fmt::format("    listens at {:.3f}s for {:.3f}s\n",
                           static_cast<double>(client.listens_at) / kSecond,
@@ -277,6 +441,8 @@ std::string describe(const Plan& plan) {
           fmt::format("    {} at {:.3f}s to s{} ops {}{}{}{}{}\n", call.tag,
                       static_cast<double>(call.at) / kSecond, call.server, ops,
                       (call.obeys_cancel ? "" : " (ignores cancels)") +
+                          std::string(call.reads_only ? " (reads only)" : "") +
+                          std::string(call.leaves_at_answer ? " (as its answer comes)" : "") +
                           std::string(call.never_answers ? " (never answers)" : ""),
                       kLeave[static_cast<int>(call.leave)],
                       call.leave == Leave::stay

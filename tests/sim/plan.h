@@ -38,17 +38,21 @@ enum class Leave : uint8_t { stay, fin, reset, message };
 struct CallPlan {
   std::string tag;  // "T3.14.": in all that is said on its behalf
   size_t server = 0;
+  bool reads_only = false;  // the tool that may be called twice
   Time at = 0;
   std::vector<Op> ops;
   bool obeys_cancel = true;
   bool wants_progress = false;
   bool fresh_connection = false;
   size_t padding = 0;  // bytes of arguments and of the result
+  size_t more_in_result = 0;
   Leave leave = Leave::stay;
-  Time leave_after = 0;         // since it was begun
-  int64_t cut_request_at = -1;  // after so many bytes of the request
-  Time slow_reader = 0;         // reads nothing for so long
-  Time answer_after = 0;        // the server's questions
+  Time leave_after = 0;           // since it was begun
+  bool leaves_at_answer = false;  // so that both reach the gateway at the same moment
+  bool is_probe = false;          // at the end: whether the server is served as ever
+  int64_t cut_request_at = -1;    // after so many bytes of the request
+  Time slow_reader = 0;           // reads nothing for so long
+  Time answer_after = 0;          // the server's questions
   bool never_answers = false;
   bool asks() const {
     for (const Op& op : ops) {
@@ -66,10 +70,13 @@ struct ClientPlan {
   bool together = false;  // at the path of all servers as one
   bool deletes_session = true;
   bool can_be_asked = false;  // declares elicitation
+  int who = 0;                // whose key it has, where clients have keys
   std::vector<CallPlan> calls;
+  std::vector<Time> lists_at;  // when it asks which tools there are
   // It listens to the server for a while: to a resource whose URI has its tag in it, and to changes of lists.
   Time listens_at = -1;
   Time listens_for = 0;
+  bool wants_tools = true, wants_prompts = false, wants_resource = true;
   bool listens_dropped = false;
   bool dropped = false;
 };
@@ -83,6 +90,10 @@ struct ServerPlan {
   bool sessions = true;            // legacy HTTP
   bool get_stream = true;          // likewise
   std::vector<Time> pulses;        // when it tells all who listen
+  bool tells_all = false;          // also what nobody wished to hear
+  bool describes = false;          // its tools say what they need, and which may be called twice
+  int64_t ttl_ms = 0;              // modern: how long its lists may be kept
+  bool is_public = false;          // and whether by everybody
   bool dies_of_the_probe = false;  // legacy stdio: server/discover
   Time start = 5 * kMillisecond;
   Time exit_delay = kMillisecond;
@@ -95,14 +106,16 @@ struct FaultPlan {
   size_t server = 0;
   Time at = 0;
   Time length = 0;
-  unsigned how =
-      0;  // of a reload: nothing has changed, a limit, the server is another, it is removed (and comes back)
+  unsigned how = 0;  // of a reload: nothing has changed, a limit, the server is another, it is removed (and
+                     // comes back), how many calls it may have at once
   bool dropped = false;
 };
 
 struct Plan {
   uint64_t seed = 0;
-  bool calm = false;  // nothing goes wrong and nobody leaves: every call must succeed
+  bool calm = false;    // nothing goes wrong and nobody leaves: every call must succeed
+  bool keys = false;    // clients have API keys
+  bool narrow = false;  // there is little memory for what is held, in all and for each client
   config::Config config;
   std::vector<ServerPlan> servers;
   std::vector<ClientPlan> clients;
@@ -111,7 +124,14 @@ struct Plan {
   Time last = 0;       // when the last thing begins
 };
 
+// What a client shows to be who it is, and as whom the gateway knows it.
+const char* key_of(int who);
+
 Plan draw_plan(uint64_t seed);
+// How many calls a server may have at once after a reload that says so.
+uint32_t places_after(const FaultPlan& reload);
+// Long after the last thing has begun every call must have ended by its limits.
+Time limits_of_all(const Plan& plan);
 std::string describe(const Plan& plan);
 
 }  // namespace lineward::sim

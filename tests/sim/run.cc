@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <thread>
 
 #include "base/held_bytes.h"
 #include "config/reader/load.h"
 #include "http_client.h"
 #include "http_server.h"
+#include "metrics/stats.h"
 #include "net/loop.h"
 #include "net/timer_wheel.h"
 #include "process/child_process.h"
@@ -29,6 +31,46 @@ uint64_t held_bytes() {
   return HeldBytes::total();
 }
 
+// Ends of calls as the metrics count them, by reason. The numbers are the process's: those of a world are
+// what it adds.
+using Ends = std::map<std::string, uint64_t, std::less<>>;
+
+Ends counted_ends() {
+  Ends all;
+  const auto add = [&](const core::UpstreamStats& of) {
+    const auto& ends = of.ends[static_cast<size_t>(mcp::Method::tools_call)];
+    for (size_t reason = 0; reason < ends.size(); ++reason) {
+      if (ends[reason] > 0) all[std::string(mcp::name(static_cast<mcp::EndReason>(reason)))] += ends[reason];
+    }
+  };
+  for (const auto& one : core::stats().upstreams) {
+    add(*one);
+    if (one->routed) add(*one->routed);
+  }
+  return all;
+}
+
+Ends logged_ends(std::string_view log) {
+  Ends all;
+  for (size_t at = 0, end; (end = log.find('\n', at)) != std::string_view::npos; at = end + 1) {
+    const std::string_view line = log.substr(at, end - at);
+    const size_t reason = line.find(" reason=");
+    if (line.find("event=call.end") == std::string_view::npos ||
+        line.find("method=tools/call") == std::string_view::npos || reason == std::string_view::npos)
+      continue;
+    const size_t from = reason + 8;
+    ++all[std::string(line.substr(from, line.find(' ', from) - from))];
+  }
+  return all;
+}
+
+std::string text_of(const Ends& ends) {
+  std::string text;
+  for (const auto& [reason, count] : ends)
+    text += fmt::format("{} {} ", count, reason);
+  return text;
+}
+
 // Everything that runs in one world, in the order in which it must go.
 class Stage {
  public:
@@ -46,6 +88,9 @@ class Stage {
     world_.raise(SIGHUP);
   }
   void last_clients();
+  void look_at_memory();
+  void check_metrics(const Ends& before);
+  void check_empty(Worker& worker);
   void check_empty();
   void stop();
 
@@ -92,17 +137,9 @@ void Stage::begin() {
     clients_.push_back(std::make_unique<HttpClient>(world_, ledger_, plan_, i));
     if (!plan_.clients[i].dropped) clients_.back()->begin();
   }
+  if (plan_.narrow && plan_.config.workers == 1) world_.at_home(0, 0, [this] { look_at_memory(); });
   for (const FaultPlan& one : plan_.faults) {
     if (!one.dropped) world_.at(one.at, [this, &one] { fault(one); });
-  }
-  // Long after the last thing has begun every call must have ended by its limits.
-  Time longest = 0;
-  for (const auto& server : plan_.config.servers) {
-    Time most = 0;
-    for (auto limit : {server.limits.queue_timeout, server.timeouts.connect * 2, server.timeouts.startup * 2,
-                       server.timeouts.max_duration})
-      most += limit.count() * kMillisecond;
-    longest = std::max(longest, most);
   }
   if (plan_.drain_at >= 0) {
     world_.at(plan_.drain_at, [this] {
@@ -113,7 +150,8 @@ void Stage::begin() {
     });
     return;
   }
-  world_.at(plan_.last + longest + 20 * kSecond, [this] { last_clients(); });
+  // When those who look whether all is well have their answers, too.
+  world_.at(plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond, [this] { last_clients(); });
 }
 
 void Stage::fault(const FaultPlan& fault) {
@@ -152,6 +190,7 @@ void Stage::fault(const FaultPlan& fault) {
     case FaultPlan::Kind::reload: {
       config::Server& server = configured_.servers[index];
       if (fault.how == 1) server.limits.max_queue += 10;
+      if (fault.how == 4) server.limits.max_in_flight = places_after(fault);
       if (fault.how == 2) server.env.emplace_back("GENERATION", std::to_string(world_.now()));
       if (fault.how == 2 && !server.url.empty())
         server.headers.emplace_back("X-Generation", std::to_string(world_.now()));
@@ -185,14 +224,20 @@ void Stage::last_clients() {
     wait = std::max(wait, server.timeouts.cancel_grace.count() * kMillisecond +
                               (listen.session_idle + listen.resume_window).count() * kMillisecond +
                               10 * kSecond);
-  world_.after(wait, [this] {
+  // What the threads have counted and kept to themselves is told first.
+  for (size_t i = 1; i < plan_.config.workers; ++i)
+    world_.at_home(static_cast<int>(i), world_.now() + wait, [] { held_bytes(); });
+  world_.at_home(0, world_.now() + wait + kSecond, [this] {
+    auto& workers = static_cast<WorkerDirectory&>(*gateway_);
+    for (size_t i = 0; i < workers.workers(); ++i)
+      check_empty(workers.worker(i));
     check_empty();
     stop();
   });
 }
 
-void Stage::check_empty() {
-  Worker& worker = static_cast<WorkerDirectory&>(*gateway_).worker(0);
+// Nothing turns on the other threads while this one looks.
+void Stage::check_empty(Worker& worker) {
   auto& exchanges = worker.exchanges();
   if (exchanges.live().size() != 0)
     ledger_.violation("calls are left when all clients have gone",
@@ -204,6 +249,9 @@ void Stage::check_empty() {
     ledger_.violation("sessions are left when all clients have gone",
                       fmt::format("{}", worker.front().sessions().ids().size()));
   if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
+}
+
+void Stage::check_empty() {
   for (auto& process : processes_) {
     if (process->running() && process->listens() > 0)
       ledger_.violation("a server has listens left when all clients have gone",
@@ -218,9 +266,45 @@ void Stage::check_empty() {
     if (reachable && servers_[i] && servers_[i]->listens() > 0)
       ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", i));
   }
-  if (held_bytes() != 0)
+  bool keeps = false;  // what servers said of their tools, and what they allowed to keep
+  for (size_t i = 0; i < plan_.servers.size(); ++i)
+    keeps = keeps || plan_.servers[i].describes || plan_.config.servers[i].cache.enabled;
+  if (held_bytes() != 0 && !keeps)
     ledger_.violation("bytes are counted as held when all clients have gone",
                       fmt::format("{}", HeldBytes::total()));
+}
+
+// Now and then: what is held for clients is within what they may have, but for what comes from servers just
+// now.
+void Stage::look_at_memory() {
+  const uint64_t most = plan_.config.listen.max_buffered_bytes_per_principal;
+  size_t clients = 0, calls = 0;
+  for (const ClientPlan& client : plan_.clients)
+    clients += client.dropped ? 0 : 1;
+  for (const auto& [tag, record] : ledger_.calls())
+    calls += record.ended < 0 ? 1 : 0;
+  const uint64_t bound = most * clients + 100'000 + calls * 350'000;
+  if (held_bytes() > bound)
+    ledger_.violation("more is held for clients than they may have",
+                      fmt::format("{} of {} with {} calls", held_bytes(), bound, calls));
+  if (world_.now() < plan_.last + limits_of_all(plan_))
+    world_.at_home(0, world_.now() + 100 * kMillisecond, [this] { look_at_memory(); });
+}
+
+// Those of other workers end with them.
+void Stage::check_metrics(const Ends& before) {
+  if (plan_.config.workers > 1) return;
+  Ends counted = counted_ends();
+  for (const auto& [reason, count] : before) {
+    if ((counted[reason] -= count) == 0) counted.erase(reason);
+  }
+  const Ends logged = logged_ends(world_.log());
+  if (counted != logged)
+    ledger_.violation("the metrics count other ends than the log has",
+                      text_of(counted) + "but " + text_of(logged));
+  if (core::stats().http_active != 0)
+    ledger_.violation("requests of clients are counted as active when the gateway has stopped",
+                      std::to_string(core::stats().http_active));
 }
 
 void Stage::stop() {
@@ -238,8 +322,11 @@ Verdict Stage::run() {
     read.config = configured_;
     return read;
   };
-  gateway_ = std::make_unique<Gateway>(plan_.config, std::move(options), std::vector<int>{0});
+  gateway_ =
+      std::make_unique<Gateway>(plan_.config, std::move(options), std::vector<int>(plan_.config.workers, 0));
+  world_.threads().at_end = [] { held_bytes(); };
   begin();
+  const Ends before = counted_ends();
   const int code = gateway_->run();
   if (code != 0) ledger_.violation("the gateway's exit code", fmt::format("{}", code));
   // Clients see what was written before the end.
@@ -252,6 +339,7 @@ Verdict Stage::run() {
     for (int i = 0; i < 10000 && !world_.idle(); ++i)
       world_.poll(world_.now());
   }
+  check_metrics(before);
   if (world_.open_handles != 0)
     ledger_.violation("streams are left when the gateway has gone", fmt::format("{}", world_.open_handles));
   if (world_.descriptors() != 0)
@@ -260,6 +348,12 @@ Verdict Stage::run() {
   if (held_bytes() != 0)
     ledger_.violation("bytes are counted as held when the gateway has gone",
                       fmt::format("{}", HeldBytes::total()));
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const bool all_well = plan_.faults.empty() && !ledger_.drained;
+    if (all_well && servers_[i] && servers_[i]->sessions() > 0)
+      ledger_.violation("a server has sessions left when the gateway has gone",
+                        fmt::format("s{} has {}", i, servers_[i]->sessions()));
+  }
   ledger_.judge();
   Verdict verdict;
   verdict.ok = !ledger_.failed();

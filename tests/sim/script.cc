@@ -40,8 +40,8 @@ std::string updated(const std::string& uri, const std::string& listen) {
       listen.empty() ? "" : ",", in_listen(listen));
 }
 
-std::string list_changed(const std::string& listen) {
-  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/tools/list_changed"{}}})",
+std::string list_changed(const char* list, const std::string& listen) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/{}/list_changed"{}}})", list,
                      listen.empty() ? "" : ",\"params\":{" + in_listen(listen) + "}");
 }
 
@@ -51,19 +51,39 @@ std::string acknowledged(const Json& notifications, const std::string& listen) {
       in_listen(listen), notifications.dump());
 }
 
-std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id) {
+const char* tool_of(const CallPlan& call) {
+  return call.reads_only ? "look" : "work";
+}
+
+std::string asker_of(const Json& message) {
+  const Json params = message.value("params", Json::object());
+  const Json meta = params.value("_meta", Json::object());
+  return meta.value("io.modelcontextprotocol/clientInfo", Json::object()).value("name", "");
+}
+
+// What is asked of "work" must not come twice; of "look" it may.
+static std::string tools_of(const ServerPlan& plan, const std::string& asker, Time now) {
+  const char* work = plan.describes ? R"("properties":{"zz":{"type":"string","x-mcp-header":"Zz"}},)" : "";
+  const char* look = plan.describes ? R"("annotations":{"readOnlyHint":true},)" : "";
+  return fmt::format(
+      R"("tools":[{{"name":"work","description":"for {} at {}","inputSchema":{{{}"type":"object"}}}},{{"name":"look",{}"inputSchema":{{"type":"object"}}}}])",
+      asker, now, work, look);
+}
+
+std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id,
+                      const std::string& asker, Time now) {
   if (method == "server/discover" && plan.modern) {
     return reply(
         raw_id,
-        R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{}},)"
+        R"({"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true}},)"
         R"("ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"sim","version":"1"}}})");
   }
   if (method == "tools/list")
-    return reply(
-        raw_id,
-        plan.modern
-            ? R"({"resultType":"complete","tools":[{"name":"work","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"})"
-            : R"({"tools":[{"name":"work","inputSchema":{"type":"object"}}]})");
+    return reply(raw_id, plan.modern
+                             ? fmt::format(R"({{"resultType":"complete",{},"ttlMs":{},"cacheScope":"{}"}})",
+                                           tools_of(plan, asker, now), plan.ttl_ms,
+                                           plan.is_public ? "public" : "private")
+                             : "{" + tools_of(plan, asker, now) + "}");
   if (method == "ping" && !plan.modern) return reply(raw_id, "{}");
   if (method == "logging/setLevel" && !plan.modern) return reply(raw_id, "{}");
   if ((method == "resources/subscribe" || method == "resources/unsubscribe") && !plan.modern)
@@ -90,7 +110,9 @@ void Script::cancelled() {
 }
 
 void Script::begin(const Json& params) {
-  if (modern_ && record_.goes_on_at > 0) {
+  // A try whose question was lost with its process is made again from its beginning.
+  const bool anew = record_.plan->reads_only && !params.contains("requestState");
+  if (modern_ && record_.goes_on_at > 0 && !anew) {
     const std::string& tag = record_.plan->tag;
     if (params.value("requestState", "") != tag + "state")
       ledger_.violation("a state was changed on its way", params.dump());
@@ -98,6 +120,7 @@ void Script::begin(const Json& params) {
     if (!answers.contains("who") || tag_in(answers["who"].dump()) != tag)
       ledger_.violation("the answer to a question is another's, or missing", tag + " " + answers.dump());
     at_ = record_.goes_on_at;
+    told_ = record_.told_progress;
   }
   next();
 }
@@ -153,12 +176,12 @@ void Script::next() {
         return;
       case Op::Kind::progress:
         if (token_.empty()) break;
-        ++record_.told_progress;
+        record_.told_progress = ++told_;
         stage_.send(
             *this,
             fmt::format(
                 R"({{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{},"progress":{},"message":"{}"}}}})",
-                token_, record_.told_progress, record_.plan->tag),
+                token_, told_, record_.plan->tag),
             false, nullptr);
         break;
       case Op::Kind::result:
@@ -206,8 +229,10 @@ void Script::answer(Op::Kind kind) {
   attempt_.answered = world_.now();
   world_.tell(fmt::format("s{} answers {}", attempt_.server, tag));
   Attempt* attempt = &attempt_;
+  CallRecord* record = &record_;
   stage_.send(*this, std::move(text), true,
               [this_world = &world_, attempt] { attempt->answer_read = this_world->now(); });
+  if (record->leaves_at) std::exchange(record->leaves_at, nullptr)(stage_.arrival());
 }
 
 }  // namespace lineward::sim

@@ -27,6 +27,8 @@ class Script {
     virtual void close(Script& script) = 0;
     // Can the client be asked by this server, and does a request of the server reach it?
     virtual bool may_ask(Script& script) = 0;
+    // When what was sent last arrives at the gateway.
+    virtual Time arrival() const = 0;
     // Nothing more will come of it; may be destroyed.
     virtual void over(Script& script) = 0;
   };
@@ -55,6 +57,7 @@ class Script {
   Attempt& attempt_;
   std::string raw_id_, token_;
   size_t at_ = 0;
+  int told_ = 0;  // progress, by this try and those that it goes on with
   bool stopped_ = false;
   std::string last_;
   std::string asks_;  // the id of its question, as JSON
@@ -65,12 +68,24 @@ class Script {
 std::string raw_member(const std::string& message, const char* name);
 // The URI that a client listens to.
 std::string uri_of(size_t client);
+constexpr size_t kNoClient = 99;  // no client is this one
+// What a modern listen is told.
+struct Listen {
+  std::vector<std::string> uris;
+  bool tools = false, prompts = false;
+};
+// The tool that a call names, and what its server says of the two there are.
+const char* tool_of(const CallPlan& call);
 // What a server tells of it, and of its tools; `listen`: the id of a modern listen, as JSON, or empty.
 std::string updated(const std::string& uri, const std::string& listen);
-std::string list_changed(const std::string& listen);
+std::string list_changed(const char* list, const std::string& listen);
 std::string acknowledged(const Json& notifications, const std::string& listen);
 // The answers that all servers give alike to what is no call.
-std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id);
+// `asker`: the name of the client in whose name it was asked, which a list repeats; and when.
+std::string answer_to(const ServerPlan& plan, const std::string& method, const std::string& raw_id,
+                      const std::string& asker, Time now);
+// Whom a request names as its client.
+std::string asker_of(const Json& message);
 std::string reply(const std::string& raw_id, const std::string& result);
 std::string refusal(const std::string& raw_id, int code, const std::string& text);
 

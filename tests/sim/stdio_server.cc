@@ -22,7 +22,9 @@ void StdioServer::begin() {
     if (!self || self->dead_ || !self->child_) return;
     self->pid_ = self->world_.next_pid();
     self->world_.tell(fmt::format("s{} process {} started", self->index_, self->pid_));
-    if (self->child_->on_started) self->child_->on_started(self->pid_);
+    self->world_.in_home(self->child_->home, [child = self->child_, pid = self->pid_] {
+      if (child->on_started) child->on_started(pid);
+    });
   });
   world_.after(kMillisecond + plan_.start, [weak] {
     auto self = weak.lock();
@@ -105,21 +107,24 @@ void StdioServer::line(const std::string& text, Time sent) {
     return write(reply(
         id,
         fmt::format(
-            R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})",
+            R"({{"protocolVersion":"{}","capabilities":{{"tools":{{"listChanged":true}},"prompts":{{"listChanged":true}},"resources":{{"subscribe":true}}}},"serverInfo":{{"name":"sim","version":"1"}}}})",
             version)));
   }
   if (method == "server/discover" && plan_.dies_of_the_probe) return exit(1, 0);
   if (method == "tools/call") return call(message, text, sent);
   if (method == "subscriptions/listen" && plan_.modern) {
     const Json wanted = message["params"]["notifications"];
+    Listen& listen = listens_[id];
     for (const Json& uri : wanted.value("resourceSubscriptions", Json::array()))
-      listens_[id].push_back(uri);
-    listens_[id];
+      listen.uris.push_back(uri);
+    listen.tools = wanted.value("toolsListChanged", false) || plan_.tells_all;
+    listen.prompts = wanted.value("promptsListChanged", false) || plan_.tells_all;
+    if (plan_.tells_all) listen.uris.push_back(uri_of(kNoClient));
     return write(acknowledged(wanted, id));
   }
   if (method == "resources/subscribe") uris_[message["params"].value("uri", "")] = true;
   if (method == "resources/unsubscribe") uris_.erase(message["params"].value("uri", ""));
-  write(answer_to(plan_, method, id));
+  write(answer_to(plan_, method, id, asker_of(message), world_.now()));
 }
 
 void StdioServer::call(const Json& message, const std::string& text, Time sent) {
@@ -127,7 +132,7 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
   Json params = message["params"];
   CallRecord* record = ledger_.find(tag_in(text));
   if (record == nullptr) return ledger_.violation("a server is called by nobody", text.substr(0, 300));
-  if (params.value("name", "") != "work" || record->plan->server != index_)
+  if (params.value("name", "") != tool_of(*record->plan) || record->plan->server != index_)
     ledger_.violation("a call came to another server or tool than it was for", text.substr(0, 300));
   if (text.find(arguments_of(*record->plan)) == std::string::npos)
     ledger_.violation("arguments were changed on their way", record->plan->tag + " " + text.substr(0, 300));
@@ -151,17 +156,19 @@ void StdioServer::call(const Json& message, const std::string& text, Time sent) 
 
 void StdioServer::pulse() {
   if (dead_ || !ready_) return;
-  for (const auto& [id, uris] : listens_) {
-    for (const auto& uri : uris)
+  for (const auto& [id, listen] : listens_) {
+    for (const auto& uri : listen.uris)
       write(updated(uri, id));
-    write(list_changed(id));
+    if (listen.tools) write(list_changed("tools", id));
+    if (listen.prompts) write(list_changed("prompts", id));
   }
   if (plan_.modern) return;
   for (const auto& [uri, on] : uris_) {
     (void)on;
     write(updated(uri, {}));
   }
-  write(list_changed({}));
+  write(list_changed("tools", {}));
+  write(list_changed("prompts", {}));
 }
 
 void StdioServer::send(Script&, std::string message, bool, std::function<void()> read) {
@@ -206,10 +213,14 @@ void StdioServer::exit(int code, int signal) {
   auto child = std::move(child_);
   Random random(world_.seed(), "exit", static_cast<uint64_t>(pid_));
   world_.after(random.between(0, 3 * kMillisecond), [self, child, code, signal] {
-    if (self->pid_ == 0 && child->on_started) child->on_started(self->pid_ = self->world_.next_pid());
-    if (child->on_exited) child->on_exited(code, signal);
-    if (child->on_gone) child->on_gone();
-    child->program = nullptr;
+    const bool unknown = self->pid_ == 0;
+    if (unknown) self->pid_ = self->world_.next_pid();
+    self->world_.in_home(child->home, [child, code, signal, started = unknown ? self->pid_ : 0] {
+      if (started != 0 && child->on_started) child->on_started(started);
+      if (child->on_exited) child->on_exited(code, signal);
+      if (child->on_gone) child->on_gone();
+      child->program = nullptr;
+    });
     // Nothing of it runs any more; this may be the last who knows it.
     self->world_.after(0, [self] { self->scripts_.clear(); });
   });

@@ -40,6 +40,7 @@ class StdioServer final : public Program,
   void die(Script& script) override;
   void close(Script& script) override { die(script); }
   bool may_ask(Script&) override { return asks_; }
+  Time arrival() const override { return child_ ? child_->out->to_gateway.last_arrival() : world_.now(); }
   void over(Script& script) override;
 
   World& world_;
@@ -49,10 +50,10 @@ class StdioServer final : public Program,
   std::shared_ptr<Child> child_;
   std::unique_ptr<Writer> out_;
   std::string buffer_;
-  Time line_began_ = 0;                                      // when its first byte was written
-  std::map<std::string, std::unique_ptr<Script>> scripts_;   // by id
-  std::map<std::string, std::vector<std::string>> listens_;  // modern: URIs by id
-  std::map<std::string, bool> uris_;                         // legacy
+  Time line_began_ = 0;                                     // when its first byte was written
+  std::map<std::string, std::unique_ptr<Script>> scripts_;  // by id
+  std::map<std::string, Listen> listens_;                   // modern, by id
+  std::map<std::string, bool> uris_;                        // legacy
   bool ready_ = false;
   bool asks_ = false;  // its client can be asked
   bool dead_ = false;

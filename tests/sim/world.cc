@@ -37,29 +37,81 @@ World::World(uint64_t seed) : seed_(seed), order_(seed, "order"), entropy_(seed,
 
 World::~World() {
   // Callbacks in what is left may hold links: they go while there is a world.
-  for (auto& event : events_)
-    event.what = nullptr;
+  for (auto& events : events_) {
+    for (auto& event : events)
+      event.what = nullptr;
+  }
   events_.clear();
   links_.clear();
   the_world = nullptr;
 }
 
 void World::at(Time when, std::function<void()> what) {
-  events_.push_back({std::max(when, now_), ++last_event_, std::move(what)});
-  std::push_heap(events_.begin(), events_.end(), Later());
+  at_home(kNobody, when, std::move(what));
+}
+
+void World::at_home(int home, Time when, std::function<void()> what) {
+  put({std::max(when, now_), ++last_event_, home, std::move(what)});
+}
+
+void World::put(Event event) {
+  const size_t heap = threads_.several() ? static_cast<size_t>(event.home + 1) : 0;
+  if (heap >= events_.size()) events_.resize(heap + 1);
+  events_[heap].push_back(std::move(event));
+  std::push_heap(events_[heap].begin(), events_[heap].end(), Later());
+}
+
+void World::in_home(int home, std::function<void()> what) {
+  if (home == this->home()) return what();
+  at_home(home, now_, std::move(what));
+}
+
+int World::home() const {
+  return threads_.several() ? Threads::here() : 0;
+}
+
+bool World::idle() const {
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (!events_[i].empty() && (i == 0 || threads_.is_alive(i - 1))) return false;
+  }
+  return true;
+}
+
+bool World::run_due(std::vector<Event>& events) {
+  if (events.empty() || events.front().at > now_) return false;
+  std::pop_heap(events.begin(), events.end(), Later());
+  Event event = std::move(events.back());
+  events.pop_back();
+  // From before there were several threads.
+  if (event.home >= 0 && event.home != home()) {
+    put(std::move(event));
+  } else {
+    event.what();
+  }
+  return true;
 }
 
 void World::poll(Time deadline) {
   ++turns;
-  const bool first = !events_.empty() && events_.front().at <= deadline;
-  now_ = std::max(now_, first ? events_.front().at : deadline);
+  if (!threads_.several()) return poll_alone(deadline);
+  threads_.poll(deadline);
+  const auto mine = static_cast<size_t>(Threads::here() + 1);
+  size_t most = order_.percent(50) ? 1 : 1 + order_.below(16);
+  while (most-- > 0 && mine < events_.size() && run_due(events_[mine])) {
+  }
+}
+
+void World::poll_alone(Time deadline) {
+  std::vector<Event>& events = events_.front();
+  const bool first = !events.empty() && events.front().at <= deadline;
+  Time next = first ? events.front().at : deadline;
+  // A process is not woken at once: what comes a little later comes in the same turn.
+  if (first && order_.percent(25)) next = std::min(deadline, next + order_.between(0, 100));
+  // A turn takes its time: what happens at one time happens in one turn.
+  now_ = std::max(now_ + 1, next);
   // What a turn of the loop brings at once differs: one thing, or all that has come.
   size_t most = order_.percent(50) ? 1 : 1 + order_.below(16);
-  while (most-- > 0 && !events_.empty() && events_.front().at <= now_) {
-    std::pop_heap(events_.begin(), events_.end(), Later());
-    Event event = std::move(events_.back());
-    events_.pop_back();
-    event.what();
+  while (most-- > 0 && run_due(events_.front())) {
   }
 }
 
@@ -86,16 +138,23 @@ std::shared_ptr<Link> World::connect(const std::string& address, const std::stri
   after(weather.delay, [this, link, address, pick = random.next()] {
     auto now = listeners_.find(address);
     if (now == listeners_.end() || now->second.empty()) return link->from_gateway.reset();
-    auto& all = now->second;
-    all[pick % all.size()].knock(link);
+    const Door& door = now->second[pick % now->second.size()];
+    in_home(door.home, [this, link, address, listener = door.listener] {
+      for (const Door& one : listeners_[address]) {
+        if (one.listener == listener) return std::function(one.knock)(link);
+      }
+      link->from_gateway.reset();
+    });
   });
   return link;
 }
 
 void World::raise(int signal) {
-  auto watchers = signals_[signal];
-  for (auto& [watch, told] : watchers)
-    told();
+  in_home(0, [this, signal] {
+    auto watchers = signals_[signal];
+    for (auto& [watch, told] : watchers)
+      told();
+  });
 }
 
 void World::mix(std::string_view bytes) {

@@ -1,5 +1,6 @@
 // The world in which a gateway runs: its time, what happens next, what is connected to what, and the list of
-// what happened. One at a time in a process; all of it runs on the thread that runs the gateway's loop.
+// what happened. One at a time in a process; all of it runs on the thread that runs the gateway's loop or,
+// where it has several workers, on that of them whose turn it is (threads.h).
 //
 // Nothing here knows MCP. What is behind the gateway's connections (clients, servers) is made of "actors"
 // (http_client.h, stdio_server.h, http_server.h) that only see Links.
@@ -15,6 +16,7 @@
 
 #include "link.h"
 #include "random.h"
+#include "threads.h"
 
 namespace lineward::net {
 class ByteStream;
@@ -42,6 +44,7 @@ class Program {
 struct Child {
   std::shared_ptr<Link> in, out, err;
   std::shared_ptr<Program> program;
+  int home = 0;  // where it was started
   // Set by the gateway's side.
   std::function<void(int64_t pid)> on_started;
   std::function<void(int error)> on_failed;
@@ -65,10 +68,17 @@ class World {
   Time now() const { return now_; }
   void at(Time when, std::function<void()> what);
   void after(Time wait, std::function<void()> what) { at(now_ + wait, std::move(what)); }
+  // Something of the gateway's, on the thread that it belongs to.
+  void at_home(int home, Time when, std::function<void()> what);
+  // There and then, where that is this thread.
+  void in_home(int home, std::function<void()> what);
+  // Of what is going on: the number of a worker's thread, or nobody's.
+  int home() const;
+  Threads& threads() { return threads_; }
   // The loop asks for events: time goes on to the next one, or to `deadline`. A few of those that are due at
   // the same time happen in one turn.
   void poll(Time deadline);
-  bool idle() const { return events_.empty(); }
+  bool idle() const;
   // The clock runs on while nothing is done: a process that was stopped, a loop held up.
   void jump(Time by) { now_ += by; }
 
@@ -94,6 +104,7 @@ class World {
   // A listening socket of the gateway.
   struct Door {
     const net::Listener* listener;
+    int home;
     std::function<void(std::shared_ptr<Link>)> knock;
   };
   std::map<std::string, std::vector<Door>>& listeners() { return listeners_; }
@@ -130,12 +141,19 @@ class World {
   struct Event {
     Time at;
     uint64_t number;
+    int home;
     std::function<void()> what;
   };
+  friend class Threads;
+  void put(Event event);
+  // The first of those, when it is due.
+  bool run_due(std::vector<Event>& events);
+  void poll_alone(Time deadline);
   uint64_t seed_;
   Time now_ = 0;
   uint64_t last_event_ = 0;
-  std::vector<Event> events_;  // a heap
+  // Heaps: of nobody or, while there is one thread, of all; then of each thread.
+  std::vector<std::vector<Event>> events_{1};
   Random order_;
   Random entropy_;
   std::map<int, std::shared_ptr<Link>> links_;
@@ -150,6 +168,7 @@ class World {
   std::vector<Told> story_;
   uint64_t hash_ = 0xcbf29ce484222325;
   std::string log_;
+  Threads threads_{*this};
 };
 
 // The one there is, and whether there is one.

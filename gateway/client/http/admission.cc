@@ -22,14 +22,6 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return out;
-}
-
 // "example.com:8080" → "example.com", "[::1]:80" → "[::1]".
 std::string_view without_port(std::string_view host) {
   if (!host.empty() && host.front() == '[') {
@@ -108,7 +100,7 @@ std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, cons
   if (auto refusal = check_host(headers, listen, loopback)) return refusal;
   size_t origins = headers.count("Origin");
   if (origins == 0) return std::nullopt;
-  std::string origin = lower(headers.get("Origin"));
+  std::string origin = http::lower_case(headers.get("Origin"));
   for (const auto& allowed : listen.allowed_origins) {
     if (origins == 1 && http::equals_ignoring_case(allowed, origin)) return std::nullopt;
   }
@@ -188,7 +180,7 @@ std::optional<HttpRefusal> check_post_headers(const http::HeaderList& headers) {
   }
   if (headers.get("Content-Type") == "application/json" && headers.count("Content-Encoding") == 0)
     return check_accept(headers);
-  std::string type = lower(headers.get("Content-Type"));
+  std::string type = http::lower_case(headers.get("Content-Type"));
   size_t charset = type.find("charset=");
   if (charset != std::string::npos) {
     std::string_view value = std::string_view(type).substr(charset + 8);
@@ -297,7 +289,7 @@ std::optional<std::chrono::milliseconds> preferred_wait(const http::HeaderList& 
       size_t comma = rest.find(',');
       std::string_view item = trim(rest.substr(0, comma));
       rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-      if (lower(item.substr(0, 5)) != "wait=") continue;
+      if (http::lower_case(item.substr(0, 5)) != "wait=") continue;
       uint32_t seconds = 0;
       std::string_view digits = trim(item.substr(5, item.find(';') - 5));
       auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);

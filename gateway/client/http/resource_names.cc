@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::string_view kParameter = "resource_metadata=\"";
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return out;
-}
-
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -28,7 +20,7 @@ std::string normal_origin(std::string_view url, size_t& length) {
   size_t scheme = url.find("://");
   if (scheme == std::string_view::npos) return {};
   length = std::min(url.find_first_of("/?#", scheme + 3), url.size());
-  std::string origin = lower(url.substr(0, length));
+  std::string origin = http::lower_case(url.substr(0, length));
   if (origin.rfind("http://", 0) == 0 && ends_with(origin, ":80")) origin.resize(origin.size() - 3);
   if (origin.rfind("https://", 0) == 0 && ends_with(origin, ":443")) origin.resize(origin.size() - 4);
   return origin;

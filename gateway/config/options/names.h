@@ -1,6 +1,7 @@
 // Words: which option was probably meant, and whether an address or a server's name is well formed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ struct Synonym {
   std::string_view said_by;
 };
 const Synonym* find_synonym(std::string_view name, bool per_server);
+
+// How clients' files spell that a server is spoken to by Streamable HTTP; the first is ours.
+inline constexpr std::array<std::string_view, 4> kHttpTypeWords = {"http", "streamable-http",
+                                                                   "streamableHttp", "streamable_http"};
 
 // Empty when fine, else what is wrong.
 std::string_view address_fault(std::string_view address);

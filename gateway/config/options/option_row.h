@@ -15,6 +15,18 @@
 
 namespace lineward::config::rows {
 
+// Ranges of durations are in milliseconds, of sizes in bytes.
+inline constexpr uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
+inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+inline constexpr uint64_t kMillion = 1'000'000;
+
+// Of a path in a URL; empty where it is fine.
+inline std::string_view path_fault(const Value& value) {
+  if (value.text.empty() || value.text[0] != '/') return "a path begins with /";
+  if (value.text.find_first_of("?# \t\r\n") != std::string::npos) return "a path holds no space, ? or #";
+  return {};
+}
+
 inline void assign(milliseconds& field, const Value& value) {
   field = value.duration;
 }

@@ -13,21 +13,10 @@
 namespace lineward::config {
 namespace {
 
-using rows::choice;
-using rows::row;
-
-constexpr uint64_t kSecond = 1000, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
-constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-constexpr uint64_t kMillion = 1'000'000;
+using namespace rows;
 
 std::string_view check_address(const Value& value) {
   return address_fault(value.text);
-}
-
-std::string_view check_path(const Value& value) {
-  if (value.text.empty() || value.text[0] != '/') return "a path begins with /";
-  if (value.text.find_first_of("?# \t\r\n") != std::string::npos) return "a path holds no space, ? or #";
-  return {};
 }
 
 std::string_view check_roots(const Value& value) {
@@ -103,7 +92,7 @@ void listen_rows(std::vector<Option>& rows) {
       "Where clients connect: host:port, :port (every interface) or unix:/path.", check_address));
   rows.push_back(row<k, &L::path>("listen.path", Kind::text, "/mcp", {},
                                   "The MCP path; several servers are below it by name: /mcp/<name>.",
-                                  check_path));
+                                  path_fault));
   rows.push_back(
       row<k, &L::allowed_hosts>("listen.allowedHosts", Kind::list, "", {},
                                 "Host names clients may use, besides the address itself and localhost."));
@@ -154,8 +143,9 @@ std::string_view check_ops(const Value& value) {
 
 std::string_view check_admin(const Value& value) {
   const std::string& text = value.text;
-  if (text == "auto" || text == "off" || text.rfind("unix:/", 0) == 0) return {};
-  return "write unix:/path, auto or off; the admin listener is a Unix socket so far";
+  if (text == "auto" || text == "off") return {};
+  const bool fine = text != "stdio" && address_fault(text).empty();
+  return fine ? std::string_view() : "write unix:/path, host:port, auto or off";
 }
 
 void gateway_rows(std::vector<Option>& rows) {
@@ -166,11 +156,22 @@ void gateway_rows(std::vector<Option>& rows) {
     config.ops.address = value.text;
     config.ops.given = true;
   };
-  rows.push_back(row<&Config::admin, &Admin::address>("admin.address", Kind::text, "auto", {},
-                                                      "Where lineward ps, cancel and status ask: unix:/path, "
-                                                      "off, or auto: a socket in $XDG_RUNTIME_DIR/lineward, "
-                                                      "/run/lineward or /tmp/lineward-UID.",
-                                                      check_admin));
+  rows.push_back(row<&Config::admin, &Admin::address>(
+      "admin.address", Kind::text, "auto", {},
+      "The admin API, which lineward ps, cancel and status ask: unix:/path, off, or auto: a socket in "
+      "$XDG_RUNTIME_DIR/lineward, /run/lineward or /tmp/lineward-UID; host:port: there too, beside that "
+      "socket.",
+      check_admin));
+  rows.push_back(row<&Config::admin, &Admin::token_file>(
+      "admin.tokenFile", Kind::text, "", {},
+      "Who may use the admin API over TCP: lines `read TOKEN` and `operate TOKEN`; read anew for each "
+      "request. Without it only an address of this machine is taken."));
+  rows.push_back(row<&Config::admin, &Admin::allowed_hosts>(
+      "admin.allowedHosts", Kind::list, "", {},
+      "Host names by which the admin API is reached over TCP, besides addresses and localhost."));
+  rows.push_back(row<&Config::admin, &Admin::read_only>(
+      "admin.readOnly", Kind::flag, "false", {},
+      "The admin API changes nothing, whoever asks: no cancel, no reload, no server control."));
   rows.push_back(row<&Config::shutdown, &Shutdown::delay>(
       "shutdown.delay", Kind::duration, "0s", {0, kHour},
       "After the signal: still accept for this long, already not ready, so that load balancers notice."));

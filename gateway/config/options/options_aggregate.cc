@@ -9,11 +9,8 @@ namespace {
 using rows::choice;
 using rows::row;
 
-std::string_view check_path(const Value& value) {
-  if (value.text.empty()) return {};
-  if (value.text[0] != '/') return "a path begins with /";
-  if (value.text.find_first_of("?# \t\r\n") != std::string::npos) return "a path holds no space, ? or #";
-  return {};
+std::string_view check_optional_path(const Value& value) {
+  return value.text.empty() ? std::string_view() : rows::path_fault(value);
 }
 
 std::string_view check_prefix(const Value& value) {
@@ -28,7 +25,8 @@ void add_aggregate_rows(std::vector<Option>& rows) {
   rows.push_back(row<k, &A::enabled>("aggregate.enabled", Kind::flag, "true", {},
                                      "Several servers are also served together, as one."));
   rows.push_back(row<k, &A::path>("aggregate.path", Kind::text, "", {},
-                                  "The path where they are together; empty: listen.path.", check_path));
+                                  "The path where they are together; empty: listen.path.",
+                                  check_optional_path));
   rows.push_back(row<k, &A::prefix>("aggregate.prefix", Kind::text, "{server}__", {},
                                     "What stands before the names of a server's tools and prompts.",
                                     check_prefix));

@@ -5,11 +5,7 @@
 namespace lineward::config {
 namespace {
 
-using rows::row;
-
-constexpr uint64_t kSecond = 1000, kHour = 3600 * kSecond, kDay = 24 * kHour;
-constexpr uint64_t kMiB = 1024 * 1024, kGiB = 1024 * kMiB;
-constexpr uint64_t kMillion = 1'000'000;
+using namespace rows;
 
 // A page table alone needs more than this.
 std::string_view check_memory(const Value& value) {

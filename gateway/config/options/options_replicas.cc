@@ -7,10 +7,9 @@
 namespace lineward::config {
 namespace {
 
-using rows::row;
+using namespace rows;
 
 constexpr size_t kMaxPeers = 64;
-constexpr uint64_t kMinute = 60'000, kDay = 24 * 60 * kMinute;
 
 // What is wrong with it, or empty. 1 to 63 letters, digits, '-', '_' and '.': it stands in header values.
 std::string_view replica_name_fault(std::string_view name) {

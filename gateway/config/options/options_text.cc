@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
-#include "config/duration.h"
 #include "config/options/options.h"
+#include "config/options/read_value.h"
 
 namespace lineward::config {
 namespace {
 
 constexpr size_t kWidth = 108;
-
-std::string bound(Kind kind, uint64_t value) {
-  if (kind == Kind::duration) return format_duration(milliseconds(value));
-  return kind == Kind::size ? format_size(value) : std::to_string(value);
-}
 
 std::string accepted(const Option& option) {
   std::string text(kind_name(option.kind));
@@ -26,7 +21,8 @@ std::string accepted(const Option& option) {
     }
   }
   if (option.least != 0 || option.most != 0) {
-    text += fmt::format(", {} to {}", bound(option.kind, option.least), bound(option.kind, option.most));
+    text += fmt::format(", {} to {}", spell_bound(option.kind, option.least),
+                        spell_bound(option.kind, option.most));
   }
   return text;
 }

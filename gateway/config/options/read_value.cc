@@ -84,12 +84,12 @@ Result<Value, Misfit> read_choice(const Option& option, std::string_view text) {
                 likely.empty() ? "" : fmt::format("did you mean '{}'?", likely));
 }
 
+}  // namespace
+
 std::string spell_bound(Kind kind, uint64_t bound) {
   if (kind == Kind::duration) return format_duration(milliseconds(bound));
   return kind == Kind::size ? format_size(bound) : std::to_string(bound);
 }
-
-}  // namespace
 
 std::string clip(std::string_view text) {
   constexpr size_t kMaxLength = 60;

@@ -25,6 +25,9 @@ Result<Value, Misfit> read_value(const Option& option, std::string_view text);
 // Empty when the value is in range and passes the option's own check.
 Result<Done, Misfit> check_value(const Option& option, const Value& value, std::string_view text);
 
+// One end of an option's range, as one would write it.
+std::string spell_bound(Kind kind, uint64_t bound);
+
 // Why a map of headers cannot be sent, or empty. Says no name and no value: a value may stand in a name's
 // place.
 std::string_view headers_fault(const Value& headers);

@@ -198,7 +198,7 @@ Changes compare(const Config& now, const Config& next) {
 void keep_fixed_settings(const Config& now, Config& next) {
   next.workers = now.workers;
   next.ops = now.ops;
-  next.admin = now.admin;
+  next.admin.address = now.admin.address;
   next.log.format = now.log.format;
   next.watchdog = now.watchdog;
   next.aggregate.path = now.aggregate.path;

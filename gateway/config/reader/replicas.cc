@@ -1,57 +1,36 @@
 #include "config/reader/replicas.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include "config/reader/document.h"
+#include "config/reader/section_findings.h"
 #include "config/reader/variables.h"
 
 namespace lineward::config {
 namespace {
 
 constexpr size_t kMaxKeyFile = 64 * 1024;
-constexpr std::string_view kStdio = "stdio";
-
-bool everybody_reads(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0;
-}
 
 }  // namespace
 
 void check_replicas(const Node& root, const LoadOptions& options, LoadResult& result) {
   Replicas& replicas = result.config.replicas;
-  const Member* section = root.find("replicas");
-  auto add = [&](const char* option, std::string code, std::string message, std::string hint) -> Diagnostic& {
-    Diagnostic diagnostic;
-    diagnostic.code = std::move(code);
-    diagnostic.message = std::move(message);
-    diagnostic.hint = std::move(hint);
-    diagnostic.origin = "replicas";
-    const Member* at = section != nullptr ? section->value.find(option) : nullptr;
-    if (at == nullptr) at = section;
-    if (at != nullptr) {
-      diagnostic.line = at->line;
-      diagnostic.column = at->column;
-      diagnostic.length = at->length;
-    }
-    result.diagnostics.push_back(std::move(diagnostic));
-    return result.diagnostics.back();
-  };
+  SectionFindings findings(root, "replicas", result);
   if (!replicas.peers.empty() && replicas.name.empty()) {
-    add("peers", "missing-option",
-        "replicas.peers is of no use without replicas.name: ids must say whose they are",
-        "add name:, such as ${env:HOSTNAME}");
+    findings.add("peers", "missing-option",
+                 "replicas.peers is of no use without replicas.name: ids must say whose they are",
+                 "add name:, such as ${env:HOSTNAME}");
   }
   if (replicas.key_file.empty()) {
     if (replicas.peers.empty() && replicas.name.empty()) return;
-    add("keyFile", "missing-option", "replicas take a keyFile: without a common key none can trust another",
-        "openssl rand -base64 32 > replicas.key");
+    findings.add("keyFile", "missing-option",
+                 "replicas take a keyFile: without a common key none can trust another",
+                 "openssl rand -base64 32 > replicas.key");
     return;
   }
-  if (result.config.listen.address == kStdio) {
-    add("keyFile", "ignored-option", "on stdio there is one client and one session: 'replicas' is ignored",
-        {})
+  if (result.config.listen.address == "stdio") {
+    findings
+        .add("keyFile", "ignored-option",
+             "on stdio there is one client and one session: 'replicas' is ignored", {})
         .severity = Severity::info;
     return;
   }
@@ -59,11 +38,12 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
   if (!options.read_files) return;
   auto keys = read_replica_keys(replicas.key_file);
   if (!keys) {
-    add("keyFile", "bad-key-file", "replicas.keyFile: " + keys.error().text,
-        "one key a line: openssl rand -base64 32 > replicas.key");
+    findings.add("keyFile", "bad-key-file", "replicas.keyFile: " + keys.error().text,
+                 "one key a line: openssl rand -base64 32 > replicas.key");
   } else if (everybody_reads(replicas.key_file)) {
-    add("keyFile", "open-key-file", "replicas.keyFile can be read by every user of this machine",
-        "chmod 600 it")
+    findings
+        .add("keyFile", "open-key-file", "replicas.keyFile can be read by every user of this machine",
+             "chmod 600 it")
         .severity = Severity::warning;
   }
 }

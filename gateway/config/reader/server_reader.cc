@@ -119,12 +119,10 @@ bool ServerReader::read_client_word(const Member& member, Server& server, HttpSi
 }
 
 void ServerReader::read_type(const Member& member, Server& server, HttpSigns& http) {
-  static constexpr std::array<std::string_view, 4> kHttp = {"http", "streamable-http", "streamableHttp",
-                                                            "streamable_http"};
   if (member.value.kind != NodeKind::scalar) {
     values_.add("wrong-type", fmt::format("'{}' takes one word: stdio, http or sse", member.key),
                 member.value);
-  } else if (is_one_of(kHttp, member.value.text)) {
+  } else if (is_one_of(kHttpTypeWords, member.value.text)) {
     http.type = &member;
     server.type = ServerType::http;
   } else if (member.value.text == "sse") {

@@ -93,6 +93,12 @@ bool ValueReader::read_scalar(const Option& option, const Node& node, Value& val
   return false;
 }
 
+bool ValueReader::fits(const Option& option, Value& value, const Node& node) {
+  Result<Done, Misfit> checked = check_value(option, value, "");
+  if (!checked) add(checked.error().code, checked.error().message, node).hint = checked.error().hint;
+  return checked.has_value();
+}
+
 bool ValueReader::read_list(const Option& option, const Node& node, Value& value) {
   if (node.kind == NodeKind::null) return true;
   if (node.kind != NodeKind::sequence) {
@@ -112,10 +118,7 @@ bool ValueReader::read_list(const Option& option, const Node& node, Value& value
       good = false;
     }
   }
-  if (!good) return false;
-  Result<Done, Misfit> checked = check_value(option, value, "");
-  if (!checked) add(checked.error().code, checked.error().message, node).hint = checked.error().hint;
-  return checked.has_value();
+  return good && fits(option, value, node);
 }
 
 bool ValueReader::read_map(const Option& option, const Node& node, Value& value) {
@@ -141,10 +144,7 @@ bool ValueReader::read_map(const Option& option, const Node& node, Value& value)
       good = false;
     }
   }
-  if (!good) return false;
-  Result<Done, Misfit> checked = check_value(option, value, "");
-  if (!checked) add(checked.error().code, checked.error().message, node).hint = checked.error().hint;
-  return checked.has_value();
+  return good && fits(option, value, node);
 }
 
 }  // namespace lineward::config

@@ -39,6 +39,8 @@ class ValueReader {
   const VariableSources& sources() const { return sources_; }
 
  private:
+  // Is a whole list or map what its row allows? If not, that is noted.
+  bool fits(const Option& option, Value& value, const Node& node);
   bool expand_scalar(const Node& node, bool secret, Expansion& out);
 
   std::vector<Diagnostic>& diagnostics_;

@@ -278,7 +278,7 @@ const config::PluginSpec kSpec{kSharedObject, "A plugin in a shared object.", fa
 
 Result<std::unique_ptr<Plugin>> make(const config::PluginEntry& entry, Host& host) {
   if (entry.path.empty()) return fail("path is empty");
-  std::string path = entry.path.front() == '/' ? entry.path : entry.directory + "/" + entry.path;
+  const std::string path = entry.path_of(entry.path);
   auto library = SharedLibrary::open(path);
   if (!library) return fail(library.error().text);
   const lineward_plugin_api& api = (*library)->api();

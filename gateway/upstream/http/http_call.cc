@@ -15,6 +15,7 @@ HttpCall::~HttpCall() {
 void HttpCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
+  give_place();
   if (health_probe) host_.health().probe_withdrawn();
   timer.stop();
   host_.withdraw(*this, why);

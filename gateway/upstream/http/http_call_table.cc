@@ -143,6 +143,10 @@ void HttpCallTable::call_opened(HttpCall& call, HttpMessages& from, const http::
 void HttpCallTable::call_message(HttpCall& call, HttpMessages& from, mcp::Message&& message) {
   SessionGroup* group = group_of(call);
   bool legacy = group != nullptr && group->era == mcp::Era::legacy && group->session();
+  const bool says_more =
+      message.kind() == mcp::MessageKind::request || message.kind() == mcp::MessageKind::notification;
+  // A trial of whether the server is back need not wait for its answer: a listen has none for hours.
+  if (says_more && std::exchange(call.health_probe, false)) parts_.health.answered();
   if (message.kind() == mcp::MessageKind::request) {
     if (!legacy) return drop("server_request");  // 2026-07-28 forbids it
     return group->session()->hear(std::move(message), &call);

@@ -42,6 +42,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
 
   // Whether this call may be sent beside those that are under way.
   bool has_room(const HttpCall& call) const;
+  size_t in_flight() const { return in_flight_; }
   // A call that has left the queue of its group, whose session takes it.
   void send(SessionGroup& group, HttpCall& call);
   // Not the session of one call: what came on its stream, or on none, for a call that it names by its id.

@@ -15,9 +15,6 @@ using core::CancelTold;
 using std::chrono::milliseconds;
 using Means = LeftCall::Means;
 
-// A legacy call's stream is closed when the server was told of the cancel, and in any case by then.
-constexpr milliseconds kCancelThenClose{100};
-
 bool is_answer(const mcp::Message& message) {
   return message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
 }

@@ -19,6 +19,9 @@
 
 namespace lineward::upstream {
 
+// A stream whose server is told of the cancel is closed so much later at most (behaviour.md 3).
+inline constexpr std::chrono::milliseconds kCancelThenClose{100};
+
 // How a response ended.
 struct MessagesEnd {
   enum class Kind : uint8_t {

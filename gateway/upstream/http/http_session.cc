@@ -56,7 +56,6 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
 HttpSession::HttpSession(HttpPool& pool, HttpSubRequests& sub_requests, const config::Server& server,
                          SessionOwner& owner, std::string group, Transport transport)
     : loop_(pool.loop()),
-      sub_requests_(sub_requests),
       server_(server),
       owner_(owner),
       group_(std::move(group)),
@@ -240,10 +239,8 @@ void HttpSession::end() {
   requests_.stop();
   close_streams();
   if (state_ == State::ready && !id_.empty() && !stream_.is_shared()) {
-    SubRequestPlan plan;
-    plan.request = {"DELETE", headers(HttpVerb::remove), {}};
-    plan.limit = kGoodbye;
-    sub_requests_.run(std::move(plan));
+    // A cancel that comes behind it meets a session that is not there.
+    requests_.goodbye({"DELETE", headers(HttpVerb::remove), {}}, kGoodbye);
   }
   state_ = State::lost;
 }

@@ -135,7 +135,6 @@ class HttpSession final : public ListenServer,
   void close_streams();
 
   net::Loop& loop_;
-  HttpSubRequests& sub_requests_;
   const config::Server& server_;
   SessionOwner& owner_;
   std::string group_;

@@ -12,15 +12,23 @@ constexpr size_t kMaxSubRequests = 4096;
 // is small and goes on.
 constexpr size_t kMaxBytes = 16u << 20;
 constexpr size_t kSmall = 16u << 10;
-// A response whose server is told of the cancel is closed so much later (behaviour.md 3).
-constexpr std::chrono::milliseconds kCancelThenClose{100};
+// So long at most the last one of a session waits for those before it.
+constexpr std::chrono::milliseconds kLastWaits{2000};
 
 }  // namespace
 
 HttpSubRequest::HttpSubRequest(HttpSubRequests& owner, SubRequestPlan plan)
     : owner_(owner), bytes_(plan.request.body.size()), plan_(std::move(plan)), limit_(owner.pool_.loop()) {
-  messages_ =
-      std::make_unique<HttpMessages>(owner.pool_, std::move(plan_.request), owner.max_message_bytes_, *this);
+  if (owner_.is_awaited(plan_)) {
+    limit_.start(kLastWaits, [this] { start(); });
+  } else {
+    start();
+  }
+}
+
+void HttpSubRequest::start() {
+  messages_ = std::make_unique<HttpMessages>(owner_.pool_, std::move(plan_.request),
+                                             owner_.max_message_bytes_, *this);
   limit_.start(plan_.limit, [this] { ran_out(); });
 }
 
@@ -111,13 +119,28 @@ void HttpSubRequests::run(SubRequestPlan plan) {
   });
 }
 
+// Whether something of its session is under way.
+bool HttpSubRequests::is_awaited(const SubRequestPlan& last) const {
+  return last.is_last && std::any_of(sub_requests_.begin(), sub_requests_.end(), [&](const auto& other) {
+           return other->plan_.session == last.session && !other->plan_.is_last;
+         });
+}
+
 void HttpSubRequests::over(HttpSubRequest& one) {
   auto found = std::find_if(sub_requests_.begin(), sub_requests_.end(),
                             [&](const auto& each) { return each.get() == &one; });
   if (found == sub_requests_.end()) return;
   bytes_ -= one.bytes_;
+  const uint64_t session = one.plan_.session;
   pool_.loop().retire(std::move(*found));
   sub_requests_.erase(found);
+  if (session != 0) {
+    for (auto& other : sub_requests_) {
+      if (other->plan_.session != session || other->messages_ || is_awaited(other->plan_)) continue;
+      other->start();
+      break;
+    }
+  }
   if (sub_requests_.empty() && empty_) pool_.loop().defer(std::exchange(empty_, nullptr));
 }
 

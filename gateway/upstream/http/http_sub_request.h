@@ -20,6 +20,10 @@ class HttpSubRequests;
 struct SubRequestPlan {
   HttpRequest request;
   int64_t id = 0;  // of the request in it; 0: no answer is awaited
+  // In which session it goes (HttpSubRequests::next_session); 0: in none. The last one there waits a moment
+  // for those before it: on connections of their own it could overtake them.
+  uint64_t session = 0;
+  bool is_last = false;
   std::chrono::milliseconds limit{10000};
   std::string_view option = {};  // that the limit is, where it is one
   // All of it was given to the kernel, or it will never be; called once.
@@ -42,6 +46,7 @@ class HttpSubRequest final : public MessagesOwner {
   void drop();
 
  private:
+  void start();
   void on_messages_drained(HttpMessages&) override;
   void on_messages_open(HttpMessages&, const http::ResponseInfo& info) override;
   void on_message(HttpMessages& from, mcp::Message&& message) override;
@@ -54,7 +59,7 @@ class HttpSubRequest final : public MessagesOwner {
   const size_t bytes_;  // of its body
   SubRequestPlan plan_;
   net::Timer limit_;
-  std::unique_ptr<HttpMessages> messages_;
+  std::unique_ptr<HttpMessages> messages_;  // null: it waits for others
   std::optional<mcp::Message> answer_;
 };
 
@@ -66,6 +71,7 @@ class HttpSubRequests {
 
   // Never calls back from inside. What the plan's functions look at must live until `done`, or guard itself.
   void run(SubRequestPlan plan);
+  uint64_t next_session() { return ++last_session_; }
   void drop_all();
   void set_max_message_bytes(uint64_t bytes) { max_message_bytes_ = bytes; }
   size_t size() const { return sub_requests_.size(); }
@@ -77,11 +83,13 @@ class HttpSubRequests {
  private:
   friend class HttpSubRequest;
   void over(HttpSubRequest& one);
+  bool is_awaited(const SubRequestPlan& last) const;
 
   HttpPool& pool_;
   uint64_t max_message_bytes_;
   std::vector<std::unique_ptr<HttpSubRequest>> sub_requests_;
   size_t bytes_ = 0;
+  uint64_t last_session_ = 0;
   std::function<void()> empty_;
 };
 

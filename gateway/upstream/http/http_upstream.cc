@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -89,7 +91,9 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     return Refused{
         {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
   }
-  if (era_->waiting() + slots_->waiting() + groups_->queued() >= server_.limits.max_queue) {
+  // Those that wait for a session and for the era have places in flight ahead of them, too.
+  const uint64_t places = uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue;
+  if (era_->waiting() + slots_->waiting() + groups_->queued() + calls_->in_flight() >= places) {
     return Refused{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
@@ -153,6 +157,9 @@ void HttpUpstream::pump(SessionGroup& group) {
   while (!group.queue().empty()) {
     HttpCall& call = *group.queue().first();
     if (group.era == mcp::Era::legacy) {
+      // A listen in a session that is there already is no trial of its server.
+      if (group.is_ready() && call.is_listen() && std::exchange(call.health_probe, false))
+        health_.probe_withdrawn();
       if (group.is_ready() && sessions_->answers(group, call)) continue;
       if (!sessions_->takes(group, call)) break;
     }

@@ -23,7 +23,11 @@ constexpr milliseconds kPostLimit{10000};
 
 SessionRequests::SessionRequests(net::Loop& loop, HttpSubRequests& sub_requests, const config::Server& server,
                                  SessionRequestsOwner& owner)
-    : loop_(loop), sub_requests_(sub_requests), server_(server), owner_(owner) {}
+    : loop_(loop),
+      sub_requests_(sub_requests),
+      server_(server),
+      owner_(owner),
+      session_(sub_requests.next_session()) {}
 
 void SessionRequests::stop() {
   lifetime_.renew();
@@ -34,9 +38,19 @@ void SessionRequests::post(std::string message, std::function<void()> drained) {
   SubRequestPlan plan;
   plan.request = owner_.request(std::move(message));
   plan.limit = kPostLimit;
+  plan.session = session_;
   plan.drained = std::move(drained);
   plan.done = lifetime_.guard(
       [this](std::optional<mcp::Message>, const MessagesEnd& end) { owner_.check_lost(end); });
+  sub_requests_.run(std::move(plan));
+}
+
+void SessionRequests::goodbye(HttpRequest request, milliseconds limit) {
+  SubRequestPlan plan;
+  plan.request = std::move(request);
+  plan.limit = limit;
+  plan.session = session_;
+  plan.is_last = true;
   sub_requests_.run(std::move(plan));
 }
 

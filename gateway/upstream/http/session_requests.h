@@ -62,6 +62,8 @@ class SessionRequests {
 
   // A response on the session's stream: true, and it is taken, when it answers one of these.
   bool take_answer(mcp::Message& message);
+  // The last of all: it goes out when what was posted has arrived, or a moment later.
+  void goodbye(HttpRequest request, std::chrono::milliseconds limit);
   // What is under way over HTTP+SSE is answered by nobody any more.
   void forget() { asked_.clear(); }
   // And nobody hears of anything else that is.
@@ -82,6 +84,7 @@ class SessionRequests {
   HttpSubRequests& sub_requests_;
   const config::Server& server_;
   SessionRequestsOwner& owner_;
+  const uint64_t session_;
   std::map<int64_t, Asked> asked_;  // whose answers come on the one stream
   net::Lifetime lifetime_;
 };

@@ -30,14 +30,14 @@ class CallerShares {
       shares_ = &shares;
       ++shares.calls_[account_.get()];
     }
-
-   private:
     void leave() {
       if (shares_ == nullptr) return;
       auto found = shares_->calls_.find(account_.get());
       if (found != shares_->calls_.end() && --found->second == 0) shares_->calls_.erase(found);
       shares_ = nullptr;
     }
+
+   private:
     CallerShares* shares_ = nullptr;
     AccountPtr account_;
   };

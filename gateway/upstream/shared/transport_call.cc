@@ -19,6 +19,7 @@ void TransportCall::message(mcp::Message message) {
 }
 
 void TransportCall::pass_answer(mcp::Message&& message, const config::Server& server) {
+  give_place();
   core::CallOwner* owner = take_owner();
   if (owner == nullptr) return;
   if (auto failure = core::too_long(server, request.method, message)) return owner->on_call_failed(*failure);
@@ -26,6 +27,7 @@ void TransportCall::pass_answer(mcp::Message&& message, const config::Server& se
 }
 
 void TransportCall::pass_failure(const core::Failure& failure) {
+  give_place();
   if (core::CallOwner* owner = take_owner()) owner->on_call_failed(failure);
 }
 

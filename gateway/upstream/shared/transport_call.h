@@ -34,6 +34,8 @@ class TransportCall : public core::OwnedCall, public ListenCall {
  protected:
   TransportCall(core::CallRequest&& what, core::CallOwner& owner)
       : OwnedCall(&owner), request(std::move(what)) {}
+  // It is over: who is told so may call again at once, and finds its place free.
+  virtual void give_place() { place.leave(); }
   // The last message to its owner; a failure, where it is longer than this server's answers may be.
   void pass_answer(mcp::Message&& message, const config::Server& server);
   void pass_failure(const core::Failure& failure);

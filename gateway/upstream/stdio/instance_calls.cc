@@ -44,11 +44,12 @@ void InstanceCalls::free_place(PendingCall& entry) {
   if (std::exchange(entry.counts, false)) count(-1);
 }
 
-void InstanceCalls::set_parked(const StdioCall& call, bool parked) {
+void InstanceCalls::handed_over(const StdioCall& call, core::Handover how) {
+  const bool counts = how == core::Handover::in_flight;
   PendingCall* entry = find(call.id);
-  if (entry == nullptr || entry->counts == !parked) return;
-  entry->counts = !parked;
-  count(parked ? -1 : 1);
+  if (entry == nullptr || entry->counts == counts) return;
+  entry->counts = counts;
+  count(counts ? 1 : -1);
 }
 
 void InstanceCalls::count(int64_t change) {

@@ -1,5 +1,7 @@
 #include "upstream/stdio/stdio_call.h"
 
+#include <utility>
+
 #include "upstream/stdio/stdio_instance.h"
 #include "upstream/stdio/stdio_upstream.h"
 
@@ -8,18 +10,28 @@ namespace lineward::upstream {
 StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
     : TransportCall(std::move(what), owner), upstream_(upstream) {
   if (is_listen()) return;
-  upstream_.count_call(1);
+  count(true);
   place.take(upstream_.shares(), request.account());
 }
 
+void StdioCall::count(bool now) {
+  if (std::exchange(counted_, now) != now) upstream_.count_call(now ? 1 : -1);
+}
+
+void StdioCall::give_place() {
+  TransportCall::give_place();
+  count(false);
+}
+
 StdioCall::~StdioCall() {
-  if (!is_listen() && !parked_) upstream_.count_call(-1);
+  count(false);
   if (live()) cancel_alive(upstream_.name());
 }
 
 void StdioCall::cancel(std::string_view why) {
   if (!live()) return;
   owner_ = nullptr;
+  give_place();
   if (half_open_probe) upstream_.health().half_open_probe_withdrawn();
   if (instance != nullptr) {
     std::exchange(instance, nullptr)->cancel(*this, why);
@@ -39,8 +51,8 @@ void StdioCall::hand_over(core::CallOwner& owner, core::Handover how) {
   if (!live()) return;
   const bool parked = how == core::Handover::parked;
   owner_ = &owner;
-  if (instance != nullptr) instance->calls().set_parked(*this, parked);
-  if (std::exchange(parked_, parked) != parked) upstream_.count_call(parked ? -1 : 1);
+  if (instance != nullptr) instance->calls().handed_over(*this, how);
+  if (!is_listen()) count(!parked);
 }
 
 void StdioCall::retried(mcp::Message message) {

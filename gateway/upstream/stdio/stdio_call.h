@@ -36,8 +36,11 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   void fail(const core::Failure& failure) override;
 
  private:
+  void give_place() override;
+  void count(bool now);
+
   StdioUpstream& upstream_;
-  bool parked_ = false;
+  bool counted_ = false;  // among those of its upstream: neither parked nor over
 };
 
 }  // namespace lineward::upstream

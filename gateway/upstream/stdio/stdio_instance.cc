@@ -75,7 +75,7 @@ void StdioInstance::send(StdioCall& call) {
   call.instance_era = plan_.era;
   call.id = id;
   record_.last_used = loop_.now();
-  ++sent_;
+  if (call.request.from) ++sent_;
   if (call.crosses_eras()) {
     want_level(call);
     write(mcp::modern_request_for_legacy(call.request.message, id));

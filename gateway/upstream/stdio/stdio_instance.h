@@ -143,7 +143,7 @@ class StdioInstance final : public ProcessOwner,
   LowestLogLevel level_;
   InstanceExpiry expiry_;
   net::Timer lifetime_timer_;
-  uint64_t sent_ = 0;  // calls
+  uint64_t sent_ = 0;  // calls of clients
 };
 
 }  // namespace lineward::upstream

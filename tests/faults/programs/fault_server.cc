@@ -12,9 +12,7 @@
 //
 // FAULT_JOURNAL names a Unix socket that is told, a line each: start PID, call NONCE, cancel NONCE, listen,
 // unlisten.
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -31,6 +29,7 @@
 #include <thread>
 
 #include "json/json_member.h"
+#include "loopback_socket.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
 #include "steps.h"
@@ -278,18 +277,13 @@ class Server {
 
 // A port whose queue is full: a connect to it stays without an answer.
 int run_hole() {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(fd, 0) != 0) return 1;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  lineward::test::LoopbackSocket hole;
+  if (!hole.listens(0)) return 1;
   for (int i = 0; i < 4; ++i) {
     int one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (connect(one, reinterpret_cast<sockaddr*>(&address), size) != 0 && errno != EINPROGRESS) return 1;
+    if (hole.connect_from(one) != 0 && errno != EINPROGRESS) return 1;
   }
-  write_all(STDOUT_FILENO, fmt::format("{}\n", ntohs(address.sin_port)));
+  write_all(STDOUT_FILENO, fmt::format("{}\n", hole.port()));
   char byte = 0;
   while (read(STDIN_FILENO, &byte, 1) > 0) {
   }

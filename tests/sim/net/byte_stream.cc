@@ -41,6 +41,7 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_pipe(Loop& loop, int fd) {
   ++world().open_handles;
   stream->pipe_.open(stream.get(), [](uv_pipe_t*) { return 0; });
   stream->socket_ = fd;
+  link->to_gateway.reader_home = link->from_gateway.writer_home = world().home();
   open_streams()[fd] = {std::move(link), false};
   return stream;
 }
@@ -52,6 +53,7 @@ Result<std::unique_ptr<ByteStream>> ByteStream::from_socket(Loop& loop, int fd) 
   ++world().open_handles;
   stream->tcp_.open(stream.get(), [](uv_tcp_t*) { return 0; });
   stream->socket_ = fd;
+  link->to_gateway.reader_home = link->from_gateway.writer_home = world().home();
   open_streams()[fd] = {std::move(link), false};
   return stream;
 }
@@ -215,7 +217,7 @@ void ByteStream::start_reading() {
     if (here == nullptr || here->reads_later || !reading_) return;
     here->reads_later = true;
     // What comes at the same moment is read at once.
-    world().after(0, [this, fd] {
+    world().at_home(world().home(), world().now(), [this, fd] {
       Open* later = find(fd);
       if (later == nullptr) return;
       later->reads_later = false;

@@ -62,7 +62,7 @@ void Resolver::look_up() {
   mailbox_ = std::make_shared<Mailbox>();
   auto found = world().names().find(host_);
   const sim::Time delay = found == world().names().end() ? sim::kMillisecond : found->second.delay;
-  world().after(delay, [this, asked = std::weak_ptr<Mailbox>(mailbox_)] {
+  world().at_home(world().home(), world().now() + delay, [this, asked = std::weak_ptr<Mailbox>(mailbox_)] {
     if (asked.expired()) return;  // and the resolver with it
     mailbox_.reset();
     auto name = world().names().find(host_);
@@ -156,7 +156,7 @@ void Connector::try_next() {
   auto host = world().hosts().find(address_);
   if (host != world().hosts().end() && host->second.silent) return;
   const sim::Time delay = host == world().hosts().end() ? 100 : host->second.delay;
-  world().after(delay, lifetime_.guard([this, attempt] {
+  world().at_home(world().home(), world().now() + delay, lifetime_.guard([this, attempt] {
     if (!done_ || attempt != next_) return;
     auto there = world().hosts().find(address_);
     if (there == world().hosts().end() || there->second.refuses || !there->second.accept)

@@ -32,13 +32,12 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int,
   self->address_ = std::move(address);
   self->loopback_ = loopback;
   Listener* here = self.get();
-  world().listeners()[here->address_].push_back({here, [here](std::shared_ptr<sim::Link> link) {
-                                                   std::string peer = link->peer;
-                                                   auto stream = ByteStream::from_socket(
-                                                       here->loop_, world().put(std::move(link)));
-                                                   if (stream)
-                                                     here->accepted_(std::move(*stream), std::move(peer));
-                                                 }});
+  world().listeners()[here->address_].push_back(
+      {here, world().home(), [here](std::shared_ptr<sim::Link> link) {
+         std::string peer = link->peer;
+         auto stream = ByteStream::from_socket(here->loop_, world().put(std::move(link)));
+         if (stream) here->accepted_(std::move(*stream), std::move(peer));
+       }});
   return self;
 }
 

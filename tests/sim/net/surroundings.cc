@@ -16,6 +16,7 @@ using sim::world;
 struct Wakeup::State {
   std::function<void()> woken;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+  int home = world().home();
   bool called = false;
 };
 
@@ -31,12 +32,13 @@ Result<std::unique_ptr<Wakeup>> Wakeup::create(Loop&, std::function<void()> woke
 void Wakeup::wake() {
   if (state_->called) return;
   state_->called = true;
-  world().after(0, [state = state_.get(), alive = std::weak_ptr<bool>(state_->alive)] {
-    if (alive.expired()) return;
-    state->called = false;
-    auto work = state->woken;
-    work();
-  });
+  world().at_home(state_->home, world().now(),
+                  [state = state_.get(), alive = std::weak_ptr<bool>(state_->alive)] {
+                    if (alive.expired()) return;
+                    state->called = false;
+                    auto work = state->woken;
+                    work();
+                  });
 }
 
 // ---- signals ----
@@ -44,6 +46,8 @@ void Wakeup::wake() {
 SignalWatch::SignalWatch(Loop&, int signal, std::function<void()> arrived) : arrived_(std::move(arrived)) {
   world().signals()[signal].push_back({this, [this] { arrived_(); }});
 }
+
+void ignore_signals(std::initializer_list<int>) {}
 
 void reap_children() {}
 

@@ -73,6 +73,7 @@ Result<std::unique_ptr<ChildProcess>> Spawner::start(const SpawnRequest& request
   const uint64_t id = ++state_->last_id;
   std::unique_ptr<ChildProcess> child(new ChildProcess(*this, id, std::move(events)));
   auto process = std::make_shared<sim::Child>();
+  process->home = world().home();
   sim::Random random(world().seed(), request.argv.back(), static_cast<uint64_t>(world().next_pid()));
   const auto pipe = [&] {
     return std::make_shared<sim::Link>(world(), sim::Random(random.next()),

@@ -3,17 +3,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "unit/mcp/parse.h"
+
 using namespace lineward;
 using namespace lineward::aggregate;
 using mcp::Field;
+using mcp::parse;
 
 namespace {
-
-mcp::Message parse(const std::string& text) {
-  auto message = mcp::Message::parse(text);
-  REQUIRE(message);
-  return std::move(*message);
-}
 
 mcp::Message answer(const std::string& result) {
   return parse(R"({"jsonrpc":"2.0","id":0,"result":)" + result + "}");

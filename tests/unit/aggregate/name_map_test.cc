@@ -3,19 +3,16 @@
 
 #include <catch2/catch.hpp>
 
+#include "unit/mcp/parse.h"
+
 using namespace lineward;
 using namespace lineward::aggregate;
 using mcp::Method;
+using mcp::parse;
 
 namespace {
 
 const std::vector<std::string> kServers{"fs", "web"};
-
-mcp::Message parse(const std::string& text) {
-  auto message = mcp::Message::parse(text);
-  REQUIRE(message);
-  return std::move(*message);
-}
 
 struct Pair {
   config::Aggregate rules;

@@ -10,7 +10,7 @@ using namespace lineward::aggregate;
 
 namespace {
 
-const std::vector<std::string> kServers{"fs", "weather"};
+const std::vector<std::string> kTheirNames{"fs", "weather"};
 
 Aggregate rules(PrefixMode mode) {
   Aggregate out;
@@ -32,14 +32,14 @@ TEST_CASE("a name gets the server's prefix, and the way back needs no table") {
   Aggregate always = rules(PrefixMode::always);
   Names names(always, 100);
   CHECK(names.to_client("fs", "read") == "fs__read");
-  auto back = Names(always, 100).to_server("fs__read", kServers);
+  auto back = Names(always, 100).to_server("fs__read", kTheirNames);
   REQUIRE(back);
   CHECK(back->server == "fs");
   CHECK(back->name == "read");
   CHECK_FALSE(names.needs_lists("fs__read"));
-  CHECK_FALSE(names.to_server("read", kServers));
-  CHECK_FALSE(names.to_server("fs__", kServers));
-  CHECK_FALSE(names.to_server("other__read", kServers));
+  CHECK_FALSE(names.to_server("read", kTheirNames));
+  CHECK_FALSE(names.to_server("fs__", kTheirNames));
+  CHECK_FALSE(names.to_server("other__read", kTheirNames));
 }
 
 TEST_CASE("a name that does not fit is cut and ends with a hash of the whole") {
@@ -61,7 +61,7 @@ TEST_CASE("a name that does not fit is cut and ends with a hash of the whole") {
   CHECK(shown == one);
   CHECK(Names(always, 100).needs_lists(shown));
   CHECK_FALSE(names.needs_lists(shown));
-  CHECK(names.to_server(shown, kServers)->name == longest + "b");
+  CHECK(names.to_server(shown, kTheirNames)->name == longest + "b");
 }
 
 TEST_CASE("onConflict: only the later server's name is prefixed, and the first keeps its own") {
@@ -72,8 +72,8 @@ TEST_CASE("onConflict: only the later server's name is prefixed, and the first k
   CHECK(names.to_client("weather", "forecast") == "forecast");
   CHECK(names.to_client("fs", "search") == "search");
   CHECK(names.to_client("weather", "search") == "weather__search");
-  CHECK(names.to_server("search", kServers)->server == "fs");
-  CHECK(names.to_server("weather__search", kServers)->name == "search");
+  CHECK(names.to_server("search", kTheirNames)->server == "fs");
+  CHECK(names.to_server("weather__search", kTheirNames)->name == "search");
   CHECK(names.needs_lists("unheard"));
   // A server that has the other's prefixed name for one of its own.
   CHECK(names.to_client("fs", "weather__search") == "fs__weather__search");
@@ -84,7 +84,7 @@ TEST_CASE("never: the later server's name is left out") {
   Names names(mode, 100);
   CHECK(names.to_client("fs", "search") == "search");
   CHECK(names.to_client("weather", "search").empty());
-  CHECK(names.to_server("search", kServers)->server == "fs");
+  CHECK(names.to_server("search", kTheirNames)->server == "fs");
 }
 
 TEST_CASE("there are only so many names") {

@@ -18,10 +18,6 @@ const std::string kAsksModel =
     R"({"resultType":"input_required","inputRequests":{"m":{"method":"sampling/createMessage",)"
     R"("params":{"messages":[],"maxTokens":1}}}})";
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("a legacy client's call on a modern server") {

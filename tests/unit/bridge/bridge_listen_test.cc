@@ -30,10 +30,6 @@ std::string updated(const std::string& uri) {
          R"(","_meta":{"io.modelcontextprotocol/subscriptionId":4}}})";
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("a session listens to the lists that its server announces") {

@@ -11,25 +11,17 @@
 #include <vector>
 
 #include "bridge/modern_bridge.h"
+#include "unit/core/asker.h"
+#include "unit/mcp/parse.h"
 
 namespace lineward::upstream {
 
-inline mcp::Message parse(std::string text) {
-  auto message = mcp::Message::parse(std::move(text));
-  REQUIRE(message);
-  return std::move(*message);
-}
+using core::Asker;
+using mcp::parse;
 
-// Who made a call, and the session's owner.
-struct Asker final : core::CallOwner {
-  std::vector<core::CallPhase> phases;
-  std::vector<std::string> heard;
-  std::optional<core::Failure> failed;
-  void on_call_phase(core::CallPhase phase) override { phases.push_back(phase); }
-  void on_call_message(mcp::Message message) override { heard.push_back(message.bytes()); }
-  void on_call_failed(const core::Failure& failure) override { failed = failure; }
-  bool heard_nothing() const { return heard.empty() && !failed; }
-};
+inline bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 struct LegacyClient final : core::ScopeOwner {
   std::vector<std::string> told;

@@ -10,7 +10,7 @@ using mcp::Method;
 namespace {
 
 const std::string kPing = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
-const std::string kTool =
+const std::string kModernTool =
     R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{}}})";
 
 }  // namespace
@@ -40,7 +40,7 @@ TEST_CASE("where the server is known as modern, its discovery answers a legacy c
     REQUIRE(asker.failed);
     CHECK(asker.failed->reason == EndReason::upstream_protocol);
     Asker tool;
-    CHECK_FALSE(world.start(kTool, tool));
+    CHECK_FALSE(world.start(kModernTool, tool));
   }
   SECTION("its refusal is the client's answer") {
     world.server->last().refuse(-32000);
@@ -52,7 +52,7 @@ TEST_CASE("where the server is known as modern, its discovery answers a legacy c
 TEST_CASE("a session that was never initialised may ping, and nothing else") {
   BridgeWorld world;
   Asker asker;
-  auto refused = world.start(kTool, asker);
+  auto refused = world.start(kModernTool, asker);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().reason == EndReason::upstream_protocol);
   auto call = world.call(kPing, asker);
@@ -77,8 +77,8 @@ TEST_CASE("where the era is open, the client's own initialize comes first") {
     world.turns();
     CHECK(asker.heard.size() == 1);
     Asker tool;
-    auto next = world.call(kTool, tool);
-    CHECK(world.server->last().text() == kTool);
+    auto next = world.call(kModernTool, tool);
+    CHECK(world.server->last().text() == kModernTool);
     CHECK(world.server->last().request.client_era == mcp::Era::legacy);
     world.server->last().answer("{}");
     CHECK(world.server->scopes == 1);
@@ -147,8 +147,8 @@ TEST_CASE("a fixed legacy server is left alone, and so are modern clients") {
   BridgeWorld world(config::Era::legacy);
   world.server->spoken = mcp::Era::legacy;
   Asker asker;
-  auto call = world.call(kTool, asker);
-  CHECK(world.server->last().text() == kTool);
+  auto call = world.call(kModernTool, asker);
+  CHECK(world.server->last().text() == kModernTool);
   world.server->last().answer("{}");
   CHECK(asker.heard.size() == 1);
   CHECK(world.server->scopes == 1);
@@ -158,7 +158,7 @@ TEST_CASE("the end of a session, and of the gateway, ends what it has under way"
   BridgeWorld world;
   world.begin();
   Asker asker;
-  auto call = world.call(kTool, asker);
+  auto call = world.call(kModernTool, asker);
   SECTION("the session's") {
     world.bridge->close_scope(world.scope);
     CHECK_FALSE(world.server->last().cancelled.empty());
@@ -170,7 +170,7 @@ TEST_CASE("the end of a session, and of the gateway, ends what it has under way"
     CHECK(world.server->stopped);
     CHECK_FALSE(world.server->last().cancelled.empty());
     Asker late;
-    auto refused = world.start(kTool, late);
+    auto refused = world.start(kModernTool, late);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().reason == EndReason::cancelled_drain);
   }

@@ -17,17 +17,16 @@
 #include "core/passing_upstream.h"
 #include "core/remote_tag.h"
 #include "metrics/stats.h"
+#include "unit/core/asker.h"
+#include "unit/mcp/parse.h"
 
 namespace lineward::upstream::remote_test {
 
 using core::CallPhase;
 using mcp::EndReason;
 
-inline mcp::Message parse(std::string text) {
-  auto message = mcp::Message::parse(std::move(text));
-  REQUIRE(message);
-  return std::move(*message);
-}
+using core::Asker;
+using mcp::parse;
 
 inline mcp::Message result(int n) {
   return parse(R"({"jsonrpc":"2.0","id":0,"result":{"n":)" + std::to_string(n) + "}}");
@@ -181,25 +180,6 @@ struct Far final : core::CancelWatcher {
 };
 
 // ---- the callers' side ----
-
-struct Asker final : core::CallOwner {
-  std::vector<CallPhase> phases;
-  std::vector<std::string> heard;
-  std::optional<core::Failure> failed;
-  std::function<void()> then = [] {};
-  void on_call_phase(CallPhase phase) override {
-    phases.push_back(phase);
-    then();
-  }
-  void on_call_message(mcp::Message message) override {
-    heard.push_back(message.bytes());
-    then();
-  }
-  void on_call_failed(const core::Failure& failure) override {
-    failed = failure;
-    then();
-  }
-};
 
 struct Near {
   explicit Near(Far& its_far)

@@ -29,11 +29,26 @@ struct World {
     clock.use(limits, server);
     clock.set();
   }
+  void write() {
+    use();
+    clock.enter(CallPhase::written);
+  }
   // The option that the call is under, and what is left of it; nothing when it is under none.
   std::string due() const {
     CallView view;
     clock.show(view);
     return view.left ? view.limit + " " + std::to_string(view.left->count()) : std::string();
+  }
+  std::string due_in(std::string_view limit, std::chrono::milliseconds left) const {
+    return std::string(limit) + " " + std::to_string(left.count());
+  }
+  // Lets some milliseconds pass, and says how many they were.
+  std::chrono::milliseconds pass() {
+    const auto before = loop.now();
+    net::Timer timer(loop);
+    timer.start(5ms, [this] { loop.stop(); });
+    loop.run();
+    return loop.now() - before;
   }
   CallState state() const {
     CallView view;
@@ -76,8 +91,7 @@ TEST_CASE("each phase of a call has its limit") {
 
 TEST_CASE("a plugin that takes its time has the time that a place in the queue has") {
   World world;
-  world.use();
-  world.clock.enter(CallPhase::written);
+  world.write();
   world.clock.plugins_decide();
   CHECK(world.due() == "limits.queueTimeout 3000");
   world.server.limits.queue_timeout = 2s;  // by a reload
@@ -90,8 +104,7 @@ TEST_CASE("a plugin that takes its time has the time that a place in the queue h
 
 TEST_CASE("a question, and a client that reads slowly, are not charged to the server's time") {
   World world;
-  world.use();
-  world.clock.enter(CallPhase::written);
+  world.write();
   world.clock.asked();
   world.clock.asked();
   CHECK(world.due() == "timeouts.park 70000");
@@ -111,6 +124,27 @@ TEST_CASE("a question, and a client that reads slowly, are not charged to the se
   CHECK(world.due() == "timeouts.request 5000");
 }
 
+TEST_CASE("who was held back longer than a request may take has not timed out when it is relieved") {
+  World world;
+  world.limits.request = 40ms;
+  world.write();
+  world.clock.hold();
+  net::Timer relief(world.loop);
+  std::string due;
+  relief.start(100ms, [&] {
+    CHECK(world.clock.release());
+    due = world.due();
+    world.loop.stop();
+  });
+  world.loop.run();
+  CHECK_FALSE(world.rang);
+  CHECK(due == "timeouts.request 40");
+  // And from then on it counts.
+  if (!world.rang) world.loop.run();
+  REQUIRE(world.rang);
+  CHECK(world.rang->option == "timeouts.request");
+}
+
 TEST_CASE("a call that was parked goes on with the time that it has left") {
   World world;
   world.use();
@@ -120,18 +154,82 @@ TEST_CASE("a call that was parked goes on with the time that it has left") {
   CHECK(world.due() == "timeouts.maxDuration 2000");
 }
 
+TEST_CASE("what a call waited for a place is counted over all its times in the queue") {
+  World world;
+  world.use();
+  const auto first = world.pass();
+  world.clock.enter(CallPhase::starting);
+  const auto started = world.pass();
+  world.clock.enter(CallPhase::queued);
+  CHECK(world.due() == world.due_in("limits.queueTimeout", 3s - first));
+  const auto again = world.pass();
+  world.clock.enter(CallPhase::starting);
+  CHECK(world.due() == world.due_in("timeouts.startup", 4s - started));
+  CHECK(world.clock.queued_for() == first + again);
+}
+
+TEST_CASE("progress starts the request's time again where it may") {
+  World world;
+  world.write();
+  const auto first = world.pass();
+  CHECK(world.due() == world.due_in("timeouts.request", 5s - first));
+  world.clock.progressed();
+  CHECK(world.due() == "timeouts.request 5000");
+  world.limits.progress_resets = false;
+  world.use();
+  const auto then = world.pass();
+  world.clock.progressed();
+  CHECK(world.due() == world.due_in("timeouts.request", 5s - then));
+}
+
+TEST_CASE("the time in which a server is held back is no silence of it") {
+  World world;
+  world.write();
+  const auto silent = world.pass();
+  world.clock.hold();
+  const auto held = world.pass();
+  CHECK(world.due() == world.due_in("timeouts.maxDuration", 60s - silent - held));
+  world.clock.release();
+  CHECK(world.due() == world.due_in("timeouts.request", 5s - silent));
+}
+
+TEST_CASE("the time in which a client is asked takes nothing of any limit but its own") {
+  World world;
+  world.limits.max_duration = 4s;
+  world.write();
+  const auto worked = world.pass();
+  world.clock.asked();
+  world.pass();
+  world.clock.answered();
+  CHECK(world.due() == world.due_in("timeouts.maxDuration", 4s - worked));
+  CHECK(world.clock.spent() == worked);
+  world.limits.max_duration = 60s;
+  world.use();
+  CHECK(world.due() == "timeouts.request 5000");  // it begins anew with the answer
+}
+
+TEST_CASE("a limit that comes nearer rings when it is due") {
+  World world;
+  world.write();
+  world.limits.request = 5ms;
+  world.use();
+  net::Timer guard(world.loop);
+  guard.start(3s, [&] { world.loop.stop(); });
+  world.loop.run();
+  REQUIRE(world.rang);
+  CHECK(world.rang->limit == 5ms);
+}
+
 TEST_CASE("a listen has to be acknowledged in time") {
   World world(mcp::Method::subscriptions_listen);
-  world.use();
-  world.clock.enter(CallPhase::written);
+  world.write();
   CHECK(world.due() == "timeouts.acknowledge 6000");
 }
 
 TEST_CASE("the limit that ran out is told from the loop") {
   World world;
   world.limits.request = 1ms;
-  world.use();
-  world.clock.enter(CallPhase::written);
+  world.write();
   CHECK_FALSE(world.rang);
   world.loop.run();
   REQUIRE(world.rang);

@@ -2,19 +2,16 @@
 
 #include <catch2/catch.hpp>
 
+#include "unit/mcp/parse.h"
+
 using namespace lineward;
 using exchange::QuestionRound;
+using mcp::parse;
 
 namespace {
 
-mcp::Message parsed(const std::string& text) {
-  auto message = mcp::Message::parse(text);
-  REQUIRE(message.has_value());
-  return std::move(*message);
-}
-
 mcp::Message question(const std::string& id) {
-  return parsed(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"roots/list"})");
+  return parse(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"roots/list"})");
 }
 
 std::vector<std::string> keys(const QuestionRound& round) {
@@ -67,8 +64,7 @@ TEST_CASE("a question that is taken back is gone") {
   round.add(question("1"));
   round.add(question(R"("1")"));
   auto cancelled = [](const std::string& id) {
-    return parsed(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
-                  "}}");
+    return parse(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id + "}}");
   };
   round.withdraw(cancelled("2"));
   CHECK(round.requests().size() == 2);

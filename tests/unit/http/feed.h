@@ -1,5 +1,4 @@
-// Feeds bytes to a RequestParser whole, byte by byte and cut in two at every place, and insists that the
-// outcome is the same each time.
+// What a RequestParser makes of bytes, in whatever parts they come.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "http/request_parser.h"
+#include "unit/http/in_parts.h"
 
 namespace lineward::http {
 
@@ -53,8 +53,8 @@ inline SeenRequest seen(const RequestHead& head) {
   return request;
 }
 
-// Reads on until the parser wants more bytes; `outcome` gets what was seen.
-inline void pump(RequestParser& parser, Outcome& outcome) {
+// Reads on until the parser wants more bytes.
+inline void read_on(RequestParser& parser, Outcome& outcome) {
   while (true) {
     switch (parser.next()) {
       case RequestParser::Next::head: outcome.requests.push_back(seen(parser.head())); break;
@@ -79,33 +79,23 @@ inline void pump(RequestParser& parser, Outcome& outcome) {
   }
 }
 
-inline Outcome feed_parts(const std::vector<std::string_view>& parts, const RequestLimits& limits) {
-  RequestParser parser(limits);
-  Outcome outcome;
-  for (std::string_view part : parts) {
-    parser.append(part);
-    pump(parser, outcome);
-  }
+inline void pump(RequestParser& parser, Outcome& outcome) {
+  read_on(parser, outcome);
   outcome.phase = parser.phase();
   outcome.buffered = parser.buffered();
-  return outcome;
 }
 
+inline Outcome feed_parts(const std::vector<std::string_view>& parts, const RequestLimits& limits) {
+  return in_parts<RequestParser, Outcome>(parts, limits);
+}
+
+// Long ones are not cut in two.
 inline Outcome feed(std::string_view bytes, const RequestLimits& limits = {}) {
-  Outcome whole = feed_parts({bytes}, limits);
-  std::vector<std::string_view> single;
-  for (size_t i = 0; i < bytes.size(); ++i)
-    single.push_back(bytes.substr(i, 1));
   INFO("input: " << std::string(bytes.substr(0, 300)));
-  CHECK((feed_parts(single, limits) == whole));
-  if (bytes.size() <= 600) {
-    size_t different = 0;
-    for (size_t cut = 1; cut < bytes.size(); ++cut) {
-      if (!(feed_parts({bytes.substr(0, cut), bytes.substr(cut)}, limits) == whole)) ++different;
-    }
-    CHECK(different == 0);
-  }
-  return whole;
+  std::vector<size_t> cuts;
+  for (size_t cut = 1; cut < bytes.size() && bytes.size() <= 600; ++cut)
+    cuts.push_back(cut);
+  return in_any_parts<RequestParser, Outcome>(bytes, limits, cuts);
 }
 
 // The status of the fault when these bytes end in one before any request is complete, 0 when the first

@@ -10,6 +10,7 @@
 
 #include "http/writer.h"
 #include "json/json_scan.h"
+#include "unit/http/in_parts.h"
 
 using namespace lineward;
 using http::SseEvent;
@@ -37,7 +38,7 @@ std::string decoded(std::string_view text) {
   return json::unescape(std::string_view(quoted).substr(1, quoted.size() - 2));
 }
 
-void pump(SseParser& parser, Seen& seen) {
+void read_on(SseParser& parser, Seen& seen) {
   while (true) {
     switch (parser.next()) {
       case SseParser::Next::event: {
@@ -51,32 +52,20 @@ void pump(SseParser& parser, Seen& seen) {
   }
 }
 
-Seen feed_parts(const std::vector<std::string_view>& parts, const SseLimits& limits) {
-  SseParser parser(limits);
-  Seen seen;
-  for (std::string_view part : parts) {
-    parser.append(part);
-    pump(parser, seen);
-  }
+void pump(SseParser& parser, Seen& seen) {
+  read_on(parser, seen);
   seen.last_id = parser.last_event_id();
   seen.retry = parser.retry();
-  return seen;
 }
 
-// Whole, byte by byte and cut in two at every place; long texts near their ends and at some places between.
+// Long texts are cut near their ends and at some places between.
 Seen feed(std::string_view bytes, const SseLimits& limits = {}) {
-  Seen whole = feed_parts({bytes}, limits);
-  std::vector<std::string_view> single;
-  for (size_t i = 0; i < bytes.size(); ++i)
-    single.push_back(bytes.substr(i, 1));
-  CHECK((feed_parts(single, limits) == whole));
-  size_t different = 0;
+  std::vector<size_t> cuts;
   for (size_t cut = 1; cut < bytes.size(); ++cut) {
-    if (!(feed_parts({bytes.substr(0, cut), bytes.substr(cut)}, limits) == whole)) ++different;
+    cuts.push_back(cut);
     if (bytes.size() > 2000 && cut > 100 && cut + 100 < bytes.size()) cut += bytes.size() / 61;
   }
-  CHECK(different == 0);
-  return whole;
+  return http::in_any_parts<SseParser, Seen>(bytes, limits, cuts);
 }
 
 std::string read_file(const std::string& path) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "net/listener.h"
+#include "unit/net/scripted_server.h"
 
 using namespace lineward;
 using namespace lineward::upstream;
@@ -17,45 +17,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A server that says what it is told to, whatever it is asked.
-struct Server {
-  struct Peer final : net::StreamOwner {
-    Server* server = nullptr;
-    std::unique_ptr<net::ByteStream> stream;
-    void on_data(std::string_view bytes) override {
-      server->heard += bytes;
-      if (bytes.find("\r\n\r\n") == std::string_view::npos || server->script.empty()) return;
-      std::string answer = server->script.front();
-      server->script.erase(server->script.begin());
-      if (answer == "close") return stream->close();
-      if (answer.rfind("last:", 0) == 0) {  // its end comes right behind it
-        stream->write(answer.substr(5));
-        stream->flush_now();
-        return stream->close();
-      }
-      stream->write(answer);
-    }
-    void on_end(int) override { ++server->ends; }
-  };
-  std::vector<std::unique_ptr<Peer>> peers;
-  std::vector<std::string> script;
-  std::string heard;
-  int ends = 0;
-  std::unique_ptr<net::Listener> listener;
-
-  explicit Server(net::Loop& loop) {
-    auto opened = net::Listener::open(loop, "127.0.0.1:0", [this](auto stream, std::string) {
-      auto peer = std::make_unique<Peer>();
-      peer->server = this;
-      peer->stream = std::move(stream);
-      peer->stream->set_owner(peer.get());
-      peer->stream->start_reading();
-      peers.push_back(std::move(peer));
-    });
-    REQUIRE(opened);
-    listener = std::move(*opened);
-  }
-};
+using Server = net::ScriptedServer;
 
 struct Owner final : HttpTransferOwner {
   net::Loop& loop;
@@ -84,6 +46,11 @@ void run_for(net::Loop& loop, milliseconds time) {
   net::Timer timer(loop);
   timer.start(time, [&] { loop.stop(); });
   loop.run();
+}
+
+void run_until(net::Loop& loop, const std::function<bool()>& met) {
+  while (!met())
+    run_for(loop, milliseconds(1));
 }
 
 const std::string kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -154,12 +121,10 @@ TEST_CASE("the pool of connections") {
       server.script = {kOk, kOk, kOk};
       CHECK(ask() == "ok");
       server.peers[0]->stream->close();
-      run_for(loop, milliseconds(20));
-      CHECK(pool.idle() == 0);
+      run_until(loop, [&] { return pool.idle() == 0; });
       CHECK(ask() == "ok");
       server.peers[1]->stream->write(kOk);
-      run_for(loop, milliseconds(20));
-      CHECK(pool.idle() == 0);
+      run_until(loop, [&] { return pool.idle() == 0; });
       CHECK(ask() == "ok");
       CHECK(server.peers.size() == 3);
     }
@@ -172,11 +137,9 @@ TEST_CASE("the pool of connections") {
     SECTION("closing a transfer closes its connection at once") {
       Owner owner(loop);
       owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
-      run_for(loop, milliseconds(20));
-      CHECK(owner.transfer->sent());
+      run_until(loop, [&] { return owner.transfer->sent() && !server.heard.empty(); });
       owner.transfer->close();
-      run_for(loop, milliseconds(20));
-      CHECK(server.ends == 1);
+      run_until(loop, [&] { return server.ends == 1; });
       CHECK_FALSE(owner.over);
       CHECK(pool.idle() == 0);
     }
@@ -184,11 +147,10 @@ TEST_CASE("the pool of connections") {
       server.script = {"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok"};
       Owner owner(loop);
       owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
-      run_for(loop, milliseconds(20));
+      run_until(loop, [&] { return owner.body == "ok"; });
       HttpTransfer::finish_quietly(std::move(owner.transfer));
       server.peers[0]->stream->write("ok");
-      run_for(loop, milliseconds(20));
-      CHECK(pool.idle() == 1);
+      run_until(loop, [&] { return pool.idle() == 1; });
       CHECK_FALSE(owner.over);
     }
     server.listener->close();
@@ -231,14 +193,15 @@ TEST_CASE("the name of a server is resolved anew while its connections are in us
       loop.run();
       return owner.fault.empty() ? owner.body : "fault: " + owner.fault;
     };
+    const auto since = loop.now();
     CHECK(ask() == "ok");
     CHECK(ask() == "ok");
-    CHECK(lookups == 1);
+    // On a busy machine what is known may have become old meanwhile.
+    if (loop.now() - since < options.resolver.young) CHECK(lookups == 1);
     moved = true;
-    run_for(loop, milliseconds(60));
+    run_for(loop, options.resolver.young + milliseconds(10));
     CHECK(ask() == "ok");  // on the connection there is; meanwhile the name is asked
-    while (lookups < 2 || pool.idle() > 0)
-      run_for(loop, milliseconds(5));
+    run_until(loop, [&] { return lookups >= 2 && pool.idle() == 0; });
     CHECK(second.peers.empty());
     CHECK(ask() == "ok");
     CHECK(first.peers.size() == 1);

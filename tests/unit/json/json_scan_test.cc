@@ -24,7 +24,7 @@ Fault check(std::string_view text, int depth = json::kMaxDepth) {
   return validate({exact.get(), text.size()}, depth);
 }
 
-bool accepts(std::string_view text) {
+bool scans(std::string_view text) {
   return check(text) == Fault::none;
 }
 
@@ -134,10 +134,10 @@ TEST_CASE("UTF-8 agrees with its definition for every lead and second byte") {
       inner.resize(length);
       INFO(lead << " " << second);
       REQUIRE((check('"' + inner + '"') == Fault::none) == legal(lead, second));
-      REQUIRE_FALSE(accepts('"' + inner.substr(0, length - 1) + '"'));
-      REQUIRE_FALSE(accepts('"' + inner.substr(0, length - 1)));
+      REQUIRE_FALSE(scans('"' + inner.substr(0, length - 1) + '"'));
+      REQUIRE_FALSE(scans('"' + inner.substr(0, length - 1)));
       inner.back() = 'a';
-      REQUIRE_FALSE(accepts('"' + inner + '"'));
+      REQUIRE_FALSE(scans('"' + inner + '"'));
     }
   }
   CHECK(check("\"\xFF\"") == Fault::utf8);
@@ -146,8 +146,8 @@ TEST_CASE("UTF-8 agrees with its definition for every lead and second byte") {
 TEST_CASE("string scanning finds each special byte at each place") {
   for (size_t size = 0; size < 70; ++size) {
     const std::string plain(size, 'x');
-    REQUIRE(accepts('"' + plain + '"'));
-    REQUIRE_FALSE(accepts('"' + plain));
+    REQUIRE(scans('"' + plain + '"'));
+    REQUIRE_FALSE(scans('"' + plain));
     for (size_t at = 0; at < size; ++at) {
       for (int byte = 0; byte < 256; ++byte) {
         std::string inner = plain;
@@ -155,7 +155,7 @@ TEST_CASE("string scanning finds each special byte at each place") {
         const bool good = byte >= 0x20 && byte < 0x80 && byte != '"' && !(byte == '\\');
         if (byte == '"' && at + 1 == size) continue;
         INFO(size << " " << at << " " << byte);
-        if (accepts('"' + inner + '"') != good) FAIL();
+        if (scans('"' + inner + '"') != good) FAIL();
       }
     }
   }
@@ -183,8 +183,8 @@ TEST_CASE("depth is limited, in bounded stack, however deep the text is") {
   CHECK(check(std::string(100000, '[')) == Fault::depth);
   CHECK(check("[]", 0) == Fault::depth);
   // Objects in arrays in objects close in the right order only.
-  CHECK(accepts(nest(64, "[{\"a\":", "}]")));
-  CHECK_FALSE(accepts(nest(64, "[{\"a\":", "]}")));
+  CHECK(scans(nest(64, "[{\"a\":", "}]")));
+  CHECK_FALSE(scans(nest(64, "[{\"a\":", "]}")));
 }
 
 TEST_CASE("a zero byte behind the text stops what its end stops") {
@@ -344,7 +344,7 @@ TEST_CASE("unescape, key_equals, quote") {
     for (uint32_t n = gen.below(40); n > 0; --n)
       bytes += static_cast<char>(gen.below(256));
     const std::string quoted = json::quote(bytes);
-    REQUIRE(accepts(quoted));
+    REQUIRE(scans(quoted));
     const std::string again = json::unescape(std::string_view(quoted).substr(1, quoted.size() - 2));
     REQUIRE(json::quote(again) == quoted);
   }

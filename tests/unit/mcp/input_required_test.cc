@@ -2,30 +2,26 @@
 
 #include <catch2/catch.hpp>
 
+#include "unit/mcp/parse.h"
+
 using namespace lineward::mcp;
 
 namespace {
 
-Message parsed(const std::string& text) {
-  auto message = Message::parse(text);
-  REQUIRE(message.has_value());
-  return std::move(*message);
-}
-
 std::string salient(const std::string& params) {
-  return salient_params(parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)" + params + "}"));
+  return salient_params(parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)" + params + "}"));
 }
 
 }  // namespace
 
 TEST_CASE("a question as an input request: its bytes, without the elicitationId") {
-  CHECK(input_request(parsed(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})")) ==
+  CHECK(input_request(parse(R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})")) ==
         R"({"method":"roots/list"})");
-  CHECK(input_request(parsed(
+  CHECK(input_request(parse(
             R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"n": 1.0,"mode":"form"}})")) ==
         R"({"method":"elicitation/create","params":{"n": 1.0,"mode":"form"}})");
-  CHECK(input_request(parsed(R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create",)"
-                             R"("params":{"mode":"url","elicitationId":"e","url":"u"}})")) ==
+  CHECK(input_request(parse(R"({"jsonrpc":"2.0","id":1,"method":"elicitation/create",)"
+                            R"("params":{"mode":"url","elicitationId":"e","url":"u"}})")) ==
         R"({"method":"elicitation/create","params":{"mode":"url","url":"u"}})");
 }
 
@@ -50,7 +46,7 @@ TEST_CASE("what a retry must repeat") {
 TEST_CASE("the URLs of an error -32042") {
   auto error = [](const std::string& data) {
     return url_elicitations(
-        parsed(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":)" + data + "}}"));
+        parse(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":)" + data + "}}"));
   };
   auto two = error(R"({"elicitations":[{"mode":"url","elicitationId":"1","url":"u","message":"m"},)"
                    R"({"mode":"form"},{"mode":"url","url":"v","message":"m"}]})");

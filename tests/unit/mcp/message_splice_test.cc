@@ -4,22 +4,14 @@
 
 #include "mcp/message.h"
 #include "unit/json/json_gen.h"
+#include "unit/mcp/parse.h"
 
 using namespace lineward;
 using mcp::Field;
 using mcp::Message;
+using mcp::parse;
 using test::JsonGen;
 using test::members_of;
-
-namespace {
-
-Message parsed(const std::string& text) {
-  auto message = Message::parse(text);
-  if (!message) FAIL(message.error().text << ": " << text);
-  return *std::move(message);
-}
-
-}  // namespace
 
 // Random messages full of odd but legal spellings: what a gateway does to them changes nothing else.
 TEST_CASE("Message and Splice: every byte that is not edited stays") {
@@ -57,7 +49,7 @@ TEST_CASE("Message and Splice: every byte that is not edited stays") {
     pad(top);
     const std::string text = gen.space() + gen.object(top) + gen.space();
 
-    const Message m = parsed(text);
+    const Message m = parse(text);
     REQUIRE(m.bytes() == text);
     REQUIRE(m.raw(Field::id) == id);
     REQUIRE(m.raw(Field::params_meta) == meta_text);
@@ -71,7 +63,7 @@ TEST_CASE("Message and Splice: every byte that is not edited stays") {
     const std::string renamed = splice.apply();
     REQUIRE(renamed == text.substr(0, at.begin) + "4711" + text.substr(at.end));
     // And back again: the text as it came.
-    const Message answer = parsed(renamed);
+    const Message answer = parse(renamed);
     auto back = answer.splice();
     back.replace(answer.at(Field::id), id);
     REQUIRE(back.apply() == text);
@@ -94,7 +86,7 @@ TEST_CASE("Message and Splice: every byte that is not edited stays") {
     const std::string edited = edit.apply();
     INFO(text << "\n" << edited);
     REQUIRE(json::validate(edited) == json::Fault::none);
-    const Message e = parsed(edited);
+    const Message e = parse(edited);
     REQUIRE(members_of(e.raw(Field::params_meta)) == expected);
     const auto same_but = [](JsonGen::Members a, JsonGen::Members b, const std::string& key) {
       for (auto* members : {&a, &b}) {
@@ -120,7 +112,7 @@ TEST_CASE("Message and Splice: every byte that is not edited stays") {
     // The whole of _meta goes.
     auto cut = m.splice();
     cut.remove_member(m.at(Field::params), m.key_at(Field::params_meta), m.at(Field::params_meta));
-    const Message bare = parsed(cut.apply());
+    const Message bare = parse(cut.apply());
     REQUIRE_FALSE(bare.has(Field::params_meta));
     REQUIRE(members_of(bare.raw(Field::params)) == none_left_out(params, R"("_meta")"));
 
@@ -128,6 +120,6 @@ TEST_CASE("Message and Splice: every byte that is not edited stays") {
     std::string line = edited;
     json::flatten_lines(line);
     REQUIRE(line.find_first_of("\r\n") == std::string::npos);
-    REQUIRE(members_of(parsed(line).raw(Field::params_meta)).size() == expected.size());
+    REQUIRE(members_of(parse(line).raw(Field::params_meta)).size() == expected.size());
   }
 }

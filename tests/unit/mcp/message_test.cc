@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unit/json/json_gen.h"
+#include "unit/mcp/parse.h"
 
 using namespace lineward;
 using mcp::canonical_id;
@@ -13,6 +14,7 @@ using mcp::Field;
 using mcp::Message;
 using mcp::MessageFault;
 using mcp::MessageKind;
+using mcp::parse;
 using Kind = mcp::MessageFault::Kind;
 
 namespace {
@@ -43,16 +45,10 @@ std::string fault_text(const std::string& text) {
   return message ? "" : message.error().text;
 }
 
-Message parsed(const std::string& text) {
-  auto message = Message::parse(text);
-  if (!message) FAIL(message.error().text << ": " << text);
-  return *std::move(message);
-}
-
 }  // namespace
 
 TEST_CASE("Message: a request and all it carries") {
-  const Message m = parsed(
+  const Message m = parse(
       R"( {"jsonrpc":"2.0" , "id" : "a\u0062","method":"tools/call","x":[1e400],"params":{"name":"e\"cho","uri":null,)"
       R"("arguments":{"_meta":1,"name":"no"}, "_meta": {"progressToken":1.0,"io.modelcontextprotocol/protocolVersion":)"
       R"("2026-07-28","io.lineward/timeoutMs":5,"traceparent":"00"}}} )");
@@ -79,7 +75,7 @@ TEST_CASE("Message: a request and all it carries") {
 }
 
 TEST_CASE("Message: moves with its fields, also a short one") {
-  Message first = parsed(R"({"jsonrpc":"2.0","method":"m"})");
+  Message first = parse(R"({"jsonrpc":"2.0","method":"m"})");
   const Message second = std::move(first);
   CHECK(second.method() == "m");
   CHECK(second.raw(Field::method) == "\"m\"");
@@ -105,7 +101,7 @@ TEST_CASE("Message: every field is found by its key and by no other") {
       R"({"jsonrpc":"2.0","id":1,"error":{"code":2,"message":3,"data":{"supported":4}}})"};
   size_t found = 0;
   for (const std::string& text : texts) {
-    const Message first = parsed(text);
+    const Message first = parse(text);
     Message copy = first;
     const Message m = std::move(copy);  // with the fields beyond the usual number
     std::vector<std::string> values;
@@ -136,7 +132,7 @@ TEST_CASE("Message: every field is found by its key and by no other") {
 }
 
 TEST_CASE("Message: results and errors") {
-  const Message result = parsed(
+  const Message result = parse(
       R"({"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"resultType":"complete","isError":true,)"
       R"("nextCursor":"c","ttlMs":5,"content":[{"_meta":{}},{"_meta":{}}]},"id":3,"jsonrpc":"2.0"})");
   CHECK(result.kind() == MessageKind::result);
@@ -147,20 +143,20 @@ TEST_CASE("Message: results and errors") {
   CHECK(result.text(Field::result_next_cursor) == "c");
   CHECK_FALSE(result.has(Field::meta_subscription_id));
 
-  const Message error = parsed(
+  const Message error = parse(
       R"({"jsonrpc":"2.0","id":3,"error":{"code":-32022,"message":"no","data":{"supported":["2025-11-25"]}}})");
   CHECK(error.kind() == MessageKind::error);
   CHECK(error.raw(Field::error_code) == "-32022");
   CHECK(error.raw(Field::error_data_supported) == "[\"2025-11-25\"]");
-  CHECK(parsed(R"({"jsonrpc":"2.0","id":3,"error":{"data":"text"}})").text(Field::error_data) == "text");
+  CHECK(parse(R"({"jsonrpc":"2.0","id":3,"error":{"data":"text"}})").text(Field::error_data) == "text");
 
   for (const char* value : {"null", "1", "\"x\"", "[]", "{}", "[{\"_meta\":1,\"_meta\":2}]"}) {
     CHECK(verdict(std::string(R"({"jsonrpc":"2.0","id":1,"result":)") + value + "}") == "ok");
   }
-  const Message orphan = parsed(R"({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}})");
+  const Message orphan = parse(R"({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}})");
   CHECK(orphan.kind() == MessageKind::error);
   CHECK(orphan.raw(Field::id) == "null");
-  CHECK_FALSE(parsed(R"({"jsonrpc":"2.0","error":{}})").has(Field::id));
+  CHECK_FALSE(parse(R"({"jsonrpc":"2.0","error":{}})").has(Field::id));
   CHECK(verdict(R"({"jsonrpc":"2.0","id":1.5,"error":{}})") == "invalid_request");
   CHECK(verdict(R"({"jsonrpc":"2.0","id":null,"result":{}})") == "invalid_request");
   CHECK(verdict(R"({"jsonrpc":"2.0","result":{}})") == "invalid_request");
@@ -173,7 +169,7 @@ TEST_CASE("Message: ids") {
   for (const char* id : {"0", "-0", "-7", "1.0", "1.000", "-0.0", "123456789012345678901234567890", "\"\"",
                          "\"1\"", "\"\\ud800\"", "9007199254740993"}) {
     CAPTURE(id);
-    const Message m = parsed(with(id));
+    const Message m = parse(with(id));
     CHECK(m.raw(Field::id) == id);
     CHECK(m.kind() == MessageKind::request);
   }
@@ -235,8 +231,7 @@ TEST_CASE("Message: wrong shapes") {
   }
   // What the owner judges, not we.
   CHECK(verdict(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":[]}})") == "ok");
-  CHECK_FALSE(
-      parsed(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":[]}})").is_object(Field::params_meta));
+  CHECK_FALSE(parse(R"({"jsonrpc":"2.0","method":"m","params":{"_meta":[]}})").is_object(Field::params_meta));
   CHECK(verdict(R"({"jsonrpc":"2.0","method":"","params":{"name":1,"uri":{},"requestId":null}})") == "ok");
   CHECK(verdict(R"({"jsonrpc":"\u0032.0","method":"m"})") == "ok");
 }
@@ -342,12 +337,12 @@ TEST_CASE("Message: a key that is read must not stand twice") {
 
 TEST_CASE("Message: keys compare exactly") {
   const Message escaped =
-      parsed(R"({"jsonrpc":"2.0","\u0069d":1,"\u006dethod":"m","par\u0061ms":{"\u006eame":"n"}})");
+      parse(R"({"jsonrpc":"2.0","\u0069d":1,"\u006dethod":"m","par\u0061ms":{"\u006eame":"n"}})");
   CHECK(escaped.method() == "m");
   CHECK(escaped.raw(Field::id) == "1");
   CHECK(escaped.key_at(Field::id).in(escaped.bytes()) == "\\u0069d");
   CHECK(escaped.text(Field::params_name) == "n");
-  const Message others = parsed(
+  const Message others = parse(
       "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"method\\u0000\":\"n\",\"Method\":\"o\",\"METHOD\":\"p\","
       "\"param\xC5\xBF\":{},"
       "\"param\\u017f\":[],\"ID\":{},\"\":0,\"\\ud800\":0,\"method \":\"q\"}");
@@ -421,7 +416,7 @@ TEST_CASE("Message: an object that is looked at has a bounded number of members;
 TEST_CASE("Message: a long text that came in one piece is walked as one that arrived") {
   const std::string large = "\"" + std::string(300000, 'x') + "\"";
   const Message message =
-      parsed(R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":)" + large + "}]}}");
+      parse(R"({"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":)" + large + "}]}}");
   CHECK(message.raw(Field::result_content).size() > large.size());
   CHECK(message.bytes_to_walk(Field::result_content) < 100);
   CHECK(verdict(R"({"jsonrpc":"2.0","id":1,"result":[)" + large + "}}") == "not_json");

@@ -4,17 +4,12 @@
 #include "json/json_member.h"
 #include "mcp/modern_server.h"
 #include "unit/json/json_gen.h"
+#include "unit/mcp/parse.h"
 
 using namespace lineward;
 using namespace lineward::mcp;
 
 namespace {
-
-Message parsed(const std::string& text) {
-  auto message = Message::parse(text);
-  if (!message) FAIL(message.error().text << ": " << text);
-  return *std::move(message);
-}
 
 std::string result(const std::string& members) {
   return R"({"jsonrpc":"2.0","id":7,"result":)" + members + "}";
@@ -22,7 +17,7 @@ std::string result(const std::string& members) {
 
 LegacyClient client(const std::string& params) {
   return read_initialize_params(
-      parsed(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)" + params + "}"));
+      parse(R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":)" + params + "}"));
 }
 
 const LegacyClient kClient = client(
@@ -34,7 +29,7 @@ const std::string kEnvelope =
 
 std::string projected(const std::string& text, Method method, const std::string& tool = {}) {
   WrappedTools wrapped;
-  const auto answer = modern_answer_for_legacy(parsed(text), method, tool, wrapped);
+  const auto answer = modern_answer_for_legacy(parse(text), method, tool, wrapped);
   return answer ? answer->bytes : text;
 }
 
@@ -54,7 +49,7 @@ TEST_CASE("initialize: what the client says, without tasks of either kind") {
 }
 
 TEST_CASE("discover: capabilities of the old shape, nothing lost but tasks") {
-  auto server = read_discover_result(parsed(result(
+  auto server = read_discover_result(parse(result(
       R"({"resultType":"complete","supportedVersions":["2027-01-01","2026-07-28"],"capabilities":{"tools":{"listChanged":true},)"
       R"("resources":{"subscribe":true},"logging":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},"instructions":"a\"b",)"
       R"("_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"2"}}})")));
@@ -68,12 +63,12 @@ TEST_CASE("discover: capabilities of the old shape, nothing lost but tasks") {
       R"({"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},)"
       R"("resources":{"subscribe":true},"logging":{},"extensions":{}},"serverInfo":{"name":"s","version":"2"},"instructions":"a\"b"}})");
   CHECK_FALSE(
-      read_discover_result(parsed(result(R"({"supportedVersions":["2025-11-25"],"capabilities":{}})"))));
-  CHECK_FALSE(read_discover_result(parsed(result("{}"))));
+      read_discover_result(parse(result(R"({"supportedVersions":["2025-11-25"],"capabilities":{}})"))));
+  CHECK_FALSE(read_discover_result(parse(result("{}"))));
 }
 
 TEST_CASE("requests: the envelope is complete wherever it has to be put") {
-  auto made = [](const std::string& text) { return legacy_message_for_modern(parsed(text), kClient); };
+  auto made = [](const std::string& text) { return legacy_message_for_modern(parse(text), kClient); };
   CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x"})") ==
         R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{)" + kEnvelope + "}}}");
   CHECK(made(R"({"jsonrpc":"2.0","id":1,"method":"x","params":{}})") ==
@@ -93,11 +88,11 @@ TEST_CASE("requests: the envelope is complete wherever it has to be put") {
 
 TEST_CASE("requests: what a legacy client has no business to send is cut") {
   std::string made = legacy_message_for_modern(
-      parsed(
+      parse(
           R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","task":{"ttl":1},"requestState":"forged",)"
           R"("inputResponses":{},"_meta":{"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientInfo":{}}}})"),
       kClient);
-  Message message = parsed(made);
+  Message message = parse(made);
   CHECK_FALSE(message.has(Field::params_task));
   CHECK_FALSE(message.has(Field::params_request_state));
   CHECK_FALSE(message.has(Field::params_input_responses));
@@ -106,20 +101,20 @@ TEST_CASE("requests: what a legacy client has no business to send is cut") {
 
 TEST_CASE("retries: answers under their keys, the state byte for byte") {
   InputRetry retry{{{"a\"b", R"({"action":"cancel"})"}, {"c", "{}"}}, R"("\u0041")"};
-  Message message = parsed(legacy_message_for_modern(
-      parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})"), kClient, &retry));
+  Message message = parse(legacy_message_for_modern(
+      parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})"), kClient, &retry));
   CHECK(message.raw(Field::params_request_state) == R"("\u0041")");
   CHECK(message.raw(Field::params_input_responses) == R"({"a\"b":{"action":"cancel"},"c":{}})");
   retry = {};
-  message = parsed(legacy_message_for_modern(
-      parsed(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})"), kClient, &retry));
+  message = parse(legacy_message_for_modern(
+      parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}})"), kClient, &retry));
   CHECK_FALSE(message.has(Field::params_request_state));
   CHECK_FALSE(message.has(Field::params_input_responses));
 }
 
 TEST_CASE("input required: what cannot be served says why") {
   auto read = [](const std::string& members) {
-    return read_input_required(parsed(result(R"({"resultType":"input_required")" + members + "}")), 2);
+    return read_input_required(parse(result(R"({"resultType":"input_required")" + members + "}")), 2);
   };
   CHECK(read("").fault == "an input_required result with neither inputRequests nor requestState");
   CHECK(read(R"(,"inputRequests":{})").fault ==
@@ -179,7 +174,7 @@ TEST_CASE(
     "answers: a tool whose schema was wrapped returns wrapped values, others where they are no object") {
   WrappedTools wrapped;
   const auto list = modern_answer_for_legacy(
-      parsed(result(
+      parse(result(
           R"({"tools":[{"name":"list","outputSchema":{"type":"array"}},{"name":"plain","outputSchema":{"type":"object"}},)"
           R"({"name":"either","outputSchema":{"anyOf":[{"type":"object"}]}},{"name":"none"}]})")),
       Method::tools_list, "", wrapped);
@@ -194,8 +189,8 @@ TEST_CASE(
   CHECK((wrapped.size() == 2 && wrapped.contains("either") && wrapped.contains("list")));
   auto call = [&](const std::string& tool, const std::string& content) {
     const std::string given = result(R"({"content":[],"structuredContent":)" + content + "}");
-    const auto changed = modern_answer_for_legacy(parsed(given), Method::tools_call, tool, wrapped);
-    Message answer = parsed(changed ? changed->bytes : given);
+    const auto changed = modern_answer_for_legacy(parse(given), Method::tools_call, tool, wrapped);
+    Message answer = parse(changed ? changed->bytes : given);
     return std::string(*json::member(answer.raw(Field::result), "structuredContent"));
   };
   CHECK(call("list", "[1.0]") == R"({"result":[1.0]})");
@@ -203,13 +198,13 @@ TEST_CASE(
   CHECK(call("plain", R"({"a":1})") == R"({"a":1})");
   CHECK(call("unlisted", "null") == R"({"result":null})");
   // The list is new: the tool is another one.
-  CHECK_FALSE(modern_answer_for_legacy(parsed(result(R"({"tools":[{"name":"either"}]})")), Method::tools_list,
+  CHECK_FALSE(modern_answer_for_legacy(parse(result(R"({"tools":[{"name":"either"}]})")), Method::tools_list,
                                        "", wrapped));
   CHECK(call("either", R"({"a":1})") == R"({"a":1})");
 }
 
 TEST_CASE("errors: codes that old clients do not know say in words what is wrong") {
-  Message error = parsed(projected(
+  Message error = parse(projected(
       R"({"jsonrpc":"2.0","id":7,"error":{"code":-32021,"message":"No","data":{"requiredCapabilities":{"sampling":{},"roots":{}}}}})",
       Method::tools_call));
   CHECK(error.raw(Field::error_code) == "-32021");
@@ -226,15 +221,15 @@ TEST_CASE("errors: codes that old clients do not know say in words what is wrong
 
 TEST_CASE("listens: notifications lose their subscription id and nothing else") {
   CHECK(
-      listen_notification_for_legacy(parsed(
+      listen_notification_for_legacy(parse(
           R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a","_meta":{"io.modelcontextprotocol/subscriptionId":4}}})")) ==
       R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a"}})");
   CHECK(
-      listen_notification_for_legacy(parsed(
+      listen_notification_for_legacy(parse(
           R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":4}}})")) ==
       R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}})");
   CHECK(
-      listen_notification_for_legacy(parsed(
+      listen_notification_for_legacy(parse(
           R"({"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":1.0,"io.modelcontextprotocol/subscriptionId":"4"}}})")) ==
       R"({"jsonrpc":"2.0","method":"x","params":{"_meta":{"a":1.0}}})");
 }
@@ -243,10 +238,10 @@ TEST_CASE("result types: what the client did not ask to know is invalid") {
   auto known = [](const std::string& type, const std::string& capabilities) {
     LegacyClient c;
     c.capabilities = capabilities;
-    return is_known_result(parsed(result(R"({"resultType":)" + type + "}")), c);
+    return is_known_result(parse(result(R"({"resultType":)" + type + "}")), c);
   };
   CHECK(known(R"("complete")", "{}"));
-  CHECK(is_known_result(parsed(result("{}")), kClient));
+  CHECK(is_known_result(parse(result("{}")), kClient));
   CHECK_FALSE(known(R"("task")", "{}"));
   CHECK_FALSE(known(R"("com.example/x")", "{}"));
   CHECK_FALSE(known("7", R"({"extensions":{}})"));
@@ -273,8 +268,8 @@ TEST_CASE("projection: random results stay valid JSON, and change in the wrapped
     CHECK(json::validate(list) == json::Fault::none);
     std::string question =
         R"({"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":)" + other + R"(,"k":)" + content + "}}";
-    std::string made = legacy_message_for_modern(parsed(question), kClient);
-    Message message = parsed(made);
+    std::string made = legacy_message_for_modern(parse(question), kClient);
+    Message message = parse(made);
     CHECK(message.text(Field::meta_protocol_version) == "2026-07-28");
     CHECK(json::member(message.raw(Field::params), "k") == content);
   }

@@ -17,8 +17,10 @@ namespace {
 struct Pair {
   int far = -1;
   std::unique_ptr<ByteStream> near;
-  explicit Pair(Loop& loop) {
+  // `room`: what the kernel keeps for either end, as far as it lets itself be told; 0: as usual.
+  explicit Pair(Loop& loop, int room = 0) {
     int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (room > 0) setsockopt(listening, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     sockaddr_in name{};
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -28,6 +30,7 @@ struct Pair {
     REQUIRE(listen(listening, 1) == 0);
     getsockname(listening, address, &size);
     far = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (room > 0) setsockopt(far, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     REQUIRE(connect(far, address, size) == 0);
     auto stream = ByteStream::from_socket(loop, accept(listening, nullptr, nullptr));
     REQUIRE(stream);
@@ -75,7 +78,7 @@ std::string pattern(size_t size) {
 }
 
 // Until a test stops it, or it has failed.
-void run(Loop& loop, milliseconds at_most = milliseconds(5000)) {
+void run(Loop& loop, milliseconds at_most = milliseconds(60000)) {
   Timer guard(loop);
   guard.start(at_most, [&] { loop.stop(); });
   loop.run();
@@ -102,13 +105,16 @@ TEST_CASE("what a socket does not take at once is sent when there is room, in or
     if (got.size() == sent.size()) return loop.stop();
     take.start(milliseconds(n > 0 ? 0 : 1), next);
   };
-  take.start(milliseconds(20), [&] {
+  // Until the socket has taken what it takes.
+  std::function<void()> begun = [&] {
+    if (pair.near->sent() == 0) return take.start(milliseconds(1), begun);
     CHECK(pair.near->backlog() > 0);
     CHECK(owner.drained == 0);
     CHECK(pair.near->sent() + pair.near->backlog() == sent.size());
     next();
-  });
-  run(loop, milliseconds(20000));
+  };
+  take.start(milliseconds(0), begun);
+  run(loop);
   CHECK(got == sent);
   CHECK(owner.drained == 1);
   CHECK(pair.near->backlog() == 0);
@@ -139,10 +145,12 @@ TEST_CASE("a reset is told to who only writes") {
   pair.near->set_owner(&owner);
   pair.near->write(pattern(24 << 20));
   Timer later(loop);
-  later.start(milliseconds(5), [&] {
+  std::function<void()> begun = [&] {
+    if (pair.near->sent() == 0) return later.start(milliseconds(1), begun);
     CHECK(pair.near->backlog() > 0);
     pair.reset();
-  });
+  };
+  later.start(milliseconds(0), begun);
   owner.at_end = [&] { loop.stop(); };
   run(loop);
   CHECK(owner.ended < 0);
@@ -199,6 +207,50 @@ TEST_CASE("who pauses, closes or destroys a stream that has more to read is left
     CHECK(owner.ended == 1);
   }
   if (pair.near) pair.near->close();
+  loop.close_all();
+}
+
+TEST_CASE("what waits on one stream is read in portions, and other streams have their turn between them") {
+  Loop loop;
+  const std::string sent = pattern(3 << 20);
+  const int room = 4 << 20;
+  Pair pairs[2] = {Pair(loop, room), Pair(loop, room)};
+  Owner owners[2];
+  std::vector<std::pair<int, size_t>> turns;  // whose, and how much in a row
+  for (int i : {0, 1}) {
+    pairs[i].near->set_owner(&owners[i]);
+    owners[i].on_bytes = [&, i, before = size_t{0}]() mutable {
+      const size_t more = owners[i].got.size() - before;
+      before = owners[i].got.size();
+      if (turns.empty() || turns.back().first != i) turns.emplace_back(i, 0);
+      turns.back().second += more;
+      if (owners[0].got.size() == sent.size() && owners[1].got.size() == sent.size()) loop.stop();
+    };
+  }
+  // As much as the kernel takes waits on both before either is read; the rest follows meanwhile.
+  size_t taken[2] = {};
+  Timer give(loop);
+  std::function<void()> more = [&] {
+    for (int i : {0, 1}) {
+      const ssize_t n =
+          ::send(pairs[i].far, sent.data() + taken[i], sent.size() - taken[i], MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n > 0) taken[i] += static_cast<size_t>(n);
+    }
+    if (taken[0] < sent.size() || taken[1] < sent.size()) give.start(milliseconds(1), more);
+  };
+  more();
+  for (Pair& pair : pairs)
+    pair.near->start_reading();
+  run(loop);
+  give.stop();
+  for (int i : {0, 1}) {
+    CHECK(owners[i].got == sent);
+    CHECK(owners[i].ended == 1);
+  }
+  REQUIRE(turns.size() > 1);
+  CHECK(turns[0].second <= size_t{1} << 20);
+  for (Pair& pair : pairs)
+    pair.near->close();
   loop.close_all();
 }
 

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "loopback_socket.h"
 #include "net/listener.h"
 #include "net/tcp_connector.h"
 
@@ -12,17 +13,15 @@ using namespace lineward::net;
 
 namespace {
 
+// None of these is to take it.
+constexpr milliseconds kPatience{60000};
+
 // A port that nothing listens on.
 uint16_t free_port() {
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof name;
-  REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&name), size) == 0);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size);
-  ::close(fd);
-  return ntohs(name.sin_port);
+  test::LoopbackSocket one;
+  REQUIRE(one.take());
+  ::close(one.fd);
+  return one.port();
 }
 
 uint16_t port_of(const std::string& address) {
@@ -53,7 +52,7 @@ TEST_CASE("a connector takes the first address that answers") {
   SECTION("a literal address") {
     Resolver resolver(loop, "127.0.0.1", port_of((*listener)->address()));
     Result1 result;
-    Connector connector(loop, resolver, milliseconds(2000), into(result, loop));
+    Connector connector(loop, resolver, kPatience, into(result, loop));
     CHECK(result.calls == 0);
     loop.run();
     CHECK(result.connected);
@@ -61,7 +60,7 @@ TEST_CASE("a connector takes the first address that answers") {
   SECTION("a name with an IPv6 address that refuses first") {
     Resolver resolver(loop, "localhost", port_of((*listener)->address()));
     Result1 result;
-    Connector connector(loop, resolver, milliseconds(5000), into(result, loop));
+    Connector connector(loop, resolver, kPatience, into(result, loop));
     loop.run();
     CHECK(result.connected);
     CHECK_FALSE(resolver.known().empty());
@@ -71,7 +70,7 @@ TEST_CASE("a connector takes the first address that answers") {
   SECTION("nobody listens") {
     Resolver resolver(loop, "127.0.0.1", free_port());
     Result1 result;
-    Connector connector(loop, resolver, milliseconds(2000), into(result, loop));
+    Connector connector(loop, resolver, kPatience, into(result, loop));
     loop.run();
     CHECK_FALSE(result.connected);
     CHECK_FALSE(result.failure.timed_out);
@@ -79,7 +78,7 @@ TEST_CASE("a connector takes the first address that answers") {
   }
   SECTION("a Unix socket that is not there") {
     Result1 result;
-    Connector connector(loop, "/no/such/socket", milliseconds(2000), into(result, loop));
+    Connector connector(loop, "/no/such/socket", kPatience, into(result, loop));
     loop.run();
     CHECK_FALSE(result.connected);
     CHECK(result.failure.text.find("unix:/no/such/socket") != std::string::npos);
@@ -88,7 +87,7 @@ TEST_CASE("a connector takes the first address that answers") {
     Result1 result;
     {
       Resolver resolver(loop, "localhost", 1);
-      Connector connector(loop, resolver, milliseconds(2000), into(result, loop));
+      Connector connector(loop, resolver, kPatience, into(result, loop));
     }
     Timer timer(loop);
     timer.start(milliseconds(100), [&] { loop.stop(); });

@@ -43,14 +43,14 @@ TEST_CASE("after a standstill, what came meanwhile is read before limits are jud
   Loop loop;
   std::string order;
   Pipe answer(loop, [&] { order += "answer "; });
+  Timer limit(loop);
   Pipe standstill(loop, [&] {
+    limit.start(milliseconds(100), [&] {
+      order += "limit";
+      loop.stop();
+    });
     answer.put();
     std::this_thread::sleep_for(milliseconds(200));
-  });
-  Timer limit(loop);
-  limit.start(milliseconds(100), [&] {
-    order += "limit";
-    loop.stop();
   });
   standstill.put();
   loop.run();

@@ -32,7 +32,7 @@ using namespace lineward;
 using namespace lineward::net;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kTimeout{20};
+constexpr std::chrono::seconds kTimeout{60};  // of a busy machine; only a hang takes it
 
 inline std::string contents(const std::string& path) {
   std::string text;

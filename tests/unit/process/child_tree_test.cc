@@ -48,15 +48,50 @@ bool ready(const std::string& tag, int size) {
   return tagged(std::string("sleep\0", 6) + tag) == size;
 }
 
+// All of the tree, once it stands.
+std::unique_ptr<Run> stand(Family& family, const Tree& tree, const std::string& tag) {
+  auto run = family.launch(shell(tree.script));
+  REQUIRE(family.until([&] { return ready(tag, tree.size); }));
+  return run;
+}
+
+// Each tree in turn is ended in some way, and then nothing is left of it.
+void end_each(Family& family, const std::string& tag, const std::function<void(Run&)>& end) {
+  for (const Tree& tree : trees(tag)) {
+    INFO(tree.name);
+    const auto run = stand(family, tree, tag);
+    end(*run);
+    REQUIRE(family.until_gone());
+    CHECK(tagged(tag) == 0);
+  }
+}
+
+// All trees at once, and how many processes sleep once they stand.
+struct Forest {
+  Runs runs;
+  int size = 0;
+
+  Forest(Family& family, const std::string& tag) {
+    for (const Tree& tree : trees(tag)) {
+      runs.push_back(family.launch(shell(tree.script)));
+      size += tree.size;
+    }
+  }
+};
+
+bool says(Family& family, Run& run, const std::string& text) {
+  return family.until([&] {
+    run.read_all();
+    return run.out == text;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("TERM lets a command end in its own way", "[child]") {
   Family family;
   auto run = family.launch(shell("trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.02; done"));
-  REQUIRE(family.until([&] {
-    run->read_all();
-    return run->out == "up\n";
-  }));
+  REQUIRE(says(family, *run, "up\n"));
   run->child->signal(TreeSignal::term);
   REQUIRE(family.until_over(*run));
   CHECK(run->out == "up\nbye\n");
@@ -89,10 +124,7 @@ TEST_CASE("KILL ends a command that does not listen to TERM", "[child]") {
   Family family;
   const std::string tag = new_tag();
   auto run = family.launch(shell("trap '' TERM; echo deaf; exec sleep " + tag));
-  REQUIRE(family.until([&] {
-    run->read_all();
-    return run->out == "deaf\n";
-  }));
+  REQUIRE(says(family, *run, "deaf\n"));
   run->child->signal(TreeSignal::term);
   run->child->signal(TreeSignal::kill);
   REQUIRE(family.until_over(*run));
@@ -104,38 +136,26 @@ TEST_CASE("KILL ends a command that does not listen to TERM", "[child]") {
 TEST_CASE("KILL ends all descendants", "[child]") {
   Family family;
   const std::string tag = new_tag();
-  for (const Tree& tree : trees(tag)) {
-    INFO(tree.name);
-    auto run = family.launch(shell(tree.script));
-    REQUIRE(family.until([&] { return ready(tag, tree.size); }));
-    run->child->signal(TreeSignal::kill);
-    REQUIRE(family.until_over(*run));
-    CHECK(run->exited->signal == SIGKILL);
-    REQUIRE(family.until_gone());
-    CHECK(tagged(tag) == 0);
-  }
+  end_each(family, tag, [&](Run& run) {
+    run.child->signal(TreeSignal::kill);
+    REQUIRE(family.until_over(run));
+    CHECK(run.exited->signal == SIGKILL);
+  });
 }
 
 TEST_CASE("descendants end after the command did", "[child]") {
   Family family;
   const std::string tag = new_tag();
-  for (const Tree& tree : trees(tag)) {
-    INFO(tree.name);
-    auto run = family.launch(shell(tree.script));
-    REQUIRE(family.until([&] { return ready(tag, tree.size) && run->started; }));
-    REQUIRE(kill(*run->started, SIGKILL) == 0);
-    REQUIRE(family.until([&] { return run->exited.has_value(); }));
-    CHECK(run->exited->signal == SIGKILL);
-    REQUIRE(family.until_gone());
-    CHECK(tagged(tag) == 0);
-  }
+  end_each(family, tag, [&](Run& run) {
+    REQUIRE(family.until([&] { return run.started.has_value(); }));
+    REQUIRE(kill(*run.started, SIGKILL) == 0);
+    REQUIRE(family.until([&] { return run.exited.has_value(); }));
+    CHECK(run.exited->signal == SIGKILL);
+  });
   // They are asked first.
   auto polite = family.launch(
       shell("(trap 'echo tidied; exit' TERM; echo up; while :; do sleep 0.02; done) & read line; exit 5"));
-  REQUIRE(family.until([&] {
-    polite->read_all();
-    return polite->out == "up\n";
-  }));
+  REQUIRE(says(family, *polite, "up\n"));
   polite->close_in();
   REQUIRE(family.until_over(*polite));
   CHECK(polite->exited->code == 5);
@@ -146,16 +166,12 @@ TEST_CASE("descendants end after the command did", "[child]") {
 TEST_CASE("destroying a child kills its tree", "[child]") {
   Family family;
   const std::string tag = new_tag();
-  for (const Tree& tree : trees(tag)) {
-    INFO(tree.name);
-    auto run = family.launch(shell(tree.script));
-    REQUIRE(family.until([&] { return ready(tag, tree.size); }));
-    run->child.reset();
-    const int calls = run->calls;
+  end_each(family, tag, [&](Run& run) {
+    run.child.reset();
+    const int calls = run.calls;
     REQUIRE(family.until_gone());
-    CHECK(run->calls == calls);
-    CHECK(tagged(tag) == 0);
-  }
+    CHECK(run.calls == calls);
+  });
   for (int i = 0; i < 20; ++i) {  // also before anything is known of it
     auto run = family.launch({"sleep", tag});
     run.reset();
@@ -168,14 +184,8 @@ TEST_CASE("destroying the spawner's end kills everything", "[child]") {
   const std::string tag = new_tag();
   {
     Family family;
-    Runs runs;
-    int total = 0;
-    for (const Tree& tree : trees(tag)) {
-      runs.push_back(family.launch(shell(tree.script)));
-      total += tree.size;
-    }
-    REQUIRE(family.until([&] { return ready(tag, total); }));
-    runs.clear();
+    const Forest forest(family, tag);
+    REQUIRE(family.until([&] { return ready(tag, forest.size); }));
   }  // waits for the spawner's end
   CHECK(tagged(tag) == 0);
 }
@@ -190,8 +200,8 @@ TEST_CASE("a killed supervisor takes only its own command along", "[child]") {
   REQUIRE(others->size() == 1);
   for (const Tree& tree : trees(tag)) {
     INFO(tree.name);
-    auto run = family.launch(shell(tree.script));
-    REQUIRE(family.until([&] { return ready(tag, tree.size) && run->started; }));
+    const auto run = stand(family, tree, tag);
+    REQUIRE(family.until([&] { return run->started.has_value(); }));
     const auto supervisors = spawning::children_of(family.spawner_pid).value();
     for (const pid_t supervisor : supervisors) {
       if (supervisor != others->front()) kill(supervisor, SIGKILL);
@@ -213,14 +223,10 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
   const Reaper reaper;
   const std::string tag = new_tag();
   Family family;
-  Runs runs;
-  int total = 0;
-  for (const Tree& tree : trees(tag)) {
-    runs.push_back(family.launch(shell(tree.script)));
-    total += tree.size;
-  }
+  const Forest forest(family, tag);
+  const Runs& runs = forest.runs;
   REQUIRE(family.until([&] {
-    return ready(tag, total) &&
+    return ready(tag, forest.size) &&
            std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->started.has_value(); });
   }));
   auto dropped = family.launch({"sleep", tag});
@@ -230,7 +236,7 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
   REQUIRE(unanswered);
   dropped->child.reset();
   REQUIRE(family.until([&] { return family.lost > 0; }));
-  for (auto& run : runs) {
+  for (const auto& run : runs) {
     REQUIRE(run->exited);
     CHECK(run->exited->signal == SIGKILL);
     CHECK(run->calls == 2);
@@ -238,7 +244,7 @@ TEST_CASE("a killed spawner is told once, and nothing stays", "[child]") {
   CHECK(family.spawner->live() == 0);
   REQUIRE(unanswered->failed);
   CHECK(unanswered->failed->step == "spawner");
-  CHECK(wait_for(Reaper::none_left, std::chrono::seconds(2)));
+  CHECK(wait_for(Reaper::none_left));
   CHECK(tagged(tag) == 0);
 
   auto late = family.launch({"true"});
@@ -327,7 +333,7 @@ TEST_CASE("kill -9 of the gateway leaves no process behind", "[child]") {
         kill(supervisor, SIGKILL);
       break;
   }
-  CHECK(wait_for(Reaper::none_left, std::chrono::seconds(2)));
+  CHECK(wait_for(Reaper::none_left));
   CHECK(std::none_of(family.begin(), family.end(), is_alive));
   CHECK(tagged(tag) == 0);
 }

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <utility>
 
+#include "loopback_socket.h"
+
 namespace lineward::wire {
 
 using namespace std::chrono_literals;
@@ -30,16 +32,11 @@ std::vector<std::string> split_words(const std::string& text) {
 namespace {
 
 int free_port() {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-               getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(fd);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
+  test::LoopbackSocket one;
+  const bool taken = one.take();
+  close(one.fd);
+  if (!taken) throw std::runtime_error("no free port");
+  return one.port();
 }
 
 bool reachable(const std::string& address) {
@@ -130,13 +127,13 @@ void Gateway::start(const Setup& setup) {
     run_.set(name_ + ".pid", {std::to_string(child_.pid), true});
   }
   reader_ = std::thread([this] { read_loop(); });
-  if (!setup.stdio) wait_ready();
+  if (!setup.stdio) wait_ready(setup);
 }
 
 // Lineward says where it listens; for others a connection tells.
-void Gateway::wait_ready() {
+void Gateway::wait_ready(const Setup& setup) {
   static const std::regex url(R"(http://([0-9.]+:\d+)(/[^\s"]*)?)");
-  auto deadline = std::min(run_.deadline(), Clock::now() + 15s);
+  auto deadline = run_.deadline();
   for (size_t seen = 0;;) {
     if (run_.stopped()) throw Stopped{};
     if (poll_exit())
@@ -157,11 +154,28 @@ void Gateway::wait_ready() {
     }
     if (Clock::now() >= deadline) throw std::runtime_error("the gateway does not say http://…/mcp on stderr");
   }
+  if (std::string admin = admin_address(setup, deadline); !admin.empty()) run_.set(name_ + ".admin", {admin});
   run_.set(name_ + ".addr", {address_});
   run_.set(name_ + ".port", {address_.substr(address_.rfind(':') + 1)});
   run_.set(name_ + ".url", {"http://" + address_ + "/mcp"});
   run_.set(name_ + ".pid", {std::to_string(child_.pid), true});
   if (!run_.get("first-gateway")) run_.set("first-gateway", {address_});
+}
+
+// Where the admin API is on TCP; empty where the configuration has it nowhere.
+std::string Gateway::admin_address(const Setup& setup, Clock::time_point deadline) {
+  static const std::regex wanted(R"(admin:[^\n]*127\.0\.0\.1:)");
+  static const std::regex said(R"(Admin +http://([0-9.]+:\d+)/)");
+  if (!std::regex_search(setup.conf, wanted)) return {};
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    std::smatch match;
+    for (const std::string& line : lines_) {
+      if (std::regex_search(line, match, said)) return match[1];
+    }
+    if (Clock::now() >= deadline) throw std::runtime_error("the gateway does not say where its admin API is");
+    changed_.wait_for(lock, 20ms);
+  }
 }
 
 void Gateway::read_loop() {

@@ -55,7 +55,8 @@ class Gateway {
   void read_loop();
   bool poll_exit();
   int count_lines(const std::string& regex);
-  void wait_ready();
+  void wait_ready(const Setup& setup);
+  std::string admin_address(const Setup& setup, Clock::time_point deadline);
 
   Run& run_;
   std::string name_;

@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <thread>
 #include <utility>
+
+#include "unread.h"
 
 namespace lineward::wire {
 namespace {
@@ -76,6 +79,15 @@ void HttpConnection::send(std::string_view bytes, size_t step, Deadline deadline
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n < 0) return;  // the gateway may refuse early; its answer is still to be read
     bytes.remove_prefix(static_cast<size_t>(n));
+    if (step) wait_until_read(deadline);
+  }
+}
+
+void HttpConnection::wait_until_read(Deadline deadline) {
+  while (has_unread(fd_)) {
+    hooks_.idle();
+    if (Clock::now() >= deadline) throw WireError("the gateway does not read what was sent");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
 

@@ -41,6 +41,7 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
+  // With `step` in pieces of that size, each read by the gateway before the next.
   void send(std::string_view bytes, size_t step, Deadline deadline);
   void close_fin();
   void close_rst();
@@ -59,6 +60,7 @@ class HttpConnection {
  private:
   enum class Body { none, length, chunked, until_close };
 
+  void wait_until_read(Deadline deadline);
   bool fill(Deadline deadline);                          // reads once; false at the end
   bool take_line(std::string& line, Deadline deadline);  // from in_, without CRLF
   bool more_body(Deadline deadline);  // moves some bytes to decoded_; false when the body is over

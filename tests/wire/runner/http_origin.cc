@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "json_raw.h"
+#include "loopback_socket.h"
 
 namespace lineward::wire {
 
@@ -102,19 +103,13 @@ void HttpOrigin::end() {
 }
 
 void HttpOrigin::listen_again() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<uint16_t>(port_));
-  socklen_t size = sizeof address;
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int on = 1;
-  setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener_, 256) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+  test::LoopbackSocket mine;
+  const int on = 1;
+  setsockopt(mine.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!mine.listens(256, static_cast<uint16_t>(port_)))
     throw Failure(command_.line, "cannot listen on a loopback port");
-  }
-  port_ = ntohs(address.sin_port);
+  listener_ = mine.fd;
+  port_ = mine.port();
 }
 
 void HttpOrigin::accept_loop() {
@@ -149,6 +144,7 @@ void HttpOrigin::on_accepted(int fd) {
   OriginConnection::Hooks hooks;
   auto self = std::make_shared<std::weak_ptr<OriginConnection>>();
   hooks.request = [this, self](StrictRequest request) {
+    run_.be_late();
     std::shared_ptr<OriginConnection> connection;
     {
       std::lock_guard locked(mutex_);  // `self` is set under it

@@ -1,6 +1,8 @@
 // What an HTTP origin's block can do; runs on the origin's own thread.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "http_origin.h"
 #include "json_raw.h"
 
@@ -28,23 +30,29 @@ void HttpOrigin::block_loop() {
 void HttpOrigin::receive(const Command& command) {
   auto wanted = arg(command, 0, "");
   auto what = wanted.empty() ? "a request" : "the request " + wanted;
+  auto right = [&](const Target& one) {
+    auto method = find_raw(one.request.body, {"method"});
+    return wanted.empty() || one.request.method == wanted || (method && json_string(*method) == wanted);
+  };
   Target got;
   {
     std::unique_lock lock(mutex_);
-    while (requests_.empty()) {
+    auto next = [&] {
+      return command.flag("among") ? std::find_if(requests_.begin(), requests_.end(), right)
+                                   : requests_.begin();
+    };
+    while (next() == requests_.end()) {
       if (run_.stopped()) throw Stopped{};
       if (Clock::now() >= deadline()) fail(fmt::format("waited for {}; nothing came", what));
       changed_.wait_until(lock, std::min(deadline(), Clock::now() + 50ms));
     }
-    got = std::move(requests_.front());
-    requests_.pop_front();
+    auto found = next();
+    got = std::move(*found);
+    requests_.erase(found);
   }
   const auto& request = got.request;
-  auto method = find_raw(request.body, {"method"});
-  bool right = wanted.empty() || request.method == wanted || (method && json_string(*method) == wanted);
-  if (!right) {
+  if (!right(got))
     fail(fmt::format("expected {}; came {} {}", what, request.method, printable(request.body, 600)));
-  }
   for (const auto& as : {std::string("req"), option(command, "as", "req")}) {
     clear_locals(as + ".");
     auto keep = [&](const std::string& path, Value value) {

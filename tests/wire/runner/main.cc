@@ -14,7 +14,7 @@ namespace lineward::wire {
 namespace {
 
 const char* const usage =
-    "usage: wire-runner --gateway PATH [--gateway-args WORDS] [--must-fail] [-v] SCRIPT\n"
+    "usage: wire-runner --gateway PATH [--gateway-args WORDS] [--must-fail] [--jitter MS] [-v] SCRIPT\n"
     "       wire-runner --gateway-template \"PROGRAM --port ${port} -- ${words}\" SCRIPT\n"
     "       wire-runner --check SCRIPT…        parse only\n"
     "       wire-runner --manual               the verbs, as in README.md\n"
@@ -53,7 +53,7 @@ int check_manual(const std::string& path) {
 // The last resort: the script's own limit did not end it.
 void start_watchdog(Run& run) {
   std::thread([&run, tag = run.tag(), limit = run.deadline()] {
-    while (Clock::now() < limit + std::chrono::seconds(15))
+    while (Clock::now() < limit + std::chrono::seconds(50))
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     fmt::print(stderr, "the script could not be stopped in time\n{}", run.transcript());
     kill_tagged(tag);
@@ -75,10 +75,17 @@ int judge_failure(const Script& script, const Run& run, const std::string& text)
   return 1;
 }
 
-int run(const Script& script, const GatewayProgram& program, bool must_fail, bool verbose) {
+struct Manner {
+  bool must_fail = false, verbose = false;
+  std::chrono::milliseconds jitter{0};
+};
+
+int run(const Script& script, const GatewayProgram& program, const Manner& manner) {
+  const auto [must_fail, verbose, jitter] = manner;
   char self[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   Run state(script, std::string(self, n > 0 ? static_cast<size_t>(n) : 0));
+  state.set_jitter(jitter);
   start_watchdog(state);
   {
     Interpreter interpreter(state, program);
@@ -100,7 +107,8 @@ int main_of(const std::vector<std::string>& args) {
   signal(SIGPIPE, SIG_IGN);
   GatewayProgram program;
   std::vector<std::string> files;
-  bool check = false, must_fail = false, verbose = false;
+  bool check = false;
+  Manner manner;
   for (size_t i = 0; i < args.size(); ++i) {
     auto value = [&] { return i + 1 < args.size() ? args[++i] : std::string(); };
     if (args[i] == "--stdio-peer" && args.size() == 4) return stdio_stub_main(args[1], args[2], args[3]);
@@ -115,10 +123,12 @@ int main_of(const std::vector<std::string>& args) {
       program.command_template = value();
     } else if (args[i] == "--check") {
       check = true;
+    } else if (args[i] == "--jitter") {
+      manner.jitter = std::chrono::milliseconds(std::atoi(value().c_str()));
     } else if (args[i] == "--must-fail") {
-      must_fail = true;
+      manner.must_fail = true;
     } else if (args[i] == "-v") {
-      verbose = true;
+      manner.verbose = true;
     } else {
       files.push_back(args[i]);
     }
@@ -133,7 +143,7 @@ int main_of(const std::vector<std::string>& args) {
   for (const auto& file : files)
     good = load(file, script) && good;
   if (check || !good) return good ? 0 : 2;
-  return run(script, program, must_fail, verbose);
+  return run(script, program, manner);
 }
 
 }  // namespace

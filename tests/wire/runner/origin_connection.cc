@@ -1,14 +1,15 @@
 #include "origin_connection.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "unread.h"
 
 namespace lineward::wire {
 
@@ -114,33 +115,12 @@ bool OriginConnection::send(std::string_view bytes, size_t step, Clock::time_poi
   return true;
 }
 
-// The kernel tells how many bytes wait in the receive queue of the gateway's socket.
 void OriginConnection::wait_until_read(Clock::time_point deadline) {
-  sockaddr_in mine{}, theirs{};
-  socklen_t size = sizeof mine;
-  {
-    std::lock_guard lock(mutex_);
-    if (fd_ < 0 || getsockname(fd_, reinterpret_cast<sockaddr*>(&mine), &size) != 0) return;
-    size = sizeof theirs;
-    if (getpeername(fd_, reinterpret_cast<sockaddr*>(&theirs), &size) != 0) return;
-  }
   while (!gone_ && !hooks_.stopped() && Clock::now() < deadline) {
-    FILE* table = fopen("/proc/net/tcp", "re");
-    if (!table) return;
-    bool waiting = false;
-    char row[512];
-    while (fgets(row, sizeof row, table)) {
-      unsigned local = 0, local_port = 0, remote = 0, remote_port = 0, state = 0, out = 0, in = 0;
-      if (sscanf(row, " %*u: %8X:%4X %8X:%4X %2X %8X:%8X", &local, &local_port, &remote, &remote_port, &state,
-                 &out, &in) != 7) {
-        continue;
-      }
-      bool forth = local_port == ntohs(mine.sin_port) && remote_port == ntohs(theirs.sin_port);
-      bool back = local_port == ntohs(theirs.sin_port) && remote_port == ntohs(mine.sin_port);
-      if ((forth && out > 0) || (back && in > 0)) waiting = true;
+    {
+      std::lock_guard lock(mutex_);
+      if (!has_unread(fd_)) return;
     }
-    fclose(table);
-    if (!waiting) return;
     std::this_thread::sleep_for(100us);
   }
 }

@@ -19,6 +19,7 @@ void Peer::run_block(const Block& block) {
   for (const auto& command : block) {
     check_stopped();
     line_ = command.line;
+    run_.be_late();
     if (!execute_common(command)) execute(command);
   }
 }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -100,6 +101,15 @@ void Run::fail(int line, const std::string& text) {
 std::string Run::failure_text() {
   std::lock_guard lock(mutex_);
   return failure_text_;
+}
+
+void Run::be_late() const {
+  if (jitter_.count() == 0) return;
+  thread_local std::minstd_rand random{std::random_device{}()};
+  // Most steps are in time: an order turns when one peer is late and its neighbour is not.
+  if (random() % 4 != 0) return;
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(std::uniform_int_distribution<long>(0, jitter_.count() * 1000)(random)));
 }
 
 void Run::set(const std::string& name, Value value) {

@@ -58,6 +58,11 @@ class Run {
   int failure_line() const { return failure_line_; }
   std::string failure_text();
 
+  // Now and then a peer is late, as on a busy machine: at most so long before each of its steps, and before
+  // it takes what has come.
+  void set_jitter(std::chrono::milliseconds most) { jitter_ = most; }
+  void be_late() const;
+
   void set(const std::string& name, Value value);
   std::optional<Value> get(const std::string& name);
 
@@ -75,6 +80,7 @@ class Run {
 
   const Script& script_;
   std::string tmp_, tag_;
+  std::chrono::milliseconds jitter_{0};
   Clock::time_point start_ = Clock::now(), deadline_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -62,7 +62,7 @@ struct ScriptError {
 
 struct Script {
   std::string file, title;
-  int timeout_ms = 20000;
+  int timeout_ms = 45000;
   std::vector<std::string> lines;  // the source, for messages
   Block commands;
 };

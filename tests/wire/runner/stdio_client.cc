@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "json_raw.h"
 
@@ -56,11 +58,23 @@ void StdioClient::send(std::string_view bytes) {
     ssize_t n = write(to_, piece.data(), piece.size());
     if (n < 0 && errno != EAGAIN && errno != EINTR) fail(fmt::format("cannot write: {}", strerror(errno)));
     if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
-    if (n >= 0) continue;
+    if (n >= 0) {
+      if (split_ > 0) wait_until_read();
+      continue;
+    }
     check_stopped();
     if (Clock::now() >= deadline()) fail("the gateway does not read its stdin");
     pollfd ready{to_, POLLOUT, 0};
     poll(&ready, 1, 50);
+  }
+}
+
+void StdioClient::wait_until_read() {
+  int left = 0;
+  while (ioctl(to_, FIONREAD, &left) == 0 && left > 0) {
+    check_stopped();
+    if (Clock::now() >= deadline()) fail("the gateway does not read its stdin");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
 

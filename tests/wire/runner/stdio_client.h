@@ -23,6 +23,7 @@ class StdioClient : public McpClient {
   bool execute_bytes(const Command& command);
   void legacy_init(const Command& command);
   void send(std::string_view bytes);
+  void wait_until_read();
   void send_line(const std::string& text) { send(text + "\n"); }
   // Waits for more bytes; false at the end of stdout or, past `until`, when nothing came.
   bool read_more(Clock::time_point until, bool& ended);

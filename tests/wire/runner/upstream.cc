@@ -192,6 +192,7 @@ void Instance::read_loop() {
 void Instance::on_frame(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::input:
+      run_.be_late();
       input_ += frame.payload;
       for (size_t end; (end = input_.find('\n')) != std::string::npos;) {
         auto text = input_.substr(0, end);
@@ -241,8 +242,8 @@ void Instance::on_line(std::string text) {
 
 bool Instance::answer_by_itself(const std::string& text, const std::string& method, const std::string& id) {
   bool legacy = upstream_.era() == PlayedEra::legacy;
-  auto result = [&](const std::string& json) {
-    say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + json + "}");
+  auto result = [&](const std::string& text_of_it) {
+    say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":)" + text_of_it + "}");
   };
   auto refuse = [&] {
     say(R"({"jsonrpc":"2.0","id":)" + id + R"(,"error":{"code":-32601,"message":"Method not found"}})");
@@ -309,9 +310,9 @@ void Instance::order(FrameKind kind, std::string_view payload, bool wait) {
   }
 }
 
-void Instance::say(std::string_view json) {
-  run_.record(name_, '>', json);
-  order(FrameKind::output, std::string(json) + "\n", false);
+void Instance::say(std::string_view message) {
+  run_.record(name_, '>', message);
+  order(FrameKind::output, std::string(message) + "\n", false);
 }
 
 }  // namespace lineward::wire

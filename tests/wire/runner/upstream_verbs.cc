@@ -130,14 +130,14 @@ void Instance::await_gone() {
 bool Instance::execute_send(const Command& command) {
   auto verb = command.verb();
   const std::string head = R"({"jsonrpc":"2.0",)";
-  auto json = [&](size_t index) { return one_line(arg(command, index)); };
-  auto params = [&](size_t index) { return index < command.args.size() ? ",\"params\":" + json(index) : ""; };
+  auto raw = [&](size_t index) { return one_line(arg(command, index)); };
+  auto params = [&](size_t index) { return index < command.args.size() ? ",\"params\":" + raw(index) : ""; };
   auto out = [&](const std::string& bytes) {
     run_.record(name_, '>', bytes);
     order(FrameKind::output, bytes);
   };
   if (verb == "sendline") {
-    auto text = command.args[0].kind == Word::Kind::braces ? json(0) : arg(command, 0);
+    auto text = command.args[0].kind == Word::Kind::braces ? raw(0) : arg(command, 0);
     out(text + "\n");
   } else if (verb == "sendbytes") {
     out(arg(command, 0));
@@ -145,12 +145,12 @@ bool Instance::execute_send(const Command& command) {
     out(from_hex(arg(command, 0), line()));
   } else if (verb == "sendsplit") {
     auto step = static_cast<size_t>(std::max(1, Peer::number(command, 0)));
-    auto text = json(1) + "\n";
+    auto text = raw(1) + "\n";
     run_.record(name_, '>', fmt::format("({} at a time) {}", step, text));
     for (size_t at = 0; at < text.size(); at += step)
       order(FrameKind::paced, text.substr(at, step));
   } else if (verb == "sendresult") {
-    out(head + "\"id\":" + id_of(command) + ",\"result\":" + json(0) + "}\n");
+    out(head + "\"id\":" + id_of(command) + ",\"result\":" + raw(0) + "}\n");
   } else if (verb == "senderror") {
     out(head + "\"id\":" + id_of(command) + ",\"error\":{\"code\":" + arg(command, 0) +
         ",\"message\":" + json_quote(arg(command, 1)) + "}}\n");

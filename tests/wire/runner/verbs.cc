@@ -28,7 +28,7 @@ const std::vector<VerbSpec>& verb_table() {
 
       // the script
       {top, "wiretest", "TITLE", "the first line of a script: the behaviour, as a sentence", 1, 1, "", ""},
-      {top, "timeout", "DURATION", "the limit of the whole script (default 20s, at most 55s)", 1, 1, "", ""},
+      {top, "timeout", "DURATION", "the limit of the whole script (default 45s, at most 55s)", 1, 1, "", ""},
       {top, "upstream", "NAME -stdio [-era modern|legacy | -raw] [OPTIONS] { … }",
        "an MCP server, played by the runner: its command line is ${NAME.command}; the block begins after the "
        "handshake "
@@ -105,12 +105,13 @@ const std::vector<VerbSpec>& verb_table() {
        0, "modern", "of reason"},
 
       // HTTP origin: connections
-      {origin, "rxreq", "[-as A] [METHOD]",
+      {origin, "rxreq", "[-as A] [-among] [METHOD]",
        "the next request, on whatever connection; METHOD (of HTTP or JSON-RPC) must be right: `A` is its "
        "JSON, "
        "`A.method` (HTTP), `A.path`, `A.header.NAME`, `A.body`, `A.json`, `A.raw`, `A.conn` (number of its "
-       "connection); without -as: `req`",
-       0, 1, "", "as"},
+       "connection); without -as: `req`. -among: the first of that METHOD, others may have come before it "
+       "(two connections have no order)",
+       0, 1, "among", "as"},
       {origin, "accept", "[-as C]",
        "the next connection that no `accept` has named yet, with or without a request: C, `C.conn`", 0, 0, "",
        "as"},
@@ -165,7 +166,8 @@ const std::vector<VerbSpec>& verb_table() {
       {client, "use", "NAME", "switch to another connection of this client", 1, 1, "", ""},
       {client, "send", "TEXT", "write bytes", 1, 1, "", ""},
       {client, "sendhex", "HEX", "write bytes", 1, 1, "", ""},
-      {client, "split", "N", "write everything N bytes at a time from now on (0 = whole)", 1, 1, "", ""},
+      {client, "split", "N",
+       "write everything N bytes at a time from now on, each read before the next (0 = whole)", 1, 1, "", ""},
       {client, "recv", "N", "read N bytes: `recv`", 1, 1, "", ""},
       {client, "close", "", "close the connection (FIN); stdio: end the gateway's stdin", 0, 0, "", ""},
       {client, "reset", "", "close the connection (RST); stdio: close our end of its stdout", 0, 0, "", ""},

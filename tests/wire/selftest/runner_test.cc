@@ -1,5 +1,4 @@
 // The runner's pure parts: the parser's errors, raw JSON, comparisons. The rest is proven by selftest/*.wire.
-#define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 
 #include "interpreter.h"

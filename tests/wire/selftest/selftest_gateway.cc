@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "json_raw.h"
+#include "loopback_socket.h"
 
 namespace {
 
@@ -247,18 +248,13 @@ int main(int argc, char** argv) {
   }
   if (command.empty()) return 2;
   auto* gateway = new Gateway(command);  // its threads use it to the end
-  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) || listen(listener, 16)) return 1;
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  fmt::print(stderr, "MCP http://127.0.0.1:{}/mcp\n", ntohs(address.sin_port));
+  lineward::test::LoopbackSocket listener;
+  if (!listener.listens(16)) return 1;
+  fmt::print(stderr, "MCP http://127.0.0.1:{}/mcp\n", listener.port());
   while (!term) {
-    pollfd p{listener, POLLIN, 0};
+    pollfd p{listener.fd, POLLIN, 0};
     if (poll(&p, 1, 50) <= 0) continue;
-    int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
     std::thread([gateway, fd] { gateway->serve(fd); }).detach();
   }
   gateway->end();

@@ -63,7 +63,7 @@ TEST_CASE("a client that does not take its answer holds no connection that anoth
     const std::string both = request + request;
     REQUIRE(write(ends[1], both.data(), both.size()) == static_cast<ssize_t>(both.size()));
     net::Timer late(loop);
-    late.start(milliseconds(5000), [&] { loop.stop(); });
+    late.start(milliseconds(60000), [&] { loop.stop(); });
     loop.run();
     CHECK(front.answered);
     CHECK(front.asked_with_backlog > 0);
@@ -112,7 +112,7 @@ TEST_CASE("what follows from a head is kept as long as it is repeated, and no lo
   {
     client::ClientConnection connection(loop, limits, front, std::move(*stream), "test");
     net::Timer late(loop);
-    late.start(milliseconds(5000), [&] { loop.stop(); });
+    late.start(milliseconds(60000), [&] { loop.stop(); });
     loop.run();
   }
   close(ends[1]);

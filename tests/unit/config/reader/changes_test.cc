@@ -1,6 +1,9 @@
 #include "config/reader/changes.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "config/options/options.h"
 #include "unit/config/reader/loading.h"
@@ -66,6 +69,49 @@ TEST_CASE("what may be a secret is not shown") {
   CHECK(servers("a: {url: 'http://h/', headers: {Authorization: s3cret}}",
                 "a: {url: 'http://h/', headers: {Authorization: 0ther}}") ==
         "*a: headers.Authorization changed");
+}
+
+namespace {
+
+// A file that is there as long as this is.
+struct File {
+  explicit File(const std::string& text) {
+    char made[] = "/tmp/lineward-changes-XXXXXX";
+    const int fd = mkstemp(made);
+    REQUIRE(fd >= 0);
+    ::close(fd);
+    name = made;
+    write(text);
+  }
+  ~File() { unlink(name.c_str()); }
+  void write(const std::string& text) const { std::ofstream(name, std::ios::trunc) << text; }
+  std::string name;
+};
+
+}  // namespace
+
+TEST_CASE("a certificate or key that alone is another one on disk makes a new server") {
+  const File ca("ca"), cert("cert"), key("key"), other("key");
+  auto loaded = [&](const File& its_key) {
+    Config config = parsed("mcpServers: {a: {url: 'https://h/', caFile: " + ca.name +
+                           ", clientCert: " + cert.name + ", clientKey: " + its_key.name + "}}");
+    note_files(config);
+    return config;
+  };
+  const Config now = loaded(key);
+  CHECK(shown(compare(now, loaded(key))).empty());
+  const std::string changed = "*a: a certificate or key changed on disk";
+  for (const File* file : {&ca, &cert, &key}) {
+    INFO(file->name);
+    file->write("other");
+    CHECK(shown(compare(now, loaded(key))) == changed);
+    file->write(file == &ca ? "ca" : file == &cert ? "cert" : "key");
+    CHECK(shown(compare(now, loaded(key))).empty());
+  }
+  // Another name for the same content is another key too.
+  CHECK(shown(compare(now, loaded(other))) == "*a: clientKey changed");
+  unlink(key.name.c_str());
+  CHECK(shown(compare(now, loaded(key))) == changed);
 }
 
 TEST_CASE("settings of the gateway; what cannot be swapped says so and stays") {

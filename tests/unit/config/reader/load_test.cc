@@ -107,7 +107,7 @@ TEST_CASE("each finding has its code and its exact place") {
       {"ops: { address: off }\nadmin: off\n", ""},
       {"ops: { address: ':9464' }\nadmin: { address: 'unix:/run/a.sock' }\n", ""},
       {"ops: on\n", "wrong-type 1:6+2"},
-      {"admin: { address: ':8001' }\n", "bad-value 1:19+7"},
+      {"admin: { address: ':8001' }\n", "open-admin 1:10+7"},
       {"auth: {}\nretry: {}\nhealth: {}\n", "missing-option 1:1+4, not-built 2:1+5, not-built 3:1+6"},
       {"aggregate: { prefix: 'x_' }\n", "bad-value 1:22+4"},
       {"aggregate: { prefixMode: sometimes }\n", "unknown-choice 1:26+9"},

@@ -156,11 +156,10 @@ TEST_CASE("a pipe that nobody reads costs lines, not time") {
   {
     auto writer = LineWriter::open(loop, path);
     REQUIRE(writer);
-    auto before = std::chrono::steady_clock::now();
+    // Who waited for the reader here would wait for ever.
     std::string line(999, 'x');
     for (int i = 0; i < 20000; ++i)
       (*writer)->write(line);
-    CHECK(std::chrono::steady_clock::now() - before < 2s);
     CHECK((*writer)->dropped() > 10000);
   }
   close(reader);

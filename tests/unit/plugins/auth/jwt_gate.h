@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <thread>
 #include "plugins/auth/jwt_keys.h"
 #include "plugins/auth/jwt_token.h"
 #include "plugins/common/types.h"

@@ -176,12 +176,13 @@ TEST_CASE("credentials of other kinds are nobody's, two at once are refused") {
 
 TEST_CASE("a token is verified once, and expires all the same") {
   Gate gate;
-  std::time_t end = std::time(nullptr) + 3;  // the leeway is 30
-  std::string token = good({{"exp", std::to_string(end - 30)}});
+  std::string token = good();  // for ten minutes, and the leeway is half a minute
   CHECK(gate.outcome(token) == "ok");
   CHECK(gate.outcome(token) == "ok");
   CHECK(gate.counted("lineward_jwt_checks_total/verified") == 1);
   CHECK(gate.counted("lineward_jwt_checks_total/cached") == 1);
-  std::this_thread::sleep_until(std::chrono::system_clock::from_time_t(end + 1));
+  gate.host.passed = 570s;
+  CHECK(gate.outcome(token) == "ok");
+  gate.host.passed = 631s;
   CHECK(gate.outcome(token) == "expired");
 }

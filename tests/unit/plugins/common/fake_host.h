@@ -18,6 +18,9 @@ class FakeHost final : public plugin::Host {
 
   net::Loop& loop() override { return loop_; }
   net::Spawner& spawner() override { std::abort(); }
+  std::chrono::system_clock::time_point wall_clock() const override {
+    return plugin::Host::wall_clock() + passed;
+  }
   const config::Config& config() const override { return config_; }
   std::unique_ptr<plugin::WebTask> fetch(plugin::WebRequest request,
                                          std::function<void(plugin::WebAnswer)> done) override {
@@ -32,6 +35,7 @@ class FakeHost final : public plugin::Host {
     one.done({status, status == 0 ? "could not be reached" : "", std::move(body)});
   }
 
+  std::chrono::seconds passed{0};  // that nobody waited for
   config::Config config_;
   std::deque<Asked> asked;
 

@@ -4,15 +4,13 @@
 #include <string>
 
 #include "base/held_bytes.h"
+#include "unit/mcp/parse.h"
 
 using namespace lineward;
 using namespace lineward::plugins;
+using mcp::parse;
 
 namespace {
-
-mcp::Message parse(const std::string& text) {
-  return mcp::Message::parse(text).value();
-}
 
 void made(const std::string& server, const std::string& tool, const std::string& id, bool modern = false) {
   plugin::RequestFacts facts;

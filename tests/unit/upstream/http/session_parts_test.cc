@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "net/listener.h"
+#include "unit/net/scripted_server.h"
 #include "upstream/http/server_stream.h"
 #include "upstream/http/sse_transport.h"
 
@@ -14,37 +14,7 @@ using namespace lineward::upstream;
 
 namespace {
 
-// Answers each request with the next of its script, and the last of it for ever.
-struct Server {
-  struct Peer final : net::StreamOwner {
-    Server* server = nullptr;
-    std::unique_ptr<net::ByteStream> stream;
-    void on_data(std::string_view bytes) override {
-      server->heard += bytes;
-      if (bytes.find("\r\n\r\n") == std::string_view::npos || server->script.empty()) return;
-      stream->write(server->script.front());
-      server->script.erase(server->script.begin());
-    }
-    void on_end(int) override {}
-  };
-  std::vector<std::unique_ptr<Peer>> peers;
-  std::vector<std::string> script;
-  std::string heard;
-  std::unique_ptr<net::Listener> listener;
-
-  explicit Server(net::Loop& loop) {
-    auto opened = net::Listener::open(loop, "127.0.0.1:0", [this](auto stream, std::string) {
-      auto peer = std::make_unique<Peer>();
-      peer->server = this;
-      peer->stream = std::move(stream);
-      peer->stream->set_owner(peer.get());
-      peer->stream->start_reading();
-      peers.push_back(std::move(peer));
-    });
-    REQUIRE(opened);
-    listener = std::move(*opened);
-  }
-};
+using Server = net::ScriptedServer;
 
 struct Session final : ServerStreamOwner, SseTransportOwner {
   net::Loop& loop;

@@ -13,15 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "unit/core/asker.h"
+#include "unit/mcp/parse.h"
 #include "upstream/stdio/stdio_upstream.h"
 
 namespace lineward::upstream {
 
-inline mcp::Message parse(std::string text) {
-  auto message = mcp::Message::parse(std::move(text));
-  REQUIRE(message);
-  return std::move(*message);
-}
+using core::Asker;
+using mcp::parse;
 
 inline core::CallRequest request_of(mcp::Era era, std::string text) {
   core::CallRequest made;
@@ -30,15 +29,6 @@ inline core::CallRequest request_of(mcp::Era era, std::string text) {
   made.client_era = era;
   return made;
 }
-
-struct Asker final : core::CallOwner {
-  std::vector<core::CallPhase> phases;
-  std::vector<std::string> heard;
-  std::optional<core::Failure> failed;
-  void on_call_phase(core::CallPhase phase) override { phases.push_back(phase); }
-  void on_call_message(mcp::Message message) override { heard.push_back(message.bytes()); }
-  void on_call_failed(const core::Failure& failure) override { failed = failure; }
-};
 
 // Runs the loop for the turn that has begun, and those that follow within this time.
 inline void run_for(net::Loop& loop, std::chrono::milliseconds time = std::chrono::milliseconds(1)) {

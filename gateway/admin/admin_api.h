@@ -1,0 +1,61 @@
+// The admin API: HTTP/1.1 with JSON and server-sent events (docs/admin-api.md). Which requests there are says
+// the table (admin/api_routes.h), who may make them admin/api_access.h, what lists show admin/api_lists.h.
+//
+// On the first worker's thread, for every listener it is reached by (admin/admin_server.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "admin/api_access.h"
+#include "admin/api_routes.h"
+#include "admin/event_hub.h"
+#include "admin/plain_http.h"
+#include "admin/sources.h"
+
+namespace lineward::admin {
+
+class AdminApi {
+ public:
+  AdminApi(const Sources& sources, std::function<std::string()> ops_url);
+  ~AdminApi();
+  AdminApi(const AdminApi&) = delete;
+  AdminApi& operator=(const AdminApi&) = delete;
+
+  void handle(const PlainRequest& request, const Access& access, PlainServer::Answer answer);
+
+ private:
+  struct Wait;
+  // What a request of one route is about.
+  struct Asked {
+    const PlainRequest& http;
+    const ApiRoute& route;
+    std::string argument;
+    std::string who;
+  };
+  using Json = nlohmann::json;
+
+  PlainResponse look(const Asked& asked);
+  PlainResponse look_at_status();
+  PlainResponse look_at_calls(const Asked& asked, size_t limit);
+  PlainResponse look_at_call(const Asked& asked);
+  PlainResponse look_at_log(const Asked& asked, size_t limit);
+  PlainResponse act_on_server(const Asked& asked, const Json& body);
+  PlainResponse reload(const Asked& asked, const Json& body);
+  void cancel(const Asked& asked, const Json& body, PlainServer::Answer answer);
+  PlainResponse unknown_call(const std::string& id);
+  void when_settled(const std::string& id, PlainServer::Answer answer);
+  PlainResponse reply(int status, Json body);
+  PlainResponse page(std::optional<Json> body, const char* none = nullptr);
+
+  const Sources& sources_;
+  std::function<std::string()> ops_url_;
+  std::shared_ptr<EventHub> events_;
+  std::set<std::shared_ptr<Wait>> waits_;
+};
+
+}  // namespace lineward::admin

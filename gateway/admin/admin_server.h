@@ -1,0 +1,31 @@
+// One listener of the admin API: the control socket, or TCP. Says who comes in by it; the rest is the API's.
+#pragma once
+
+#include <string>
+
+#include "admin/admin_api.h"
+#include "admin/api_access.h"
+#include "admin/plain_http.h"
+#include "config/config.h"
+
+namespace lineward::admin {
+
+class AdminServer {
+ public:
+  // All of these outlive it.
+  AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Way way);
+
+  Status<net::ListenFailure> listen(const std::string& address) { return server_.listen(address); }
+  const std::string& address() const { return server_.address(); }
+  bool is_loopback() const { return server_.is_loopback(); }
+
+ private:
+  void handle(const PlainRequest& request, PlainServer::Answer answer);
+
+  const config::Admin& rules_;
+  AdminApi& api_;
+  const Way way_;
+  PlainServer server_;
+};
+
+}  // namespace lineward::admin

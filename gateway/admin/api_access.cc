@@ -1,0 +1,112 @@
+#include "admin/api_access.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "config/reader/admin.h"
+
+namespace lineward::admin {
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+// Of "name:port", "[::1]:port", "name"; empty: it is none of these.
+std::string_view without_port(std::string_view host) {
+  if (host.empty() || host.front() != '[') return host.substr(0, host.rfind(':'));
+  size_t close = host.find(']');
+  if (close == std::string_view::npos) return {};
+  const bool ends = close + 1 == host.size() || host[close + 1] == ':';
+  return ends ? host.substr(1, close - 1) : std::string_view();
+}
+
+bool is_address(std::string_view host) {
+  unsigned char bytes[sizeof(in6_addr)];
+  const std::string text(host);
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+Access denied(int status, std::string_view text) {
+  Access out;
+  out.refusal = refused(status, text);
+  return out;
+}
+
+Access as(Role role, const config::Admin& admin, std::string who) {
+  Access out;
+  out.role = admin.read_only ? Role::read : role;
+  out.who = std::move(who);
+  return out;
+}
+
+std::optional<std::string_view> bearer(const http::HeaderList& headers) {
+  if (headers.count("Authorization") != 1) return std::nullopt;
+  std::string_view value = headers.get("Authorization");
+  if (value.size() <= kBearer.size() || !http::equals_ignoring_case(value.substr(0, kBearer.size()), kBearer))
+    return std::nullopt;
+  return http::trim_white_space(value.substr(kBearer.size()));
+}
+
+Access by_token(const PlainRequest& request, const config::Admin& admin) {
+  auto tokens = config::read_admin_tokens(admin.token_file);
+  if (!tokens) return denied(503, "admin.tokenFile cannot be read; see validate");
+  auto given = bearer(request.head.headers);
+  std::optional<Role> role;
+  // All are compared: how long it takes says nothing of which one it was.
+  for (const config::AdminToken& one : *tokens) {
+    const bool same = given && given->size() == one.token.size() &&
+                      CRYPTO_memcmp(given->data(), one.token.data(), one.token.size()) == 0;
+    if (same && role != Role::operate) role = one.operate ? Role::operate : Role::read;
+  }
+  if (role) return as(*role, admin, request.peer);
+  Access out =
+      denied(401, given ? "this token is none of admin.tokenFile" : "a token of admin.tokenFile is needed");
+  out.refusal.headers.push_back({"WWW-Authenticate", "Bearer realm=\"lineward admin\""});
+  return out;
+}
+
+}  // namespace
+
+PlainResponse refused(int status, std::string_view text) {
+  PlainResponse out;
+  out.status = status;
+  out.content_type = "application/json";
+  out.body = nlohmann::json{{"error", text}}.dump() + "\n";
+  return out;
+}
+
+bool is_own_host(std::string_view host, const config::Admin& admin) {
+  std::string_view name = without_port(host);
+  if (name.empty()) return false;
+  if (http::equals_ignoring_case(name, "localhost") || is_address(name)) return true;
+  return std::any_of(admin.allowed_hosts.begin(), admin.allowed_hosts.end(), [&](const std::string& one) {
+    return http::equals_ignoring_case(one, name) || http::equals_ignoring_case(one, host);
+  });
+}
+
+Access access_of(const PlainRequest& request, const config::Admin& admin, Way way, bool loopback) {
+  const http::HeaderList& headers = request.head.headers;
+  if (way == Way::socket) {
+    if (!request.uid || (*request.uid != geteuid() && *request.uid != 0))
+      return denied(403, "this gateway answers its own user and root");
+    // A browser cannot reach a Unix socket; a proxy in front of it might let one.
+    if (headers.find("Origin") != nullptr) return denied(403, "not for web pages");
+    return as(Role::operate, admin, fmt::format("uid {}", *request.uid));
+  }
+  const std::string_view host = headers.get("Host");
+  if (!is_own_host(host, admin)) return denied(403, "this Host is not served here (admin.allowedHosts)");
+  if (headers.find("Origin") != nullptr) {
+    const std::string own = "http://" + std::string(host);
+    if (headers.count("Origin") != 1 || !http::equals_ignoring_case(headers.get("Origin"), own))
+      return denied(403, "not for pages of other origins");
+  }
+  if (!admin.token_file.empty()) return by_token(request, admin);
+  if (!loopback) return denied(403, "without admin.tokenFile only this machine is answered");
+  return as(Role::operate, admin, request.peer);
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,12 @@
+// The JSON of the admin API as JSON Schema 2020-12: `components.schemas` of the OpenAPI document. What an
+// answer has and these do not name is refused by the test that compares them.
+#pragma once
+
+#include <string_view>
+
+namespace lineward::admin {
+
+// An object: name → schema.
+std::string_view api_schemas();
+
+}  // namespace lineward::admin

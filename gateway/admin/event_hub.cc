@@ -1,0 +1,240 @@
+#include "admin/event_hub.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "admin/api_access.h"
+#include "admin/control_json.h"
+#include "base/random_id.h"
+#include "log/tap.h"
+
+namespace lineward::admin {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+// Of one write: another reader must not wait for the whole ring.
+constexpr size_t kPiece = 64 * 1024;
+
+// Nothing where a word is none.
+std::optional<EventGroups> groups_of(std::string_view words) {
+  EventGroups out = 0;
+  while (!words.empty()) {
+    std::string_view word = words.substr(0, words.find(','));
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+    EventGroups found = 0;
+    for (size_t k = 0; k < static_cast<size_t>(EventGroup::count_); ++k) {
+      if (word == name(static_cast<EventGroup>(k))) found = bit(static_cast<EventGroup>(k));
+    }
+    if (found == 0) return std::nullopt;
+    out |= found;
+  }
+  return out;
+}
+
+}  // namespace
+
+// One reader. Owned by its connection.
+class EventHub::Reader final : public PlainStream {
+ public:
+  Reader(std::weak_ptr<EventHub> hub, EventGroups wanted, std::string cursor, milliseconds now)
+      : groups(wanted), hub_(std::move(hub)), cursor_(std::move(cursor)), moved_(now) {}
+  ~Reader() override {
+    auto hub = hub_.lock();
+    if (!hub) return;
+    hub->readers_.erase(this);
+    hub->last_reader_ = hub->sources_.loop.now();
+  }
+
+  void begin(PlainSink& to) override {
+    sink_ = &to;
+    auto hub = hub_.lock();
+    if (!hub) return to.end();
+    hub->readers_.insert(this);
+    hub->watch();
+    EventFeed& feed = hub->feed();
+    at_ = feed.newest();
+    std::string text = "retry: 1000\n";
+    const std::string id = feed.cursor(at_);
+    text += fmt::format("event: hello\nid: {}\ndata: {}\n\n", id,
+                        json{{"cursor", id}, {"version", hub->sources_.version}}.dump());
+    if (!cursor_.empty()) {
+      if (auto number = feed.number_of(cursor_)) {
+        at_ = *number;
+      } else {
+        text += fmt::format("event: lost\nid: {}\ndata: {}\n\n", id,
+                            json{{"reason", "restarted"}, {"groups", json::array()}}.dump());
+      }
+    }
+    to.write(std::move(text));
+    pump();
+  }
+  void drained() override {
+    moved();
+    pump();
+  }
+  void pump() {
+    auto hub = hub_.lock();
+    if (!hub || sink_ == nullptr) return;
+    while (sink_->backlog() < kBacklog) {
+      std::string text = hub->feed().read(at_, groups, kPiece);
+      if (text.empty()) return;
+      if (sink_->backlog() == 0) moved();
+      sink_->write(std::move(text));
+    }
+  }
+  // False: it takes nothing any more.
+  bool keep_alive(milliseconds now) {
+    if (sink_ == nullptr) return true;
+    if (sink_->backlog() > 0) return now - moved_ < kPatience;
+    if (now - moved_ < kKeepAlive) return true;
+    moved_ = now;
+    sink_->write(": still here\n\n");
+    return true;
+  }
+  void end() {
+    if (sink_ != nullptr) std::exchange(sink_, nullptr)->end();
+  }
+
+  const EventGroups groups;
+
+ private:
+  void moved() {
+    if (auto hub = hub_.lock()) moved_ = hub->sources_.loop.now();
+  }
+
+  const std::weak_ptr<EventHub> hub_;
+  const std::string cursor_;
+  PlainSink* sink_ = nullptr;
+  uint64_t at_ = 0;
+  milliseconds moved_;  // when it took something last
+};
+
+std::shared_ptr<EventHub> EventHub::create(const Sources& sources) {
+  std::shared_ptr<EventHub> hub(new EventHub(sources));
+  hub->start();
+  return hub;
+}
+
+void EventHub::start() {
+  auto wake = [workers = &sources_.workers, weak = weak_from_this()] {
+    workers->tell_first([weak] {
+      if (auto hub = weak.lock()) hub->woken();
+    });
+  };
+  feed_ = std::make_shared<EventFeed>(random_id().substr(0, 8), std::move(wake));
+  feed_->secrets().use(sources_.config);
+  log::use_tap(feed_);
+  tick();
+}
+
+EventHub::~EventHub() {
+  log::use_tap(nullptr);
+  log::tap_everything(false);
+  feed_->close();
+  use_tellers(false);
+}
+
+PlainResponse EventHub::open(const PlainRequest& request) {
+  if (readers_.size() >= kMaxReaders)
+    return refused(503,
+                   fmt::format("{} readers are here already; that is as many as there may be", kMaxReaders));
+  EventGroups groups = kAllGroups;
+  if (auto types = request.parameter("types")) {
+    auto some = groups_of(*types);
+    if (!some || *some == 0) return refused(400, "types are calls, servers and log, separated by commas");
+    groups = *some;
+  }
+  std::string cursor(request.head.headers.get("Last-Event-ID"));
+  if (cursor.empty()) cursor = request.parameter("after").value_or("");
+  PlainResponse out;
+  out.content_type = "text/event-stream";
+  out.stream = std::make_shared<Reader>(weak_from_this(), groups, cursor.substr(0, 64), sources_.loop.now());
+  return out;
+}
+
+// There is something to read, or there was when this was asked for.
+void EventHub::woken() {
+  if (pace_.running()) return;
+  const auto since = sources_.loop.now() - delivered_;
+  if (since >= kApart) return deliver();
+  pace_.start(kApart - since, [this] { deliver(); });
+}
+
+void EventHub::deliver() {
+  delivered_ = sources_.loop.now();
+  feed_->rearm();
+  // A reader leaves only when its connection says so, never from inside a write.
+  for (Reader* reader : readers_)
+    reader->pump();
+}
+
+// What somebody reads, or may come back for.
+void EventHub::watch() {
+  EventGroups wanted = 0;
+  for (const Reader* reader : readers_)
+    wanted |= reader->groups;
+  if (readers_.empty() && sources_.loop.now() - last_reader_ < kLinger) wanted = wanted_;
+  // Nobody is cut off from what he may come back for while another one reads something else.
+  if (!readers_.empty()) wanted |= wanted_;
+  if (wanted == wanted_) return;
+  const bool calls = (wanted & bit(EventGroup::calls)) != 0;
+  feed_->want(wanted);
+  log::tap_everything((wanted & bit(EventGroup::log)) != 0);
+  wanted_ = wanted;
+  if (calls == tellers_.empty()) use_tellers(calls);
+}
+
+void EventHub::use_tellers(bool wanted) {
+  tellers_.clear();
+  for (size_t k = 0; k < sources_.workers.workers(); ++k) {
+    std::shared_ptr<CallTeller> teller;
+    if (wanted) teller = std::make_shared<CallTeller>(sources_.workers.view(k).loop, feed_);
+    sources_.workers.run(k, [&] { sources_.workers.view(k).exchanges.log().use_watcher(teller); });
+    if (wanted) tellers_.push_back(std::move(teller));
+  }
+}
+
+void EventHub::tick() {
+  tick_.start(kTick, [this] {
+    tick();
+    if (reloads_ != sources_.reload.counts().ok) feed_->secrets().use(sources_.config);
+    reloads_ = sources_.reload.counts().ok;
+    watch();
+    if (wanted_ == 0) return;
+    for (size_t k = 0; k < tellers_.size(); ++k)
+      sources_.workers.run(k, [&] { tellers_[k]->flush(); });
+    if ((wanted_ & bit(EventGroup::servers)) != 0) look_at_servers();
+    std::vector<Reader*> stuck;
+    for (Reader* reader : readers_) {
+      if (!reader->keep_alive(sources_.loop.now())) stuck.push_back(reader);
+    }
+    for (Reader* reader : stuck)
+      reader->end();
+  });
+}
+
+// A server says what happens to it in the log; how it is then is only known to who looks.
+void EventHub::look_at_servers() {
+  json now;
+  if (!sources_.workers.paused([&] { now = status_json(sources_, {}); })) return;
+  std::map<std::string, std::string> seen;
+  for (json& server : now["upstreams"]) {
+    feed_->secrets().hide(server);
+    std::string text = server.dump(-1, ' ', false, json::error_handler_t::replace);
+    const std::string name = server["name"];
+    auto before = servers_.find(name);
+    if (before == servers_.end() || before->second != text)
+      feed_->publish(EventGroup::servers, "server.state", text);
+    seen.emplace(name, std::move(text));
+  }
+  for (const auto& [name, text] : servers_) {
+    if (seen.count(name) == 0)
+      feed_->publish(EventGroup::servers, "server.gone", json{{"name", name}}.dump());
+  }
+  servers_ = std::move(seen);
+}
+
+}  // namespace lineward::admin

@@ -1,0 +1,16 @@
+// Scripts that complete `lineward` in a shell, made from the command line's own table.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace lineward::cli {
+
+// For bash, zsh or fish; empty for another word.
+std::string completion_script(const CLI::App& app, std::string_view shell);
+
+}  // namespace lineward::cli

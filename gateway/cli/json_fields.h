@@ -1,0 +1,20 @@
+// Members of what a gateway answered: nothing of it is certain, a newer one may say something else.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lineward::cli {
+
+inline std::string text_of(const nlohmann::json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+inline int64_t number_of(const nlohmann::json& object, const char* key, int64_t fallback = 0) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<int64_t>() : fallback;
+}
+
+}  // namespace lineward::cli

@@ -1,0 +1,13 @@
+// What may stand below `auth:` beside the plugins that say who calls, and below its `resourceMetadata:`.
+#pragma once
+
+#include <vector>
+
+#include "config/options/plugin_spec.h"
+
+namespace lineward::config {
+
+const std::vector<Option>& auth_options();
+const std::vector<Option>& metadata_options();
+
+}  // namespace lineward::config

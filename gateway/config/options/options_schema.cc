@@ -1,0 +1,320 @@
+#include "config/options/options_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "config/options/auth_options.h"
+#include "config/options/names.h"
+#include "config/options/options.h"
+#include "config/options/read_value.h"
+
+namespace lineward::config {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+// An object's members in the order of the table.
+class Members {
+ public:
+  Members& add(std::string_view name, std::string_view value) {
+    text_ += fmt::format("{}{}:{}", text_.empty() ? "" : ",\n", quoted(name), value);
+    return *this;
+  }
+  std::string object() const { return "{" + text_ + "}"; }
+
+ private:
+  std::string text_;
+};
+
+// What stands for a value until the file is loaded: ${env:NAME}, ${file:/path}, ${NAME:-else}.
+constexpr std::string_view kVariable = R"({"type":"string","pattern":"\\$\\{.+\\}"})";
+constexpr std::string_view kScalar = R"({"type":["string","number","boolean","null"]})";
+
+std::string any_of(std::initializer_list<std::string_view> schemas) {
+  return fmt::format(R"("anyOf":[{}])", fmt::join(schemas, ","));
+}
+
+std::string choices_of(const Option& option) {
+  std::string out = "null";
+  std::string_view rest = option.choices;
+  while (!rest.empty()) {
+    const size_t bar = rest.find('|');
+    out += "," + quoted(rest.substr(0, bar));
+    rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+  }
+  return fmt::format(R"({{"enum":[{}]}})", out);
+}
+
+std::string type_of(const Option& option) {
+  const bool ranged = option.least != 0 || option.most != 0;
+  const std::string range =
+      ranged ? fmt::format(R"(,"minimum":{},"maximum":{})", option.least, option.most) : R"(,"minimum":0)";
+  switch (option.kind) {
+    case Kind::duration:
+      return any_of(
+          {R"({"type":["string","null"],"pattern":"^([0-9]+(\\.[0-9]+)?(d|h|m|s|ms))+$"})", kVariable});
+    case Kind::size:
+      return any_of({R"({"type":["string","null"],"pattern":"^[0-9]+(\\.[0-9]+)?(B|KiB|MiB|GiB)?$"})",
+                     fmt::format(R"({{"type":"integer"{}}})", range), kVariable});
+    case Kind::count:
+      return any_of({fmt::format(R"({{"type":["integer","null"]{}}})", range),
+                     R"({"type":"string","pattern":"^(0|[1-9][0-9]*)$"})", kVariable});
+    case Kind::flag: return any_of({R"({"enum":[null,true,false,"true","false"]})", kVariable});
+    case Kind::choice: return any_of({choices_of(option), kVariable});
+    case Kind::text: return R"("type":["string","number","boolean","null"])";
+    case Kind::list: return fmt::format(R"("type":["array","null"],"items":{})", kScalar);
+    case Kind::map: return fmt::format(R"("type":["object","null"],"additionalProperties":{})", kScalar);
+    case Kind::names:
+      return any_of(
+          {R"({"enum":[null,true,false]})", fmt::format(R"({{"type":"array","items":{}}})", kScalar)});
+  }
+  return R"("type":"null")";
+}
+
+std::string about(const Option& option) {
+  std::string text(option.help);
+  if (!option.fallback.empty()) text += fmt::format(" Default: {}.", option.fallback);
+  if (option.least != 0 || option.most != 0)
+    text += fmt::format(" From {} to {}.", spell_bound(option.kind, option.least),
+                        spell_bound(option.kind, option.most));
+  return text;
+}
+
+std::string schema_of(const Option& option) {
+  return fmt::format(R"({{"description":{},{}}})", quoted(about(option)), type_of(option));
+}
+
+// Options by their names, groups within groups.
+struct Group {
+  std::string name;
+  std::vector<Group> children;
+  const Option* option = nullptr;
+
+  Group& child(std::string_view wanted) {
+    auto found =
+        std::find_if(children.begin(), children.end(), [&](const Group& one) { return one.name == wanted; });
+    if (found != children.end()) return *found;
+    children.emplace_back();
+    children.back().name = wanted;
+    return children.back();
+  }
+  void add(std::string_view path, const Option& row) {
+    const size_t dot = path.find('.');
+    Group& below = child(path.substr(0, dot));
+    if (dot == std::string_view::npos) {
+      below.option = &row;
+    } else {
+      below.add(path.substr(dot + 1), row);
+    }
+  }
+};
+
+std::string object_of(const Members& properties, std::string_view more = {}) {
+  return fmt::format(R"({{"type":["object","null"],"additionalProperties":false,"properties":{}{}}})",
+                     properties.object(), more);
+}
+
+std::string schema_of(const Group& group);
+
+Members members_of(const Group& group) {
+  Members members;
+  for (const Group& below : group.children)
+    members.add(below.name, schema_of(below));
+  return members;
+}
+
+std::string schema_of(const Group& group) {
+  if (group.option != nullptr) return schema_of(*group.option);
+  return object_of(members_of(group));
+}
+
+Group options_where(bool (*wanted)(const Option&)) {
+  Group all;
+  for (const Option& option : options()) {
+    if (wanted(option)) all.add(option.key(), option);
+  }
+  return all;
+}
+
+std::string said(std::string_view description, std::string_view schema) {
+  return fmt::format(R"({{"description":{},{}}})", quoted(description), schema);
+}
+
+// A server's type in clients' words as well as in ours.
+std::string type_words() {
+  return any_of(
+      {fmt::format(R"({{"enum":[null,"auto","stdio","{}","sse"]}})", fmt::join(kHttpTypeWords, "\",\"")),
+       kVariable});
+}
+
+Members server_members() {
+  Members server;
+  const Group all = options_where([](const Option& option) { return option.per_server(); });
+  for (const Group& group : all.children) {
+    const bool is_type = group.name == "type";
+    server.add(group.name, is_type ? said(about(*group.option), type_words()) : schema_of(group));
+  }
+  return server;
+}
+
+// What clients' files say of a server in words of their own (config/reader/server_reader.cc).
+void add_client_words(Members& server) {
+  for (std::string_view name : {"httpUrl", "serverUrl"})
+    server.add(name, said("As url.", R"("type":["string","null"])"));
+  for (std::string_view name : {"transportType", "transport"})
+    server.add(name, said("As type.", type_words()));
+  server.add("enabled",
+             said("The opposite of disabled.", any_of({R"({"type":["boolean","null"]})", kVariable})));
+  const std::string list = fmt::format(R"("type":["array","null"],"items":{})", kScalar);
+  server.add("includeTools", said("As tools.allow.", list)).add("excludeTools", said("As tools.deny.", list));
+  server.add("options", said("Of its tool filter, as Smithery's files have it.", R"("type":"object")"));
+  for (std::string_view name :
+       {"autoApprove", "alwaysAllow", "trust", "dev", "oauth", "auth", "description", "gallery", "icon"})
+    server.add(name, R"({"description":"Concerns the client only; ignored."})");
+}
+
+void add_overrides(Members& server) {
+  server.add("methods", said("Other limits for single methods, by glob; the first that matches counts.",
+                             R"("$ref":"#/$defs/overrides")"));
+  Members tools;
+  const std::string names = fmt::format(R"({{"type":"array","minItems":1,"items":{}}})", kScalar);
+  tools.add("allow", names).add("deny", fmt::format(R"({{"type":["array","null"],"items":{}}})", kScalar));
+  tools.add(
+      "overrides",
+      said("Other limits for single tools, by the server's own names; they outrank those of the method.",
+           R"("$ref":"#/$defs/overrides")"));
+  server.add("tools", fmt::format(R"({{"type":"object","additionalProperties":false,"properties":{}}})",
+                                  tools.object()));
+}
+
+std::string overrides_schema() {
+  Members limits;
+  for (std::string_view name : {"request", "maxDuration", "progressResets"})
+    limits.add(name, schema_of(*find_option(fmt::format("mcpServers.*.timeouts.{}", name))));
+  Members one;
+  one.add("timeouts", object_of(limits));
+  return fmt::format(
+      R"({{"type":"object","additionalProperties":{}}})",
+      fmt::format(
+          R"({{"type":"object","additionalProperties":false,"required":["timeouts"],"properties":{}}})",
+          one.object()));
+}
+
+Members plugin_members(const PluginSpec& spec) {
+  Group all;
+  for (const Option& option : spec.options)
+    all.add(option.path, option);
+  return members_of(all);
+}
+
+std::string plugin_schema(const PluginSpec& spec, const Members& members) {
+  std::string required;
+  for (std::string_view name : spec.required) {
+    if (name.find('.') == std::string_view::npos) required += (required.empty() ? "" : ",") + quoted(name);
+  }
+  std::string more = fmt::format(R"(,"description":{})", quoted(spec.summary));
+  if (!required.empty()) more += fmt::format(R"(,"required":[{}])", required);
+  return object_of(members, more);
+}
+
+std::string name_and_servers(Members& members) {
+  members.add("name", R"({"description":"In metrics and logs.","type":["string","null"]})");
+  members.add(
+      "servers",
+      fmt::format(
+          R"({{"description":"It sees requests to these servers only.","type":["array","null"],"items":{}}})",
+          kScalar));
+  return members.object();
+}
+
+std::string auth_schema(const PluginSpecs& plugins) {
+  Members auth;
+  for (const PluginSpec* spec : plugins) {
+    if (!spec->authenticates) continue;
+    Members members = plugin_members(*spec);
+    name_and_servers(members);
+    auth.add(spec->name, plugin_schema(*spec, members));
+  }
+  for (const Option& option : auth_options())
+    auth.add(option.path, schema_of(option));
+  Members metadata;
+  for (const Option& option : metadata_options())
+    metadata.add(option.path, schema_of(option));
+  auth.add("resourceMetadata", object_of(metadata, R"(,"required":["resource"])"));
+  return object_of(auth);
+}
+
+std::string plugins_schema(const PluginSpecs& plugins) {
+  Members entry;
+  for (const PluginSpec* spec : plugins) {
+    if (!spec->authenticates) entry.add(spec->name, fmt::format(R"({{"$ref":"#/$defs/{}"}})", spec->name));
+  }
+  entry.add("path", R"({"description":"A shared object instead.","type":"string"})");
+  entry.add(
+      "options",
+      fmt::format(
+          R"({{"description":"Of the shared object; it checks them itself.","type":["object","null"],"additionalProperties":{}}})",
+          kScalar));
+  return fmt::format(
+      R"({{"description":"In the order in which they see a request.","type":["array","null"],"items":{{"type":"object","minProperties":1,"additionalProperties":false,"properties":{}}}}})",
+      name_and_servers(entry));
+}
+
+}  // namespace
+
+std::string options_schema(const PluginSpecs& plugins, std::string_view version) {
+  Members server = server_members();
+  add_client_words(server);
+  add_overrides(server);
+  Members defs;
+  defs.add(
+      "server",
+      object_of(server,
+                R"(,"patternProperties":{"^sandbox":{"description":"Concerns the client only; ignored."}})"));
+  defs.add("overrides", overrides_schema());
+  for (const PluginSpec* spec : plugins) {
+    if (!spec->authenticates) defs.add(spec->name, plugin_schema(*spec, plugin_members(*spec)));
+  }
+
+  Members top;
+  top.add("$schema", R"({"type":"string"})");
+  const std::string servers =
+      R"("type":["object","null"],"propertyNames":{"pattern":"^[A-Za-z0-9_-]{1,64}$"},"additionalProperties":{"$ref":"#/$defs/server"})";
+  top.add("mcpServers", said("The servers, by name; the name is the last part of a server's path.", servers));
+  top.add("servers", said("As mcpServers.", servers));
+  top.add(
+      "defaults",
+      said("What every server has unless it says otherwise.",
+           fmt::format(
+               R"("type":["object","null"],"additionalProperties":false,"properties":{})",
+               members_of(options_where([](const Option& option) { return option.inherited(); })).object())));
+  const Group gateway = options_where([](const Option& option) { return !option.per_server(); });
+  for (const Group& group : gateway.children) {
+    const bool may_be_off = group.name == "ops" || group.name == "admin";
+    const std::string schema = schema_of(group);
+    top.add(group.name, may_be_off ? "{" + any_of({R"({"const":"off"})", schema}) + "}" : schema);
+  }
+  for (const PluginSpec* spec : plugins) {
+    if (!spec->authenticates) top.add(spec->name, fmt::format(R"({{"$ref":"#/$defs/{}"}})", spec->name));
+  }
+  top.add("auth", auth_schema(plugins)).add("plugins", plugins_schema(plugins));
+  for (std::string_view name : {"inputs", "globalShortcut", "preferences"})
+    top.add(name, R"({"description":"Concerns the client only; ignored."})");
+
+  return fmt::format(
+      "{{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\n\"title\":\"Configuration of "
+      "Lineward {}\",\n"
+      "\"type\":[\"object\",\"null\"],\"additionalProperties\":false,\n\"properties\":{},\n\"$defs\":{}}}\n",
+      version, top.object(), defs.object());
+}
+
+}  // namespace lineward::config

@@ -1,0 +1,33 @@
+// The log as somebody sees it who looks at the running process (admin/event_feed.h), beside stderr: the same
+// events, from all threads, as their fields. There is one tap at most.
+//
+// What is written for every call (write_often) reaches it only while everything is wanted, or when it is a
+// warning: while nobody looks, a call costs one look at a flag.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+
+#include "log/log.h"
+
+namespace lineward::log {
+
+class Tap {
+ public:
+  virtual ~Tap() = default;
+  // From any thread, one at a time; must not log, and must be quick.
+  virtual void told(Level level, std::string_view event, std::initializer_list<Field> fields,
+                    std::string_view iso_time) = 0;
+};
+
+// Null: none. When this returns nobody is within the one before. Info and above reach it whatever log.level
+// says.
+void use_tap(std::shared_ptr<Tap> tap);
+void tap_everything(bool wanted);
+
+// As enabled() and write(), for what is written once for every call.
+bool enabled_often(Level level);
+void write_often(Level level, std::string_view event, std::initializer_list<Field> fields);
+
+}  // namespace lineward::log

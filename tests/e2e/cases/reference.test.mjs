@@ -1,0 +1,185 @@
+// What the binary knows of itself: the schema of its configuration, completion, manual pages; and healthcheck.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
+import { temporaryFolder } from '../lib/events.mjs';
+import { startGatewayFrom } from '../lib/gateway.mjs';
+import { eventually, lineward, opsOf } from '../lib/operator.mjs';
+import { plainFixture } from '../lib/servers.mjs';
+import { DIRECT } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const skip = DIRECT;
+const top = fileURLToPath(new URL('../../..', import.meta.url));
+
+async function schema() {
+  const { code, out } = await lineward(['schema']);
+  assert.equal(code, 0);
+  return new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true }).compile(JSON.parse(out));
+}
+
+describe('lineward schema', { skip }, () => {
+  test('takes every configuration of conf/', async () => {
+    const accepts = await schema();
+    const folders = ['conf', 'conf/hooks', 'conf/kubernetes/base'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(join(top, folder)).filter((name) => /\.(yaml|json)$/.test(name)).map((name) => join(top, folder, name)),
+    );
+    let taken = 0;
+    for (const file of files) {
+      const text = readFileSync(file, 'utf8');
+      const config = parse(file.endsWith('.json') ? text.replace(/^ *\/\/.*$/gm, '') : text);
+      if (!config || !('mcpServers' in config)) continue; // of Kubernetes, not of Lineward
+      assert.ok(accepts(config), `${file}: ${JSON.stringify(accepts.errors)}`);
+      taken += 1;
+    }
+    assert.ok(taken >= 6, `only ${taken} files were looked at`);
+  });
+
+  // Both judge the same text: what one takes the other takes. `only`: what needs the whole file, which no schema sees.
+  const one = 'mcpServers: { a: { command: cat } }\n';
+  const server = (text) => `mcpServers: { a: { command: cat, ${text} } }\n`;
+  const good = [
+    one,
+    'servers: { a: { url: "http://127.0.0.1:9/mcp" } }\n',
+    'mcpServers: { a: { httpUrl: "http://127.0.0.1:9/mcp", type: streamable-http, headers: { X-A: "1" } } }\n',
+    server('args: [x, 1, true]'),
+    server('env: { A: "${env:HOME}", B: 5 }'),
+    server('timeouts: { request: 1h30m, maxDuration: 2h, progressResets: false }'),
+    server('timeouts: { request: "${env:LIMIT:-5s}" }'),
+    server('limits: { maxInFlight: 5, maxMessageBytes: 1.5MiB, maxListBytes: 1048576 }'),
+    server('inheritEnv: true'),
+    server('inheritEnv: [A, B]'),
+    server('enabled: false'),
+    server('autoApprove: [x], sandboxMode: yes'),
+    server('tools: { allow: [a], overrides: { "s*": { timeouts: { request: 2m } } } }'),
+    server('methods: { "prompts/*": { timeouts: { request: 10s } } }'),
+    server('isolation: session, protocolEra: legacy, cancel: kill'),
+    `${one}listen: { address: ":0", allowedOrigins: [https://a.example], maxBodyBytes: 1MiB }\n`,
+    `${one}listen:\nops: off\nadmin: off\ninputs: []\n$schema: x\n`,
+    `${one}rateLimit: { requests: 5, per: 1s }\n`,
+    `${one}plugins: [{ rateLimit: { requests: 5, per: 1s }, name: x, servers: [a] }, { accessLog: {} }]\n`,
+    `${one}defaults: { timeouts: { request: 5s }, pool: { prewarm: 1 } }\n`,
+    `${one}auth: { anonymous: true }\n`,
+  ];
+  const bad = [
+    'nonsense: 1\n',
+    `${one}listen: { adress: ":0" }\n`,
+    `${one}listen: 8000\n`,
+    `${one}defaults: { command: x }\n`,
+    `${one}rateLimit: { requests: 5, every: 1s }\n`,
+    `${one}plugins: [{ nothing: {} }]\n`,
+    `${one}plugins: { rateLimit: {} }\n`,
+    `${one}auth: { anonymous: perhaps }\n`,
+    'mcpServers: { "a b": { command: cat } }\n',
+    'mcpServers: [cat]\n',
+    'mcpServers: { a: { command: cat, type: telnet } }\n',
+    server('args: cat'),
+    server('timeouts: { request: 30 }'),
+    server('timeouts: { request: soon }'),
+    server('timeouts: { quest: 5s }'),
+    server('limits: { maxInFlight: -1 }'),
+    server('limits: { maxInFlight: 10.5 }'),
+    server('limits: { maxMessageBytes: 3MB }'),
+    server('isolation: none'),
+    server('tools: { only: [a] }'),
+    server('methods: { x: { request: 5s } }'),
+    server('pool: { prewarm: 1000000 }'),
+    server('disabled: maybe'),
+  ];
+  test('says what validate says', async (t) => {
+    const accepts = await schema();
+    const folder = temporaryFolder(t);
+    for (const [texts, wanted] of [[good, true], [bad, false]]) {
+      for (const [number, text] of texts.entries()) {
+        const file = join(folder, `${wanted}-${number}.yaml`);
+        writeFileSync(file, text);
+        const { code, err } = await lineward(['validate', file], { LIMIT: '5s' });
+        assert.equal(code === 0, wanted, `validate: ${text}${err}`);
+        assert.equal(accepts(parse(text)), wanted, `schema: ${text}${JSON.stringify(accepts.errors)}`);
+      }
+    }
+  });
+});
+
+describe('lineward completion', { skip }, () => {
+  const complete = (script, words) => {
+    const asked = spawnSync(
+      'bash',
+      ['-c', `eval "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _lineward; printf '%s\\n' "\${COMPREPLY[@]}"`, 'x', ...words],
+      { encoding: 'utf8', env: { ...process.env, SCRIPT: script } },
+    );
+    assert.equal(asked.status, 0, asked.stderr);
+    return asked.stdout.split('\n').filter(Boolean);
+  };
+  test('bash: commands, their options, and nothing of a server\'s own command', async () => {
+    const { code, out } = await lineward(['completion', 'bash']);
+    assert.equal(code, 0);
+    assert.deepEqual(complete(out, ['lineward', 'he']).sort(), ['healthcheck', 'help']);
+    assert.ok(complete(out, ['lineward', 'run', '--li']).includes('--listen'));
+    assert.ok(!complete(out, ['lineward', 'run', '--']).includes('--logLevel'), 'words that are only understood');
+    assert.deepEqual(complete(out, ['lineward', 'run', '--', 'npx', '--l']), []);
+    assert.deepEqual(complete(out, ['lineward', 'run', '--listen', '']), []);
+    assert.deepEqual(complete(out, ['lineward', 'completion', 'f']), ['fish']);
+  });
+  test('zsh and fish: every command and option has its line', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { code, out } = await lineward(['completion', shell]);
+      assert.equal(code, 0);
+      for (const word of ['run', 'healthcheck', 'listen', 'dry-run', 'exit-with-parent']) assert.match(out, new RegExp(`\\b${word}\\b`));
+    }
+  });
+  test('another shell is a mistake', async () => {
+    const { code, err } = await lineward(['completion', 'tcsh']);
+    assert.equal(code, 2);
+    assert.match(err, /bash, zsh or fish/);
+  });
+});
+
+describe('lineward man', { skip }, () => {
+  for (const page of ['lineward', 'lineward.yaml']) {
+    test(`${page} is a page that groff reads without a warning`, async () => {
+      const { code, out } = await lineward(['man', page]);
+      assert.equal(code, 0);
+      assert.match(out, /^\.TH LINEWARD/);
+      assert.match(out, page === 'lineward' ? /\\-\\-exit\\-with\\-upstream/ : /mcpServers\.NAME\.timeouts\.request/);
+      const groff = spawnSync('groff', ['-man', '-ww', '-z', '-Kutf8'], { input: out, encoding: 'utf8' });
+      if (groff.error) return console.log('groff is not here: nobody has read the page');
+      assert.equal(groff.stderr, '');
+    });
+  }
+});
+
+describe('lineward healthcheck', { skip }, () => {
+  const server = (command, more = {}) => ({ command: command[0], args: command.slice(1), ...more });
+  test('ready, not ready, live, nobody', async (t) => {
+    const file = join(temporaryFolder(t), 'go');
+    const gateway = await startGatewayFrom(t, {
+      ops: { address: '127.0.0.1:0' },
+      admin: 'off',
+      mcpServers: { slow: server(plainFixture('--until', file), { required: true, protocolEra: 'auto' }) },
+    });
+    const ops = await eventually(() => opsOf(gateway), 'the line with the ops address');
+    const early = await lineward(['healthcheck', '--ops', ops]);
+    assert.equal(early.code, 1);
+    assert.match(early.err, /upstream slow/);
+    assert.deepEqual(await lineward(['healthcheck', '--live', '--ops', ops]), { code: 0, out: 'live\n', err: '' });
+    writeFileSync(file, '');
+    await eventually(async () => (await lineward(['healthcheck'], { LINEWARD_OPS_ADDRESS: ops })).code === 0, 'ready');
+    const nobody = await lineward(['healthcheck', '--ops', '127.0.0.1:1']);
+    assert.equal(nobody.code, 69);
+    assert.match(nobody.err, /nobody answers at 127\.0\.0\.1:1/);
+  });
+  test('over a Unix socket, and who does not answer', async (t) => {
+    const path = join(temporaryFolder(t), 'ops.sock');
+    await startGatewayFrom(t, { ops: { address: `unix:${path}` }, admin: 'off', mcpServers: { one: server(plainFixture()) } });
+    await eventually(async () => (await lineward(['healthcheck', '--ops', `unix:${path}`])).out === 'ready\n', 'ready');
+    assert.equal((await lineward(['healthcheck', '--ops', 'off'])).code, 2);
+    assert.equal((await lineward(['healthcheck', '--timeout', '5'])).code, 2);
+  });
+});

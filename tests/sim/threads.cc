@@ -1,0 +1,271 @@
+#include "threads.h"
+
+#include <bits/atomic_futex.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "world.h"
+
+namespace lineward::sim {
+namespace {
+
+thread_local Threads::Thread* self = nullptr;
+thread_local int current = kNobody;
+
+// Of those that live: by what pthread calls them.
+std::map<pthread_t, Threads::Thread*>& known() {
+  static std::map<pthread_t, Threads::Thread*> all;
+  return all;
+}
+
+template <class F>
+F real(const char* name, const char* version) {
+  return reinterpret_cast<F>(version ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name));
+}
+
+constexpr int64_t kEver = INT64_MAX;
+
+// As entropy.cc tells the time.
+int64_t in_world(clockid_t clock, const timespec& at) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return world().now() + (at.tv_sec - now.tv_sec) * 1'000'000 + (at.tv_nsec - now.tv_nsec) / 1000;
+}
+
+}  // namespace
+
+Threads::Threads(World& world) : world_(world) {
+  self = begun();
+  self->state = Thread::State::running;
+  current = 0;
+}
+
+Threads::~Threads() {
+  for (auto& one : all_)
+    sem_destroy(&one->baton);
+  self = nullptr;
+  current = kNobody;
+}
+
+int Threads::here() {
+  return current;
+}
+
+bool Threads::inside() {
+  return self != nullptr;
+}
+
+Threads::Thread* Threads::begun() {
+  auto made = std::make_unique<Thread>();
+  made->world = &world_;
+  made->number = static_cast<int>(all_.size());
+  sem_init(&made->baton, 0, 0);
+  all_.push_back(std::move(made));
+  return all_.back().get();
+}
+
+void Threads::run(Thread* thread, const std::function<void()>& work) {
+  self = thread;
+  current = thread->number;
+  while (sem_wait(&thread->baton) != 0) {
+  }
+  thread->state = Thread::State::running;
+  work();
+  Threads& threads = thread->world->threads();
+  if (threads.at_end) threads.at_end();
+  thread->state = Thread::State::finished;
+  threads.wake(thread);
+  Thread& next = threads.next();
+  self = nullptr;
+  sem_post(&next.baton);
+}
+
+bool Threads::is_due(const Thread& thread) const {
+  switch (thread.state) {
+    case Thread::State::ready: return true;
+    case Thread::State::waiting: return thread.until <= world_.now();
+    case Thread::State::polling: {
+      if (thread.until <= world_.now()) return true;
+      const auto mine = static_cast<size_t>(thread.number + 1);
+      return mine < world_.events_.size() && !world_.events_[mine].empty() &&
+             world_.events_[mine].front().at <= world_.now();
+    }
+    default: return false;
+  }
+}
+
+// Clients and servers go on as well, on whatever thread comes by here.
+Threads::Thread& Threads::next() {
+  for (;;) {
+    std::vector<Thread*> able;
+    for (auto& one : all_) {
+      if (is_due(*one)) able.push_back(one.get());
+    }
+    auto& nobodys = world_.events_.front();
+    const bool others = !nobodys.empty() && nobodys.front().at <= world_.now();
+    if (others && (able.empty() || world_.order_.percent(50))) {
+      const int before = std::exchange(current, kNobody);
+      world_.run_due(nobodys);
+      current = before;
+      continue;
+    }
+    if (!able.empty()) return *able[world_.order_.below(able.size())];
+    int64_t soonest = nobodys.empty() ? kEver : nobodys.front().at;
+    for (auto& one : all_) {
+      if (one->state != Thread::State::polling && one->state != Thread::State::waiting) continue;
+      soonest = std::min(soonest, one->until);
+      const auto its = static_cast<size_t>(one->number + 1);
+      if (one->state == Thread::State::polling && its < world_.events_.size() && !world_.events_[its].empty())
+        soonest = std::min(soonest, world_.events_[its].front().at);
+    }
+    if (soonest == kEver) std::abort();  // all wait for each other
+    if (world_.order_.percent(25)) soonest += world_.order_.between(0, 100);
+    world_.now_ = std::max(world_.now_ + 1, soonest);
+  }
+}
+
+void Threads::give_way() {
+  Thread* me = self;
+  Thread& next_one = next();
+  if (&next_one == me) {
+    me->state = Thread::State::running;
+    return;
+  }
+  next_one.state = Thread::State::running;
+  sem_post(&next_one.baton);
+  while (sem_wait(&me->baton) != 0) {
+  }
+  me->state = Thread::State::running;
+}
+
+void Threads::poll(int64_t deadline) {
+  self->state = Thread::State::polling;
+  self->until = deadline;
+  give_way();
+}
+
+bool Threads::wait(const void* where, int64_t until) {
+  self->state = Thread::State::waiting;
+  self->where = where;
+  self->until = until;
+  self->woken = false;
+  give_way();
+  return self->woken;
+}
+
+void Threads::wake(const void* where) {
+  for (auto& one : all_) {
+    if (one->state != Thread::State::waiting || one->where != where) continue;
+    one->state = Thread::State::ready;
+    one->woken = true;
+  }
+}
+
+}  // namespace lineward::sim
+
+using lineward::sim::Threads;
+using lineward::sim::world;
+
+// ---- threads ----
+
+extern "C" int pthread_create(pthread_t* made, const pthread_attr_t* attributes, void* (*start)(void*),
+                              void* with) noexcept {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const Create create = lineward::sim::real<Create>("pthread_create", nullptr);
+  if (!Threads::inside()) return create(made, attributes, start, with);
+  struct Begin {
+    Threads::Thread* thread;
+    void* (*start)(void*);
+    void* with;
+  };
+  auto* begin = new Begin{world().threads().begun(), start, with};
+  const int failed = create(
+      made, attributes,
+      [](void* given) -> void* {
+        const std::unique_ptr<Begin> its(static_cast<Begin*>(given));
+        Threads::run(its->thread, [&] { its->start(its->with); });
+        return nullptr;
+      },
+      begin);
+  if (failed == 0) lineward::sim::known()[*made] = begin->thread;
+  return failed;
+}
+
+extern "C" int pthread_join(pthread_t thread, void** result) {
+  using Join = int (*)(pthread_t, void**);
+  static const Join join = lineward::sim::real<Join>("pthread_join", nullptr);
+  if (!Threads::inside()) return join(thread, result);
+  auto found = lineward::sim::known().find(thread);
+  if (found != lineward::sim::known().end()) {
+    while (found->second->state != Threads::Thread::State::finished)
+      world().threads().wait(found->second, lineward::sim::kEver);
+    lineward::sim::known().erase(found);
+  }
+  return join(thread, result);
+}
+
+// ---- what they wait with ----
+
+extern "C" int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*);
+  static const Wait wait = lineward::sim::real<Wait>("pthread_cond_wait", "GLIBC_2.3.2");
+  if (!Threads::inside()) return wait(condition, mutex);
+  pthread_mutex_unlock(mutex);
+  world().threads().wait(condition, lineward::sim::kEver);
+  pthread_mutex_lock(mutex);
+  return 0;
+}
+
+extern "C" int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                      const struct timespec* until) {
+  using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const struct timespec*);
+  static const Wait wait = lineward::sim::real<Wait>("pthread_cond_clockwait", nullptr);
+  if (!Threads::inside()) return wait(condition, mutex, clock, until);
+  pthread_mutex_unlock(mutex);
+  const bool woken = world().threads().wait(condition, lineward::sim::in_world(clock, *until));
+  pthread_mutex_lock(mutex);
+  return woken ? 0 : ETIMEDOUT;
+}
+
+extern "C" int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  using Signal = int (*)(pthread_cond_t*);
+  static const Signal signal = lineward::sim::real<Signal>("pthread_cond_signal", "GLIBC_2.3.2");
+  if (!Threads::inside()) return signal(condition);
+  world().threads().wake(condition);
+  return 0;
+}
+
+extern "C" int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  using Broadcast = int (*)(pthread_cond_t*);
+  static const Broadcast broadcast = lineward::sim::real<Broadcast>("pthread_cond_broadcast", "GLIBC_2.3.2");
+  if (!Threads::inside()) return broadcast(condition);
+  world().threads().wake(condition);
+  return 0;
+}
+
+// std::future waits by the kernel itself. Outside of a world there is nobody who does.
+bool std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned* where, unsigned, bool has_timeout,
+                                                            std::chrono::seconds s,
+                                                            std::chrono::nanoseconds ns) {
+  const timespec at{static_cast<time_t>(s.count()), static_cast<long>(ns.count())};
+  return world().threads().wait(
+      where, has_timeout ? lineward::sim::in_world(CLOCK_REALTIME, at) : lineward::sim::kEver);
+}
+
+bool std::__atomic_futex_unsigned_base::_M_futex_wait_until_steady(unsigned* where, unsigned,
+                                                                   bool has_timeout, std::chrono::seconds s,
+                                                                   std::chrono::nanoseconds ns) {
+  const timespec at{static_cast<time_t>(s.count()), static_cast<long>(ns.count())};
+  return world().threads().wait(
+      where, has_timeout ? lineward::sim::in_world(CLOCK_MONOTONIC, at) : lineward::sim::kEver);
+}
+
+void std::__atomic_futex_unsigned_base::_M_futex_notify_all(unsigned* where) {
+  if (Threads::inside()) world().threads().wake(where);
+}

@@ -1,0 +1,71 @@
+// The threads of a gateway with several workers. One of them runs at a time: it goes on until its loop asks
+// for events or it waits for another one, and who is next comes from the seed. What they wait with
+// (pthread_cond_*, std::future) and how they begin and end is made anew in threads.cc.
+//
+// Owned by the World, whose first thread made it. While there is one thread, nothing of it is used.
+#pragma once
+
+#include <semaphore.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace lineward::sim {
+
+class World;
+
+constexpr int kNobody = -1;
+
+class Threads {
+ public:
+  explicit Threads(World& world);
+  ~Threads();
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  bool several() const { return all_.size() > 1; }
+  // The number of the thread whose work is done; nobody's when it is that of clients and servers.
+  static int here();
+  // Is this thread one of a world?
+  static bool inside();
+  bool is_alive(size_t number) const {
+    return number < all_.size() && all_[number]->state != Thread::State::finished;
+  }
+
+  // A loop has nothing to do before this.
+  void poll(int64_t deadline);
+  // Until somebody wakes those who wait there; false: until the time was over.
+  bool wait(const void* where, int64_t until);
+  void wake(const void* where);
+
+  // A thread begins; what begun() gives is for the thread itself to go through with().
+  struct Thread;
+  Thread* begun();
+  static void run(Thread* thread, const std::function<void()>& work);
+  // Done by each thread when its work is.
+  std::function<void()> at_end;
+
+  struct Thread {
+    enum class State : uint8_t { ready, running, polling, waiting, finished };
+    World* world = nullptr;
+    int number = 0;
+    State state = State::ready;
+    int64_t until = 0;
+    const void* where = nullptr;
+    bool woken = false;
+    sem_t baton;
+  };
+
+ private:
+  // Others go on until it is this thread's turn again.
+  void give_way();
+  Thread& next();
+  bool is_due(const Thread& thread) const;
+  World& world_;
+  std::vector<std::unique_ptr<Thread>> all_;
+};
+
+}  // namespace lineward::sim
