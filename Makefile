@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim soak mixed bench clean deps test-deps install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ growth: test-deps  ## How work grows with every dimension of every input (ONLY=t
 
 sim: test-deps  ## Simulated worlds from fresh seeds on every core (SIM_SECONDS=60)
 	@tests/sim/run.sh $(or $(SIM_SECONDS),60)
+
+mutants: test-deps  ## Which suite finds each bug of tests/mutants (ONLY=module or module/name, MUTANT_SECONDS: begins none after)
+	@tests/mutants/run.sh $(if $(MUTANT_SECONDS),--seconds $(MUTANT_SECONDS)) $(ONLY)
 
 soak: test-deps  ## A million calls with cancels, restarts and limits (SOAK_CALLS)
 	@tests/faults/run.sh soak

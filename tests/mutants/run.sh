@@ -1,0 +1,444 @@
+#!/usr/bin/env bash
+# run.sh [--seconds N] [--quick] [--few] [--again] [--touched] [--table] [--list] [MODULE | MODULE/NAME]…
+# Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md): the module's own unit tests,
+# simulated worlds, the wire scripts, all other unit tests; the first that fails ends it. Everything happens in
+# build/mutants, in a copy of this tree.
+#   --seconds N   begins no further bug after N seconds; the next run goes on from there
+#   --again       judges what has been judged already too
+#   --touched     a verdict stands as long as the files that the patch touches are as they were, whatever the others are
+#   --quick       of the wire scripts the likeliest alone, and no other unit tests: what these do not find stays open
+#   --few         without the unit tests of other modules, which take long to link: what only they find survives
+#   --table       only the table of what is known
+#   --list        the bugs that would be judged
+# JOBS (default: cores) for building and wire scripts; for each bug MUTANT_WORLDS (5000) simulated worlds, and with --quick
+# MUTANT_SCRIPTS (60) wire scripts.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 2
+export LC_ALL=C CCACHE_DEPEND=1
+root=$PWD
+home=$root/build/mutants
+tree=$home/tree
+build=$tree/build/fast  # two folders below the sources as every build is, so that a compiler cache finds what they have made
+clean=$home/clean       # what was built without any bug
+results=$home/results.tsv
+jobs=${JOBS:-$(nproc)}
+worlds=${MUTANT_WORLDS:-5000}
+likely=${MUTANT_SCRIPTS:-60}
+
+limit=''
+again=''
+touched=''
+few=''
+quick=''
+mode=judge
+wanted=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --seconds) limit=$2; shift ;;
+    --again) again=1 ;;
+    --touched) touched=1 ;;
+    --few) few=1 ;;
+    --quick) quick=1 ;;
+    --table) mode=table ;;
+    --list) mode=list ;;
+    -*) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
+    *) one=${1#tests/mutants/}; one=${one%.patch}; wanted+=("${one%/}") ;;
+  esac
+  shift
+done
+
+say() { printf '%s\n' "$*"; }
+fail() { printf '%s\n' "$*" >&2; exit 2; }
+
+# ---- which bugs there are ----
+
+all() { (cd tests/mutants && find . -name '*.patch' | sed 's|^\./||; s|\.patch$||' | sort); }
+
+chosen() {
+  [ ${#wanted[@]} != 0 ] || { all; return; }
+  local want
+  for want in "${wanted[@]}"; do
+    all | grep -E "^$want(/[^/]*)?\$" || fail "there is no bug and no module $want in tests/mutants"
+  done | sort -u
+}
+
+files_of() { sed -nE 's|^\+\+\+ b/([^[:space:]]+).*|\1|p' "tests/mutants/$1.patch"; }
+
+# ---- what a verdict was about ----
+
+sum() { sha256sum | cut -c1-16; }
+patch_sum() { sum <"tests/mutants/$1.patch"; }
+sum_of() {  # FOLDER…: of the copy
+  (cd "$tree" && find "$@" -type f -print0 | sort -z | xargs -0 sha256sum) | sum
+}
+touched_sum() {  # MUTANT
+  local file
+  files_of "$1" | while read -r file; do sha256sum <"$tree/$file"; done | sum
+}
+
+# A line for each verdict, the last counts: bug, verdict, suite, test, seconds, and the sums of patch, sources, tests and
+# touched files. What was caught stays caught whatever tests are added; what survived is tried again by new ones.
+known() {  # MUTANT: whether its verdict still stands
+  [ -z "$again" ] && [ -e "$results" ] || return 1
+  awk -F'\t' -v name="$1" -v patch="$(patch_sum "$1")" -v sources="$sources" -v tests="$tests" \
+    -v files="$(touched_sum "$1")" -v touched="$touched" -v few="$few" -v quick="$quick" '
+    $1 == name { stands = $6 == patch && (touched ? $9 == files : $7 == sources) && ($2 == "caught" || $8 == tests || (few && $8 == tests ".few") || (quick && ($8 == tests ".quick" || $8 == tests ".few"))) && $2 != "error" }
+    END { exit !stands }' "$results"
+}
+
+record() {  # MUTANT VERDICT SUITE TEST SECONDS
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "${3:--}" "${4:--}" "$5" "$(patch_sum "$1")" "$sources" \
+    "$tests$([ "$2" != open ] || echo .quick)$([ "$2" != survived ] || echo "${few:+.few}")" "$(touched_sum "$1")" >>"$results"
+  say "$2: $1${3:+ ($3: $4)} in $5 s"
+}
+
+# ---- the copy ----
+
+sources_of_tree() {
+  if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    git ls-files -co --exclude-standard
+  else
+    find . \( -name node_modules -o -path './build*' -o -name .git \) -prune -o -type f -print | sed 's|^\./||'
+  fi | grep -v '^tests/mutants/' | while read -r file; do [ -f "$file" ] && printf '%s\n' "$file"; done | sort
+}
+
+# What is the same keeps its time, so that nothing is built again for it; what a run that was cut left is put right.
+copy() {
+  local file
+  mkdir -p "$tree/build"
+  ln -sfn "$root/build/deps" "$tree/build/deps"
+  sources_of_tree >"$home/files"
+  while read -r file; do
+    cmp -s "$file" "$tree/$file" && continue
+    mkdir -p "$tree/$(dirname "$file")"
+    cp "$file" "$tree/$file"
+  done <"$home/files"
+  (cd "$tree" && find . -path ./build -prune -o -type f -print | sed 's|^\./||' | sort) | comm -13 "$home/files" - |
+    while read -r file; do rm -f "$tree/$file"; done
+  sources=$(sum_of gateway plugins)
+  tests=$(sum_of tests/unit tests/wire tests/sim)
+  around=$sources.$(sum_of tests/wire tests/sim)  # what the baseline of worlds and scripts is about
+}
+
+plant() {  # MUTANT
+  local file
+  rm -rf "$home/saved"
+  for file in $(files_of "$1"); do
+    mkdir -p "$home/saved/$(dirname "$file")"
+    cp "$tree/$file" "$home/saved/$file" || return 1
+  done
+  patch -d "$tree" -p1 -s -f -F0 --no-backup-if-mismatch -r - <"tests/mutants/$1.patch" >"$home/patch.log" 2>&1
+}
+
+uproot() {  # the files get the time of now: what was built of them is old
+  local file
+  [ -d "$home/saved" ] || return 0
+  (cd "$home/saved" && find . -type f) | while read -r file; do cp "$home/saved/$file" "$tree/$file"; done
+  rm -rf "$home/saved"
+}
+
+build() {  # TARGET…
+  cmake --build "$build" -j "$jobs" --target "$@" >"$home/build.log" 2>&1
+}
+
+# ---- the suites ----
+
+units() { (cd tests/unit && find . -name '*_test.cc' -printf '%h\n' | sed 's|^\./||' | sort -u); }
+target_of() { printf 'unit_%s' "${1//\//_}"; }
+
+# A bug may make its test hang, and this machine may be slow: ten times what it took without.
+slowest() {  # NAME
+  awk -F'\t' -v name="$1" '$1 == name { took = $2 } END { print 60 + 10 * took }' "$home/baseline.times" 2>/dev/null || echo 300
+}
+
+unit_once() {  # MODULE [FOLDER OF THE PROGRAM]: fails with the test's name in $found
+  local log=$home/unit.xml only=() steady=$home/steady/${1//\//_}
+  [ ! -s "$steady" ] || only=(-f "$steady")
+  (cd "$build/tests" && timeout -k 5 "$(slowest "unit $1")" "${2:-.}/$(target_of "$1")" -a -r xml "${only[@]}" >"$log" 2>/dev/null) && return 0
+  found=$(awk '
+    /<TestCase name="/ { name = $0; sub(/.*<TestCase name="/, "", name); sub(/".*/, "", name) }
+    /<OverallResult success="false"/ { exit }
+    END { print name }' "$log" | sed 's/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g')
+  return 1
+}
+
+unit() {  # MODULE: a failure counts when it comes twice, and not without the bug
+  unit_once "$1" && return 0
+  local first=$found
+  unit_once "$1" && { say "  unsteady: unit/$1: $first"; return 0; }
+  [ "$first" = "$found" ] || say "  first unit/$1: $first, then: $found"
+  first=$found
+  unit_once "$1" "$clean" || { say "  unsteady without a bug: unit/$1: $found"; return 0; }
+  found=$first
+  return 1
+}
+
+worlds() {  # PROGRAM: what fails is in $found. The same worlds each time, bounded by the processor's time and not by ours.
+  local log=$home/sim.log
+  (
+    ulimit -t "$(slowest sim)" 2>/dev/null
+    "$1" --seeds tests/sim/seeds.txt --keep-going && "$1" --from 1 --worlds "$worlds" --keep-going
+  ) >"$log" 2>&1 && return 0
+  found=$(grep -m1 -E 'FAILED|ended the process' "$log" | cut -c1-150 | tr '\t' ' ')
+  found=${found:-more processor time than $(slowest sim) s}
+  return 1
+}
+
+one_script() {  # GATEWAY SCRIPT
+  timeout -k 5 90 "$build/tests/wire/wire-runner" --gateway "$1" "$tree/tests/wire/$2.wire" >"$3" 2>&1
+}
+
+# For xargs: 255 makes it begin no others.
+one_of_many() {
+  local log
+  log=$(mktemp "$home/wire/XXXXXX")
+  if one_script "$gateway" "$1" "$log"; then
+    printf '%s\n' "$1" >>"$home/wire/passed"
+    rm -f "$log"
+  else
+    printf '%s\n' "$1" >>"$home/wire/failed"
+    exit 255
+  fi
+}
+
+scripts() { (cd tests/wire && find [0-9]* -name '*.wire' | sed 's|\.wire$||' | sort); }
+
+# Those come first that are most likely to see it: whose name and title share most words with the bug's name and promise,
+# and whose folder is near to its module.
+likely_first() {  # MUTANT, or -
+  local near promise=
+  case ${1%/*} in
+    admin | cli | config* | metrics) near='70|30|75' ;;
+    aggregate) near='65|68' ;;
+    base) near='70|50|55' ;;
+    bridge) near='40|50|45' ;;
+    client/http | http | net) near='10|20|70|60' ;;
+    client/endpoint) near='10|20|50|70' ;;
+    client/session) near='50|20' ;;
+    client/stdio) near='35' ;;
+    client/replica) near='55' ;;
+    cluster | runtime) near='68|65|80' ;;
+    core | exchange | json | mcp) near='45|20|40|50|70' ;;
+    http_client) near='60|75' ;;
+    layers) near='50|60|65' ;;
+    plugin*) near='75' ;;
+    process | upstream/stdio) near='30|45|70' ;;
+    upstream/http) near='60|50|45' ;;
+    *) near='40|30|60' ;;
+  esac
+  [ "$1" = - ] || promise=$(head -1 "tests/mutants/$1.patch")
+  scripts | while read -r name; do printf '%s %s\n' "$name" "$(head -1 "tests/wire/$name.wire")"; done |
+    awk -v near="^($near)_" -v about="${1##*/} ${promise#Breaks: }" '
+      function words(text, set,   list, count, i) {
+        delete set
+        count = split(tolower(text), list, /[^a-z0-9]+/)
+        for (i = 1; i <= count; ++i) if (length(list[i]) > 3) set[substr(list[i], 1, 5)] = 1
+      }
+      {
+        words($0, its)
+        for (word in its) ++scripts_with[word]
+        line[NR] = $0
+      }
+      END {  # a rare word says more
+        words(about, wanted)
+        for (i = 1; i <= NR; ++i) {
+          words(line[i], its)
+          score = line[i] ~ near ? 1 : 0
+          for (word in its) if (word in wanted) score += log(NR / scripts_with[word])
+          split(line[i], part, " ")
+          printf "%.3f %s\n", score, part[1]
+        }
+      }' | sort -k1,1nr -k2 | cut -d' ' -f2
+}
+
+# Several at once; the first that fails, alone too, and not without the bug, is in $found.
+wire() {  # GATEWAY MUTANT [LIST]; what was not run yet then is in wire.rest
+  local left name
+  export gateway=$1 home build tree
+  export -f one_of_many one_script
+  left=$home/wire.left
+  if [ -n "${3:-}" ]; then mv "$3" "$left"; else likely_first "$2" | grep -vxFf "$home/unsteady.wire" >"$left"; fi
+  while [ -s "$left" ]; do
+    rm -rf "$home/wire"
+    mkdir -p "$home/wire"
+    # shellcheck disable=SC2016
+    xargs -P "$jobs" -n 1 bash -c 'one_of_many "$0"' <"$left" >/dev/null 2>&1 && return 0
+    [ -e "$home/wire/failed" ] || fail "the wire scripts were cut off"
+    while read -r name; do
+      if ! one_script "$1" "$name" "$home/wire.log"; then
+        if [ "$1" = "$clean/lineward" ] || one_script "$clean/lineward" "$name" "$home/wire.clean.log"; then
+          found=$name
+          { cat "$home/wire/passed"; printf '%s\n' "$name"; } 2>/dev/null | grep -vxFf - "$left" >"$home/wire.rest"
+          return 1
+        fi
+      fi
+      say "  unsteady: wire/$name"
+    done < <(sort -u "$home/wire/failed")
+    sort -u "$home/wire/"{passed,failed} 2>/dev/null | grep -vxFf - "$left" >"$left.next"
+    mv "$left.next" "$left"
+  done
+}
+
+# ---- the tree without a bug ----
+
+# What fails without any bug finds none: it is left out, and named.
+baseline() {
+  local begun rest=''
+  [ "$(cat "$home/baseline" 2>/dev/null)" != "$around" ] || return 0
+  say "the tree without a bug: it is built, worlds and wire scripts are run once"
+  rm -rf "$home/baseline" "$home/baseline.times" "$home/units" "$home/steady" "$clean"
+  mkdir -p "$home/units" "$home/steady" "$clean"
+  : >"$home/unsteady.wire"
+  (cd "$tree" && conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DLINEWARD_TESTS=ON \
+    -DLINEWARD_PCH="$(command -v ccache >/dev/null && echo OFF || echo ON)" -DLINEWARD_REVISION=mutants) || fail "cannot be configured"
+  build lineward wire-runner sim || { tail -40 "$home/build.log"; fail "this tree does not compile"; }
+  cp "$build/lineward" "$build/tests/sim/sim" "$clean/"
+  begun=$SECONDS
+  worlds "$clean/sim" || fail "a simulated world fails without a bug: $found"
+  took sim "$begun"
+  begun=$SECONDS
+  until wire "$clean/lineward" - "$rest"; do
+    say "fails without a bug, left out: wire/$found"
+    printf '%s\n' "$found" >>"$home/unsteady.wire"
+    rest=$home/wire.rest
+  done
+  took wire "$begun"
+  printf '%s\n' "$around" >"$home/baseline"
+}
+
+took() {  # NAME BEGUN
+  printf '%s\t%d\n' "$1" $((SECONDS - $2)) >>"$home/baseline.times"
+  say "  $1: $((SECONDS - $2)) s"
+}
+
+# The same for the unit tests of one module, when a bug of it is the first to be judged.
+baseline_of_unit() {  # MODULE
+  local begun steady=$home/steady/${1//\//_} target about
+  target=$(target_of "$1")
+  about=$(sum_of "tests/unit/$1")
+  [ "$(cat "$home/units/$target" 2>/dev/null)" != "$about" ] || return 0
+  rm -f "$steady"
+  build "$target" || { tail -40 "$home/build.log"; fail "this tree does not compile"; }
+  cp "$build/tests/$target" "$clean/"
+  begun=$SECONDS
+  until unit_once "$1"; do
+    say "fails without a bug, left out: unit/$1: $found"
+    # Catch2 takes a comma for the end of a name.
+    [ -s "$steady" ] || (cd "$build/tests" && ./"$target" --list-test-names-only | sed 's/[\\,]/\\&/g') >"$steady"
+    # shellcheck disable=SC2001
+    grep -vxF -- "$(sed 's/[\\,]/\\&/g' <<<"$found")" "$steady" >"$steady.next"
+    ! cmp -s "$steady" "$steady.next" || fail "unit/$1 fails, and not in a test that has a name"
+    mv "$steady.next" "$steady"
+  done
+  took "unit $1" "$begun"
+  printf '%s\n' "$about" >"$home/units/$target"
+}
+
+# ---- one bug ----
+
+judge() {  # MUTANT
+  local name=$1 module=${1%/*} begun=$SECONDS found='' other
+  verdict() { record "$name" "$1" "${2:-}" "${3:-}" $((SECONDS - begun)); }
+  [ ! -d "tests/unit/$module" ] || baseline_of_unit "$module"
+  plant "$name" || { verdict error "" "does not apply"; return; }
+  if [ -d "tests/unit/$module" ]; then
+    build "$(target_of "$module")" || { verdict error "" "does not compile"; return; }
+    unit "$module" || { verdict caught unit "$found"; return; }
+  fi
+  build sim || { verdict error "" "does not compile"; return; }
+  worlds "$build/tests/sim/sim" || { verdict caught sim "$found"; return; }
+  build lineward || { verdict error "" "does not compile"; return; }
+  if [ -n "$quick" ]; then
+    likely_first "$name" | grep -vxFf "$home/unsteady.wire" | head -"$likely" >"$home/wire.likely"
+    wire "$build/lineward" "$name" "$home/wire.likely" || { verdict caught wire "$found"; return; }
+    verdict open
+    return
+  fi
+  wire "$build/lineward" "$name" || { verdict caught wire "$found"; return; }
+  [ -z "$few" ] || { verdict survived; return; }
+  if [ "$(find "$home/units" -type f | wc -l)" != "$(units | wc -l)" ]; then
+    uproot
+    for other in $(units); do baseline_of_unit "$other"; done
+    plant "$name"
+  fi
+  for other in $(units); do
+    [ "$other" != "$module" ] || continue
+    build "$(target_of "$other")" || { verdict error "" "does not compile"; return; }
+    unit "$other" || { verdict caught "unit of others" "$other: $found"; return; }
+  done
+  verdict survived
+}
+
+# ---- the table ----
+
+table() {
+  [ -e "$results" ] || { say "nothing has been judged"; return 1; }
+  all | awk -F'\t' -v results="$results" -v reasons="$root/tests/mutants/survivors.txt" '
+    function row(name, n) {
+      judged = n["caught"] + n["survived"] + n["open"]  # what is open counts as not found yet
+      printf "%-22s %7d %6d %5d %5d %7d %9d %7d %7d  %s\n", name, n["all"], n["unit"], n["sim"], n["wire"], n["unit of others"], n["survived"],
+             n["open"], n["error"], judged ? sprintf("%5.1f %%", 100 * n["caught"] / judged) : "    –"
+    }
+    BEGIN {
+      while ((getline line < results) > 0) {
+        split(line, field, "\t")
+        if (field[2] == "open" && verdict[field[1]] == "survived") continue
+        verdict[field[1]] = field[2]; suite[field[1]] = field[3]; test[field[1]] = field[4]
+      }
+      while ((getline line < reasons) > 0)
+        if (line !~ /^(#|$)/) { name = line; sub(/ .*/, "", name); sub(/^[^ ]+ +/, "", line); reason[name] = line }
+      printf "%-22s %7s %6s %5s %5s %7s %9s %7s %7s  %s\n", "module", "bugs", "unit", "sim", "wire", "others", "survived", "open", "errors", "score"
+    }
+    {
+      name = $1; module = name; sub(/\/[^\/]*$/, "", module)
+      if (!(module in seen)) { seen[module] = 1; order[++modules] = module }
+      count[module, "all"]++
+      if (name in verdict) {
+        count[module, verdict[name]]++
+        if (verdict[name] == "caught") count[module, suite[name]]++
+        if (verdict[name] == "survived") {
+          if (!(name in reason)) { unnamed++; reason[name] = "no test finds it, and survivors.txt gives no reason" }
+          survivors = survivors sprintf("survived: %s: %s\n", name, reason[name])
+        }
+        if (verdict[name] == "error") { errors++; survivors = survivors sprintf("error: %s %s\n", name, test[name]) }
+      } else waiting++
+    }
+    END {
+      kinds = split("all,unit,sim,wire,unit of others,survived,open,error,caught", kind, ",")
+      for (i = 1; i <= modules; ++i) {
+        for (k = 1; k <= kinds; ++k) { n[kind[k]] = count[order[i], kind[k]] + 0; total[kind[k]] += n[kind[k]] }
+        row(order[i], n)
+      }
+      row("all", total)
+      printf "\n%s", survivors
+      if (waiting) printf "not judged yet: %d\n", waiting
+      exit errors || unnamed ? 1 : 0
+    }'
+}
+
+case $mode in
+  table) table; exit ;;
+esac
+command -v patch >/dev/null || fail "patch is missing: apt-get install patch"
+mkdir -p "$home"
+exec 9>"$home/lock"
+flock -n 9 || fail "another run is under way in $home"
+copy
+if [ $mode = list ]; then
+  for name in $(chosen); do known "$name" || say "$name"; done
+  exit
+fi
+trap uproot EXIT
+trap 'exit 130' INT TERM
+# Those of one file in a row: it is not built in between without any.
+mapfile -t names < <(chosen | while read -r name; do printf '%s %s\n' "$(files_of "$name" | head -1)" "$name"; done | sort | cut -d' ' -f2)
+[ ${#names[@]} != 0 ] || exit 2
+baseline
+for name in "${names[@]}"; do
+  known "$name" && continue
+  [ -z "$limit" ] || [ "$SECONDS" -lt "$limit" ] || { say "the time is over"; break; }
+  judge "$name"
+  uproot
+done
+say
+table
