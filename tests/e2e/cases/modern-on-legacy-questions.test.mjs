@@ -3,22 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { startGatewayTo, startListener } from '../lib/gateway.mjs';
+import { DECLINING, everyKind, isHeard, isHeardToDecline } from '../lib/questions.mjs';
 import { everything, legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, modernClient, startTarget, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
-const sampled = (text) => ({ role: 'assistant', model: 'test-model', content: { type: 'text', text } });
-const everyKind = (name) => ({
-  capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} },
-  requests: {
-    'elicitation/create': ({ params }) =>
-      params.mode === 'url'
-        ? { action: 'accept' }
-        : { action: 'accept', content: { name, color: 'blue', context: name } },
-    'sampling/createMessage': () => sampled(`greetings, ${name}`),
-    'roots/list': () => ({ roots: [{ uri: `file:///${name}` }] }),
-  },
-});
+/** A client that answers everything, in forms and on pages. */
+const answering = (name) => everyKind(name, { elicitation: { form: {}, url: {} } });
 
 /** The ways in which Lineward reaches the legacy fixture. */
 const WAYS = {
@@ -37,24 +28,12 @@ async function overHttp(t, kind) {
 for (const [way, start] of Object.entries(WAYS)) {
   describe(`a legacy server over ${way} asks SDK 2.x clients`, { skip: DIRECT }, () => {
     test('elicitation, sampling, roots; at once and in rounds; for a prompt', async (t) => {
-      const client = await modernClient(t, await start(t), everyKind('Ada'));
-      const call = async (name) => textOf(await client.callTool({ name }));
-      assert.equal(await call('test_input_required_result_elicitation'), 'Hello, Ada!');
-      assert.equal(await call('test_input_required_result_sampling'), 'greetings, Ada');
-      assert.equal(await call('test_input_required_result_list_roots'), 'Roots: file:///Ada');
-      assert.equal(await call('test_input_required_result_multiple_inputs'), 'greetings, Ada (Ada, 1 roots)');
-      assert.equal(await call('test_input_required_result_multi_round'), 'Ada likes blue');
-      const prompt = await client.getPrompt({ name: 'test_input_required_result_prompt' });
-      assert.equal(prompt.messages[0].content.text, 'Use this context: Ada');
+      const client = await modernClient(t, await start(t), answering('Ada'));
+      await isHeard(client, 'Ada');
     });
 
     test('declined', async (t) => {
-      const client = await modernClient(t, await start(t), {
-        capabilities: { elicitation: {} },
-        requests: { 'elicitation/create': () => ({ action: 'decline' }) },
-      });
-      const result = await client.callTool({ name: 'test_elicitation', arguments: { message: 'Well?' } });
-      assert.match(textOf(result), /action=decline/);
+      await isHeardToDecline(await modernClient(t, await start(t), DECLINING));
     });
 
     test('what a client did not declare it is not asked', async (t) => {
@@ -70,7 +49,7 @@ for (const [way, start] of Object.entries(WAYS)) {
       const names = Array.from({ length: 15 }, (_, n) => `client-${n}`);
       await Promise.all(
         names.map(async (name) => {
-          const client = await modernClient(t, target, everyKind(name));
+          const client = await modernClient(t, target, answering(name));
           const [greeting, echo] = await Promise.all([
             client.callTool({ name: 'test_input_required_result_multiple_inputs' }, { timeout: 60_000 }),
             client.callTool({ name: 'test_echo', arguments: { value: name } }, { timeout: 60_000 }),
@@ -104,14 +83,14 @@ describe('server-everything asks an SDK 2.x client', { skip: DIRECT }, () => {
   after(() => target?.stop());
 
   test('elicitation', async (t) => {
-    const client = await modernClient(t, target, everyKind('Ada'));
+    const client = await modernClient(t, target, answering('Ada'));
     const { tools } = await client.listTools();
     assert.ok(tools.some(({ name }) => name === 'trigger-elicitation-request'));
     assert.match(textOf(await client.callTool({ name: 'trigger-elicitation-request', arguments: {} })), /Ada/);
   });
 
   test('sampling', async (t) => {
-    const client = await modernClient(t, target, everyKind('Ada'));
+    const client = await modernClient(t, target, answering('Ada'));
     const call = { name: 'trigger-sampling-request', arguments: { prompt: 'Well?', maxTokens: 10 } };
     assert.match(textOf(await client.callTool(call)), /greetings, Ada/);
   });

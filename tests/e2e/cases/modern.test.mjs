@@ -2,19 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { fixtureRecord, Inbox } from '../lib/events.mjs';
+import { findsWhatIsOffered } from '../lib/offered.mjs';
+import { DECLINING, everyKind, isHeard, isHeardToDecline } from '../lib/questions.mjs';
 import { modernFixture } from '../lib/servers.mjs';
 import { DIRECT, MODERN, modernClient, reasonOf, startTarget, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
-
-const sampled = (text) => ({ role: 'assistant', model: 'test-model', content: { type: 'text', text } });
-const everyKind = (name) => ({
-  capabilities: { elicitation: {}, sampling: {}, roots: {} },
-  requests: {
-    'elicitation/create': () => ({ action: 'accept', content: { name, color: 'blue', context: name } }),
-    'sampling/createMessage': () => sampled(`greetings, ${name}`),
-    'roots/list': () => ({ roots: [{ uri: `file:///${name}` }] }),
-  },
-});
 
 describe('SDK 2.x with the modern fixture', () => {
   let target;
@@ -33,26 +25,7 @@ describe('SDK 2.x with the modern fixture', () => {
   });
 
   test('tools, prompts, resources, completion', async (t) => {
-    const client = await modernClient(t, target);
-    const { tools } = await client.listTools();
-    assert.ok(tools.some(({ name }) => name === 'test_echo'));
-    assert.equal(
-      textOf(await client.callTool({ name: 'test_simple_text' })),
-      'This is a simple text response for testing.',
-    );
-    assert.equal((await client.callTool({ name: 'test_error_handling' })).isError, true);
-    const prompt = await client.getPrompt({
-      name: 'test_prompt_with_arguments',
-      arguments: { arg1: 'ä', arg2: '☃' },
-    });
-    assert.equal(prompt.messages[0].content.text, "Prompt with arguments: arg1='ä', arg2='☃'");
-    assert.equal((await client.listResources()).resources.length, 3);
-    assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 1);
-    const { contents } = await client.readResource({ uri: 'test://template/7/data' });
-    assert.equal(JSON.parse(contents[0].text).id, '7');
-    const ref = { type: 'ref/prompt', name: 'test_prompt_with_arguments' };
-    const { completion } = await client.complete({ ref, argument: { name: 'arg1', value: 'pa' } });
-    assert.deepEqual(completion.values, ['paris', 'park', 'party']);
+    await findsWhatIsOffered(await modernClient(t, target));
   });
 
   test('an argument that the client repeats in a header', async (t) => {
@@ -111,23 +84,11 @@ describe('SDK 2.x with the modern fixture', () => {
 
   test('input: elicitation, sampling, roots; at once and in rounds; for a prompt', async (t) => {
     const client = await modernClient(t, target, everyKind('Ada'));
-    const call = async (name) => textOf(await client.callTool({ name }));
-    assert.equal(await call('test_input_required_result_elicitation'), 'Hello, Ada!');
-    assert.equal(await call('test_input_required_result_sampling'), 'greetings, Ada');
-    assert.equal(await call('test_input_required_result_list_roots'), 'Roots: file:///Ada');
-    assert.equal(await call('test_input_required_result_multiple_inputs'), 'greetings, Ada (Ada, 1 roots)');
-    assert.equal(await call('test_input_required_result_multi_round'), 'Ada likes blue');
-    const prompt = await client.getPrompt({ name: 'test_input_required_result_prompt' });
-    assert.equal(prompt.messages[0].content.text, 'Use this context: Ada');
+    await isHeard(client, 'Ada');
   });
 
   test('input: declined', async (t) => {
-    const client = await modernClient(t, target, {
-      capabilities: { elicitation: {} },
-      requests: { 'elicitation/create': () => ({ action: 'decline' }) },
-    });
-    const result = await client.callTool({ name: 'test_elicitation', arguments: { message: 'Well?' } });
-    assert.match(textOf(result), /action=decline/);
+    await isHeardToDecline(await modernClient(t, target, DECLINING));
   });
 
   test('fifteen clients at once, with equal ids', async (t) => {

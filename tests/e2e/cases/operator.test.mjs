@@ -208,7 +208,8 @@ describe('lineward ps, cancel, status', { skip }, () => {
     const silent = createServer();
     await new Promise((resolve) => silent.listen(join(folder, 'silent.sock'), resolve));
     t.after(() => silent.close());
-    assert.equal((await lineward(['run', '--admin', ':8001', '--', 'cat'])).code, 2);
+    assert.equal((await lineward(['run', '--admin', '8001', '--', 'cat'])).code, 2);
+    assert.equal((await lineward(['run', '--admin', ':8001', '--', 'cat'])).code, 78, 'others reach it, and there is no tokenFile');
   });
 
   test('the API: methods, types, and no way in for web pages', async (t) => {

@@ -118,7 +118,7 @@ describe('HTTP+SSE servers', { skip: DIRECT }, () => {
           request.method === 'GET' ? beginEvents(response).write(first) : response.writeHead(405).end(),
         { era: 'none' },
       );
-      const gateway = await startGatewayTo(t, { url: origin.url, type: 'sse', timeouts: { startup: '300ms' } });
+      const gateway = await startGatewayTo(t, { url: origin.url, type: 'sse', timeouts: { startup: '1s' } });
       const failed = gatewayError(await call(gateway.url, 'tools/call', { name: 'x' }));
       assert.ok(failed.reason === 'timeout_startup' || failed.reason === 'upstream_protocol', failed.reason);
       assert.ok(text.test(failed.text) || failed.reason === 'timeout_startup', failed.text);

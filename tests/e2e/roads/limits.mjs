@@ -32,21 +32,9 @@ const read = (cell) => (client) =>
   client.request('resources/read', { uri: cell.place.uriOf(`file:///tag=${cell.tag}`) }, { token: cell.tag });
 
 export const LIMITS = [
-  {
-    name: 'timeouts.request',
-    variant: 'limited',
-    run: (cell) => silent(cell, tool(cell, 't'), MS.request),
-  },
-  {
-    name: 'timeouts.request.methods',
-    needs: 'file',
-    run: (cell) => silent(cell, prompt(cell), MS.own),
-  },
-  {
-    name: 'timeouts.request.tools',
-    needs: 'file',
-    run: (cell) => silent(cell, tool(cell, 't_request'), MS.own),
-  },
+  { name: 'timeouts.request', variant: 'limited', run: (cell) => silent(cell, tool(cell, 't'), MS.request) },
+  { name: 'timeouts.request.methods', needs: 'file', run: (cell) => silent(cell, prompt(cell), MS.own) },
+  { name: 'timeouts.request.tools', needs: 'file', run: (cell) => silent(cell, tool(cell, 't_request'), MS.own) },
   {
     name: 'timeouts.request.progress',
     needs: 'file',
@@ -60,26 +48,10 @@ export const LIMITS = [
       await cell.result(sent);
     },
   },
-  {
-    name: 'timeouts.maxDuration',
-    variant: 'limited',
-    run: (cell) => stepping(cell, tool(cell, 't'), MS.max),
-  },
-  {
-    name: 'timeouts.maxDuration.methods',
-    needs: 'file',
-    run: (cell) => stepping(cell, read(cell), MS.max),
-  },
-  {
-    name: 'timeouts.maxDuration.tools',
-    needs: 'file',
-    run: (cell) => stepping(cell, tool(cell, 't_max'), MS.max),
-  },
-  {
-    name: 'timeouts.Prefer',
-    needs: 'headers',
-    run: (cell) => silent(cell, tool(cell, 't', { prefer: 'wait=1' }), 1000),
-  },
+  { name: 'timeouts.maxDuration', variant: 'limited', run: (cell) => stepping(cell, tool(cell, 't'), MS.max) },
+  { name: 'timeouts.maxDuration.methods', needs: 'file', run: (cell) => stepping(cell, read(cell), MS.max) },
+  { name: 'timeouts.maxDuration.tools', needs: 'file', run: (cell) => stepping(cell, tool(cell, 't_max'), MS.max) },
+  { name: 'timeouts.Prefer', needs: 'headers', run: (cell) => silent(cell, tool(cell, 't', { prefer: 'wait=1' }), 1000) },
   {
     name: 'timeouts._meta',
     run: (cell) => silent(cell, tool(cell, 't', { meta: { 'io.lineward/timeoutMs': MS.own } }), MS.own),

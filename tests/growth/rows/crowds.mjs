@@ -1,10 +1,12 @@
 // Many clients at once: what is told to them, how they come and leave, where there is no room for one more.
 import { setImmediate as turn } from 'node:timers/promises';
-import { LegacyClient, asking, content, isResult, isStatus, modern, repeat, world } from '../ground.mjs';
+import { LegacyClient, allAsk, asking, content, forUris, isResult, isStatus, listening, modern, repeat, world } from '../ground.mjs';
 import { call, hangs, httpWorld, once, roomy, stdioWorld, wide } from './many.mjs';
 
 const updated = (id) =>
   `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":${id}}}}`;
+const oneSeat = world({ limits: { ...roomy, maxInFlight: 1 } });
+
 export const rows = [
   {
     name: 'listen, modern → stdio: clients of one notification',
@@ -15,13 +17,7 @@ export const rows = [
     at: async (meter, n, added) => {
       meter.kept ??= new Map();
       const wires = await once(meter, 'wires', () => []);
-      for (let i = 0; i < added; ++i) {
-        const wire = await meter.connect();
-        const there = wire.seen('subscriptions/acknowledged');
-        wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"toolsListChanged":true}', { id: '"l"' }));
-        await there;
-        wires.push(wire);
-      }
+      for (let i = 0; i < added; ++i) wires.push(await listening(meter, '"toolsListChanged":true'));
       return async () => {
         const heard = wires.map((wire) => wire.seen('list_changed', 10));
         for (let i = 0; i < 10; ++i) for (const { message, say } of meter.server.listens.slice(-1)) say.message(updated(message.id));
@@ -53,39 +49,25 @@ export const rows = [
       for (const wire of wires) wire.close();
     },
   },
-  {
-    name: 'calls at once over connections of their own',
+  ...[
+    ['calls at once over connections of their own', httpWorld],
+    ['calls that wait in the queue of their server', oneSeat],
+  ].map(([name, where]) => ({
+    name,
     n: 20,
     unit: 'calls',
-    world: httpWorld,
+    world: where,
     at: async (meter, n) => {
       const wires = await Promise.all(repeat(n, () => meter.connect()));
       const bytes = modern('/mcp', 'tools/call', call());
-      return async () => {
-        for (const wire of wires) wire.send(bytes);
-        for (const wire of wires) isResult(await wire.next());
-      };
+      return () => allAsk(wires, bytes);
     },
-  },
-  {
-    name: 'calls that wait in the queue of their server',
-    n: 20,
-    unit: 'calls',
-    world: world({ limits: { ...roomy, maxInFlight: 1 } }),
-    at: async (meter, n) => {
-      const wires = await Promise.all(repeat(n, () => meter.connect()));
-      const bytes = modern('/mcp', 'tools/call', call());
-      return async () => {
-        for (const wire of wires) wire.send(bytes);
-        for (const wire of wires) isResult(await wire.next());
-      };
-    },
-  },
+  })),
   {
     name: 'calls: clients that leave the queue',
     n: 25,
     unit: 'clients',
-    world: world({ limits: { ...roomy, maxInFlight: 1 } }),
+    world: oneSeat,
     at: async (meter, n) => {
       const seat = await meter.connect(); // its call has the only place
       return async () => {
@@ -104,18 +86,15 @@ export const rows = [
     },
   },
   ...[
-    ['of one wish', () => '"notifications":{"toolsListChanged":true}'],
-    ['of wishes of their own', (i) => `"notifications":{"resourceSubscriptions":["file:///${i}"]}`],
+    ['of one wish', () => '"toolsListChanged":true'],
+    ['of wishes of their own', (i) => forUris(`"file:///${i}"`)],
   ].map(([what, wish]) => ({
     name: `listens ${what}: clients that come and leave`,
     n: 20,
     unit: 'clients',
     world: stdioWorld,
     at: async (meter, n) => async () => {
-      const wires = await Promise.all(repeat(n, () => meter.connect()));
-      const there = wires.map((wire) => wire.seen('subscriptions/acknowledged'));
-      for (const [i, wire] of wires.entries()) wire.send(modern('/mcp', 'subscriptions/listen', wish(i), { id: '"l"' }));
-      await Promise.all(there);
+      const wires = await Promise.all(repeat(n, (i) => listening(meter, wish(i))));
       for (const wire of wires) wire.close();
     },
   })),

@@ -1,5 +1,5 @@
 // Many of something: what is idle beside a call, servers, members, buckets.
-import { LegacyClient, WIDE, asking, content, isError, isResult, isStatus, joined, modern, repeat, world, worldOf } from '../ground.mjs';
+import { LegacyClient, WIDE, asking, content, forUris, inOneGo, isError, isResult, isStatus, joined, listening, modern, repeat, telling, world, worldOf } from '../ground.mjs';
 import { DISCOVERED } from '../wire.mjs';
 import { listRows, tools } from './one.mjs';
 import { key, keyLine, withKey } from './policies.mjs';
@@ -57,12 +57,7 @@ const connections = async (meter, count) => {
   for (let i = 0; i < count; ++i) await meter.connect();
 };
 const listens = async (meter, count, before) => {
-  for (let i = 0; i < count; ++i) {
-    const wire = await meter.connect();
-    const there = wire.seen('subscriptions/acknowledged');
-    wire.send(modern('/mcp', 'subscriptions/listen', `"notifications":{"resourceSubscriptions":["file:///${before + i}"]}`, { id: '"l"' }));
-    await there;
-  }
+  for (let i = 0; i < count; ++i) await listening(meter, forUris(`"file:///${before + i}"`));
 };
 export const isHanging = (text) => text.includes('"hang"', 0, 'latin1');
 export const hangs = (meter) => (meter.server.on['tools/call'] = ({ text }, say) => (isHanging(text) ? undefined : say.result(content())));
@@ -93,12 +88,8 @@ const parked = async (meter, count) => {
 const cancels = async (meter) =>
   once(meter, 'cancels', async () => {
     const client = meter.kept.get('client');
-    const wire = await meter.connect();
-    const bytes = Buffer.concat(repeat(100, (i) => client.bytes('notifications/cancelled', `"requestId":${1000000 + i}`, { id: null })));
-    return async () => {
-      wire.send(bytes);
-      for (let i = 0; i < 100; ++i) isStatus(202)(await wire.next());
-    };
+    const cancel = (i) => client.bytes('notifications/cancelled', `"requestId":${1000000 + i}`, { id: null });
+    return inOneGo(await meter.connect(), 100, cancel, isStatus(202));
   });
 const sessionComesAndGoes = async (meter) =>
   once(meter, 'visitor', async () => {
@@ -111,27 +102,12 @@ const sessionComesAndGoes = async (meter) =>
 const listenComesAndGoes = async (meter) =>
   once(meter, 'listener', async () => {
     let number = 0;
-    return async () => {
-      const wire = await meter.connect();
-      const there = wire.seen('subscriptions/acknowledged');
-      wire.send(modern('/mcp', 'subscriptions/listen', `"notifications":{"resourceSubscriptions":["file:///new/${++number}"]}`, { id: '"l"' }));
-      await there;
-      wire.close();
-    };
+    return async () => (await listening(meter, forUris(`"file:///new/${++number}"`))).close();
   });
 const oneIsTold = async (meter) =>
   once(meter, 'told', async () => {
-    const wire = await meter.connect();
-    const there = wire.seen('subscriptions/acknowledged');
-    wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"resourceSubscriptions":["file:///told"]}', { id: '"told"' }));
-    await there;
-    const { message, say } = meter.server.listens.at(-1);
-    return async () => {
-      const heard = wire.seen('resources/updated', 20);
-      for (let i = 0; i < 20; ++i)
-        say.message(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///told","_meta":{"io.modelcontextprotocol/subscriptionId":${message.id}}}}`);
-      await heard;
-    };
+    const wire = await listening(meter, forUris('"file:///told"'));
+    return telling(meter, wire, 20, () => 'file:///told');
   });
 
 export const httpWorld = wide({ era: 'modern' });
@@ -199,13 +175,7 @@ const servers = [
     n: 3,
     unit: 'members',
     world: (n) => worldOf(n, () => ({ era: 'modern' })),
-    at: async (meter) => async () => {
-      const wire = await meter.connect();
-      const there = wire.seen('subscriptions/acknowledged');
-      wire.send(modern('/mcp', 'subscriptions/listen', '"notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///a"]}', { id: '"l"' }));
-      await there;
-      wire.close();
-    },
+    at: async (meter) => async () => (await listening(meter, `"toolsListChanged":true,${forUris('"file:///a"')}`)).close(),
   },
   {
     name: 'aggregate: members, initialize of a legacy client',
@@ -313,14 +283,8 @@ const aggregate = [
     unit: 'URIs',
     world: together,
     at: async (meter, n) => {
-      const bytes = modern('/mcp', 'subscriptions/listen', `"notifications":{"resourceSubscriptions":[${joined(n, (i) => `"s0+file:///${i}"`)}]}`, { id: '"l"' });
-      return async () => {
-        const wire = await meter.connect();
-        const there = wire.seen('subscriptions/acknowledged');
-        wire.send(bytes);
-        await there;
-        wire.close();
-      };
+      const wishes = forUris(joined(n, (i) => `"s0+file:///${i}"`));
+      return async () => (await listening(meter, wishes)).close();
     },
   },
 ];

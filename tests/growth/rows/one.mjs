@@ -1,6 +1,6 @@
 // What one server says at once or again and again: lists, resources, streams, notifications, questions; and how a rule judges it.
 import { spawnSync } from 'node:child_process';
-import { ROADS, answering, asking, clientOf, content, isError, isResult, isStatus, joined, modern, repeat, world } from '../ground.mjs';
+import { ROADS, answering, asking, clientOf, content, forUris, isError, isResult, isStatus, joined, listening, modern, repeat, telling, world } from '../ground.mjs';
 import { listed } from '../wire.mjs';
 import { program } from '../meter.mjs';
 
@@ -248,57 +248,27 @@ const others = [
   },
 ].map((row) => ({ world: ROADS[http].world, ...row }));
 
-const wishes = (list) => `"notifications":{"resourceSubscriptions":[${list}]}`;
-const listens = [
-  ...[http, stdio, 'modern → legacy HTTP', 'modern → legacy stdio'].map((road) => ({
-    name: `listen, ${road}: URIs of one`,
-    n: 100,
-    unit: 'URIs',
-    world: ROADS[road].world,
-    at: async (meter, n) => {
-      const bytes = modern('/mcp', 'subscriptions/listen', wishes(joined(n, (i) => `"file:///${i}"`)), { id: '"l"' });
-      return async () => {
-        const wire = await meter.connect();
-        const there = wire.seen('subscriptions/acknowledged');
-        wire.send(bytes);
-        await there;
-        wire.close();
-      };
-    },
-  })),
-  {
-    name: 'listen, modern → stdio: one URI again and again',
-    n: 200,
-    unit: 'times',
-    world: ROADS[stdio].world,
-    at: async (meter, n) => {
-      const bytes = modern('/mcp', 'subscriptions/listen', wishes(joined(n, () => '"file:///a"')), { id: '"l"' });
-      return async () => {
-        const wire = await meter.connect();
-        const there = wire.seen('subscriptions/acknowledged');
-        wire.send(bytes);
-        await there;
-        wire.close();
-      };
-    },
+const listenRow = (name, n, unit, road, of) => ({
+  name: `listen, ${road}: ${name}`,
+  n,
+  unit,
+  world: ROADS[road].world,
+  at: async (meter, size) => {
+    const wishes = forUris(joined(size, of));
+    return async () => (await listening(meter, wishes)).close();
   },
+});
+const listens = [
+  ...[http, stdio, 'modern → legacy HTTP', 'modern → legacy stdio'].map((road) => listenRow('URIs of one', 100, 'URIs', road, (i) => `"file:///${i}"`)),
+  listenRow('one URI again and again', 200, 'times', stdio, () => '"file:///a"'),
   {
     name: 'listen, modern → stdio: notifications of one with 200 URIs',
     n: 100,
     unit: 'notifications',
     world: ROADS[stdio].world,
     at: async (meter, n) => {
-      const wire = await meter.connect();
-      const there = wire.seen('subscriptions/acknowledged');
-      wire.send(modern('/mcp', 'subscriptions/listen', wishes(joined(200, (i) => `"file:///${n}/${i}"`)), { id: '"l"' }));
-      await there;
-      const { message, say } = meter.server.listens.at(-1);
-      return async () => {
-        const heard = wire.seen('resources/updated', n);
-        for (let i = 0; i < n; ++i)
-          say.message(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///${n}/${i % 200}","_meta":{"io.modelcontextprotocol/subscriptionId":${message.id}}}}`);
-        await heard;
-      };
+      const wire = await listening(meter, forUris(joined(200, (i) => `"file:///${n}/${i}"`)));
+      return telling(meter, wire, n, (i) => `file:///${n}/${i % 200}`);
     },
   },
   {
@@ -308,17 +278,8 @@ const listens = [
     kind: 'flat',
     world: ROADS[stdio].world,
     at: async (meter, n) => {
-      const wire = await meter.connect();
-      const there = wire.seen('subscriptions/acknowledged');
-      wire.send(modern('/mcp', 'subscriptions/listen', wishes(joined(n, (i) => `"file:///${n}/${i}"`)), { id: '"l"' }));
-      await there;
-      const { message, say } = meter.server.listens.at(-1);
-      return async () => {
-        const heard = wire.seen('resources/updated', 100);
-        for (let i = 0; i < 100; ++i)
-          say.message(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///${n}/${n - 1}","_meta":{"io.modelcontextprotocol/subscriptionId":${message.id}}}}`);
-        await heard;
-      };
+      const wire = await listening(meter, forUris(joined(n, (i) => `"file:///${n}/${i}"`)));
+      return telling(meter, wire, 100, () => `file:///${n}/${n - 1}`);
     },
   },
 ];

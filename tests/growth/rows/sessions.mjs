@@ -1,5 +1,5 @@
 // Dimensions of a legacy session: what its server says to it beside calls, what it has open when it ends.
-import { LegacyClient, WIDE, isStatus, modern, repeat, world } from '../ground.mjs';
+import { LegacyClient, WIDE, asking, inOneGo, isStatus, modern, repeat, world } from '../ground.mjs';
 import { event } from '../wire.mjs';
 
 const call = (name = 't') => `"name":"${name}","arguments":{}`;
@@ -117,43 +117,27 @@ export const rows = [
       return async () => LegacyClient.open(meter, { wire });
     },
   },
-  {
-    name: 'session: notifications of its client',
+  ...[
+    ['notifications', 'notifications', plain, 202, (client) => client.bytes('notifications/roots/list_changed', '', { id: null })],
+    ['subscriptions', 'URIs', stdio, 200, (client, i, n) => client.bytes('resources/subscribe', `"uri":"file:///${n}/${i}"`, { id: i + 1 })],
+  ].map(([what, unit, where, status, bytes]) => ({
+    name: `session: ${what} of its client`,
     n: 50,
-    unit: 'notifications',
-    world: plain,
+    unit,
+    world: where,
     at: async (meter, n) => {
       const client = await LegacyClient.open(meter);
-      const bytes = Buffer.concat(repeat(n, () => client.bytes('notifications/roots/list_changed', '', { id: null })));
-      return async () => {
-        client.wire.send(bytes);
-        for (let i = 0; i < n; ++i) isStatus(202)(await client.wire.next());
-      };
+      return inOneGo(client.wire, n, (i) => bytes(client, i, n), isStatus(status));
     },
-  },
-  {
-    name: 'session: subscriptions of its client',
-    n: 50,
-    unit: 'URIs',
-    world: stdio,
-    at: async (meter, n) => {
-      const client = await LegacyClient.open(meter);
-      const bytes = Buffer.concat(repeat(n, (i) => client.bytes('resources/subscribe', `"uri":"file:///${n}/${i}"`, { id: i + 1 })));
-      return async () => {
-        client.wire.send(bytes);
-        for (let i = 0; i < n; ++i) isStatus(200)(await client.wire.next());
-      };
-    },
-  },
+  })),
   {
     name: 'preflight: headers that are asked for',
     n: 100,
     unit: 'headers',
     world: world({ era: 'modern' }, { listen: { ...WIDE.listen, allowedOrigins: ['https://page.example'] } }),
     at: async (meter, n) => {
-      const wire = await meter.connect();
       const bytes = `OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://page.example\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: ${repeat(n, (i) => `x-h${i}`).join(', ')}\r\n\r\n`;
-      return async () => isStatus(200, 204)(await wire.ask(bytes));
+      return asking(meter, bytes, isStatus(200, 204));
     },
   },
   {
@@ -161,10 +145,6 @@ export const rows = [
     n: 1024,
     unit: 'bytes',
     world: world({ era: 'modern' }, { log: { level: 'info' }, plugins: [{ redact: { patterns: ['sk-[A-Za-z0-9]{20,}'] } }] }),
-    at: async (meter, n) => {
-      const wire = await meter.connect();
-      const bytes = modern('/mcp', 'tools/call', call('t'.repeat(n)));
-      return async () => isStatus(200)(await wire.ask(bytes));
-    },
+    at: (meter, n) => asking(meter, modern('/mcp', 'tools/call', call('t'.repeat(n))), isStatus(200)),
   },
 ];
