@@ -30,8 +30,12 @@ struct Cancels final : core::CancelWatcher {
   std::vector<Settled> settled;
 };
 
+constexpr milliseconds kNeverOver{3600000};
+constexpr milliseconds kSoonOver{200};
+
 struct World {
-  World() { stdio.server.timeouts.cancel_grace = milliseconds(20); }
+  // The grace ends in no test but those that wait for its end: this process may stand still for any time.
+  explicit World(milliseconds grace = kNeverOver) { stdio.server.timeouts.cancel_grace = grace; }
   ~World() {
     cancels.clear();
     for (StdioCall& call : made)
@@ -139,7 +143,7 @@ TEST_CASE("a late answer says whether the server stopped; each is counted once")
         Way{R"({"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"x"}})", false, CancelOutcome::stopped},
         Way{R"({"jsonrpc":"2.0","id":1,"result":{"isError":true}})", false, CancelOutcome::stopped}}) {
     INFO(way.answer);
-    World world;
+    World world(kSoonOver);
     const uint64_t late = world.watcher.stats.late_responses;
     StdioCall& call = world.sent();
     world.calls.find(call.id)->listen = way.listen;
@@ -156,7 +160,7 @@ TEST_CASE("a late answer says whether the server stopped; each is counted once")
 }
 
 TEST_CASE("without an answer the id is forgotten after the grace, and the process lives on") {
-  World world;
+  World world(kSoonOver);
   StdioCall& call = world.sent();
   world.cancels.cancel(call, "enough");
   world.turn();
@@ -169,12 +173,12 @@ TEST_CASE("without an answer the id is forgotten after the grace, and the proces
 }
 
 TEST_CASE("the grace of a cancel that the server has not read yet has not begun") {
-  World world;
+  World world(kSoonOver);
   StdioCall& call = world.sent();
   world.wire.owed = 1;
   world.cancels.cancel(call, "enough");
   world.turn();
-  run_for(world.stdio.loop, milliseconds(60));
+  run_for(world.stdio.loop, 3 * kSoonOver);
   CHECK(world.calls.find(call.id) != nullptr);
   CHECK(world.wire.freed == 0);
   world.wire.owed = 0;
@@ -184,7 +188,7 @@ TEST_CASE("the grace of a cancel that the server has not read yet has not begun"
 
 TEST_CASE(
     "cancel: kill ends a process that ignores a client's cancel, and never for Lineward's own request") {
-  World world;
+  World world(kSoonOver);
   world.stdio.server.cancel = config::CancelMode::kill;
   SECTION("a client's") {
     world.cancels.cancel(world.sent(), "enough");
@@ -205,7 +209,7 @@ TEST_CASE(
 }
 
 TEST_CASE("neither with cancel: never nor of an initialize is the server told") {
-  World world;
+  World world(kSoonOver);
   std::string_view method = "tools/call";
   SECTION("never") {
     world.stdio.server.cancel = config::CancelMode::never;
@@ -242,7 +246,7 @@ TEST_CASE("of a process that is down nothing more is told") {
   world.cancels.cancel(world.sent(), "enough");
   world.cancels.clear();
   CHECK_FALSE(world.cancels.is_owed());
-  run_for(world.stdio.loop, milliseconds(60));
+  run_for(world.stdio.loop, 3 * kSoonOver);
   CHECK(world.wire.written.empty());
   CHECK(world.wire.freed == 0);
   CHECK(world.watcher.settled.empty());
