@@ -381,7 +381,7 @@ void FannedListen::drop(const std::string& member, std::string_view why) {
   }
 }
 
-void FannedListen::cancel(std::string_view why) {
+void FannedListen::cancel(core::CancelCause why) {
   if (!live()) return;
   owner_ = nullptr;
   ack_limit_.stop();

@@ -26,7 +26,7 @@ class FannedListen final : public core::OwnedCall {
   void begin();  // calls nobody back
 
   // core::Call
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   const mcp::Message& request_message() const override { return request_.message; }
 
   const core::CallRequest& request() const { return request_; }

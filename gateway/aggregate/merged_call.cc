@@ -118,7 +118,7 @@ core::CallOwner* MergedCall::leave() {
   return take_owner();
 }
 
-void MergedCall::cancel(std::string_view why) {
+void MergedCall::cancel(core::CancelCause why) {
   if (!live()) return;
   for (auto& part : parts_)
     part->sub_request->cancel(why);

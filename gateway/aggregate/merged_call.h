@@ -24,7 +24,7 @@ class MergedCall final : public core::OwnedCall {
   void begin();  // calls nobody back
 
   // core::Call
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   const mcp::Message& request_message() const override { return request_.message; }
 
  private:

@@ -179,7 +179,7 @@ core::CallOwner* RoutedCall::leave() {
   return take_owner();
 }
 
-void RoutedCall::cancel(std::string_view why) {
+void RoutedCall::cancel(core::CancelCause why) {
   if (!live()) return;
   leave();
   if (cancel_inner(why)) return;

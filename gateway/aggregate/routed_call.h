@@ -24,7 +24,7 @@ class RoutedCall final : public core::PassingCall {
   void left(const std::string& server, const std::string& why);
 
   // core::Call
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   void hand_over(core::CallOwner& owner, core::Handover how) override;
   const mcp::Message& request_message() const override { return request_.message; }
   void retried(mcp::Message request) override;

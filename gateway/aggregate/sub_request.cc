@@ -84,7 +84,7 @@ void SubRequest::set_clock() {
 }
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
-  if (call_ && call_->live()) call_->cancel("its part did not come in time");
+  if (call_ && call_->live()) call_->cancel({"its part did not come in time", EndReason::timeout_request});
   std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
                           : reason == EndReason::queue_full      ? "had no free process (instances) for"
                           : reason == EndReason::timeout_startup ? "was not ready for"
@@ -95,7 +95,7 @@ void SubRequest::late(EndReason reason, milliseconds limit, std::string_view opt
                                     limit.count()}});
 }
 
-void SubRequest::cancel(std::string_view why) {
+void SubRequest::cancel(core::CancelCause why) {
   done_ = nullptr;
   limit_.stop();
   if (call_ && call_->live()) call_->cancel(why);

@@ -29,7 +29,7 @@ class SubRequest final : public core::CallOwner {
   // the client's wish (CallRequest::wait).
   void ask(core::CallRequest request, std::chrono::milliseconds limit, Done done, Heard heard = nullptr);
   // Nothing is called after this.
-  void cancel(std::string_view why);
+  void cancel(core::CancelCause why);
 
   const std::shared_ptr<Member>& member() const { return member_; }
 

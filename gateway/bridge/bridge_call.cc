@@ -59,7 +59,7 @@ void BridgeCall::retire_inner() {
   session_.loop().retire(std::move(inner_));
 }
 
-void BridgeCall::cancel(std::string_view why) {
+void BridgeCall::cancel(core::CancelCause why) {
   if (!live()) return;
   leave("the call it belongs to was cancelled");
   if (inner_ && inner_->live()) return inner_->cancel(why);

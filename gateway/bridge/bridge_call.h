@@ -25,7 +25,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   // core::Call. A cancel withdraws the open questions before it returns: through the session's owner, who may
   // send the client word of it. Nothing is replied to it, since what the client answers comes by the session,
   // and nothing retried, since legacy clients do not do that.
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   bool pause() override { return inner_ && inner_->live() && inner_->pause(); }
   bool resume() override { return inner_ && inner_->live() && inner_->resume(); }
   const mcp::Message& request_message() const override { return request_.message; }

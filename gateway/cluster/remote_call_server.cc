@@ -64,7 +64,7 @@ void RemoteCallServer::start(uint64_t number, core::CallRequest request) {
   calls_[number] = std::move(one);
 }
 
-void RemoteCallServer::cancel(uint64_t number, uint64_t tag, std::string_view why) {
+void RemoteCallServer::cancel(uint64_t number, uint64_t tag, core::CancelCause why) {
   InboundCall* one = find(number);
   if (one == nullptr || !one->call->live()) {  // its end was on its way already
     core::CancelReport report;

@@ -35,7 +35,7 @@ class RemoteCallServer {
 
   // Calls have the number that the RemoteCallTable gave them; of one that has ended nothing is heard.
   void start(uint64_t number, core::CallRequest request);
-  void cancel(uint64_t number, uint64_t tag, std::string_view why);
+  void cancel(uint64_t number, uint64_t tag, core::CancelCause why);
   void reply(uint64_t number, std::string message);
   void pause(uint64_t number);
   void resume(uint64_t number);

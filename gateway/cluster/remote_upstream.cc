@@ -55,11 +55,12 @@ class RemoteCall final : public core::OwnedCall {
 
   uint64_t number() const { return number_; }
 
-  void cancel(std::string_view why) override {
+  void cancel(core::CancelCause why) override {
     if (!live()) return;
     leave();
-    bool sent = tell([number = number_, tag = tag_, text = std::string(why)](RemoteCallServer& call_server) {
-      call_server.cancel(number, tag, text);
+    bool sent = tell([number = number_, tag = tag_, text = std::string(why.text),
+                      reason = why.reason](RemoteCallServer& call_server) {
+      call_server.cancel(number, tag, {text, reason});
     });
     if (!sent) core::upstream_stats(table_->server()).cancel_settled(tag_, {});
   }

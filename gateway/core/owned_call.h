@@ -67,7 +67,7 @@ class PassingCall : public OwnedCall, public CallOwner {
   PassingCall(CallRequest request, CallOwner* owner) : OwnedCall(owner), request_(std::move(request)) {}
   // Cancels the call behind; false when there is none that goes on, and so nobody who tells what became of
   // the cancel.
-  bool cancel_inner(std::string_view why) {
+  bool cancel_inner(CancelCause why) {
     if (!inner_ || !inner_->live()) return false;
     inner_->cancel(why);
     return true;

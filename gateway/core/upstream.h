@@ -81,13 +81,26 @@ class CallOwner {
 // What becomes of a call whose owner changes: one that is parked takes no place in flight.
 enum class Handover : bool { in_flight, parked };
 
+// Why a call is given up: words for people on the server's side, and how the exchange ends for which it was
+// made. Where no exchange ends, as of Lineward's own requests, the words alone are given.
+struct CancelCause {
+  // NOLINTBEGIN(google-explicit-constructor): the words alone are a cause
+  CancelCause(std::string_view words, mcp::EndReason ends_as = mcp::EndReason::cancelled_client)
+      : text(words), reason(ends_as) {}
+  CancelCause(const std::string& words) : text(words) {}
+  CancelCause(const char* words) : text(words) {}
+  // NOLINTEND(google-explicit-constructor)
+  std::string_view text;  // not kept by who is asked
+  mcp::EndReason reason = mcp::EndReason::cancelled_client;
+};
+
 // One request on its way. Destroying a live one cancels it as `internal` and counts a bug.
 class Call {
  public:
   virtual ~Call() = default;
   // The only way to give up on a call. Nothing is sent for what was not sent or has been answered; the owner
-  // hears nothing more. `why` is for people on the server's side.
-  virtual void cancel(std::string_view why) = 0;
+  // hears nothing more.
+  virtual void cancel(CancelCause why) = 0;
   virtual bool live() const = 0;
   // The answer to a question the server asked during this call: a whole JSON-RPC message under the server's
   // id.
@@ -156,7 +169,8 @@ class ScopeOwner {
   // A server's request, or a notification that names no call. `only_call` is the tag of the one call it can
   // belong to, where there is exactly one.
   virtual void on_scope_message(mcp::Message message, std::optional<uint64_t> only_call) = 0;
-  // The process behind the session is gone; open questions will never be answered by it.
+  // What stood behind the session can no longer be asked: its open questions have no answer. The session goes
+  // on unless on_scope_ended() follows.
   virtual void on_scope_reset() = 0;
   // The server has ended the session behind this one: the client has to initialise anew. Told once.
   virtual void on_scope_ended() {}

@@ -33,7 +33,7 @@ CallClock::CallClock(net::Loop& loop, mcp::Method method, Rings rings)
   mark(CallStep::arrived);
 }
 
-void CallClock::use(const config::Timeouts& limits, const config::Server& server) {
+void CallClock::use_limits(const config::Timeouts& limits, const config::Server& server) {
   limits_ = limits;
   server_ = &server;
 }
@@ -49,7 +49,7 @@ void CallClock::stop() {
 void CallClock::plugins_decide() {
   plugins_decide_ = true;
   mark(CallStep::judging);
-  set();
+  rearm();
 }
 
 void CallClock::plugins_decided() {
@@ -64,35 +64,39 @@ bool CallClock::enter(CallPhase phase) {
   const bool in_line = core::waits_in_line(phase_);
   if (in_line && core::waits_in_line(phase)) {  // for something else now, and no less long for it
     phase_ = phase;
-    set();
+    rearm();
     return true;
   }
   if (in_line) queued_for_ += loop_.now() - phase_since_;
   if (phase_ == CallPhase::starting) starting_for_ += loop_.now() - phase_since_;
   phase_ = phase;
   phase_since_ = loop_.now();
-  if (phase == CallPhase::written) written_at_ = last_progress_ = loop_.now();
-  set();
+  if (phase == CallPhase::written) {
+    request_since_ = loop_.now();
+    if (written_at_.count() == 0) written_at_ = loop_.now();
+  }
+  rearm();
   return true;
 }
 
 void CallClock::go_on(milliseconds spent) {
   phase_ = CallPhase::written;
-  phase_since_ = last_progress_ = loop_.now();
+  phase_since_ = request_since_ = loop_.now();
   written_at_ = loop_.now() - spent;
 }
 
 void CallClock::progressed() {
   mark(CallStep::progress);
+  progressed_at_ = loop_.now();
   if (!limits_.progress_resets) return;
-  last_progress_ = loop_.now();
-  set();
+  request_since_ = loop_.now();
+  rearm();
 }
 
 void CallClock::asked() {
   mark(CallStep::asked);
   if (open_questions_++ == 0) question_since_ = loop_.now();
-  set();
+  rearm();
 }
 
 void CallClock::answered() {
@@ -100,23 +104,23 @@ void CallClock::answered() {
   mark(CallStep::answered);
   if (--open_questions_ == 0) {
     waited_ += loop_.now() - question_since_;
-    last_progress_ = loop_.now();
+    request_since_ = loop_.now();
   }
-  set();
+  rearm();
 }
 
 void CallClock::hold() {
   held_ = true;
   mark(CallStep::held);
   held_since_ = loop_.now();
-  set();
+  rearm();
 }
 
 bool CallClock::release() {
   if (!std::exchange(held_, false)) return false;
-  last_progress_ += loop_.now() - held_since_;
+  request_since_ += loop_.now() - held_since_;
   mark(CallStep::released);
-  set();
+  rearm();
   return true;
 }
 
@@ -138,7 +142,7 @@ void CallClock::ring() {
   timer_.start(due_at_ - loop_.now(), [this] { ring(); });
 }
 
-void CallClock::set() {
+void CallClock::rearm() {
   if (stopped_ || server_ == nullptr) return;
   const milliseconds queue_timeout = server_->limits.queue_timeout;
   due_at_ = milliseconds(0);
@@ -175,10 +179,10 @@ void CallClock::arm_written() {
   if (open_questions_ > 0)
     return arm(since(question_since_, t.park), {EndReason::timeout_park, t.park, "timeouts.park"});
   const milliseconds request = std::min(t.request, t.max_duration);
-  const milliseconds left = since(last_progress_, request);
+  const milliseconds left = since(request_since_, request);
   const milliseconds left_total = since(written_at_ + waited_, t.max_duration);
   const bool total_first =
-      left_total < left || (left_total == left && t.max_duration <= request && last_progress_ != written_at_);
+      left_total < left || (left_total == left && t.max_duration <= request && request_since_ != written_at_);
   if (held_ || total_first) {
     return arm(left_total, {EndReason::timeout_max_duration, t.max_duration, "timeouts.maxDuration"});
   }

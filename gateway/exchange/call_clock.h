@@ -38,11 +38,11 @@ class CallClock {
   CallClock(net::Loop& loop, mcp::Method method, Rings rings);
 
   // The limits from here on: the call's own, and that of its server's queue, which a reload may change at any
-  // time. `server` is there until another is used. What runs is set anew by set().
-  void use(const config::Timeouts& limits, const config::Server& server);
+  // time. `server` is there until another is used. What runs is set anew by rearm().
+  void use_limits(const config::Timeouts& limits, const config::Server& server);
   const config::Timeouts& limits() const { return limits_; }
   // Looks at what runs out first.
-  void set();
+  void rearm();
   void stop();
 
   // Plugins take their time with the request; they are done with it.
@@ -76,7 +76,7 @@ class CallClock {
   // Of that, without the time in which the client was asked.
   milliseconds spent() const { return loop_.now() - written_at_ - waited_; }
   std::optional<milliseconds> sent_after() const;
-  milliseconds progress_ago() const { return loop_.now() - last_progress_; }
+  milliseconds progress_ago() const { return loop_.now() - progressed_at_; }  // where there was any
   void show(CallView& view) const;
 
  private:
@@ -98,9 +98,10 @@ class CallClock {
   Due due_;
   const milliseconds started_;
   milliseconds phase_since_;
-  milliseconds last_progress_{0};  // when the request clock was started last
-  milliseconds written_at_{0};
-  milliseconds waited_{0};  // total time with open questions since written
+  milliseconds request_since_{0};  // when the request clock was started last
+  milliseconds progressed_at_{0};  // what the server said last of its progress; 0: nothing yet
+  milliseconds written_at_{0};     // first; when it is sent once more its time goes on
+  milliseconds waited_{0};         // total time with open questions since written
   milliseconds question_since_{0};
   milliseconds queued_for_{0};    // in all, before this phase
   milliseconds starting_for_{0};  // likewise

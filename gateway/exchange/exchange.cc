@@ -68,7 +68,7 @@ void Exchange::advance() {
       case Step::admitted:
         lease_ = owner_.served(*from_);
         server_ = lease_ ? &lease_->config : nullptr;
-        if (server_ != nullptr) use_limits();
+        if (server_ != nullptr) choose_limits();
         if (server_ != nullptr) record_.count_for(core::upstream_stats(server_->name));
         plugins_ = ExchangePlugins::attach(*this, owner_.plugins());  // they see how everything ends
         if (auto failure = owner_.overloaded(*this)) return on_call_failed(*failure);
@@ -118,7 +118,7 @@ void Exchange::advance() {
         if (!call) return on_call_failed(call.error());
         call_ = std::move(*call);
         clock_.mark(CallStep::queued);
-        return clock_.set();  // whatever the upstream does or forgets to tell, a limit runs
+        return clock_.rearm();  // whatever the upstream does or forgets to tell, a limit runs
       }
       case Step::await_upstream:
       case Step::ending:
@@ -324,7 +324,7 @@ void Exchange::answered() {
 
 // ---- how long it may take ----
 
-void Exchange::use_limits() {
+void Exchange::choose_limits() {
   const std::string& target = routed_ ? routed_->target : from_->target;
   bool of_tool = from_->method == Method::tools_call;
   config::Timeouts limits = config::timeouts_for(*server_, from_->method_name,
@@ -339,15 +339,15 @@ void Exchange::use_limits() {
     // The client's own wish for this request, never above the hard limit.
     limits.request = std::min(*from_->wait, limits.max_duration);
   }
-  clock_.use(limits, *server_);
+  clock_.use_limits(limits, *server_);
 }
 
 // At the aggregate: from here on its server's limits count, and it is that server's call by name.
 void Exchange::on_call_routed(const core::RoutedPtr& to) {
   if (ended() || (routed_ && routed_->server == to->server)) return;
   use_routed(to);
-  use_limits();
-  clock_.set();
+  choose_limits();
+  clock_.rearm();
 }
 
 void Exchange::use_routed(const core::RoutedPtr& to) {
@@ -465,7 +465,7 @@ void Exchange::cancel_call(EndReason reason, std::string_view why) {
   if (!call_ || !call_->live()) return;
   clock_.mark(CallStep::cancelling);
   owner_.cancelling(*this, core::initiator_of(reason));
-  call_->cancel(why);
+  call_->cancel({why, reason});
 }
 
 }  // namespace lineward::exchange

@@ -155,7 +155,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void listen_message(mcp::Message&& message);
   void listen_again(const mcp::Message& acknowledgement);
   void pause_upstream();
-  void use_limits();
+  void choose_limits();
   void use_routed(const core::RoutedPtr& to);
   mcp::GatewayError error_of(mcp::EndReason reason) const;
   void deadline(const CallClock::Due& due);

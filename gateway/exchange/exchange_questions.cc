@@ -116,7 +116,7 @@ void ExchangeQuestions::resume() {
   exchange_.step_ = Exchange::Step::await_upstream;
   if (taken->routed) {
     exchange_.use_routed(taken->routed);
-    exchange_.use_limits();
+    exchange_.choose_limits();
   }
   if (taken->answer) return exchange_.on_call_message(std::move(*taken->answer));
   // A reload may have brought a new form meanwhile: the call is with the old.
@@ -125,7 +125,7 @@ void ExchangeQuestions::resume() {
   exchange_.call_ = std::move(taken->call);
   exchange_.tag_ = taken->tag;
   exchange_.call_->hand_over(exchange_, core::Handover::in_flight);
-  exchange_.clock_.use(exchange_.clock_.limits(), *exchange_.server_);
+  exchange_.clock_.use_limits(exchange_.clock_.limits(), *exchange_.server_);
   exchange_.clock_.go_on(taken->spent);
   rounds_ = taken->rounds;
   round_ = std::move(taken->questions);
@@ -134,7 +134,7 @@ void ExchangeQuestions::resume() {
   exchange_.call_->retried(std::move(retry));
   // What is still open, and what was asked meanwhile, goes into the next round.
   if (!round_.empty()) settle();
-  exchange_.clock_.set();
+  exchange_.clock_.rearm();
 }
 
 // At a server's own path the front has looked at that. Its call waits on for a smaller one.

@@ -139,7 +139,7 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
   one.call.call->hand_over(one, core::Handover::parked);
   one.timer.start(limit, [this, &one, limit] {
     ++one.call.stats->park_timeouts;
-    cancel(one, core::CancelInitiator::timeout, "its client did not come back with an answer");
+    cancel(one, EndReason::timeout_park, "its client did not come back with an answer");
     end(one, EndReason::timeout_park, StateFault::expired,
         fmt::format("the client did not come back within {} ms (lineward timeouts.park)", limit.count()));
   });
@@ -149,10 +149,10 @@ std::string ParkTable::park(ParkedCall call, const config::Server& server, milli
   return state.text;
 }
 
-void ParkTable::cancel(Parked& parked, core::CancelInitiator initiator, std::string_view why) {
+void ParkTable::cancel(Parked& parked, EndReason reason, std::string_view why) {
   if (!parked.call.call->live()) return;
-  cancelling_(parked.call, initiator);
-  parked.call.call->cancel(why);
+  cancelling_(parked.call, core::initiator_of(reason));
+  parked.call.call->cancel({why, reason});
 }
 
 void ParkTable::add_bytes(Parked& parked, size_t bytes) {
@@ -235,7 +235,7 @@ void ParkTable::close(std::string_view why) {
   closed_ = true;
   while (!parked_.empty()) {
     Parked& one = *parked_.begin()->second;
-    cancel(one, core::CancelInitiator::drain, why);
+    cancel(one, EndReason::cancelled_drain, why);
     end(one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
   }
 }
@@ -253,7 +253,7 @@ void ParkTable::end_of(const Served& served, std::string_view why) {
     if (parked->call.lease.get() == &served) all.push_back(parked.get());
   }
   for (Parked* one : all) {
-    cancel(*one, core::CancelInitiator::drain, why);
+    cancel(*one, EndReason::cancelled_drain, why);
     end(*one, EndReason::cancelled_drain, StateFault::lost, std::string(why));
   }
 }
@@ -283,7 +283,7 @@ bool ParkTable::cancel(const std::string& call_id, std::string_view why) {
     if (parked->call.from->call_id == call_id) wanted = parked.get();
   }
   if (wanted == nullptr) return false;
-  cancel(*wanted, core::CancelInitiator::operator_, why);
+  cancel(*wanted, EndReason::cancelled_operator, why);
   end(*wanted, EndReason::cancelled_operator, StateFault::lost, std::string(why));
   return true;
 }

@@ -91,7 +91,7 @@ class ParkTable {
     size_t bytes = 0;
   };
   void add_bytes(Parked& parked, size_t bytes);
-  void cancel(Parked& parked, core::CancelInitiator initiator, std::string_view why);
+  void cancel(Parked& parked, mcp::EndReason reason, std::string_view why);
   std::unique_ptr<Parked> remove(const std::string& id);
   // It ended here; a late retry is told why.
   void end(Parked& parked, mcp::EndReason reason, StateFault fault, std::string why);

@@ -171,13 +171,13 @@ bool GuardedCall::decided() {
 
 // ---- from the caller ----
 
-void GuardedCall::cancel(std::string_view why) {
+void GuardedCall::cancel(core::CancelCause why) {
   if (!live()) return;
   const uint64_t tag = request_.tag;
-  std::string told(why);  // a client's own words go to the server
+  std::string told(why.text);  // a client's own words go to the server
   chain_.failure_text(told);
-  leave(EndReason::cancelled_client, 0, why);
-  if (cancel_inner(told)) return;
+  leave(why.reason, mcp::row(why.reason).code, why.text);
+  if (cancel_inner({told, why.reason})) return;
   core::upstream_stats(upstream_.name()).cancel_settled(tag, {});
 }
 

@@ -27,7 +27,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   void begin(core::CallOwner& owner);  // calls nobody back
 
   // core::Call
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
   bool pause() override;
   bool resume() override;

@@ -33,7 +33,7 @@ SharedListen::SharedListen(ListenHub& hub, std::string key, const core::CallRequ
       asked_(like.message.raw(Field::params_notifications), like.account()),
       again_(hub.loop()) {}
 
-void SharedListen::close(std::string_view why) {
+void SharedListen::close(core::CancelCause why) {
   again_.stop();
   SharedCall::close(why);
 }

@@ -30,7 +30,7 @@ class SharedListen final : public SharedCall {
  public:
   SharedListen(ListenHub& hub, std::string key, const core::CallRequest& like);
 
-  void close(std::string_view why) override;
+  void close(core::CancelCause why) override;
 
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message message) override;

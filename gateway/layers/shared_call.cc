@@ -11,7 +11,7 @@ SharedCallHandle::~SharedCallHandle() {
   if (live()) cancel_alive(server_.name);
 }
 
-void SharedCallHandle::cancel(std::string_view why) {
+void SharedCallHandle::cancel(core::CancelCause why) {
   if (take_owner() == nullptr) return;
   core::CancelReport report;  // others still want it, or it came from memory: nothing had to be sent
   if (SharedCall* shared = std::exchange(shared_, nullptr); shared != nullptr && shared->leave(*this)) {
@@ -111,7 +111,7 @@ bool SharedCall::leave(SharedCallHandle& lease) {
   return living_ == 0 && !closed_;
 }
 
-void SharedCall::close(std::string_view why) {
+void SharedCall::close(core::CancelCause why) {
   closed_ = true;
   catch_up_later_.cancel();
   if (call_ && call_->live()) call_->cancel(why);

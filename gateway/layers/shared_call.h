@@ -28,7 +28,7 @@ class SharedCallHandle : public core::OwnedCall {
       : OwnedCall(&owner), server_(server), request_(std::move(request)) {}
   ~SharedCallHandle() override;
 
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   const mcp::Message& request_message() const override { return request_.message; }
 
  private:
@@ -57,7 +57,7 @@ class SharedCall : public core::CallOwner {
   std::optional<core::Failure> open();
   void join(SharedCallHandle& lease);
   // Nobody is told anything any more.
-  virtual void close(std::string_view why);
+  virtual void close(core::CancelCause why);
   const std::string& key() const { return key_; }
   void rename(std::string key) { key_ = std::move(key); }
   const core::CallRequest& like() const { return like_; }

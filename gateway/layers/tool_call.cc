@@ -249,7 +249,7 @@ void ToolCall::retire_inner() {
   tools_.loop().retire(std::move(inner_));
 }
 
-void ToolCall::cancel(std::string_view why) {
+void ToolCall::cancel(core::CancelCause why) {
   if (!live()) return;
   owner_ = nullptr;
   timer_.stop();

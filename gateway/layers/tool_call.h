@@ -29,7 +29,7 @@ class ToolCall final : public core::PassingCall {
   // To be called once, from start(). A failure means that nothing was begun.
   std::optional<core::Failure> begin();
 
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).
   void learned(bool listed);

@@ -173,7 +173,7 @@ class FakeCall final : public core::Call {
     track_.call = nullptr;
   }
   // Once, and never when the call is over.
-  void cancel(std::string_view) override {
+  void cancel(core::CancelCause) override {
     LW_CHECK(live());
     owner_ = nullptr;
   }

@@ -21,7 +21,7 @@ namespace lineward::client {
 std::optional<HttpRefusal> check_addresses(const http::HeaderList& headers, const config::Listen& listen,
                                            bool loopback);
 
-// The half of it that concerns Host.
+// What of it concerns Host.
 std::optional<HttpRefusal> check_host(const http::HeaderList& headers, const config::Listen& listen,
                                       bool loopback);
 

@@ -3,7 +3,7 @@
 // Redelivery").
 //
 // Owned by its Session. A POST's stream belongs to one exchange, which holds a SessionReply; a GET's stream
-// to nobody.
+// serves no exchange, and lives as long as its Session keeps it.
 #pragma once
 
 #include <cstdint>

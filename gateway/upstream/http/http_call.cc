@@ -12,13 +12,13 @@ HttpCall::~HttpCall() {
   if (messages) messages->close();
 }
 
-void HttpCall::cancel(std::string_view why) {
+void HttpCall::cancel(core::CancelCause why) {
   if (!live()) return;
   owner_ = nullptr;
   give_place();
   if (health_probe) host_.health().probe_withdrawn();
   timer.stop();
-  host_.withdraw(*this, why);
+  host_.withdraw(*this, why.text);
 }
 
 void HttpCall::reply(std::string message) {

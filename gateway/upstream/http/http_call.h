@@ -51,7 +51,7 @@ class HttpCall final : public TransportCall, public MessagesOwner, public Pooled
   HttpCall(HttpCallHost& host, core::CallRequest&& what, core::CallOwner& owner);
   ~HttpCall() override;
 
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
   bool pause() override;
   bool resume() override;

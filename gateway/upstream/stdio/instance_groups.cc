@@ -102,7 +102,7 @@ void InstanceGroups::reap() {
     drop(key);
 }
 
-bool InstanceGroups::gone(StdioInstance& instance) {
+bool InstanceGroups::free_gone(StdioInstance& instance) {
   auto found =
       std::find_if(leaving_.begin(), leaving_.end(), [&](const auto& i) { return i.get() == &instance; });
   if (found == leaving_.end()) return false;

@@ -47,7 +47,7 @@ class InstanceGroups {
   // A process is ending.
   void take_leaving(std::unique_ptr<StdioInstance> instance) { leaving_.push_back(std::move(instance)); }
   // It is gone; false: it is not here.
-  bool gone(StdioInstance& instance);
+  bool free_gone(StdioInstance& instance);
   size_t leaving() const { return leaving_.size(); }
   // Processes, without those that are ending.
   size_t running() const;

@@ -28,13 +28,13 @@ StdioCall::~StdioCall() {
   if (live()) cancel_alive(upstream_.name());
 }
 
-void StdioCall::cancel(std::string_view why) {
+void StdioCall::cancel(core::CancelCause why) {
   if (!live()) return;
   owner_ = nullptr;
   give_place();
   if (half_open_probe) upstream_.health().half_open_probe_withdrawn();
   if (instance != nullptr) {
-    std::exchange(instance, nullptr)->cancel(*this, why);
+    std::exchange(instance, nullptr)->cancel(*this, why.text);
   } else {
     upstream_.withdraw(*this);
     core::upstream_stats(upstream_.name()).cancel_settled(request.tag, {});

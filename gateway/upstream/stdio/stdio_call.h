@@ -15,7 +15,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner);
   ~StdioCall() override;
 
-  void cancel(std::string_view why) override;
+  void cancel(core::CancelCause why) override;
   void reply(std::string message) override;
   void hand_over(core::CallOwner& owner, core::Handover how) override;
   void retried(mcp::Message message) override;

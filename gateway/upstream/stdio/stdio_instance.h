@@ -1,7 +1,8 @@
 // One process of a stdio server that speaks one era for life: its handshake, and the calls that are sent to
 // it (behaviour.md 5). What it says is read by its InstanceInbox, its ids are those of its InstanceCalls.
 //
-// Owned by a StdioUpstream group; retired when its process is gone.
+// Owned by its InstanceGroup until it is down, then by InstanceGroups, which retires it when its process is
+// gone.
 #pragma once
 
 #include <memory>

@@ -139,7 +139,7 @@ void StdioUpstream::pump() {
 // ---- processes ----
 
 void StdioUpstream::instance_gone(StdioInstance& instance) {
-  if (!groups_.gone(instance)) return;
+  if (!groups_.free_gone(instance)) return;
   schedule_pump();  // it made room
   check_stopped();
 }

@@ -64,9 +64,9 @@ struct ModernServer final : core::Upstream {
   struct WireCall final : core::Call {
     explicit WireCall(std::shared_ptr<Asked> its) : asked(std::move(its)) {}
     ~WireCall() override { asked->owner = nullptr; }
-    void cancel(std::string_view why) override {
+    void cancel(core::CancelCause why) override {
       asked->live = false;
-      asked->cancelled = why;
+      asked->cancelled = why.text;
     }
     bool live() const override { return asked->live; }
     void reply(std::string message) override { asked->replies.push_back(std::move(message)); }

@@ -50,6 +50,7 @@ inline core::CallRequest request(uint64_t tag, std::string method = "tools/call"
 
 struct Heard {
   std::string cancelled;  // why
+  mcp::EndReason cancelled_as{};
   std::vector<std::string> replies;
   std::vector<bool> pauses, parked;
   std::string retried;
@@ -60,8 +61,9 @@ struct FakeCall final : core::Call {
            core::CallOwner& its_owner)
       : open(all), heard(std::move(its_heard)), asked(std::move(its_request)), owner(&its_owner) {}
   ~FakeCall() override { open.erase(this); }
-  void cancel(std::string_view why) override {
-    heard->cancelled = why;
+  void cancel(core::CancelCause why) override {
+    heard->cancelled = why.text;
+    heard->cancelled_as = why.reason;
     owner = nullptr;
     core::upstream_stats("fake").cancel_settled(asked.tag, {core::CancelOutcome::stopped});
   }

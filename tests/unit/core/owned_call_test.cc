@@ -34,8 +34,8 @@ class Plain final : public core::OwnedCall {
   ~Plain() override {
     if (live()) cancel_alive("a server");
   }
-  void cancel(std::string_view why) override {
-    if (take_owner() != nullptr) notes_.push_back("cancel " + std::string(why));
+  void cancel(core::CancelCause why) override {
+    if (take_owner() != nullptr) notes_.push_back("cancel " + std::string(why.text));
   }
   const mcp::Message& request_message() const override { return request_; }
   void answer() {
@@ -76,7 +76,7 @@ class Passing final : public core::PassingCall {
     inner_ = std::move(inner);
     return begun;
   }
-  void cancel(std::string_view why) override {
+  void cancel(core::CancelCause why) override {
     if (take_owner() != nullptr) passed_on = cancel_inner(why);
   }
   bool passed_on = false;

@@ -26,8 +26,8 @@ struct World {
     limits.acknowledge = 6s;
   }
   void use() {
-    clock.use(limits, server);
-    clock.set();
+    clock.use_limits(limits, server);
+    clock.rearm();
   }
   void write() {
     use();
@@ -68,7 +68,7 @@ struct World {
 TEST_CASE("each phase of a call has its limit") {
   World world;
   CallClock& clock = world.clock;
-  clock.set();
+  clock.rearm();
   CHECK(world.due().empty());  // no limits are known yet
   world.use();
   CHECK(world.due() == "limits.queueTimeout 3000");
@@ -95,10 +95,10 @@ TEST_CASE("a plugin that takes its time has the time that a place in the queue h
   world.clock.plugins_decide();
   CHECK(world.due() == "limits.queueTimeout 3000");
   world.server.limits.queue_timeout = 2s;  // by a reload
-  world.clock.set();
+  world.clock.rearm();
   CHECK(world.due() == "limits.queueTimeout 2000");
   world.clock.plugins_decided();
-  world.clock.set();
+  world.clock.rearm();
   CHECK(world.due() == "timeouts.request 5000");
 }
 
@@ -149,9 +149,35 @@ TEST_CASE("a call that was parked goes on with the time that it has left") {
   World world;
   world.use();
   world.clock.go_on(58s);
-  world.clock.set();
+  world.clock.rearm();
   CHECK(world.clock.spent() == 58s);
   CHECK(world.due() == "timeouts.maxDuration 2000");
+}
+
+TEST_CASE("a call that is sent once more begins its request limit anew, and not its longest duration") {
+  World world;
+  world.limits.max_duration = 6s;
+  world.write();
+  const auto first = world.pass();
+  world.clock.enter(CallPhase::starting);  // its session is lost, and made anew
+  const auto between = world.pass();
+  world.clock.enter(CallPhase::written);
+  CHECK(world.due() == "timeouts.request 5000");
+  CHECK(world.clock.spent() == first + between);
+  world.limits.max_duration = 5s;
+  world.use();
+  CHECK(world.due() == world.due_in("timeouts.maxDuration", 5s - first - between));
+}
+
+TEST_CASE("progress is told of since it came, also where it restarts nothing") {
+  World world;
+  world.limits.progress_resets = false;
+  world.write();
+  const auto first = world.pass();
+  world.clock.progressed();
+  const auto then = world.pass();
+  CHECK(world.clock.progress_ago() == then);
+  CHECK(world.due() == world.due_in("timeouts.request", 5s - first - then));
 }
 
 TEST_CASE("what a call waited for a place is counted over all its times in the queue") {

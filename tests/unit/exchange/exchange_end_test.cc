@@ -83,7 +83,7 @@ class BadCall final : public core::Call {
  public:
   BadCall(Trap& trap, Seen& seen, mcp::Message request, core::CallOwner& its_owner)
       : owner(&its_owner), trap_(trap), seen_(seen), request_(std::move(request)) {}
-  void cancel(std::string_view) override {
+  void cancel(core::CancelCause) override {
     ++seen_.cancels;
     core::CallOwner* it = std::exchange(owner, nullptr);
     trap_.at(Inside::cancel);

@@ -83,10 +83,10 @@ class FakeCall final : public core::Call {
   FakeCall(std::shared_ptr<ServersCall> seen, mcp::Message request)
       : seen_(std::move(seen)), request_(std::move(request)) {}
   ~FakeCall() override { CHECK_FALSE(live()); }
-  void cancel(std::string_view why) override {
+  void cancel(core::CancelCause why) override {
     if (!live()) return;
     seen_->owner = nullptr;
-    seen_->cancelled = std::string(why);
+    seen_->cancelled = std::string(why.text);
   }
   bool live() const override { return seen_->owner != nullptr; }
   void reply(std::string message) override { seen_->replies.push_back(std::move(message)); }

@@ -24,7 +24,7 @@ std::vector<std::string> keys(const QuestionRound& round) {
 struct FakeCall final : core::Call {
   std::vector<std::string> replies;
   mcp::Message message;
-  void cancel(std::string_view) override {}
+  void cancel(core::CancelCause) override {}
   bool live() const override { return true; }
   void reply(std::string text) override { replies.push_back(std::move(text)); }
   void hand_over(core::CallOwner&, core::Handover) override {}

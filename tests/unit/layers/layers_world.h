@@ -35,10 +35,10 @@ class CallBelow final : public core::Call {
  public:
   explicit CallBelow(std::shared_ptr<BelowCall> seen) : seen_(std::move(seen)) {}
   ~CallBelow() override { CHECK_FALSE(live()); }
-  void cancel(std::string_view why) override {
+  void cancel(core::CancelCause why) override {
     if (!live()) return;
     seen_->owner = nullptr;
-    seen_->cancelled = std::string(why);
+    seen_->cancelled = std::string(why.text);
   }
   bool live() const override { return seen_->owner != nullptr; }
   void reply(std::string) override {}

@@ -61,8 +61,8 @@ struct ServersCall final : core::Call {
       : server(its_server), request(std::move(its_request)) {
     server.alive = &alive;
   }
-  void cancel(std::string_view why) override {
-    server.cancelled.emplace_back(why);
+  void cancel(core::CancelCause why) override {
+    server.cancelled.emplace_back(why.text);
     alive = false;
   }
   bool live() const override { return alive; }

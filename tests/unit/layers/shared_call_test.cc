@@ -36,8 +36,8 @@ struct Wire {
 
 struct WireCall final : core::Call {
   WireCall(Wire& its_wire, core::CallRequest its_request) : wire(its_wire), asked(std::move(its_request)) {}
-  void cancel(std::string_view why) override {
-    wire.cancelled.emplace_back(why);
+  void cancel(core::CancelCause why) override {
+    wire.cancelled.emplace_back(why.text);
     alive = false;
   }
   bool live() const override { return alive; }

@@ -19,7 +19,7 @@ struct Told {
 
 struct ServersCall final : core::Call {
   ServersCall(Told& what, core::CallRequest its_request) : told(what), asked(std::move(its_request)) {}
-  void cancel(std::string_view) override { told.cancelled = true; }
+  void cancel(core::CancelCause) override { told.cancelled = true; }
   bool live() const override { return !told.cancelled; }
   void reply(std::string) override {}
   bool pause() override {

@@ -39,7 +39,7 @@ struct Call final : TransportCall {
     request.scope.principal = std::move(principal);
   }
   ~Call() override { cancel(""); }
-  void cancel(std::string_view) override {
+  void cancel(core::CancelCause) override {
     era_.withdraw(*this);
     owner_ = nullptr;
   }
