@@ -8,6 +8,7 @@
 #include "admin/api_lists.h"
 #include "admin/control_json.h"
 #include "admin/openapi.h"
+#include "audit/audit.h"
 #include "config/duration.h"
 #include "log/log.h"
 #include "log/printable.h"
@@ -66,6 +67,16 @@ ServerAct act_of(ApiCall call) {
   }
 }
 
+// Who may not even look is told of like who may not act.
+void record_refused(const PlainRequest& request, std::string_view who, int status) {
+  audit::record(audit::Kind::refusal, {{"who", who},
+                                       {"from", request.peer},
+                                       {"to", "admin API"},
+                                       {"http", request.head.method},
+                                       {"path", request.path},
+                                       {"status", status}});
+}
+
 std::string no_such_path(std::string_view path) {
   return fmt::format("there is no {}; /api/v1/openapi.json says what there is", printable(path, 100));
 }
@@ -98,7 +109,10 @@ PlainResponse AdminApi::page(std::optional<json> body, const char* none) {
 }
 
 void AdminApi::handle(const PlainRequest& request, const Access& access, PlainServer::Answer answer) {
-  if (!access.role) return answer(access.refusal);
+  if (!access.role) {
+    record_refused(request, request.peer, access.refusal.status);
+    return answer(access.refusal);
+  }
   ApiMatch match = find_route(request.head.method, request.path);
   if (match.route == nullptr) {
     if (match.allow.empty()) return answer(refused(404, no_such_path(request.path)));
@@ -106,6 +120,7 @@ void AdminApi::handle(const PlainRequest& request, const Access& access, PlainSe
   }
   const ApiRoute& route = *match.route;
   if (route.role == Role::operate && *access.role != Role::operate) {
+    record_refused(request, access.who, 403);
     return answer(refused(403, sources_.config.admin.read_only
                                    ? "nothing can be changed here (admin.readOnly)"
                                    : "this takes a token of the role operate; this one is of the role read"));
@@ -201,6 +216,13 @@ PlainResponse AdminApi::act_on_server(const Asked& asked, const json& body) {
               {"force", force ? "yes" : ""},
               {"outcome", done ? "done" : acted.error},
               {"why", text(body, "reason")}});
+  audit::record(audit::Kind::action, {{"action", fmt::format("server.{}", word(act))},
+                                      {"who", asked.who},
+                                      {"from", asked.http.peer},
+                                      {"server", asked.argument},
+                                      {"force", force ? "yes" : ""},
+                                      {"outcome", done ? "done" : acted.error},
+                                      {"why", text(body, "reason")}});
   if (acted.outcome == ServerActed::Outcome::unknown) return refused(404, acted.error);
   if (!done) return refused(409, acted.error);
   return reply(200, {{"name", asked.argument},
@@ -213,6 +235,13 @@ PlainResponse AdminApi::reload(const Asked& asked, const json& body) {
   const bool dry_run = flag(body, "dryRun");
   if (!dry_run) log::write(log::Level::info, "admin.action", {{"action", "reload"}, {"who", asked.who}});
   ReloadReport report = sources_.reload.reload(dry_run, "admin API");
+  const bool done = report.outcome == ReloadReport::Outcome::done;
+  if (!dry_run) {
+    audit::record(audit::Kind::action, {{"action", "reload"},
+                                        {"who", asked.who},
+                                        {"from", asked.http.peer},
+                                        {"outcome", done ? "done" : report.error}});
+  }
   int status = report.outcome == ReloadReport::Outcome::done       ? 200
                : report.outcome == ReloadReport::Outcome::rejected ? 422
                                                                    : 409;
@@ -238,6 +267,12 @@ void AdminApi::cancel(const Asked& asked, const json& body, PlainServer::Answer 
               {"call", printable(id, 20)},
               {"found", found ? "yes" : "no"},
               {"why", reason}});
+  audit::record(audit::Kind::action, {{"action", "call.cancel"},
+                                      {"who", asked.who},
+                                      {"from", asked.http.peer},
+                                      {"call", id},
+                                      {"outcome", found ? "done" : "there is no such call in flight"},
+                                      {"why", reason}});
   if (!found) return answer(unknown_call(id));
   if (flag(body, "wait")) return when_settled(id, std::move(answer));
   auto over = ended_call(sources_, id);

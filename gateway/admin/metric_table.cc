@@ -69,6 +69,12 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "What Lineward holds for clients and servers: bodies, queues, backlogs (listen.maxBufferedBytes).", ""},
     {M::overload, "lineward_overload_refused_total", T::counter, B::mcp, "limit",
      "Requests, streams and connections that a limit over all refused, or cut (docs/limits.md).", ""},
+    {M::audit_records, "lineward_audit_records_total", T::counter, B::mcp, "",
+     "Records that were taken for the audit log, of all workers. Not without `audit`.", ""},
+    {M::audit_lost, "lineward_audit_lost_total", T::counter, B::mcp, "",
+     "Records that were lost: the file could not be written, or they came too fast. A record says so.", ""},
+    {M::audit_writable, "lineward_audit_writable", T::gauge, B::mcp, "",
+     "1 while the audit log can be written, 0 while it cannot.", ""},
     {M::replica_passed, "lineward_replica_passed_total", T::counter, B::mcp, "outcome",
      "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
      "(failed). Not without replicas.",

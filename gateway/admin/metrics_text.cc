@@ -11,6 +11,7 @@
 
 #include "admin/metric_table.h"
 #include "admin/process_info.h"
+#include "audit/audit.h"
 #include "base/held_bytes.h"
 #include "metrics/stats.h"
 
@@ -295,6 +296,12 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::held_bytes, {}, static_cast<double>(HeldBytes::total()));
   for (size_t i = 0; i < all.overload.size(); ++i)
     out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
+  if (audit::active()) {
+    const audit::Counts records = audit::counts();
+    out.add(M::audit_records, {}, records.records);
+    out.add(M::audit_lost, {}, records.lost);
+    out.add(M::audit_writable, {}, records.writable ? 1.0 : 0.0);
+  }
   if (!sources.config.replicas.key_file.empty()) {
     for (size_t i = 0; i < all.passed.size(); ++i)
       out.add(M::replica_passed, {{"outcome", core::label(static_cast<core::Passed>(i))}}, all.passed[i]);

@@ -235,6 +235,24 @@ struct Admin {
   bool read_only = false;                  // nobody may change anything
 };
 
+// What becomes of calls when the audit log cannot be written.
+enum class AuditError : uint8_t { proceed, refuse };
+
+// A record of each call, refusal, operator's action and reload, in a chain of hashes (docs/audit.md).
+struct Audit {
+  std::string path;                // empty: none is written
+  bool arguments = false;          // of calls, redacted
+  uint64_t argument_bytes = 4096;  // so much of each
+  std::string key_file;            // PEM, Ed25519: signs checkpoints; empty: none
+  uint32_t checkpoint_records = 1000;
+  milliseconds checkpoint_every = 1min;
+  uint64_t max_file_bytes = 64ull << 20;
+  uint32_t keep_files = 30;  // full ones; 0: all
+  uint64_t max_waiting_bytes = 16ull << 20;
+  AuditError on_error = AuditError::proceed;
+  bool operator==(const Audit&) const = default;
+};
+
 // When the file is read again without being asked (docs/reload.md).
 struct Reload {
   bool watch = false;
@@ -277,6 +295,7 @@ struct Config {
   Watchdog watchdog;
   Ops ops;
   Admin admin;
+  Audit audit;
   Reload reload;
   Aggregate aggregate;
   Replicas replicas;

@@ -53,6 +53,7 @@ struct Denial {
   int status = 401;
   std::string text;  // one plain sentence; nothing of the credentials
   HeaderFields headers;
+  std::string by = {};  // the plugin's name, as it is configured; for those who keep records
 };
 
 using GateAnswer = std::variant<CallerPtr, Denial>;

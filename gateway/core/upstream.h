@@ -45,6 +45,7 @@ struct Failure {
   int code = 0;                 // of the JSON-RPC error, where a policy named one; 0: the reason's
   bool by_policy = false;       // a plugin refused it: trying again does not mend that
   int http_status = 0;          // of the answer to the client, where it is another one than the reason's
+  std::string policy = {};      // with by_policy: the plugin's name, as it is configured
 };
 
 enum class CallPhase : uint8_t {

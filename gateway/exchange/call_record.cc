@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "audit/audit.h"
 #include "json/json_member.h"
 #include "net/loop.h"
 
@@ -46,6 +47,8 @@ CallRecord::CallRecord(Method method, const mcp::Message& request, uint64_t read
   Field info = method == Method::initialize ? Field::params_client_info : Field::meta_client_info;
   client_info_ = cut(request.raw(info));
   if (method == Method::subscriptions_listen) listens_ = cut(request.raw(Field::params_notifications));
+  if (audit::active() && request.has(Field::params_arguments))
+    arguments_ = audit::recorded_arguments(request.raw(Field::params_arguments));
 }
 
 void CallRecord::progressed(const mcp::Message& notification) {

@@ -37,6 +37,8 @@ class CallRecord {
   // The names in a list of tools or prompts, by which calls are counted.
   void learn_names(mcp::Method list, const mcp::Message& answer);
   void failed(std::string_view text);
+  // A plugin has decided how it ends, under its configured name.
+  void judged(std::string_view policy) { policy_ = policy; }
   // The server has its request. `at_once`: in the turn of the loop in which it came, so that no wait is in
   // it.
   void written(std::chrono::milliseconds queued_for, bool at_once);
@@ -55,6 +57,8 @@ class CallRecord {
   uint64_t read_at() const { return read_at_; }
   const std::string& client_info() const { return client_info_; }
   const std::string& error_text() const { return error_text_; }
+  const std::string& policy() const { return policy_; }        // empty: no plugin
+  const std::string& arguments() const { return arguments_; }  // for the audit log, where they are wanted
   bool has_progress() const { return !progress_.empty(); }
   uint64_t events() const { return events_; }
   // Adds 1 where this listen listens.
@@ -70,6 +74,8 @@ class CallRecord {
   std::string progress_;     // params of the last progress notification
   std::string listens_;      // of a listen: its filter
   std::string error_text_;   // of our own error
+  std::string policy_;       // the plugin that decided how it ends
+  std::string arguments_;    // as they are recorded
   uint64_t events_ = 0;      // that went to the client before the answer
 };
 

@@ -265,6 +265,7 @@ void Exchange::on_call_failed(const core::Failure& failure) {
 void Exchange::failed(const core::Failure& given) {
   core::Failure failure = given;
   if (plugins_) plugins_->failure_text(failure.text);
+  if (!failure.policy.empty()) record_.judged(failure.policy);
   if (is_listen() && acknowledged_) {  // over for good: its result says so in order
     return end(failure.reason, 0, {}, Answer{mcp::listen_result(from_->raw_id)});
   }
@@ -457,6 +458,7 @@ void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goo
   report.count_end(reason, code);
   if (plugins_) plugins_->ended(reason, code);
   report.write_end(reason, code);
+  report.record_end(reason, code);
   owner_.ended(*this, reason, code);
   owner_.retire(*this);
 }

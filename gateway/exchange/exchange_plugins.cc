@@ -82,10 +82,12 @@ void ExchangePlugins::moved() {
 
 void ExchangePlugins::broke(std::string_view what) {
   chain_.note(plugin::Chain::Did::fail);
+  exchange_.record_.judged(chain_.last());
   exchange_.fail(EndReason::internal, fmt::format("plugin {} {}", chain_.last(), what));
 }
 
 bool ExchangePlugins::decided() {
+  if (refusal_ || answer_) exchange_.record_.judged(chain_.last());
   if (refusal_) {
     chain_.note(plugin::Chain::Did::refuse);
     plugin::Refusal refusal = std::move(*refusal_);

@@ -1,5 +1,6 @@
 #include "exchange/exchange_report.h"
 
+#include "audit/audit.h"
 #include "exchange/exchange_plugins.h"
 #include "log/tap.h"
 
@@ -11,6 +12,8 @@ using mcp::EndReason;
 // Of texts of clients, in what people are shown.
 constexpr size_t kShownTarget = 200;
 constexpr size_t kShownId = 64;
+// Enough to tell sessions apart, and of no use to anybody else.
+constexpr size_t kShownSession = 8;
 
 }  // namespace
 
@@ -55,6 +58,34 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
                     {"remote", from.peer},
                     {"trace_id", exchange_.plugins_ ? exchange_.plugins_->trace_id() : std::string_view()},
                     {"span_id", exchange_.plugins_ ? exchange_.plugins_->span_id() : std::string_view()}});
+}
+
+void ExchangeReport::record_end(EndReason reason, int code) const {
+  if (!audit::active()) return;
+  const core::ClientRequest& from = exchange_.from();
+  const CallRecord& record = exchange_.record_;
+  const auto at_server = exchange_.clock_.at_server();
+  audit::record(audit::Kind::call,
+                {{"call", from.call_id},
+                 {"who", from.caller ? std::string_view(from.caller->name) : core::kAnonymous},
+                 {"principal", from.caller ? std::string_view(from.caller->principal) : std::string_view()},
+                 {"from", from.peer},
+                 {"server", exchange_.server_name()},
+                 {"route", exchange_.route()},
+                 {"method", from.method_name},
+                 {"target", from.target},
+                 {"era", mcp::name(from.era)},
+                 {"session", std::string_view(from.session).substr(0, kShownSession)},
+                 {"client", record.client_info()},
+                 {"end", mcp::name(reason)},
+                 {"code", code == 0 ? std::string() : std::to_string(code)},
+                 {"policy", record.policy()},
+                 {"why", record.error_text()},
+                 {"sent", at_server ? "yes" : "no"},
+                 {"dur_ms", exchange_.clock_.elapsed().count()},
+                 {"bytes_in", from.bytes_in},
+                 {"bytes_out", exchange_.reply_->bytes_out()},
+                 {"arguments", record.arguments()}});
 }
 
 // ---- for people ----

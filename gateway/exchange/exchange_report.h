@@ -21,6 +21,7 @@ class ExchangeReport {
   // This is on the path of every call.
   void count_end(mcp::EndReason reason, int code) const;
   void write_end(mcp::EndReason reason, int code) const;
+  void record_end(mcp::EndReason reason, int code) const;
   void fill(EndedCall& ended, mcp::EndReason reason, int code) const;
 
  private:

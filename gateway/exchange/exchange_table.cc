@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "audit/audit.h"
 #include "base/check.h"
 #include "config/aggregate.h"
 #include "exchange/exchange_report.h"
@@ -60,6 +61,16 @@ void ExchangeTable::retire(Exchange& exchange) {
   sessions_.exchange_over(exchange);
   loop_.retire(std::move(over));
   if (live_.size() == 0 && empty_) loop_.defer(std::exchange(empty_, nullptr));
+}
+
+std::optional<core::Failure> ExchangeTable::overloaded(const Exchange& exchange) {
+  // What is done while nobody can record it must not be done, where that was asked for.
+  if (const std::string_view why = audit::refusal(); !why.empty())
+    return core::Failure{EndReason::queue_full, std::string(why)};
+  return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.from().principal,
+                              exchange.is_listen(),
+                              exchange.is_listen() || exchange.from().method == Method::initialize,
+                              exchange.from().bytes_in, exchange.from().account.get());
 }
 
 void ExchangeTable::when_empty(std::function<void()> empty) {

@@ -111,12 +111,7 @@ class ExchangeTable final : public core::ExchangeApi, public ExchangeOwner {
   UpstreamLease served(const core::ClientRequest& request) override;
   ParkTable& park_table() override { return park_; }
   const std::shared_ptr<plugin::PluginSet>& plugins() override { return plugins_; }
-  std::optional<core::Failure> overloaded(const Exchange& exchange) override {
-    return load_limits_.refusal(in_flight_->load(std::memory_order_relaxed), exchange.from().principal,
-                                exchange.is_listen(),
-                                exchange.is_listen() || exchange.from().method == mcp::Method::initialize,
-                                exchange.from().bytes_in, exchange.from().account.get());
-  }
+  std::optional<core::Failure> overloaded(const Exchange& exchange) override;
   bool session_opening(Exchange& exchange) override { return sessions_.open(exchange); }
   void session_opened(Exchange& exchange, const mcp::Message* result) override {
     sessions_.opened(exchange, result);

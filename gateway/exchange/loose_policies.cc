@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "audit/audit.h"
 #include "config/aggregate.h"
 #include "exchange/exchange.h"
 #include "log/log.h"
@@ -41,8 +42,18 @@ std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arri
               {"reason", mcp::name(refusal->reason)},
               {"why", refusal->text},
               {"remote", arrival.peer}});
+  audit::record(audit::Kind::refusal,
+                {{"who", arrival.caller ? std::string_view(arrival.caller->name) : core::kAnonymous},
+                 {"from", arrival.peer},
+                 {"server", arrival.upstream},
+                 {"method", facts.method_name},
+                 {"session", arrival.session.substr(0, 8)},
+                 {"end", mcp::name(refusal->reason)},
+                 {"policy", refusal->by},
+                 {"why", refusal->text}});
   core::Denial denial{refusal->reason, status_of(refusal->reason), std::move(refusal->text),
                       std::move(refusal->headers)};
+  denial.by = std::move(refusal->by);
   if (refusal->retry_after_ms >= 0)
     denial.headers.emplace_back("Retry-After", std::to_string((refusal->retry_after_ms + 999) / 1000));
   return denial;
@@ -62,6 +73,13 @@ std::optional<std::string> judge_of_server(Plugins plugins, const std::string& u
   if (!refusal) return std::nullopt;
   log::write(log::Level::warn, "session.dropped",
              {{"session", scope.session.substr(0, 8)}, {"kind", "policy"}, {"why", refusal->text}});
+  audit::record(audit::Kind::refusal, {{"who", "server"},
+                                       {"server", upstream},
+                                       {"method", facts.method_name},
+                                       {"session", scope.session.substr(0, 8)},
+                                       {"end", mcp::name(refusal->reason)},
+                                       {"policy", refusal->by},
+                                       {"why", refusal->text}});
   return std::move(refusal->text);
 }
 

@@ -153,6 +153,7 @@ bool GuardedCall::decided() {
       failure.headers.emplace_back("Retry-After", std::to_string((failure.retry_after_ms + 999) / 1000));
     failure.code = refusal_->code;
     failure.by_policy = true;
+    failure.policy = chain_.last();
     fail(std::move(failure));
     return true;
   }

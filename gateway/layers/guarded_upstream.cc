@@ -1,5 +1,6 @@
 #include "layers/guarded_upstream.h"
 
+#include "audit/audit.h"
 #include "layers/guarded_call.h"
 #include "log/log.h"
 
@@ -47,6 +48,15 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
               {"reason", mcp::name(refusal->reason)},
               {"why", refusal->text},
               {"remote", facts.peer}});
+  audit::record(audit::Kind::refusal,
+                {{"who", facts.caller ? std::string_view(facts.caller->name) : core::kAnonymous},
+                 {"from", facts.peer},
+                 {"server", name()},
+                 {"route", facts.endpoint},
+                 {"method", method},
+                 {"end", mcp::name(refusal->reason)},
+                 {"policy", refusal->by},
+                 {"why", refusal->text}});
   return std::nullopt;
 }
 

@@ -43,7 +43,7 @@ bool PluginSet::add(const config::PluginEntry& entry, Registry registry, Host& h
     member = std::make_shared<Member>(Member{entry, &*type, std::move(*made), {}});
   }
   if (Authenticator* authenticator = member->plugin->authenticator())
-    authenticators_.push_back(authenticator);
+    authenticators_.push_back({authenticator, member.get()});
   for (const std::string& header : member->plugin->headers()) {
     if (std::find(headers_.begin(), headers_.end(), header) == headers_.end()) headers_.push_back(header);
   }
@@ -102,19 +102,34 @@ std::vector<PluginSet::Attached> PluginSet::attach(ExchangeView& exchange, std::
   return out;
 }
 
+namespace {
+
+core::GateAnswer name_denial(core::GateAnswer answer, const std::string& by) {
+  if (auto* denial = std::get_if<core::Denial>(&answer); denial != nullptr && denial->by.empty())
+    denial->by = by;
+  return answer;
+}
+
+}  // namespace
+
 std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& request, core::GateDone later) {
-  for (Authenticator* one : authenticators_) {
-    Judgement judgement = one->judge(request, later);
+  for (const Voucher& one : authenticators_) {
+    // Who says no is named, now or later.
+    const std::string& by = one.member->entry.name;
+    core::GateDone named;
+    if (later) named = [later, by](core::GateAnswer answer) { later(name_denial(std::move(answer), by)); };
+    Judgement judgement = one.authenticator->judge(request, std::move(named));
     if (judgement.kind == Judgement::Kind::later) return std::nullopt;
-    if (judgement.kind == Judgement::Kind::decided) return std::move(judgement.answer);
+    if (judgement.kind == Judgement::Kind::decided) return name_denial(std::move(judgement.answer), by);
   }
   bool has_credentials = request.headers.count("Authorization") > 0;
   if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
   core::Denial denial;
+  denial.by = "auth";
   denial.text = has_credentials ? "these credentials are of no kind that this gateway takes"
                                 : "this gateway wants to know who calls: send credentials";
-  for (const Authenticator* one : authenticators_) {
-    std::string challenge = one->challenge(request);
+  for (const Voucher& one : authenticators_) {
+    std::string challenge = one.authenticator->challenge(request);
     if (!challenge.empty()) denial.headers.emplace_back("WWW-Authenticate", std::move(challenge));
   }
   return core::GateAnswer(std::move(denial));
@@ -133,6 +148,7 @@ std::optional<Refusal> PluginSet::loose(const RequestFacts& facts, mcp::Message&
     refusal = member->plugin->on_loose(facts, message, way);
     if (!refusal) continue;
     ++member->decisions.refused;
+    refusal->by = member->entry.name;
     break;
   }
   if (way == Direction::to_client) return refusal;

@@ -73,7 +73,11 @@ class PluginSet final : public core::Gate {
            std::string& fault);
 
   std::vector<std::shared_ptr<Member>> members_;  // authenticators first; shared with the next set only
-  std::vector<Authenticator*> authenticators_;
+  struct Voucher {
+    Authenticator* authenticator;
+    const Member* member;
+  };
+  std::vector<Voucher> authenticators_;
   std::vector<std::string> headers_;
   bool anonymous_ = false;  // who brings no credentials may come in
 };

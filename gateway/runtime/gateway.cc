@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "audit/trail.h"
 #include "cli/exit_codes.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
@@ -78,9 +79,27 @@ Gateway::~Gateway() {
   reloader_.reset();
   threads_.end(exit_code_);
   first_.reset();
+  audit::use(nullptr);
+}
+
+// Before anything is served.
+int Gateway::start_audit() {
+  const config::Audit& config = first_->config().audit;
+  if (config.path.empty()) return code(cli::ExitCode::ok);
+  auto opened = audit::Trail::open(config, options_.version);
+  if (!opened) {
+    log::tell(fmt::format("lineward: {}\n", opened.error().text));
+    return code(cli::ExitCode::bad_config);
+  }
+  audit_ = std::move(*opened);
+  audit::use(audit_);
+  signals_.push_back(
+      std::make_unique<net::SignalWatch>(first_->loop(), SIGUSR1, [this] { audit_->reopen(); }));
+  return code(cli::ExitCode::ok);
 }
 
 int Gateway::start() {
+  if (int failed = start_audit(); failed != code(cli::ExitCode::ok)) return failed;
   auto prepared = first_->prepare();
   if (!prepared) {
     log::tell(fmt::format("lineward: {}\n", prepared.error().text));
@@ -290,6 +309,7 @@ int Gateway::run() {
 }
 
 void Gateway::on_signal(int signal) {
+  audit::record(audit::Kind::action, {{"action", "stop"}, {"who", "signal"}, {"signal", signal}});
   if (std::exchange(signalled_, true)) {
     // A second one: now. The spawner ends every process when our socket closes.
     log::write(log::Level::warn, "stop", {{"why", "second signal"}});

@@ -19,6 +19,10 @@
 #include "runtime/worker_directory.h"
 #include "runtime/worker_threads.h"
 
+namespace lineward::audit {
+class Trail;
+}
+
 namespace lineward {
 
 struct RunOptions {
@@ -58,6 +62,7 @@ class Gateway final : public WorkerDirectory {
   void use_placement(ServerPlacement placement) override { placement_ = std::move(placement); }
 
   int start();
+  int start_audit();
   Worker::Place place(size_t index);
   WorkerEvents events(size_t index);
   template <class F>
@@ -80,6 +85,7 @@ class Gateway final : public WorkerDirectory {
   void watch_parent();
 
   RunOptions options_;
+  std::shared_ptr<audit::Trail> audit_;  // outlives every worker
   int exit_code_ = 0;
   bool draining_ = false;
   bool signalled_ = false;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <set>
 
+#include "audit/audit.h"
 #include "config/forward_rules.h"
 #include "config/options/options.h"
 #include "log/log.h"
@@ -109,6 +110,8 @@ ReloadReport Reloader::rejected(bool dry_run, std::string_view by, std::string e
   ++counts_.failed;
   log::write(log::Level::error, "config.rejected",
              {{"source", file_}, {"by", by}, {"why", report.error}, {"in_effect", "the one before"}});
+  audit::record(audit::Kind::reload,
+                {{"by", by}, {"source", file_}, {"outcome", "rejected"}, {"why", report.error}});
   return report;
 }
 
@@ -157,6 +160,8 @@ ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
               {"calls", uint64_t{report.in_flight}},
               {"dur_ms", report.took_ms},
               {"plan", in_one_line(report.rows)}});
+  audit::record(audit::Kind::reload,
+                {{"by", by}, {"source", file_}, {"outcome", "done"}, {"plan", in_one_line(report.rows)}});
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "audit/audit.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "metrics/stats.h"
@@ -29,14 +30,26 @@ void RefusalWriter::refuse(ClientConnection& connection, const HttpRefusal& refu
               {"remote", connection.peer()}});
   std::string body =
       refusal.body.empty() ? mcp::error_message(raw_id, refusal.code, refusal.text) : refusal.body;
-  if (!refusal.told) note(connection, refusal.status, refusal.reason, refusal.text);
+  if (!refusal.told) note(connection, refusal.status, refusal.reason, refusal.text, refusal.by);
   connection.respond(refusal.status, "application/json", body, std::move(headers));
 }
 
 void RefusalWriter::note(const ClientConnection& connection, int status, mcp::EndReason reason,
-                         std::string_view why) const {
-  if (!gate_) return;
+                         std::string_view why, std::string_view by) const {
   const http::RequestHead& head = connection.head();
+  const core::Caller* caller = connection.caller().get();
+  // Never what a query may hold.
+  const std::string_view path = head.path;
+  audit::record(audit::Kind::refusal, {{"who", caller ? std::string_view(caller->name) : std::string_view()},
+                                       {"from", connection.peer()},
+                                       {"server", router_.server_of(head)},
+                                       {"http", head.method},
+                                       {"path", path.substr(0, path.find('?'))},
+                                       {"status", status},
+                                       {"end", mcp::name(reason)},
+                                       {"policy", by},
+                                       {"why", why}});
+  if (!gate_) return;
   gate_->on_refused({
       .peer = connection.peer(),
       .method = head.method,
@@ -45,11 +58,15 @@ void RefusalWriter::note(const ClientConnection& connection, int status, mcp::En
       .status = status,
       .reason = reason,
       .why = why,
-      .caller = connection.caller().get(),
+      .caller = caller,
   });
 }
 
 void RefusalWriter::note_fault(const ClientConnection& connection, const http::RequestFault& fault) const {
+  audit::record(audit::Kind::refusal, {{"from", connection.peer()},
+                                       {"status", fault.status},
+                                       {"end", mcp::name(mcp::EndReason::invalid_request)},
+                                       {"why", fault.text}});
   if (!gate_) return;
   gate_->on_refused({
       .peer = connection.peer(),

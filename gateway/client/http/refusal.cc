@@ -73,6 +73,7 @@ HttpRefusal denied(core::Denial denial, ToldPolicies told) {
   HttpRefusal refusal = refused_with(denial.status, std::move(denial.text));
   refusal.told = told == ToldPolicies::yes;
   refusal.reason = denial.reason;
+  refusal.by = std::move(denial.by);
   refusal.headers = std::move(denial.headers);
   mcp::GatewayError error;
   error.reason = refusal.reason;

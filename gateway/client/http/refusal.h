@@ -20,7 +20,8 @@ struct HttpRefusal {
   std::string allow;  // for 405
   mcp::EndReason reason = mcp::EndReason::invalid_request;
   core::HeaderFields headers;
-  bool told = false;  // policies know of it: they refused it
+  bool told = false;    // policies know of it: they refused it
+  std::string by = {};  // the plugin that did, by its configured name
 };
 
 // HTTP says all there is to say: the status is the code, too.

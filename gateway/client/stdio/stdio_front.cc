@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "audit/audit.h"
 #include "client/http/admission.h"
 #include "json/json_splice.h"
 #include "log/log.h"
@@ -277,6 +278,11 @@ void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text
               {"code", code},
               {"why", std::string(text)},
               {"remote", "stdio"}});
+  audit::record(audit::Kind::refusal, {{"from", "stdio"},
+                                       {"server", server_},
+                                       {"end", mcp::name(EndReason::invalid_request)},
+                                       {"code", code},
+                                       {"why", text}});
   if (gate_) {
     gate_->on_refused({
         .peer = "stdio",
@@ -294,6 +300,8 @@ void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::str
   error.reason = reason;
   error.text = std::string(text);
   error.upstream = server_;
+  audit::record(audit::Kind::refusal,
+                {{"from", "stdio"}, {"server", server_}, {"end", mcp::name(reason)}, {"why", text}});
   line(mcp::gateway_error(raw_id, error), Kind::awaited);
 }
 

@@ -6,6 +6,7 @@
 #include "config/options/names.h"
 #include "config/options/option_row.h"
 #include "config/options/options_aggregate.h"
+#include "config/options/options_audit.h"
 #include "config/options/options_limits.h"
 #include "config/options/options_replicas.h"
 #include "config/options/read_value.h"
@@ -387,6 +388,7 @@ std::vector<Option> all_rows() {
   gateway_rows(rows);
   add_aggregate_rows(rows);
   add_replica_rows(rows);
+  add_audit_rows(rows);
   server_rows(rows);
   add_part_rows(rows);
   inherited_rows(rows);

@@ -89,7 +89,8 @@ bool is_fixed(std::string_view path) {
                                                           "log.format", "watchdog.warn", "watchdog.abort"};
   // A name never changes its owner while the gateway runs.
   bool named = path == "aggregate.path" || path == "aggregate.prefix" || path == "aggregate.prefixMode";
-  return named || std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
+  return named || path.substr(0, 6) == "audit." ||
+         std::find(kFixed.begin(), kFixed.end(), path) != kFixed.end();
 }
 
 // The listener can be opened anew; one client on stdin and stdout cannot.
@@ -199,6 +200,7 @@ void keep_fixed_settings(const Config& now, Config& next) {
   next.workers = now.workers;
   next.ops = now.ops;
   next.admin.address = now.admin.address;
+  next.audit = now.audit;
   next.log.format = now.log.format;
   next.watchdog = now.watchdog;
   next.aggregate.path = now.aggregate.path;

@@ -1,0 +1,256 @@
+#include "audit/audit_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace lineward::audit {
+namespace {
+
+// Of the end of a file, in which its last whole record must be.
+constexpr uint64_t kMaxTail = 8 << 20;
+constexpr size_t kDigitsOfName = 12;
+constexpr int kNameTries = 100;
+
+std::string because(std::string_view what, const std::string& path, int error) {
+  return fmt::format("cannot {} {}: {}", what, path, std::strerror(error));
+}
+
+std::string read_at(int fd, uint64_t from, uint64_t size) {
+  std::string out(size, '\0');
+  size_t got = 0;
+  while (got < out.size()) {
+    const ssize_t n = ::pread(fd, out.data() + got, out.size() - got, static_cast<off_t>(from + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  out.resize(got);
+  return out;
+}
+
+std::pair<std::string, std::string> folder_and_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+bool is_full_name(std::string_view name, std::string_view base) {
+  if (name.size() < base.size() + 1 + kDigitsOfName || name.substr(0, base.size()) != base ||
+      name[base.size()] != '.')
+    return false;
+  const std::string_view rest = name.substr(base.size() + 1);
+  return std::all_of(rest.begin(), rest.begin() + kDigitsOfName,
+                     [](char c) { return c >= '0' && c <= '9'; }) &&
+         std::all_of(rest.begin() + kDigitsOfName, rest.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+}
+
+// The number of the first record of a file; 0 where there is none.
+uint64_t first_record(int fd) {
+  const std::string head = read_at(fd, 0, kMaxLine);
+  auto record = read_record(std::string_view(head).substr(0, head.find('\n')));
+  return record ? record->seq : 0;
+}
+
+}  // namespace
+
+std::vector<std::string> full_files(const std::string& path) {
+  const auto [folder, base] = folder_and_name(path);
+  std::vector<std::string> out;
+  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return out;
+  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
+    if (is_full_name(entry->d_name, base)) out.push_back(folder + "/" + entry->d_name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+AuditFile::~AuditFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int AuditFile::open_locked(std::string& why) const {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+  if (fd < 0) {
+    why = because("open", path_, errno);
+    return -1;
+  }
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    why = fmt::format("{} is no file: an audit log is read again, and renamed when it is full", path_);
+  } else if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    why = fmt::format("another process writes the audit log {}", path_);
+  } else {
+    return fd;
+  }
+  ::close(fd);
+  return -1;
+}
+
+// The last record that is whole, from the end backwards: behind it stands what a crash left of another one.
+bool AuditFile::find_end(int fd, Found& found, std::string& why) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    why = because("read", path_, errno);
+    return false;
+  }
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size == 0) return true;
+  const uint64_t from = size > kMaxTail ? size - kMaxTail : 0;
+  const std::string tail = read_at(fd, from, size - from);
+  size_t end = tail.rfind('\n');
+  while (end != std::string::npos) {
+    const size_t before = end == 0 ? std::string::npos : tail.rfind('\n', end - 1);
+    const size_t begin = before == std::string::npos ? 0 : before + 1;
+    auto record = read_record(std::string_view(tail).substr(begin, end - begin));
+    if (record && record->whole) {
+      found.chain = Chain(record->seq, std::string(record->hash));
+      found.last_type = record->type;
+      found.torn_bytes = tail.size() - end - 1;
+      if (found.torn_bytes > 0) found.torn_hash = sha256_hex(std::string_view(tail).substr(end + 1));
+      first_ = std::max<uint64_t>(first_record(fd), 1);
+      return true;
+    }
+    end = before;
+  }
+  why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", path_,
+                    tail.size());
+  return false;
+}
+
+Result<AuditFile::Found> AuditFile::open() {
+  std::string why;
+  const int fd = open_locked(why);
+  if (fd < 0) return fail(why);
+  fd_ = fd;
+  Found found;
+  if (!find_end(fd, found, why)) return fail(why);
+  struct stat info {};
+  ::fstat(fd, &info);
+  size_ = static_cast<uint64_t>(info.st_size);
+  if (found.torn_bytes > 0) {
+    // What follows begins on a line of its own.
+    char last = '\n';
+    if (::pread(fd, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n') left_ = "\n";
+  }
+  if (size_ > 0) return found;
+  // It was rotated, or moved away by its name as a full file: the chain goes on.
+  const std::vector<std::string> full = full_files(path_);
+  if (full.empty()) return found;
+  const int newest = ::open(full.back().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (newest < 0) return fail(because("read", full.back(), errno));
+  const bool fine = find_end(newest, found, why);
+  ::close(newest);
+  if (!fine) return fail(why);
+  found.torn_bytes = 0;  // stays where it is, and its own file says so
+  found.torn_hash.clear();
+  return found;
+}
+
+bool AuditFile::write(std::string_view lines) {
+  left_ += lines;
+  return flush();
+}
+
+bool AuditFile::flush() {
+  if (fd_ < 0 && !open_new()) return false;
+  if (size_ == 0 && !left_.empty()) {
+    auto record = read_record(std::string_view(left_).substr(0, left_.find('\n')));
+    if (record) first_ = record->seq;
+  }
+  while (left_from_ < left_.size()) {
+    const ssize_t n = ::write(fd_, left_.data() + left_from_, left_.size() - left_from_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      fault_ = because("write", path_, n == 0 ? ENOSPC : errno);
+      const size_t line = left_from_ == 0 ? std::string::npos : left_.rfind('\n', left_from_ - 1);
+      if (line != std::string::npos) {
+        left_.erase(0, line + 1);
+        left_from_ -= line + 1;
+      }
+      return false;
+    }
+    left_from_ += static_cast<size_t>(n);
+    size_ += static_cast<uint64_t>(n);
+  }
+  left_.clear();
+  left_from_ = 0;
+  fault_.clear();
+  return true;
+}
+
+void AuditFile::sync() {
+  if (fd_ >= 0) ::fdatasync(fd_);
+}
+
+bool AuditFile::moved() const {
+  if (fd_ < 0) return false;
+  struct stat named {
+  }, ours{};
+  return ::stat(path_.c_str(), &named) != 0 || ::fstat(fd_, &ours) != 0 || named.st_ino != ours.st_ino ||
+         named.st_dev != ours.st_dev;
+}
+
+bool AuditFile::open_new() {
+  std::string why;
+  const int fd = open_locked(why);
+  if (fd < 0) {
+    fault_ = why;
+    return false;
+  }
+  struct stat info {};
+  ::fstat(fd, &info);
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+  size_ = static_cast<uint64_t>(info.st_size);
+  left_from_ = 0;  // a record that was begun elsewhere is written whole here
+  return true;
+}
+
+bool AuditFile::rotate(uint32_t keep) {
+  std::string name;
+  int error = EEXIST;
+  for (int i = 0; i < kNameTries && error == EEXIST; ++i) {
+    name = fmt::format("{}.{:0{}}{}", path_, first_, kDigitsOfName, i == 0 ? "" : fmt::format("-{}", i));
+    error = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+    if (error == EINVAL || error == ENOSYS) {  // a file system that cannot look and rename at once
+      struct stat there {};
+      error = ::stat(name.c_str(), &there) == 0            ? EEXIST
+              : ::rename(path_.c_str(), name.c_str()) == 0 ? 0
+                                                           : errno;
+    }
+  }
+  if (error != 0) {
+    fault_ = because("rename", path_, error);
+    return false;
+  }
+  sync();
+  ::close(std::exchange(fd_, -1));
+  size_ = 0;
+  remove_old(keep);
+  return open_new();
+}
+
+bool AuditFile::reopen() {
+  return open_new();
+}
+
+void AuditFile::remove_old(uint32_t keep) const {
+  if (keep == 0) return;
+  const std::vector<std::string> full = full_files(path_);
+  for (size_t i = 0; i + keep < full.size(); ++i)
+    ::unlink(full[i].c_str());
+}
+
+}  // namespace lineward::audit

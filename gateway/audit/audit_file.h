@@ -1,0 +1,74 @@
+// The file of the audit log: lines are appended whole or again, a full file gets a name of its own, the one
+// that takes its place goes on with its chain. Used by one thread, which may wait for the disk.
+//
+// A full file is called NAME.FIRST, with the number of its first record in twelve digits, so that names sort
+// as records do. What cannot be written stays here and is tried again; nothing is written twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "audit/chain.h"
+#include "base/result.h"
+
+namespace lineward::audit {
+
+class AuditFile {
+ public:
+  // What was there when it was opened.
+  struct Found {
+    Chain chain;              // where it goes on
+    std::string last_type;    // of the last record; empty: there was none
+    uint64_t torn_bytes = 0;  // behind that record: the end of one that was never written whole
+    std::string torn_hash;    // SHA-256 of those
+  };
+
+  explicit AuditFile(std::string path) : path_(std::move(path)) {}
+  ~AuditFile();
+  AuditFile(const AuditFile&) = delete;
+  AuditFile& operator=(const AuditFile&) = delete;
+
+  // Opens it, or makes it (mode 0640), and finds the end of the chain, also in the newest full file where
+  // this one is not there. The error says why not: it cannot be read, it is no audit log, or another process
+  // writes it.
+  Result<Found> open();
+  // Lines of records with their newlines. False: not all of it is on the disk yet, see fault().
+  bool write(std::string_view lines);
+  // Tries again what is left. True when nothing is.
+  bool flush();
+  bool pending() const { return !left_.empty() || fd_ < 0; }
+  const std::string& fault() const { return fault_; }
+  // To the disk itself.
+  void sync();
+
+  uint64_t size() const { return size_; }
+  // Has its name been given to another file, or to none?
+  bool moved() const;
+  // Gives it its name as a full file, keeps the newest `keep` of those (0: all), and begins the next one.
+  // False: the file could not be renamed and goes on, or the next
+  // one could not be opened yet (flush() tries again); see fault().
+  bool rotate(uint32_t keep);
+  // Opens what stands under its name now, or makes it. The one before is closed.
+  bool reopen();
+
+ private:
+  bool open_new();
+  int open_locked(std::string& why) const;
+  bool find_end(int fd, Found& found, std::string& why);
+  void remove_old(uint32_t keep) const;
+
+  const std::string path_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+  uint64_t first_ = 1;    // the number of this file's first record
+  std::string left_;      // that could not be written, from the beginning of a line
+  size_t left_from_ = 0;  // of that is on the disk
+  std::string fault_;
+};
+
+// The full files of this audit log, the oldest first.
+std::vector<std::string> full_files(const std::string& path);
+
+}  // namespace lineward::audit

@@ -1,0 +1,327 @@
+#include "audit/trail.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "audit/audit_file.h"
+#include "audit/entry.h"
+#include "audit/signing.h"
+#include "base/held_bytes.h"
+#include "log/log.h"
+
+namespace lineward::audit {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Records gather for this long before they are written: one wake-up of the thread for many of them.
+constexpr milliseconds kApart{20};
+// How long a power failure may reach back, and how often a file that cannot be written is tried again.
+constexpr milliseconds kTick{1000};
+constexpr milliseconds kLastRecords{3000};
+// Lines that are put together before they are handed to the kernel.
+constexpr size_t kPiece = 256 * 1024;
+
+}  // namespace
+
+struct Trail::Shared {
+  Shared(const config::Audit& config, std::string its_version)
+      : limits(config), version(std::move(its_version)), file(config.path) {}
+
+  const config::Audit limits;
+  const std::string version;
+
+  // Guarded by the mutex.
+  std::mutex mutex;
+  std::condition_variable work, done;
+  std::string waiting;
+  HeldBytes held;
+  uint64_t lost_now = 0;  // since the last record of a gap
+  int64_t lost_since = 0;
+  bool asked_to_look = false;
+  bool stop = false;
+  bool ended = false;
+
+  std::atomic<size_t> in_hand{0};  // of the thread's batch
+  std::atomic<uint64_t> records{0}, lost{0};
+  std::atomic<bool> writable{true};
+
+  // The thread's own.
+  AuditFile file;
+  Chain chain;
+  std::optional<SigningKey> key;
+  std::string batch;
+  std::string_view rest;  // of the batch, not chained yet
+  std::string lines;
+  uint64_t gap = 0;
+  int64_t gap_since = 0;
+  uint64_t in_file = 0;  // records of this file
+  uint64_t unsigned_records = 0;
+  steady_clock::time_point signed_at = steady_clock::now();
+  steady_clock::time_point synced_at = steady_clock::now();
+  bool dirty = false;
+  uint64_t rotate_at = 0;
+  std::string told;  // the fault that was logged last
+
+  Status<> begin();
+  void run();
+  void step();
+  void chain_batch();
+  bool put();
+  void add(Kind kind, std::initializer_list<log::Field> fields);
+  void seal(const std::string& body);
+  void open_record(std::string_view why, std::string_view after);
+  void close_record(std::string_view why);
+  void sign();
+  void rotate();
+  void look();
+  void end();
+  void tell_state();
+};
+
+// ---- records ----
+
+void Trail::Shared::seal(const std::string& body) {
+  lines += chain.seal(body);
+  ++in_file;
+  ++unsigned_records;
+}
+
+void Trail::Shared::add(Kind kind, std::initializer_list<log::Field> fields) {
+  seal(spell(kind, now_ms(), {fields.begin(), fields.size()}).body);
+}
+
+void Trail::Shared::open_record(std::string_view why, std::string_view after) {
+  in_file = 0;
+  add(Kind::open, {{"why", why},
+                   {"after", after},
+                   {"version", version},
+                   {"pid", int64_t{::getpid()}},
+                   {"key", key ? key->id() : std::string()}});
+}
+
+void Trail::Shared::close_record(std::string_view why) {
+  if (key && unsigned_records > 0) sign();
+  add(Kind::close, {{"why", why}, {"records", in_file + 1}});
+}
+
+void Trail::Shared::sign() {
+  const uint64_t seq = chain.seq() + 1;
+  add(Kind::checkpoint,
+      {{"records", unsigned_records}, {"key", key->id()}, {"signature", key->sign(seq, chain.hash())}});
+  unsigned_records = 0;
+  signed_at = steady_clock::now();
+}
+
+// ---- the thread ----
+
+Status<> Trail::Shared::begin() {
+  if (!limits.key_file.empty()) {
+    auto read = SigningKey::read_private(limits.key_file);
+    if (!read) return fail("audit.keyFile: " + read.error().text);
+    key.emplace(std::move(*read));
+  }
+  auto found = file.open();
+  if (!found) return fail("audit.path: " + found.error().text);
+  chain = std::move(found->chain);
+  rotate_at = limits.max_file_bytes;
+  const bool fresh = found->last_type.empty();
+  if (found->torn_bytes > 0) add(Kind::torn, {{"bytes", found->torn_bytes}, {"sha256", found->torn_hash}});
+  open_record("start", fresh ? "nothing" : found->last_type == name(Kind::close) ? "close" : "crash");
+  if (!put()) return fail("audit.path: " + file.fault());
+  file.sync();
+  return Done{};
+}
+
+bool Trail::Shared::put() {
+  if (lines.empty()) return file.flush();
+  dirty = true;
+  const bool written = file.write(lines);
+  lines.clear();
+  return written;
+}
+
+void Trail::Shared::rotate() {
+  close_record("rotate");
+  if (!put()) return;
+  if (!file.rotate(limits.keep_files) && !file.pending())
+    log::write_aside(log::Level::error, "audit", {{"error", file.fault()}});
+  rotate_at = file.size() + limits.max_file_bytes;
+  open_record("rotate", "close");
+  put();
+}
+
+// Another file in the place of ours, or none: it was moved away.
+void Trail::Shared::look() {
+  if (!file.moved()) return;
+  // What the old one could not take goes to the new one.
+  const bool whole = put();
+  if (whole) {
+    close_record("reopen");
+    put();
+  }
+  if (!file.reopen()) return;
+  rotate_at = limits.max_file_bytes;
+  open_record("reopen", whole ? "close" : "fault");
+  put();
+}
+
+// As far as the file takes it.
+void Trail::Shared::chain_batch() {
+  while (!rest.empty()) {
+    seal(spell_next(rest).body);
+    if (key && unsigned_records >= limits.checkpoint_records) sign();
+    if (file.size() + lines.size() >= rotate_at) {
+      if (!put()) return;
+      rotate();
+      if (file.pending()) return;
+    } else if (lines.size() >= kPiece && !put()) {
+      return;
+    }
+  }
+  if (gap > 0) {
+    add(Kind::gap, {{"lost", std::exchange(gap, 0)}, {"since", spelled_time(gap_since)}});
+  }
+  const auto now = steady_clock::now();
+  if (key && unsigned_records > 0 && now - signed_at >= limits.checkpoint_every) sign();
+  if (!put()) return;
+  if (dirty && now - synced_at >= kTick) {
+    file.sync();
+    dirty = false;
+    synced_at = now;
+  }
+}
+
+void Trail::Shared::step() {
+  look();
+  if (put()) chain_batch();
+  in_hand = rest.size();
+  tell_state();
+}
+
+void Trail::Shared::tell_state() {
+  const bool fine = !file.pending();
+  writable = fine;
+  const std::string& fault = file.fault();
+  if (fault == told) return;
+  told = fault;
+  if (fault.empty()) {
+    log::write_aside(log::Level::warn, "audit", {{"state", "written again"}});
+  } else {
+    log::write_aside(log::Level::error, "audit",
+                     {{"error", fault},
+                      {"then", limits.on_error == config::AuditError::refuse
+                                   ? "calls are refused (audit.onError)"
+                                   : "calls go on; what finds no room is lost (audit.onError)"}});
+  }
+}
+
+void Trail::Shared::end() {
+  if (!put()) return;
+  close_record("stop");
+  if (put()) {
+    file.sync();
+    log::write_aside(log::Level::info, "audit.closed",
+                     {{"path", limits.path}, {"seq", chain.seq()}, {"hash", chain.hash()}});
+  }
+  tell_state();
+}
+
+void Trail::Shared::run() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  std::unique_lock lock(mutex);
+  for (;;) {
+    work.wait_for(lock, kTick, [this] { return stop || asked_to_look || !waiting.empty(); });
+    asked_to_look = false;
+    const bool last = stop;
+    if (rest.empty()) {
+      batch.clear();
+      batch.swap(waiting);
+      rest = batch;
+      in_hand = rest.size();
+      if (lost_now > 0) {
+        gap_since = gap == 0 ? lost_since : gap_since;
+        gap += std::exchange(lost_now, 0);
+      }
+    }
+    lock.unlock();
+    step();
+    lock.lock();
+    held.set(waiting.size() + in_hand);
+    if (last && (file.pending() || (rest.empty() && waiting.empty()))) {
+      lock.unlock();
+      end();
+      lock.lock();
+      held.set(0);
+      ended = true;
+      done.notify_all();
+      return;
+    }
+    // What comes now is written together. What could not be written is not tried again at once.
+    if (!stop) work.wait_for(lock, file.pending() ? kTick : kApart, [this] { return stop; });
+  }
+}
+
+// ---- the trail ----
+
+Result<std::shared_ptr<Trail>> Trail::open(const config::Audit& config, const std::string& version) {
+  auto shared = std::make_shared<Shared>(config, version);
+  if (auto begun = shared->begin(); !begun) return Unexpected<Error>{begun.error()};
+  std::thread([shared] { shared->run(); }).detach();
+  return std::shared_ptr<Trail>(new Trail(config, std::move(shared)));
+}
+
+Trail::~Trail() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->stop = true;
+  shared_->work.notify_one();
+  shared_->done.wait_for(lock, kLastRecords, [this] { return shared_->ended; });
+}
+
+void Trail::take(Kind kind, Fields fields) {
+  thread_local std::string packed;
+  packed.clear();
+  const int64_t time = now_ms();
+  pack(packed, kind, time, fields);
+  std::lock_guard lock(shared_->mutex);
+  const size_t held = shared_->waiting.size() + shared_->in_hand.load(std::memory_order_relaxed);
+  if (held + packed.size() > config_.max_waiting_bytes) {
+    if (shared_->lost_now++ == 0) shared_->lost_since = time;
+    ++shared_->lost;
+    return;
+  }
+  const bool first = shared_->waiting.empty();
+  shared_->waiting += packed;
+  shared_->held.set(held + packed.size());
+  ++shared_->records;
+  if (first) shared_->work.notify_one();
+}
+
+void Trail::reopen() {
+  std::lock_guard lock(shared_->mutex);
+  shared_->asked_to_look = true;
+  shared_->work.notify_one();
+}
+
+bool Trail::refuses() const {
+  return config_.on_error == config::AuditError::refuse && !shared_->writable.load(std::memory_order_relaxed);
+}
+
+Counts Trail::counts() const {
+  return {shared_->records.load(), shared_->lost.load(), shared_->writable.load()};
+}
+
+}  // namespace lineward::audit

@@ -1,0 +1,314 @@
+#include "audit/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "audit/audit.h"
+#include "audit/chain.h"
+#include "json/json_member.h"
+
+namespace lineward::audit {
+namespace {
+
+// What a crash may have left in front of a record `torn`.
+constexpr size_t kMaxRegion = 8 << 20;
+
+// Lines of a file, however long they are: of one that is longer than a record may be the beginning.
+class Lines {
+ public:
+  static Result<Lines> open(const std::string& path) {
+    std::FILE* file = std::fopen(path.c_str(), "re");
+    // A directory can be opened, and not read.
+    if (file != nullptr && std::getc(file) == EOF && std::ferror(file) != 0) {
+      const int error = errno;
+      std::fclose(file);
+      errno = error;
+      file = nullptr;
+    }
+    if (file == nullptr) return fail(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+    std::rewind(file);
+    return Lines(file);
+  }
+  // False at the end. `line`: without its newline.
+  bool next(std::string& line) {
+    line.clear();
+    complete_ = false;
+    for (;;) {
+      if (at_ == end_) {
+        end_ = std::fread(buffer_->data(), 1, buffer_->size(), file_.get());
+        at_ = 0;
+        if (end_ == 0) return !line.empty();
+      }
+      const char* from = buffer_->data() + at_;
+      const auto* newline = static_cast<const char*>(std::memchr(from, '\n', end_ - at_));
+      const size_t size = newline == nullptr ? end_ - at_ : static_cast<size_t>(newline - from);
+      if (line.size() <= kMaxRegion) line.append(from, size);
+      at_ += size + (newline == nullptr ? 0 : 1);
+      if (newline == nullptr) continue;
+      complete_ = true;
+      return true;
+    }
+  }
+  bool complete() const { return complete_; }  // the last line ended with a newline
+
+ private:
+  explicit Lines(std::FILE* file)
+      : file_(file, std::fclose), buffer_(std::make_unique<std::string>(256 * 1024, '\0')) {}
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::unique_ptr<std::string> buffer_;
+  size_t at_ = 0, end_ = 0;
+  bool complete_ = false;
+};
+
+class Verifier {
+ public:
+  explicit Verifier(const VerifyOptions& options) : options_(options) {}
+
+  Status<> read(const std::string& path);
+  Verdict finish();
+
+ private:
+  void line(std::string_view text, bool complete);
+  void record(const Record& record, std::string_view text);
+  void signature(const Record& record, std::string_view text);
+  bool is_mended(const Record& record, std::string_view text);
+  void no_record(std::string_view text, bool complete);
+  void find(uint64_t seq, std::string text);
+  void note(uint64_t seq, std::string text);
+  std::string place() const { return fmt::format("{}:{}", file_, line_); }
+
+  const VerifyOptions& options_;
+  Verdict verdict_;
+  std::string file_;
+  uint64_t line_ = 0;
+  // Where the chain is.
+  bool begun_ = false;
+  uint64_t seq_ = 0;
+  std::string hash_;
+  std::string type_;
+  std::string place_;
+  bool known_seen_ = false;
+  // What is no record, since the last one; and what was found in it, should it turn out to be a crash's.
+  std::string region_;
+  size_t findings_before_region_ = 0;
+  uint64_t found_before_region_ = 0;
+  bool in_region_ = false;
+  std::string cut_off_;  // at the end of a file
+};
+
+void Verifier::find(uint64_t seq, std::string text) {
+  ++verdict_.found;
+  if (verdict_.findings.size() < Verdict::kMaxRemarks)
+    verdict_.findings.push_back({file_, line_, seq, std::move(text)});
+}
+
+void Verifier::note(uint64_t seq, std::string text) {
+  if (verdict_.notes.size() < Verdict::kMaxRemarks)
+    verdict_.notes.push_back({file_, line_, seq, std::move(text)});
+}
+
+Status<> Verifier::read(const std::string& path) {
+  auto lines = Lines::open(path);
+  if (!lines) return Unexpected<Error>{lines.error()};
+  ++verdict_.files;
+  file_ = path;
+  line_ = 0;
+  std::string text;
+  while (lines->next(text)) {
+    ++line_;
+    line(text, lines->complete());
+  }
+  return Done{};
+}
+
+void Verifier::line(std::string_view text, bool complete) {
+  // A record that one file could not take is written again, whole, at the beginning of the next one.
+  if (!cut_off_.empty()) {
+    if (line_ == 1 && text.substr(0, cut_off_.size()) == cut_off_) {
+      verdict_.findings.resize(findings_before_region_);
+      verdict_.found = found_before_region_;
+      in_region_ = false;
+      region_.clear();
+      note(0, fmt::format("the record on this line was begun in {} and could not be finished there", place_));
+    }
+    cut_off_.clear();
+  }
+  auto found = complete ? read_record(text) : std::nullopt;
+  if (!found) return no_record(text, complete);
+  if (in_region_ && is_mended(*found, text)) {
+    verdict_.findings.resize(findings_before_region_);
+    verdict_.found = found_before_region_;
+    note(found->seq, "a crash left a part of a record here; the next process has recorded that");
+  }
+  in_region_ = false;
+  region_.clear();
+  record(*found, text);
+}
+
+void Verifier::no_record(std::string_view text, bool complete) {
+  if (!std::exchange(in_region_, true)) {
+    findings_before_region_ = verdict_.findings.size();
+    found_before_region_ = verdict_.found;
+  }
+  find(seq_ + 1, begun_ ? fmt::format("this is no record; record {} was to be here", seq_ + 1)
+                        : std::string("this is no record of an audit log"));
+  if (region_.size() + text.size() < kMaxRegion) {
+    region_ += text;
+    if (complete) region_ += '\n';
+  }
+  if (!complete) {
+    cut_off_ = text;
+    place_ = place();
+  }
+}
+
+// Does this record say that what stands before it is the rest of one that was never written whole?
+bool Verifier::is_mended(const Record& record, std::string_view text) {
+  if (record.type != name(Kind::torn) || !record.whole || !begun_ || record.seq != seq_ + 1 ||
+      record.prev != hash_)
+    return false;
+  const std::string told = json::string_value(json::member(text, "sha256"));
+  // Its newline was put there by who recorded it.
+  const std::string_view region = region_;
+  return told == sha256_hex(region) || told == sha256_hex(region.substr(0, region.size() - 1));
+}
+
+void Verifier::record(const Record& record, std::string_view text) {
+  ++verdict_.records;
+  if (!record.whole)
+    find(record.seq, fmt::format("record {} was changed: its hash is not that of its bytes", record.seq));
+  if (!begun_) {
+    verdict_.first = record.seq;
+    if (record.seq == 1 && record.prev != kNoHash)
+      find(record.seq, "record 1 is not the beginning of a chain");
+    if (record.seq > 1)
+      note(record.seq, fmt::format("the chain begins before these files: records 1 to {} are not looked at",
+                                   record.seq - 1));
+  } else if (record.seq > seq_ + 1) {
+    find(seq_ + 1, record.seq == seq_ + 2 ? fmt::format("record {} is missing behind {}", seq_ + 1, place_)
+                                          : fmt::format("records {} to {} are missing behind {}", seq_ + 1,
+                                                        record.seq - 1, place_));
+  } else if (record.seq <= seq_) {
+    find(record.seq,
+         fmt::format("record {} is here once more, or in the wrong place: record {} was to follow {}",
+                     record.seq, seq_ + 1, place_));
+  } else if (record.prev != hash_) {
+    find(seq_, fmt::format("record {} is not the one that record {} was chained to: it was put in the place "
+                           "of another one, or the chain was made anew from here on",
+                           seq_, record.seq));
+  }
+  if (record.type == name(Kind::open)) {
+    const std::string after = json::string_value(json::member(text, "after"));
+    if (after == "crash") note(record.seq, "the process before this one did not close the log: it crashed");
+    if (after == "fault") note(record.seq, "the file before this one could not be written to its end");
+  }
+  if (record.type == name(Kind::gap)) {
+    note(record.seq, fmt::format("{} records were lost before this one: there was no room for them",
+                                 json::member(text, "lost").value_or("some")));
+  }
+  ++verdict_.unsigned_records;
+  if (record.type == name(Kind::checkpoint)) signature(record, text);
+  if (record.type == name(Kind::close) && !options_.keys.empty() && type_ != name(Kind::checkpoint))
+    find(record.seq, "the file was closed without a signed checkpoint before");
+  if (options_.known_seq == record.seq) {
+    known_seen_ = true;
+    if (options_.known_hash != record.hash)
+      find(record.seq, fmt::format("record {} has another hash than the one that you know", record.seq));
+  }
+  begun_ = true;
+  seq_ = record.seq;
+  hash_ = record.hash;
+  type_ = record.type;
+  place_ = place();
+}
+
+void Verifier::signature(const Record& record, std::string_view text) {
+  ++verdict_.checkpoints;
+  if (options_.keys.empty()) return;
+  const std::string id = json::string_value(json::member(text, "key"));
+  const std::string signature = json::string_value(json::member(text, "signature"));
+  bool known = false;
+  for (const SigningKey& key : options_.keys) {
+    known = known || key.id() == id;
+    if (!key.has_signed(record.seq, record.prev, signature)) continue;
+    verdict_.unsigned_records = 0;
+    return;
+  }
+  find(record.seq, known ? fmt::format("the signature of checkpoint {} does not fit: something before it is "
+                                       "not what was signed",
+                                       record.seq)
+                         : fmt::format("checkpoint {} was signed with a key that you did not name ({})",
+                                       record.seq, id.substr(0, 16)));
+}
+
+Verdict Verifier::finish() {
+  // The last line of all: half of a record, as it is while it is written.
+  if (!cut_off_.empty() && region_ == cut_off_ && !options_.closed) {
+    verdict_.findings.resize(findings_before_region_);
+    verdict_.found = found_before_region_;
+  }
+  line_ = 0;
+  verdict_.last = seq_;
+  verdict_.last_hash = hash_;
+  if (!begun_ && verdict_.found == 0) find(0, "there is no record");
+  if (begun_ && type_ != name(Kind::close)) {
+    if (options_.closed) {
+      find(seq_ + 1,
+           fmt::format("the log ends behind record {} without a closing record: the end was cut off, "
+                       "or it is being written",
+                       seq_));
+    } else {
+      note(seq_,
+           fmt::format("the log ends behind record {} without a closing record: it is being written, its "
+                       "process crashed, or the end was cut off",
+                       seq_));
+    }
+  }
+  if (!options_.keys.empty() && begun_ && verdict_.checkpoints == 0)
+    find(verdict_.first, "no checkpoint is signed, with any key");
+  if (options_.known_seq > 0 && !known_seen_)
+    find(options_.known_seq,
+         fmt::format("record {}, which you know, is not here: {}", options_.known_seq,
+                     options_.known_seq > seq_ ? fmt::format("the log was cut off behind record {}", seq_)
+                                               : std::string("it stands before these files, or is missing")));
+  return std::move(verdict_);
+}
+
+// The number of the first record; files without one come last.
+Result<uint64_t> first_of(const std::string& path) {
+  auto lines = Lines::open(path);
+  if (!lines) return Unexpected<Error>{lines.error()};
+  std::string text;
+  // What is damaged at its beginning still has its place.
+  while (lines->next(text)) {
+    if (auto record = read_record(text)) return record->seq;
+  }
+  return UINT64_MAX;
+}
+
+}  // namespace
+
+Result<Verdict> verify(const std::vector<std::string>& files, const VerifyOptions& options) {
+  std::vector<std::pair<uint64_t, std::string>> ordered;
+  for (const std::string& file : files) {
+    auto first = first_of(file);
+    if (!first) return Unexpected<Error>{first.error()};
+    ordered.emplace_back(*first, file);
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Verifier verifier(options);
+  for (const auto& [first, file] : ordered) {
+    if (auto read = verifier.read(file); !read) return Unexpected<Error>{read.error()};
+  }
+  return verifier.finish();
+}
+
+}  // namespace lineward::audit

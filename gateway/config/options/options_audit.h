@@ -1,0 +1,12 @@
+// The rows of the option table that are about the audit log (docs/audit.md).
+#pragma once
+
+#include <vector>
+
+#include "config/options/options.h"
+
+namespace lineward::config {
+
+void add_audit_rows(std::vector<Option>& rows);
+
+}  // namespace lineward::config

@@ -1,0 +1,354 @@
+#include "audit/trail.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <thread>
+
+#include "log/redaction.h"
+#include "unit/audit/audit_folder.h"
+
+using namespace lineward;
+using namespace lineward::audit;
+
+namespace {
+
+struct Open {
+  explicit Open(const Folder& folder) { config.path = folder.file("audit.jsonl"); }
+  void begin() {
+    auto opened = Trail::open(config, "1.0");
+    INFO((opened ? std::string() : opened.error().text));
+    REQUIRE(opened);
+    trail = std::move(*opened);
+    use(trail);
+  }
+  void end() {
+    use(nullptr);
+    trail.reset();
+  }
+  ~Open() { end(); }
+  std::vector<std::string> files() const { return files_of(config.path); }
+  std::string text() const {
+    std::string out;
+    for (const std::string& file : files())
+      out += read_text(file);
+    return out;
+  }
+  config::Audit config;
+  std::shared_ptr<Trail> trail;
+};
+
+void call(int number) {
+  record(Kind::call, {{"call", fmt::format("c{}", number)}, {"target", "search"}, {"end", "ok"}});
+}
+
+VerifyOptions strictly(const std::string& key = {}) {
+  VerifyOptions options;
+  options.closed = true;
+  if (!key.empty()) options.keys.push_back(std::move(*SigningKey::read_public(key)));
+  return options;
+}
+
+size_t count(const std::string& text, const std::string& what) {
+  size_t out = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++out;
+  return out;
+}
+
+// Files of this process that are larger than this cannot be written, as on a full disk.
+struct FullDisk {
+  explicit FullDisk(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit now{bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  rlimit before{};
+};
+
+template <class Look>
+bool eventually(Look&& look) {
+  for (int i = 0; i < 2000; ++i) {
+    if (look()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("without a trail nothing is recorded, and nobody is refused") {
+  CHECK_FALSE(active());
+  record(Kind::call, {{"call", "c1"}});
+  CHECK(recorded_arguments("{}").empty());
+  CHECK(refusal().empty());
+  CHECK(counts().records == 0);
+}
+
+TEST_CASE("records of many threads make one chain, and the next process goes on with it") {
+  Folder folder;
+  Open log(folder);
+  for (int run = 0; run < 2; ++run) {
+    log.begin();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([] {
+        for (int i = 0; i < 500; ++i)
+          call(i);
+      });
+    for (std::thread& thread : threads)
+      thread.join();
+    CHECK(counts().records == 2000);
+    log.end();
+  }
+  struct stat info {};
+  REQUIRE(::stat(log.config.path.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0137) == 0);
+  Verdict verdict = verified(log.files(), strictly());
+  CHECK(verdict.whole());
+  CHECK(verdict.records == 4000 + 4);
+  CHECK(verdict.notes.empty());
+  CHECK(count(log.text(), R"("after":"close")") == 1);
+}
+
+TEST_CASE("full files get a name of their own, the chain goes on, and the oldest go") {
+  Folder folder;
+  make_key(folder.file("key"));
+  Open log(folder);
+  log.config.max_file_bytes = 16 * 1024;
+  log.config.keep_files = 0;
+  log.config.key_file = folder.file("key");
+  log.config.checkpoint_records = 10;
+  log.begin();
+  for (int i = 0; i < 500; ++i)
+    call(i);
+  log.end();
+  const std::vector<std::string> files = log.files();
+  REQUIRE(files.size() > 5);
+  for (const std::string& file : files)
+    CHECK(std::filesystem::file_size(file) < 16 * 1024 + 2048);
+  CHECK(files.front() == log.config.path + ".000000000001");
+  Verdict verdict = verified(files, strictly(folder.file("key.pub")));
+  CHECK(verdict.whole());
+  CHECK(verdict.checkpoints >= 50);
+  CHECK(verdict.unsigned_records == 1);  // the closing record
+  // The last record of a file closes it, the first one of the next names its hash.
+  for (size_t i = 0; i + 1 < files.size(); ++i) {
+    auto last = read_record(lines_of(read_text(files[i])).back());
+    const std::string next_line = lines_of(read_text(files[i + 1])).front();
+    auto next = read_record(next_line);
+    REQUIRE((last && next));
+    CHECK(last->type == "close");
+    CHECK(next->type == "open");
+    CHECK(next->prev == last->hash);
+  }
+  log.config.keep_files = 3;
+  log.begin();
+  for (int i = 0; i < 200; ++i)
+    call(i);
+  log.end();
+  CHECK(log.files().size() == 4);
+  Verdict later = verified(log.files(), strictly(folder.file("key.pub")));
+  CHECK(later.whole());
+  CHECK(later.notes.size() == 1);
+}
+
+TEST_CASE("a file that is moved away is closed, and another one goes on") {
+  Folder folder;
+  Open log(folder);
+  log.begin();
+  call(1);
+  REQUIRE(eventually([&] { return count(log.text(), "\"call\":\"c1\"") == 1; }));
+  const std::string away = folder.file("moved");
+  std::filesystem::rename(log.config.path, away);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return std::filesystem::exists(log.config.path); }));
+  call(2);
+  log.end();
+  CHECK(count(read_text(away), R"("why":"reopen")") == 1);
+  CHECK(count(read_text(log.config.path), "\"call\":\"c2\"") == 1);
+  Verdict verdict = verified({log.config.path, away}, strictly());
+  CHECK(verdict.whole());
+}
+
+TEST_CASE("what a crash left is recorded, and the chain goes on behind the last whole record") {
+  Folder folder;
+  for (const std::string& rest : {std::string(R"({"seq":4,"time":"20)"), std::string("\0\0\0\0", 4),
+                                  std::string("half\nanother\n"), std::string("half\nanother")}) {
+    Open log(folder);
+    std::filesystem::remove(log.config.path);
+    log.begin();
+    call(1);
+    log.end();
+    // As if it had been killed: no closing record, and the beginning of the next one.
+    std::vector<std::string> lines = lines_of(read_text(log.config.path));
+    lines.pop_back();
+    write_text(log.config.path, text_of(lines) + rest);
+    CHECK(verified({log.config.path}).whole() == (rest.find('\n') == std::string::npos));
+    log.begin();
+    call(2);
+    log.end();
+    INFO(log.text());
+    Verdict verdict = verified({log.config.path}, strictly());
+    CHECK(verdict.whole());
+    CHECK(verdict.notes.size() == 2);  // the rest, and the crash
+    CHECK(count(log.text(), R"("after":"crash")") == 1);
+    // What was torn is chained too.
+    std::string changed = read_text(log.config.path);
+    changed[changed.find(rest)] ^= 2;
+    write_text(log.config.path, changed);
+    CHECK_FALSE(verified({log.config.path}, strictly()).whole());
+  }
+}
+
+TEST_CASE("the chain goes on in the newest full file where the file itself is not there") {
+  Folder folder;
+  Open log(folder);
+  log.begin();
+  call(1);
+  log.end();
+  std::filesystem::rename(log.config.path, log.config.path + ".000000000001");
+  log.begin();
+  log.end();
+  CHECK(verified(log.files(), strictly()).whole());
+  CHECK(log.files().size() == 2);
+}
+
+TEST_CASE("what is no audit log, is a folder, or belongs to another process is not written to") {
+  Folder folder;
+  Open log(folder);
+  write_text(log.config.path, "a letter to the editor\n");
+  CHECK_FALSE(Trail::open(log.config, "1"));
+  CHECK(read_text(log.config.path) == "a letter to the editor\n");
+  std::filesystem::remove(log.config.path);
+  std::filesystem::create_directory(log.config.path);
+  CHECK_FALSE(Trail::open(log.config, "1"));
+  std::filesystem::remove(log.config.path);
+  log.begin();
+  auto second = Trail::open(log.config, "1");
+  REQUIRE_FALSE(second);
+  CHECK(second.error().text.find("another process") != std::string::npos);
+  log.end();
+  log.config.key_file = folder.file("nokey");
+  CHECK_FALSE(Trail::open(log.config, "1"));
+  log.config.key_file.clear();
+  log.config.path = folder.file("none/audit.jsonl");
+  CHECK_FALSE(Trail::open(log.config, "1"));
+}
+
+TEST_CASE("a disk that is full loses nothing while there is room, then says how many it lost") {
+  Folder folder;
+  for (auto on_error : {config::AuditError::proceed, config::AuditError::refuse}) {
+    Open log(folder);
+    std::filesystem::remove(log.config.path);
+    log.config.max_waiting_bytes = 64 * 1024;
+    log.config.on_error = on_error;
+    log.begin();
+    {
+      FullDisk full(4 * 1024);
+      for (int i = 0; i < 100; ++i)
+        call(i);
+      REQUIRE(eventually([] { return !counts().writable; }));
+      CHECK(refusal().empty() == (on_error == config::AuditError::proceed));
+      for (int i = 0; i < 3000; ++i)
+        call(i);
+      CHECK(counts().lost > 0);
+    }
+    REQUIRE(eventually([] { return counts().writable; }));
+    CHECK(refusal().empty());
+    const Counts at_the_end = counts();
+    log.end();
+    const std::string text = log.text();
+    CHECK(count(text, "\"type\":\"call\"") == at_the_end.records);
+    CHECK(count(text, fmt::format(R"("type":"gap","lost":{})", at_the_end.lost)) == 1);
+    Verdict verdict = verified(log.files(), strictly());
+    CHECK(verdict.whole());
+    CHECK(verdict.notes.size() == 1);
+  }
+}
+
+TEST_CASE("a record that one file could not take to its end stands whole in the next one") {
+  Folder folder;
+  Open log(folder);
+  log.begin();
+  const std::string away = folder.file("moved");
+  {
+    FullDisk full(2 * 1024);
+    for (int i = 0; i < 30; ++i)
+      call(i);
+    REQUIRE(eventually([] { return !counts().writable; }));
+    std::filesystem::rename(log.config.path, away);
+    log.trail->reopen();
+    REQUIRE(eventually([&] { return std::filesystem::exists(log.config.path); }));
+  }
+  log.end();
+  const std::vector<std::string> both{away, log.config.path};
+  CHECK(read_text(away).back() != '\n');
+  Verdict verdict = verified(both, strictly());
+  for (const Remark& one : verdict.findings)
+    UNSCOPED_INFO(one.text);
+  CHECK(verdict.whole());
+  CHECK(count(read_text(away) + read_text(log.config.path), "\"call\":\"c29\"") == 1);
+}
+
+TEST_CASE("texts are redacted before they are cut, arguments only where they are wanted") {
+  Folder folder;
+  Open log(folder);
+  log.config.arguments = true;
+  log.config.argument_bytes = 40;
+  log.begin();
+  auto rule = redaction::add([](std::string_view text) {
+    std::string out(text);
+    for (size_t at = out.find("s3cr3t"); at != std::string::npos; at = out.find("s3cr3t"))
+      out.replace(at, 6, "[x]");
+    return out;
+  });
+  record(
+      Kind::call,
+      {{"target", "uri?token=s3cr3t"},
+       {"why", std::string(kMaxText - 8, 'y') + "s3cr3t"},
+       {"arguments", recorded_arguments(R"({ "a" : "s3cr3t", "long": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxx" })")}});
+  log.end();
+  rule.reset();
+  const std::string text = log.text();
+  CHECK(text.find("s3c") == std::string::npos);
+  CHECK(text.find("uri?token=[x]") != std::string::npos);
+  CHECK(text.find(R"("arguments":"{\"a\":\"[x]\",\"long\":\"xxxxxxxxxxxxx...")") != std::string::npos);
+}
+
+// Not run by default: unit_audit "[!benchmark]", in a build for release.
+TEST_CASE("what a record costs the thread that makes it", "[!benchmark][.]") {
+  Folder folder;
+  Open log(folder);
+  log.config.max_waiting_bytes = 1ull << 30;
+  log.begin();
+  constexpr int kCalls = 200'000;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < kCalls; ++i) {
+    record(Kind::call, {{"call", "c9f2"},
+                        {"who", "alice"},
+                        {"principal", "jwt:https://issuer.example#alice"},
+                        {"from", "10.1.2.3:52110"},
+                        {"server", "github"},
+                        {"method", "tools/call"},
+                        {"target", "search_code"},
+                        {"era", "modern"},
+                        {"client", R"({"name":"claude-code","version":"2.1"})"},
+                        {"end", "ok"},
+                        {"sent", "yes"},
+                        {"dur_ms", 182},
+                        {"bytes_in", 412},
+                        {"bytes_out", 2048}});
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  WARN(fmt::format("{:.0f} ns for a record, {} lost",
+                   std::chrono::duration<double, std::nano>(took).count() / kCalls, counts().lost));
+  log.end();
+}

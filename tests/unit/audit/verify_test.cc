@@ -1,0 +1,263 @@
+#include "audit/verify.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "audit/audit.h"
+#include "unit/audit/audit_folder.h"
+
+using namespace lineward;
+using namespace lineward::audit;
+
+namespace {
+
+constexpr size_t kMany = 100'000;
+
+// A log of so many records that was closed in order.
+std::vector<std::string> log_of(size_t records) {
+  Chain chain;
+  std::vector<std::string> lines;
+  auto add = [&](Kind kind, std::vector<log::Field> fields) {
+    std::string line = chain.seal(spell(kind, 1700000000000, fields).body);
+    line.pop_back();
+    lines.push_back(std::move(line));
+  };
+  add(Kind::open, {{"why", "start"}, {"after", "nothing"}});
+  while (lines.size() + 1 < records)
+    add(Kind::call, {{"call", fmt::format("c{}", lines.size())}, {"end", "ok"}});
+  add(Kind::close, {{"why", "stop"}});
+  return lines;
+}
+
+struct Altered {
+  const char* name;
+  void (*alter)(std::vector<std::string>&, size_t at);
+  // The number of the record that is named first.
+  uint64_t (*first)(size_t at);
+};
+
+// `at` counts from 0, records from 1.
+const Altered kAltered[] = {
+    {"changed", [](auto& lines, size_t at) { lines[at][lines[at].find("Z\"") - 1] ^= 1; },
+     [](size_t at) { return uint64_t{at + 1}; }},
+    {"taken out", [](auto& lines, size_t at) { lines.erase(lines.begin() + static_cast<long>(at)); },
+     [](size_t at) { return uint64_t{at + 1}; }},
+    {"put in twice",
+     [](auto& lines, size_t at) { lines.insert(lines.begin() + static_cast<long>(at), lines[at]); },
+     [](size_t at) { return uint64_t{at + 1}; }},
+    {"swapped with the next one", [](auto& lines, size_t at) { std::swap(lines[at], lines[at + 1]); },
+     [](size_t at) { return uint64_t{at + 1}; }},
+    {"cut", [](auto& lines, size_t at) { lines[at].resize(lines[at].size() / 2); },
+     [](size_t at) { return uint64_t{at + 1}; }},
+    {"made anew",
+     [](auto& lines, size_t at) {
+       // By somebody who knows the form: with a hash that fits.
+       std::string& line = lines[at];
+       const size_t prev = line.find(",\"prev\":\"") + 9;
+       Chain chain(at, line.substr(prev, 64));
+       line = chain.seal(spell(Kind::call, 1700000000000, std::vector<log::Field>{{"call", "other"}}).body);
+       line.pop_back();
+     },
+     [](size_t at) { return uint64_t{at + 1}; }},
+};
+
+}  // namespace
+
+TEST_CASE("a log as it was written is whole") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  write_text(path, text_of(log_of(kMany)));
+  VerifyOptions options;
+  options.closed = true;
+  Verdict verdict = verified({path}, options);
+  CHECK(verdict.whole());
+  CHECK(verdict.records == kMany);
+  CHECK(verdict.first == 1);
+  CHECK(verdict.last == kMany);
+  CHECK(verdict.notes.empty());
+}
+
+TEST_CASE("whatever is done to any one of 100,000 records is found, and the first one is named") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  const std::vector<std::string> whole = log_of(kMany);
+  std::mt19937 random(20261124);
+  std::vector<size_t> places{0, 1, kMany / 2, kMany - 3, kMany - 2};
+  places.push_back(std::uniform_int_distribution<size_t>(2, kMany - 4)(random));
+  for (const Altered& one : kAltered) {
+    for (size_t at : places) {
+      std::vector<std::string> lines = whole;
+      one.alter(lines, at);
+      write_text(path, text_of(lines));
+      Verdict verdict = verified({path});
+      INFO(one.name << " at " << at);
+      // Older files go by and by, so a log may begin anywhere: that is told, and no fault.
+      if (at == 0 && one.name == std::string("taken out")) {
+        REQUIRE(verdict.whole());
+        REQUIRE(verdict.notes.size() == 1);
+        CHECK(verdict.notes[0].text.find("records 1 to 1 are not looked at") != std::string::npos);
+        continue;
+      }
+      REQUIRE_FALSE(verdict.whole());
+      CHECK(verdict.findings.front().seq == one.first(at));
+    }
+  }
+}
+
+TEST_CASE("a record that is missing is found at every place of a shorter log") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  const std::vector<std::string> whole = log_of(300);
+  VerifyOptions closed;
+  closed.closed = true;
+  for (const Altered& one : kAltered) {
+    for (size_t at = 1; at + 1 < whole.size(); ++at) {
+      std::vector<std::string> lines = whole;
+      one.alter(lines, at);
+      write_text(path, text_of(lines));
+      Verdict verdict = verified({path}, closed);
+      INFO(one.name << " at " << at);
+      REQUIRE_FALSE(verdict.whole());
+      CHECK(verdict.findings.front().seq == one.first(at));
+    }
+  }
+}
+
+TEST_CASE("a log that was cut off at its end says so: strictly, or as a note") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  std::vector<std::string> lines = log_of(50);
+  const std::string last_hash(read_record(lines.back())->hash);
+  lines.pop_back();
+  write_text(path, text_of(lines));
+  Verdict easy = verified({path});
+  CHECK(easy.whole());
+  REQUIRE(easy.notes.size() == 1);
+  CHECK(easy.notes[0].seq == 49);
+  VerifyOptions options;
+  options.closed = true;
+  CHECK(verified({path}, options).findings.front().seq == 50);
+  // Who has noted a record elsewhere finds it even where nothing else tells.
+  VerifyOptions known;
+  known.known_seq = 50;
+  known.known_hash = last_hash;
+  CHECK(verified({path}, known).findings.front().seq == 50);
+  write_text(path, text_of(log_of(50)));
+  CHECK(verified({path}, known).whole());
+  known.known_hash = std::string(64, 'a');
+  CHECK_FALSE(verified({path}, known).whole());
+}
+
+TEST_CASE("files are put in their order, and one that is missing is missed") {
+  Folder folder;
+  const std::vector<std::string> lines = log_of(90);
+  std::vector<std::string> files;
+  for (size_t part = 0; part < 3; ++part) {
+    files.push_back(folder.file(fmt::format("part{}", 3 - part)));
+    write_text(files.back(), text_of({lines.begin() + static_cast<long>(30 * part),
+                                      lines.begin() + static_cast<long>(30 * part + 30)}));
+  }
+  CHECK(verified(files).whole());
+  CHECK(verified({files[2], files[0], files[1]}).whole());
+  Verdict gap = verified({files[0], files[2]});
+  REQUIRE(gap.found == 1);
+  CHECK(gap.findings[0].seq == 31);
+  CHECK(gap.findings[0].file == files[2]);
+  Verdict tail = verified({files[1], files[2]});
+  CHECK(tail.whole());
+  REQUIRE(tail.notes.size() == 1);
+  CHECK(tail.notes[0].text.find("1 to 30") != std::string::npos);
+  CHECK_FALSE(verified({files[0], files[0], files[1], files[2]}).whole());
+}
+
+TEST_CASE("garbage is no audit log, and nothing of it is believed") {
+  Folder folder;
+  const std::string path = folder.file("audit.jsonl");
+  for (const std::string& text :
+       {std::string(), std::string("\n\n\n"), std::string("{}\n"), std::string(3 << 20, 'x'),
+        std::string("{\"seq\":1}\n"), std::string("{\"seq\":18446744073709551616,\"time\":\"\n"),
+        std::string(100, '\0') + "\n"}) {
+    write_text(path, text);
+    Verdict verdict = verified({path});
+    CHECK_FALSE(verdict.whole());
+    CHECK(verdict.findings.size() <= Verdict::kMaxRemarks);
+  }
+  CHECK_FALSE(verify({folder.file("none")}, {}));
+  CHECK_FALSE(verify({folder.path}, {}));
+}
+
+TEST_CASE("checkpoints are checked against the keys that were named") {
+  Folder folder;
+  make_key(folder.file("key"));
+  make_key(folder.file("other"));
+  auto key = SigningKey::read_private(folder.file("key"));
+  REQUIRE(key);
+  auto open_key = SigningKey::read_public(folder.file("key.pub"));
+  REQUIRE(open_key);
+  CHECK(open_key->id() == key->id());
+  auto other = SigningKey::read_public(folder.file("other.pub"));
+  REQUIRE(other);
+  Chain chain;
+  std::string text;
+  auto add = [&](Kind kind, std::vector<log::Field> fields) {
+    text += chain.seal(spell(kind, 0, fields).body);
+  };
+  auto sign = [&](const SigningKey& with) {
+    const std::string signature = with.sign(chain.seq() + 1, chain.hash());
+    add(Kind::checkpoint, {{"key", with.id()}, {"signature", signature}});
+  };
+  add(Kind::open, {});
+  for (int i = 0; i < 20; ++i)
+    add(Kind::call, {{"call", "c"}});
+  sign(*key);
+  add(Kind::close, {});
+  const std::string path = folder.file("audit.jsonl");
+  write_text(path, text);
+  VerifyOptions with;
+  with.keys = {*open_key};
+  CHECK(verified({path}, with).whole());
+  CHECK(verified({path}).whole());
+  with.keys = {*other};
+  CHECK_FALSE(verified({path}, with).whole());
+  with.keys = {*other, *open_key};
+  CHECK(verified({path}, with).whole());
+
+  // A chain that was made anew from a changed record on fits in itself, and not with the signature.
+  std::vector<std::string> lines = lines_of(text);
+  Chain again;
+  std::string forged;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string body = lines[i].substr(lines[i].find(",\"time\"") + 1);
+    body.resize(body.find(",\"prev\""));
+    if (i == 5) body += ",\"x\":1";
+    forged += again.seal(body);
+  }
+  write_text(path, forged);
+  with.keys = {*open_key};
+  CHECK(verified({path}).whole());
+  Verdict verdict = verified({path}, with);
+  REQUIRE_FALSE(verdict.whole());
+  CHECK(verdict.findings.front().seq == 22);
+
+  // Without any checkpoint, and closed without one.
+  text.clear();
+  chain = Chain();
+  add(Kind::open, {});
+  add(Kind::call, {});
+  add(Kind::close, {});
+  write_text(path, text);
+  CHECK_FALSE(verified({path}, with).whole());
+}
+
+TEST_CASE("keys of another kind are refused, and nothing of them is told") {
+  Folder folder;
+  write_text(folder.file("text"), "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n");
+  for (const char* name : {"text", "none"}) {
+    auto key = SigningKey::read_private(folder.file(name));
+    REQUIRE_FALSE(key);
+    CHECK(key.error().text.find("c2VjcmV0") == std::string::npos);
+    CHECK_FALSE(SigningKey::read_public(folder.file(name)));
+  }
+}
