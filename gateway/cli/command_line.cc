@@ -11,6 +11,7 @@
 
 #include "admin/metric_table.h"
 #include "admin/openapi.h"
+#include "cli/audit_command.h"
 #include "cli/control_commands.h"
 #include "cli/flags.h"
 #include "cli/hash_key.h"
@@ -43,6 +44,7 @@ constexpr std::string_view kOverview =
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
+    "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  schema, completion, man   for editors, shells and man(1)\n"
     "  version    what this is\n";
@@ -78,8 +80,8 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",    "stdio",    "validate",    "help",   "version",    "options", "ps",      "cancel", "status",
-    "reload", "hash-key", "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
+    "run",    "stdio", "validate", "help",        "version", "options",    "ps",  "cancel",  "status",
+    "reload", "audit", "hash-key", "healthcheck", "schema",  "completion", "man", "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -96,6 +98,7 @@ class Usage : public CLI::Formatter {
                        : name == "help"       ? "[TOPIC]"
                        : name == "ps"         ? "[OPTIONS] [ID]"
                        : name == "cancel"     ? "[OPTIONS] ID…"
+                       : name == "audit"      ? "verify [OPTIONS] FILE…"
                        : name == "hash-key"   ? "[--new] NAME [SCOPE…]"
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
@@ -310,12 +313,13 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
     around.out << text;
     return ExitCode::ok;
   }
-  return bad_usage(around.err,
-                   fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-                               "status, reload, healthcheck, schema, completion, man, version, options, "
-                               "plugins, {}",
-                               config::clip(topic), fmt::join(config::help_topics(), ", ")),
-                   "");
+  return bad_usage(
+      around.err,
+      fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
+                  "status, reload, audit, healthcheck, schema, completion, man, version, options, "
+                  "plugins, {}",
+                  config::clip(topic), fmt::join(config::help_topics(), ", ")),
+      "");
 }
 
 }  // namespace
@@ -353,6 +357,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_control(app, control);
   HashKeyFlags key;
   add_hash_key(app, key);
+  AuditFlags audit_flags;
+  add_audit(app, audit_flags);
   HealthcheckFlags health;
   add_healthcheck(app, health);
   ReferenceFlags reference;
@@ -388,6 +394,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (is_control(first)) return run_control(first, control, around);
   if (first == "healthcheck") return healthcheck(health, around);
   if (is_reference(first)) return run_reference(first, app, reference, version, around);
+  if (first == "audit") return run_audit(audit_flags, around);
   if (first == "hash-key") return hash_key(key, std::cin, out, err);
   if (first == "metrics") {
     out << admin::metrics_page(plugins::registry());

@@ -141,7 +141,8 @@ TEST_CASE("full files get a name of their own, the chain goes on, and the oldest
   CHECK(verdict.unsigned_records == 1);  // the closing record
   // The last record of a file closes it, the first one of the next names its hash.
   for (size_t i = 0; i + 1 < files.size(); ++i) {
-    auto last = read_record(lines_of(read_text(files[i])).back());
+    const std::string last_line = lines_of(read_text(files[i])).back();
+    auto last = read_record(last_line);
     const std::string next_line = lines_of(read_text(files[i + 1])).front();
     auto next = read_record(next_line);
     REQUIRE((last && next));
@@ -320,7 +321,7 @@ TEST_CASE("texts are redacted before they are cut, arguments only where they are
   const std::string text = log.text();
   CHECK(text.find("s3c") == std::string::npos);
   CHECK(text.find("uri?token=[x]") != std::string::npos);
-  CHECK(text.find(R"("arguments":"{\"a\":\"[x]\",\"long\":\"xxxxxxxxxxxxx...")") != std::string::npos);
+  CHECK(text.find(R"("arguments":"{\"a\":\"[x]\",\"long\":\"xxxxxxxxxxxxxxxxxx...")") != std::string::npos);
 }
 
 // Not run by default: unit_audit "[!benchmark]", in a build for release.

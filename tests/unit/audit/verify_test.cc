@@ -84,8 +84,7 @@ TEST_CASE("whatever is done to any one of 100,000 records is found, and the firs
   const std::string path = folder.file("audit.jsonl");
   const std::vector<std::string> whole = log_of(kMany);
   std::mt19937 random(20261124);
-  std::vector<size_t> places{0, 1, kMany / 2, kMany - 3, kMany - 2};
-  places.push_back(std::uniform_int_distribution<size_t>(2, kMany - 4)(random));
+  const std::vector<size_t> places{0, std::uniform_int_distribution<size_t>(1, kMany - 3)(random), kMany - 2};
   for (const Altered& one : kAltered) {
     for (size_t at : places) {
       std::vector<std::string> lines = whole;
@@ -109,7 +108,7 @@ TEST_CASE("whatever is done to any one of 100,000 records is found, and the firs
 TEST_CASE("a record that is missing is found at every place of a shorter log") {
   Folder folder;
   const std::string path = folder.file("audit.jsonl");
-  const std::vector<std::string> whole = log_of(300);
+  const std::vector<std::string> whole = log_of(100);
   VerifyOptions closed;
   closed.closed = true;
   for (const Altered& one : kAltered) {

@@ -1,0 +1,185 @@
+// The audit log of a real gateway with two workers: what is in it, that it is whole, and that verify finds what is not.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { binary } from '../lib/binary.mjs';
+import { temporaryFolder } from '../lib/events.mjs';
+import { callTool, eventually, lineward } from '../lib/operator.mjs';
+import { plain, running } from '../lib/reloading.mjs';
+import { DIRECT } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const linesOf = (path) => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []);
+const recordsOf = (path) => linesOf(path).map((line) => JSON.parse(line));
+const arrives = (path, wanted, what) => eventually(() => recordsOf(path).find(wanted), `a record of ${what}`);
+const verify = (...args) => lineward(['audit', 'verify', ...args]);
+const openssl = (...args) => assert.equal(spawnSync('openssl', args).status, 0);
+const SECRET = 'hunter2-hunter2';
+
+describe('audit', { skip: DIRECT }, () => {
+  test('calls, refusals, actions and reloads of two workers are one chain, signed and closed', async (t) => {
+    const folder = temporaryFolder(t);
+    const [path, key, open, keys] = ['audit.jsonl', 'audit.key', 'audit.pub', 'keys.txt'].map((name) => join(folder, name));
+    openssl('genpkey', '-algorithm', 'ed25519', '-out', key);
+    openssl('pkey', '-in', key, '-pubout', '-out', open);
+    chmodSync(key, 0o600);
+    const apiKey = 'alice-0123456789abcdef';
+    writeFileSync(keys, spawnSync(binary(), ['hash-key', 'alice'], { input: apiKey, encoding: 'utf8' }).stdout, { mode: 0o600 });
+    const more = {
+      workers: 2,
+      audit: { path, keyFile: key, arguments: true, argumentBytes: '100B' },
+      auth: { apiKey: { file: keys } },
+      plugins: [
+        { redact: { patterns: [SECRET] } },
+        { toolFilter: { deny: ['until'] }, name: 'no-until' },
+        { rateLimit: { key: 'principal+tool', requests: 1, per: '1h', tools: ['echo'] }, servers: ['b'], name: 'one-echo' },
+      ],
+    };
+    const one = await running(t, { a: plain('a'), b: plain('b') }, { more, stop: false });
+    const post = (server, name, args = {}, headers = { 'x-api-key': apiKey }) =>
+      fetch(one.at(server), {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Accept: 'application/json, text/event-stream',
+          'MCP-Protocol-Version': '2026-07-28',
+          'Mcp-Method': 'tools/call',
+          'Mcp-Name': name,
+          ...headers,
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: {
+            name,
+            arguments: args,
+            _meta: {
+              'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+              'io.modelcontextprotocol/clientCapabilities': {},
+              progressToken: 'p',
+            },
+          },
+        }),
+      }).then((response) => response.text());
+
+    await post('a', 'echo', { nonce: SECRET });
+    await post('b', 'echo', { nonce: 'second' });
+    await post('b', 'echo', { nonce: 'too many' });
+    await post('a', 'until');
+    await post('a', 'echo', {}, {});
+    const call = await arrives(path, (one) => one.type === 'call' && one.server === 'a' && one.target === 'echo', 'the call');
+    assert.equal(call.who, 'alice');
+    assert.equal(call.end, 'ok');
+    assert.equal(call.sent, 'yes');
+    assert.match(call.from, /^127\.0\.0\.1:\d+$/);
+    assert.match(call.arguments, /nonce/);
+    assert.ok(await arrives(path, (one) => one.server === 'b' && one.end === 'ok', 'the other server'));
+    const limited = await arrives(path, (one) => one.end === 'rate_limited', 'the limit');
+    assert.equal(limited.policy, 'one-echo');
+    assert.equal(limited.sent, 'no');
+    assert.equal((await arrives(path, (one) => one.target === 'until', 'the filter')).policy, 'no-until');
+    const denied = await arrives(path, (one) => one.type === 'refusal', 'no key');
+    assert.equal(denied.end, 'unauthorized');
+    assert.equal(denied.status, 401);
+    assert.equal(denied.path, '/mcp/a');
+
+    const slow = post('b', 'slow', { onCancel: 'error' });
+    const { id } = await eventually(async () => (await one.calls()).find((each) => each.progress?.progress === 61), 'a call');
+    const admin = ['--admin', `unix:${join(one.folder, 'admin.sock')}`];
+    assert.equal((await lineward(['cancel', id, '--reason', 'wrong repo', ...admin])).code, 0);
+    await slow;
+    const action = await arrives(path, (one) => one.action === 'call.cancel', 'the cancel');
+    assert.deepEqual([action.call, action.outcome, action.why], [id, 'done', 'wrong repo']);
+    assert.match(action.who, /^uid \d+/);
+    assert.equal((await arrives(path, (one) => one.call === id && one.type === 'call', 'its end')).end, 'cancelled_operator');
+
+    one.write({ a: plain('a') }, more);
+    assert.equal((await one.reload()).code, 0);
+    writeFileSync(one.file, '{');
+    assert.equal((await one.reload()).code, 78);
+    assert.ok(await arrives(path, (one) => one.type === 'reload' && one.outcome === 'done', 'the reload'));
+    assert.ok(await arrives(path, (one) => one.type === 'reload' && one.outcome === 'rejected' && one.why, 'the bad one'));
+    assert.ok((await one.metric('lineward_audit_records_total')) >= 9);
+    assert.equal(await one.metric('lineward_audit_lost_total'), 0);
+    assert.equal(await one.metric('lineward_audit_writable'), 1);
+
+    const live = await verify(path);
+    assert.equal(live.code, 0, live.out);
+    assert.match(live.out, /being written/);
+    await one.gateway.stop();
+    const whole = await verify('--closed', '--key', open, path);
+    assert.equal(whole.code, 0, whole.out);
+    const text = readFileSync(path, 'utf8');
+    assert.ok(!text.includes(SECRET) && !text.includes(apiKey));
+    const [, seq, hash] = /event=audit\.closed .*seq=(\d+) hash=([0-9a-f]{64})/.exec(one.gateway.stderr());
+    assert.equal((await verify('--known', `${seq}:${hash}`, path)).code, 0);
+
+    // Every record, taken out: found, and named.
+    const lines = linesOf(path);
+    const other = join(folder, 'other.jsonl');
+    for (const [at, name] of [[1, 'record 2'], [lines.length - 2, `record ${lines.length - 1}`]]) {
+      writeFileSync(other, lines.toSpliced(at, 1).join('\n') + '\n');
+      const { code, out } = await verify(other);
+      assert.equal(code, 1);
+      assert.match(out, new RegExp(`the first is about ${name}\\n`));
+    }
+    writeFileSync(other, text.replace('"end":"rate_limited"', '"end":"ok"'));
+    assert.match((await verify(other)).out, /was changed/);
+    writeFileSync(other, lines.slice(0, -1).join('\n') + '\n');
+    assert.equal((await verify(other)).code, 0);
+    assert.equal((await verify('--closed', other)).code, 1);
+    assert.equal((await verify('--known', `${seq}:${hash}`, other)).code, 1);
+    assert.equal(JSON.parse((await verify('--format', 'json', other)).out).last, lines.length - 1);
+  });
+
+  test('a file that is moved away is closed, a full one too, and a killed process is noticed', async (t) => {
+    const path = join(temporaryFolder(t), 'audit.jsonl');
+    const more = { audit: { path, maxFileBytes: '16KiB' } };
+    const one = await running(t, { s: plain() }, { more, stop: false });
+    const call = async (to) => assert.ok((await callTool(to.gateway.url, 'echo', { nonce: 'n' }).answer).result);
+    await call(one);
+    await arrives(path, (record) => record.type === 'call', 'a call');
+    renameSync(path, `${path}.moved`);
+    process.kill(one.gateway.pid, 'SIGUSR1');
+    await eventually(() => existsSync(path), 'it is opened anew');
+    for (let i = 0; i < 60; ++i) await call(one);
+    const full = () => readdirSync(join(path, '..')).filter((name) => /jsonl\.\d{12}$/.test(name)).map((name) => join(path, '..', name));
+    await eventually(() => full().length > 0, 'a full file');
+    process.kill(one.gateway.pid, 'SIGKILL');
+    await one.gateway.stop().catch(() => {});
+    const second = await running(t, { s: plain() }, { more, stop: false });
+    await call(second);
+    await second.gateway.stop();
+    const { code, out } = await verify('--closed', path, `${path}.moved`, ...full());
+    assert.equal(code, 0, out);
+    assert.match(out, /it crashed/);
+    const missing = await verify('--closed', path, `${path}.moved`, ...full().slice(1));
+    assert.equal(missing.code, 1);
+    assert.match(missing.out, /are missing behind .*moved/);
+  });
+
+  test('a file that is not fit stops the start, and the command line says what it wants', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'lineward.json');
+    const path = join(folder, 'audit.jsonl');
+    writeFileSync(path, 'a letter\n');
+    const start = (audit) => {
+      writeFileSync(file, JSON.stringify({ listen: { address: '127.0.0.1:0' }, ops: 'off', audit, mcpServers: { s: plain() } }));
+      return lineward(['run', '--ops', 'off', '--admin', 'off', file]);
+    };
+    const refused = await start({ path });
+    assert.equal(refused.code, 78);
+    assert.match(refused.err, /audit\.path: .* is no audit log/);
+    assert.equal(readFileSync(path, 'utf8'), 'a letter\n');
+    assert.match((await start({ path, keyFile: path })).err, /audit\.keyFile: .* no private key/);
+    assert.match((await start({ arguments: true })).err, /audit .*takes a path/);
+    assert.equal((await verify()).code, 2);
+    assert.equal((await lineward(['audit', 'check'])).code, 2);
+    assert.equal((await verify(join(folder, 'none'))).code, 69);
+    assert.equal((await verify('--known', 'x', path)).code, 2);
+    assert.equal((await verify(path)).code, 1);
+  });
+});
