@@ -86,7 +86,7 @@ int connect_unix(const std::string& path) {
     return -1;
   }
   std::memcpy(name.sun_path, path.c_str(), path.size());
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0) return fd;
   int error = errno;
@@ -108,8 +108,9 @@ std::vector<std::string> live_sockets() {
       if (++looked > kMaxLooked) break;
       std::string path = directory + "/" + std::string(name);
       int fd = connect_unix(path);
-      if (fd >= 0) {
-        close(fd);
+      const bool busy = fd < 0 && errno == EAGAIN;
+      if (fd >= 0 || busy) {
+        if (fd >= 0) close(fd);
         out.push_back(std::move(path));
         continue;
       }

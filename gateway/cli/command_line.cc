@@ -16,6 +16,7 @@
 #include "cli/flags.h"
 #include "cli/hash_key.h"
 #include "cli/healthcheck.h"
+#include "cli/list_commands.h"
 #include "cli/prepare.h"
 #include "cli/reference_commands.h"
 #include "cli/stdio_command.h"
@@ -80,8 +81,9 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",    "stdio", "validate", "help",        "version", "options",    "ps",  "cancel",  "status",
-    "reload", "audit", "hash-key", "healthcheck", "schema",  "completion", "man", "metrics", "openapi"};
+    "run",         "stdio",  "validate",   "help",    "version", "options",  "ps",   "cancel",
+    "status",      "reload", "audit",      "servers", "server",  "sessions", "subs", "hash-key",
+    "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -99,6 +101,7 @@ class Usage : public CLI::Formatter {
                        : name == "ps"         ? "[OPTIONS] [ID]"
                        : name == "cancel"     ? "[OPTIONS] ID…"
                        : name == "audit"      ? "verify [OPTIONS] FILE…"
+                       : name == "server"     ? "[OPTIONS] NAME [start | stop | restart | drain]"
                        : name == "hash-key"   ? "[--new] NAME [SCOPE…]"
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
@@ -355,6 +358,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   help->footer(kHelpFooter);
   ControlFlags control;
   add_control(app, control);
+  ListFlags lists;
+  add_lists(app, lists);
   HashKeyFlags key;
   add_hash_key(app, key);
   AuditFlags audit_flags;
@@ -392,6 +397,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (command == run) return prepare_run(std::move(flags), around);
   if (command == validate_command) return validate(flags, around);
   if (is_control(first)) return run_control(first, control, around);
+  if (is_list(first)) return run_list(first, lists, around);
   if (first == "healthcheck") return healthcheck(health, around);
   if (is_reference(first)) return run_reference(first, app, reference, version, around);
   if (first == "audit") return run_audit(audit_flags, around);

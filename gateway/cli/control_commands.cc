@@ -1,15 +1,10 @@
 #include "cli/control_commands.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "admin/control_path.h"
-#include "cli/control_client.h"
 #include "cli/control_text.h"
 #include "cli/json_fields.h"
 #include "config/duration.h"
@@ -46,48 +41,10 @@ constexpr const char* kReloadFooter =
     "  lineward reload --dry-run";
 constexpr const char* kStatusFooter = "Examples\n  lineward status\n  lineward status --format json";
 
-Style style_of(const ControlFlags& flags, const Surroundings& around) {
-  Style style;
+Style wide_style_of(const ControlFlags& flags, const Surroundings& around) {
+  Style style = style_of(flags, around);
   style.wide = flags.wide;
-  const bool terminal = around.out_is_terminal();
-  style.colour = around.wants_colour(flags.color, terminal);
-  winsize size{};
-  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.width = size.ws_col;
   return style;
-}
-
-ExitCode unavailable(const Surroundings& around, const std::string& text, const std::string& where,
-                     const std::string& fix) {
-  around.err << "error: " << text << "\n";
-  if (!where.empty()) around.err << "  where  " << where << "\n";
-  around.err << "  fix    " << fix << "\n";
-  return ExitCode::unavailable;
-}
-
-ExitCode failed(const Surroundings& around, const std::string& socket, const std::string& why) {
-  return unavailable(around, why, "the control socket " + socket,
-                     "is it running, and yours? lineward ps --admin unix:/path names another");
-}
-
-// The socket to ask, or an exit code after everything has been said.
-std::variant<std::string, ExitCode> choose_gateway(const ControlFlags& flags, const Surroundings& around) {
-  std::string address = flags.admin.empty() ? around.variable("LINEWARD_ADMIN_ADDRESS") : flags.admin;
-  Found found = find_gateway(address);
-  if (!found.fault.empty()) return bad_usage(around.err, found.fault, "lineward ps --help");
-  if (!found.socket.empty()) return found.socket;
-  if (found.several.empty()) {
-    return unavailable(around, "no running gateway of this user was found",
-                       fmt::format("looked in {}", fmt::join(admin::socket_directories(), ", ")),
-                       "start one: lineward run -- COMMAND; or name its socket: --admin unix:/path");
-  }
-  around.err << fmt::format("error: {} gateways are running; name one of them\n", found.several.size());
-  for (const std::string& socket : found.several) {
-    auto reply = ask(socket, "/api/v1/status");
-    std::string what =
-        reply && reply->status == 200 ? text_of(reply->body, "url") : std::string("does not answer");
-    around.err << fmt::format("  --admin unix:{}   {}\n", socket, what);
-  }
-  return ExitCode::usage;
 }
 
 struct Filter {
@@ -110,18 +67,8 @@ json filtered(const json& body, const char* list, const Filter& filter) {
   return out;
 }
 
-// All pages of the calls in flight, as one answer.
 Result<ControlReply> ask_for_calls(const std::string& socket, bool all) {
-  auto whole = ask(socket, all ? "/api/v1/calls?all" : "/api/v1/calls");
-  std::string next = whole && whole->status == 200 ? text_of(whole->body, "next") : std::string();
-  while (!next.empty()) {
-    auto page = ask(socket, "/api/v1/calls?after=" + next);
-    if (!page || page->status != 200) return page;
-    for (json& call : page->body["calls"])
-      whole->body["calls"].push_back(std::move(call));
-    next = text_of(page->body, "next");
-  }
-  return whole;
+  return ask_pages(socket, all ? "/api/v1/calls?all" : "/api/v1/calls", "calls");
 }
 
 ExitCode no_such_call(const std::string& id, const json& body, const Surroundings& around) {
@@ -140,7 +87,7 @@ ExitCode show_one(const std::string& socket, const ControlFlags& flags, const Su
     if (!reply) return failed(around, socket, reply.error().text);
     if (reply->status != 200) return no_such_call(id, reply->body, around);
     around.out << (flags.format == "json" ? reply->body.dump(2) + "\n"
-                                          : call_text(reply->body, style_of(flags, around)));
+                                          : call_text(reply->body, wide_style_of(flags, around)));
   }
   return ExitCode::ok;
 }
@@ -150,7 +97,7 @@ ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& 
   if (!flags.ids.empty()) return show_one(socket, flags, around);
   auto reply = ask_for_calls(socket, flags.all);
   if (!reply) return failed(around, socket, reply.error().text);
-  if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
+  if (reply->status != 200) return refused(around, socket, "/api/v1/calls", *reply);
   json calls = filtered(reply->body, "calls", filter);
   json ended = filtered(reply->body, "ended", filter);
   if (flags.format == "json") {
@@ -165,7 +112,7 @@ ExitCode ps(const std::string& socket, const ControlFlags& flags, const Filter& 
     around.err << "no calls in flight" << (flags.all ? ", and none has ended\n" : "\n");
     return ExitCode::ok;
   }
-  around.out << calls_table(calls, style_of(flags, around));
+  around.out << calls_table(calls, wide_style_of(flags, around));
   return ExitCode::ok;
 }
 
@@ -175,6 +122,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
   if (ids.empty()) {
     auto reply = ask_for_calls(socket, false);
     if (!reply) return failed(around, socket, reply.error().text);
+    if (reply->status != 200) return refused(around, socket, "/api/v1/calls", *reply);
     json calls = filtered(reply->body, "calls", filter);
     for (const json& call : calls)
       ids.push_back(text_of(call, "id"));
@@ -183,7 +131,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
       return ExitCode::ok;
     }
     if (!flags.yes) {
-      around.out << calls_table(calls, style_of(flags, around));
+      around.out << calls_table(calls, wide_style_of(flags, around));
       around.err << fmt::format("{} calls would be cancelled; add --yes to do it\n", ids.size());
       return ExitCode::usage;
     }
@@ -201,7 +149,7 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
       code = no_such_call(id, reply->body, around);
       continue;
     }
-    if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
+    if (reply->status != 200) return refused(around, socket, "/api/v1/calls/{id}/cancel", *reply);
     int64_t grace = 0;
     for (const json& one : status->body.value("upstreams", json::array())) {
       if (text_of(one, "name") == text_of(reply->body, "upstream")) grace = number_of(one, "cancel_grace_ms");
@@ -215,9 +163,9 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
 ExitCode status(const std::string& socket, const ControlFlags& flags, const Surroundings& around) {
   auto reply = ask(socket, "/api/v1/status");
   if (!reply) return failed(around, socket, reply.error().text);
-  if (reply->status != 200) return failed(around, socket, text_of(reply->body, "error"));
+  if (reply->status != 200) return refused(around, socket, "/api/v1/status", *reply);
   around.out << (flags.format == "json" ? reply->body.dump(2) + "\n"
-                                        : status_screen(reply->body, style_of(flags, around)));
+                                        : status_screen(reply->body, wide_style_of(flags, around)));
   return ExitCode::ok;
 }
 
@@ -231,8 +179,7 @@ ExitCode reload(const std::string& socket, const ControlFlags& flags, const Surr
     if (flags.format != "json") around.out << reload_text(reply->body);
     return ExitCode::ok;
   }
-  if (reply->status != 422 && reply->status != 409)
-    return failed(around, socket, text_of(reply->body, "error"));
+  if (reply->status != 422 && reply->status != 409) return refused(around, socket, "/api/v1/reload", *reply);
   around.err << (report.empty() ? "error: " + text_of(reply->body, "error") + "\n" : report);
   if (reply->status == 409) return ExitCode::failure;
   around.err << "nothing was changed: the configuration before stays in effect\n";
@@ -250,11 +197,7 @@ bool is_plain_id(const std::string& id) {
 void add_control(CLI::App& app, ControlFlags& flags) {
   auto command = [&](const char* name, const char* about, const char* footer) {
     CLI::App* added = app.add_subcommand(name, about);
-    added->add_option("--admin", flags.admin, "The gateway's control socket; else the only one that runs")
-        ->type_name("unix:/PATH");
-    added->add_option("--format", flags.format, "text or json")->check(CLI::IsMember({"text", "json"}));
-    added->add_option("--color", flags.color, "auto, always or never")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
+    add_gateway_flags(*added, flags);
     added->footer(footer);
     return added;
   };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/gateway_choice.h"
 #include "cli/prepare.h"
 
 namespace CLI {
@@ -12,8 +13,7 @@ class App;
 
 namespace lineward::cli {
 
-struct ControlFlags {
-  std::string admin, color = "auto", format;
+struct ControlFlags : GatewayFlags {
   std::vector<std::string> ids;
   std::string upstream, older, method, reason;
   bool all = false;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace lineward::cli {
@@ -12,31 +11,30 @@ namespace {
 
 using nlohmann::json;
 
-bool has(const json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && !found->is_null();
+std::string line_of(std::string_view key, const std::string& value) {
+  return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
 }
 
-// Columns on a terminal: characters, near enough.
-size_t width_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string& upstream) {
+  if (!cancel.is_object()) return upstream + " has not settled it yet";
+  std::string told = text_of(cancel, "told");
+  std::string outcome = text_of(cancel, "outcome");
+  std::string after = short_time(number_of(cancel, "after_ms"));
+  if (number_of(cancel, "after_ms") < 1000) after = fmt::format("{}ms", number_of(cancel, "after_ms"));
+  if (told == "not_sent") return upstream + " had not been sent it";
+  if (told == "stream_closed") return upstream + " was told (its stream was closed)";
+  if (told == "process_ended") return upstream + "'s process ended";
+  std::string how = told == "nothing" ? fmt::format("{} was not told (cancel: never)", upstream)
+                                      : fmt::format("{} was told ({})", upstream, told);
+  if (outcome == "stopped") return fmt::format("{} and stopped in {}", how, after);
+  if (outcome == "raced") return fmt::format("{} but finished all the same, {} later", how, after);
+  std::string grace = grace_ms > 0 ? fmt::format(" ({})", short_time(grace_ms)) : "";
+  return fmt::format(
+      "{} and said nothing more within cancelGrace{}: it stopped without a word, or did not stop", how,
+      grace);
 }
 
-std::string cut(const std::string& text, size_t most) {
-  if (width_of(text) <= most || most == 0) return text;
-  std::string out;
-  size_t columns = 0;
-  for (char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xc0) != 0x80 && ++columns == most) break;
-    out += c;
-  }
-  return out + "…";
-}
-
-std::string paint(std::string_view text, std::string_view code, bool colour) {
-  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string(text);
-}
+}  // namespace
 
 std::string progress_text(const json& call) {
   auto found = call.find("progress");
@@ -79,31 +77,6 @@ std::string upstream_text(const json& call) {
   return text_of(call, "upstream") + (route.empty() ? "" : " via " + route);
 }
 
-std::string line_of(std::string_view key, const std::string& value) {
-  return value.empty() ? std::string() : fmt::format("  {:<9} {}\n", key, value);
-}
-
-std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string& upstream) {
-  if (!cancel.is_object()) return upstream + " has not settled it yet";
-  std::string told = text_of(cancel, "told");
-  std::string outcome = text_of(cancel, "outcome");
-  std::string after = short_time(number_of(cancel, "after_ms"));
-  if (number_of(cancel, "after_ms") < 1000) after = fmt::format("{}ms", number_of(cancel, "after_ms"));
-  if (told == "not_sent") return upstream + " had not been sent it";
-  if (told == "stream_closed") return upstream + " was told (its stream was closed)";
-  if (told == "process_ended") return upstream + "'s process ended";
-  std::string how = told == "nothing" ? fmt::format("{} was not told (cancel: never)", upstream)
-                                      : fmt::format("{} was told ({})", upstream, told);
-  if (outcome == "stopped") return fmt::format("{} and stopped in {}", how, after);
-  if (outcome == "raced") return fmt::format("{} but finished all the same, {} later", how, after);
-  std::string grace = grace_ms > 0 ? fmt::format(" ({})", short_time(grace_ms)) : "";
-  return fmt::format(
-      "{} and said nothing more within cancelGrace{}: it stopped without a word, or did not stop", how,
-      grace);
-}
-
-}  // namespace
-
 std::string reload_text(const json& report) {
   constexpr size_t kMaxColumn = 48;
   json none = json::array();
@@ -114,15 +87,11 @@ std::string reload_text(const json& report) {
     names = std::max(names, width_of(text_of(row, "name")));
     whats = std::max(whats, std::min(width_of(text_of(row, "what")), kMaxColumn));
   }
-  auto pad = [](const std::string& text, size_t columns) {
-    size_t width = width_of(text);
-    return width < columns ? text + std::string(columns - width, ' ') : text;
-  };
   std::string out;
   for (const json& row : rows) {
     std::string line =
-        fmt::format("  {} {}   {}   {}", text_of(row, "mark"), pad(text_of(row, "name"), names),
-                    pad(text_of(row, "what"), whats), text_of(row, "effect"));
+        fmt::format("  {} {}   {}   {}", text_of(row, "mark"), padded(text_of(row, "name"), names),
+                    padded(text_of(row, "what"), whats), text_of(row, "effect"));
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   if (number_of(report, "unchanged") > 0)
@@ -145,35 +114,22 @@ std::string short_time(int64_t ms) {
   return fmt::format("{}d{:02}h", seconds / 86400, seconds % 86400 / 3600);
 }
 
+std::string counted(int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
 std::string calls_table(const json& calls, const Style& style) {
-  constexpr size_t kColumns = 8;
-  using Line = std::array<std::string, kColumns>;
-  std::vector<Line> lines{{"CALL", "AGE", "LEFT", "UPSTREAM", "METHOD", "TARGET", "CLIENT", "STATE"}};
+  std::vector<Row> rows{{"CALL", "AGE", "LEFT", "UPSTREAM", "METHOD", "TARGET", "CLIENT", "STATE"}};
   size_t most = style.wide ? 0 : 28;
   for (const json& call : calls) {
     std::string client = client_text(call);
     if (style.wide) client += (client.empty() ? "" : " ") + text_of(call, "peer");
-    lines.push_back({text_of(call, "id"), short_time(number_of(call, "age_ms")),
-                     has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-", upstream_text(call),
-                     cut(text_of(call, "method"), most), cut(target_text(call), most),
-                     cut(client.empty() ? "-" : client, most), state_text(call)});
+    rows.push_back({text_of(call, "id"), short_time(number_of(call, "age_ms")),
+                    has(call, "left_ms") ? short_time(number_of(call, "left_ms")) : "-", upstream_text(call),
+                    cut(text_of(call, "method"), most), cut(target_text(call), most),
+                    cut(client.empty() ? "-" : client, most), state_text(call)});
   }
-  std::array<size_t, kColumns> widths{};
-  for (const Line& line : lines) {
-    for (size_t i = 0; i < kColumns; ++i)
-      widths[i] = std::max(widths[i], width_of(line[i]));
-  }
-  std::string out;
-  for (const Line& line : lines) {
-    std::string text;
-    for (size_t i = 0; i < kColumns; ++i) {
-      text += line[i];
-      if (i + 1 < kColumns) text += std::string(widths[i] - width_of(line[i]) + 2, ' ');
-    }
-    if (!style.wide && style.width > 20) text = cut(text, style.width);
-    out += (&line == &lines.front() ? paint(text, "1", style.colour) : text) + "\n";
-  }
-  return out;
+  return table(rows, style);
 }
 
 std::string call_text(const json& call, const Style& style) {

@@ -6,16 +6,22 @@
 #include <string>
 #include <string_view>
 
+#include "cli/cells.h"
+
 namespace lineward::cli {
+
+// Of a call, one sentence or word each: who made it, how far it is, what it is for, and where it goes to.
+std::string client_text(const nlohmann::json& call);
+std::string progress_text(const nlohmann::json& call);
+std::string state_text(const nlohmann::json& call);
+std::string target_text(const nlohmann::json& call);
+std::string upstream_text(const nlohmann::json& call);
 
 // "0.8s", "29s", "4m02s", "31m", "3h04m", "3d04h"
 std::string short_time(int64_t ms);
 
-struct Style {
-  bool colour = false;
-  bool wide = false;  // nothing is cut
-  size_t width = 0;   // of the terminal; 0: unknown
-};
+// "1 call", "3 calls"
+std::string counted(int64_t count, std::string_view one);
 
 std::string calls_table(const nlohmann::json& calls, const Style& style);
 // All that is known of one call.

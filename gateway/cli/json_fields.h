@@ -7,6 +7,18 @@
 
 namespace lineward::cli {
 
+// null where it is not there.
+inline const nlohmann::json& member_of(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json none;
+  auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
+inline bool has(const nlohmann::json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && !found->is_null();
+}
+
 inline std::string text_of(const nlohmann::json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
