@@ -1,5 +1,5 @@
-// Text in the columns of a terminal: how wide it is, cut and filled up to a width, and tables of it. Expects text
-// without control characters (log/printable.h). Pure.
+// Text in the columns of a terminal: how wide it is, cut and filled up to a width, and tables of it. Expects
+// text without control characters (log/printable.h). Pure.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ std::string fitted(std::string_view text, size_t columns);
 // `code` of SGR, such as "1" or "31". Nothing where there is no colour.
 std::string paint(std::string_view text, std::string_view code, bool colour);
 
-// Rows of equally many cells, the first of them the head; lines are cut to the terminal's width where it is known.
+// Rows of equally many cells, the first of them the head; lines are cut to the terminal's width where it is
+// known.
 using Row = std::vector<std::string>;
 std::string table(const std::vector<Row>& rows, const Style& style);
 

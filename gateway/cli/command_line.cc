@@ -20,6 +20,8 @@
 #include "cli/prepare.h"
 #include "cli/reference_commands.h"
 #include "cli/stdio_command.h"
+#include "cli/tail_command.h"
+#include "cli/top_command.h"
 #include "config/options/names.h"
 #include "config/options/options.h"
 #include "config/options/options_text.h"
@@ -81,9 +83,9 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",         "stdio",  "validate",   "help",    "version", "options",  "ps",   "cancel",
-    "status",      "reload", "audit",      "servers", "server",  "sessions", "subs", "hash-key",
-    "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
+    "run",    "stdio",    "validate",    "help",    "version",    "options",  "ps",      "cancel",
+    "status", "reload",   "audit",       "servers", "server",     "sessions", "subs",    "tail",
+    "top",    "hash-key", "healthcheck", "schema",  "completion", "man",      "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -360,6 +362,10 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_control(app, control);
   ListFlags lists;
   add_lists(app, lists);
+  TailFlags following;
+  add_tail(app, following);
+  TopFlags screen;
+  add_top(app, screen);
   HashKeyFlags key;
   add_hash_key(app, key);
   AuditFlags audit_flags;
@@ -398,6 +404,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (command == validate_command) return validate(flags, around);
   if (is_control(first)) return run_control(first, control, around);
   if (is_list(first)) return run_list(first, lists, around);
+  if (first == "tail") return tail(following, around);
+  if (first == "top") return top(screen, around);
   if (first == "healthcheck") return healthcheck(health, around);
   if (is_reference(first)) return run_reference(first, app, reference, version, around);
   if (first == "audit") return run_audit(audit_flags, around);

@@ -1,5 +1,5 @@
-// Asks a running gateway over its control socket (admin/admin_server.h), and waits for the answer: these are commands
-// for people. None waits for longer than its limit.
+// Asks a running gateway over its control socket (admin/admin_server.h), and waits for the answer: these are
+// commands for people. None waits for longer than its limit.
 #pragma once
 
 #include <chrono>

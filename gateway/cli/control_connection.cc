@@ -20,8 +20,8 @@ constexpr uint64_t kMaxAnswer = 64ull << 20;
 constexpr std::chrono::milliseconds kTryAgain{50};
 
 std::string request_text(std::string_view path, std::string_view body, std::string_view headers) {
-  std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n{}", body.empty() ? "GET" : "POST", path,
-                                 headers);
+  std::string head =
+      fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n{}", body.empty() ? "GET" : "POST", path, headers);
   if (!body.empty())
     head += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body.size());
   return head + "\r\n" + std::string(body);
@@ -102,8 +102,8 @@ void ControlConnection::fail(std::string text) {
 }
 
 bool wait_for_any(pollfd* set, size_t count, std::chrono::steady_clock::time_point until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      until - std::chrono::steady_clock::now());
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
   if (left.count() <= 0) return false;
   const bool only_time = std::any_of(set, set + count, [](const pollfd& one) { return one.fd < 0; });
   const auto most = only_time ? std::min(left, kTryAgain) : left;

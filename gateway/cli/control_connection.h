@@ -1,5 +1,5 @@
-// One HTTP request to a gateway over its control socket (admin/admin_server.h), and its answer as it comes. Never
-// blocks: its user waits with poll() for what wants() says, calls advance(), and looks.
+// One HTTP request to a gateway over its control socket (admin/admin_server.h), and its answer as it comes.
+// Never blocks: its user waits with poll() for what wants() says, calls advance(), and looks.
 //
 // Owned by whoever asks; destroying it hangs up.
 #pragma once

@@ -19,8 +19,7 @@ std::string cancel_text(const json& cancel, int64_t grace_ms, const std::string&
   if (!cancel.is_object()) return upstream + " has not settled it yet";
   std::string told = text_of(cancel, "told");
   std::string outcome = text_of(cancel, "outcome");
-  std::string after = short_time(number_of(cancel, "after_ms"));
-  if (number_of(cancel, "after_ms") < 1000) after = fmt::format("{}ms", number_of(cancel, "after_ms"));
+  std::string after = exact_time(number_of(cancel, "after_ms"));
   if (told == "not_sent") return upstream + " had not been sent it";
   if (told == "stream_closed") return upstream + " was told (its stream was closed)";
   if (told == "process_ended") return upstream + "'s process ended";
@@ -114,6 +113,10 @@ std::string short_time(int64_t ms) {
   return fmt::format("{}d{:02}h", seconds / 86400, seconds % 86400 / 3600);
 }
 
+std::string exact_time(int64_t ms) {
+  return ms < 1000 ? fmt::format("{}ms", ms) : short_time(ms);
+}
+
 std::string counted(int64_t count, std::string_view one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
@@ -170,6 +173,19 @@ std::string call_text(const json& call, const Style& style) {
   out += line_of("why", text_of(call, "text"));
   if (call.contains("cancel"))
     out += line_of("cancel", cancel_text(call["cancel"], 0, text_of(call, "upstream")));
+  return out;
+}
+
+std::string timeline_text(const json& call) {
+  std::string out;
+  for (const json& mark : member_of(call, "timeline")) {
+    const int64_t times = number_of(mark, "times", 1);
+    std::string when = "+" + exact_time(number_of(mark, "at_ms"));
+    if (has(mark, "last_ms")) when += " to +" + exact_time(number_of(mark, "last_ms"));
+    out += line_of(out.empty() ? "timeline" : "",
+                   fmt::format("{:<14} {}{}", text_of(mark, "step"), when,
+                               times > 1 ? fmt::format(", {} times", times) : ""));
+  }
   return out;
 }
 

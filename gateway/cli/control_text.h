@@ -19,6 +19,8 @@ std::string upstream_text(const nlohmann::json& call);
 
 // "0.8s", "29s", "4m02s", "31m", "3h04m", "3d04h"
 std::string short_time(int64_t ms);
+// The same, and "120ms" below a second.
+std::string exact_time(int64_t ms);
 
 // "1 call", "3 calls"
 std::string counted(int64_t count, std::string_view one);
@@ -26,6 +28,8 @@ std::string counted(int64_t count, std::string_view one);
 std::string calls_table(const nlohmann::json& calls, const Style& style);
 // All that is known of one call.
 std::string call_text(const nlohmann::json& call, const Style& style);
+// What happened to it, and when, line by line.
+std::string timeline_text(const nlohmann::json& call);
 // One line: what a cancel did.
 std::string cancel_line(const nlohmann::json& ended, int64_t grace_ms);
 // "it ended 12s ago: timeout_request after 60s"

@@ -78,8 +78,9 @@ ExitCode failed(const Surroundings& around, const std::string& socket, const std
 ExitCode refused(const Surroundings& around, const std::string& socket, std::string_view path,
                  const ControlReply& reply) {
   if (reply.status == 404 || reply.status == 405) {
-    return unavailable(around, fmt::format("the gateway at {} does not know {}", socket, path.substr(0, path.find('?'))),
-                       {}, "it is older than this command: restart it with this version of lineward");
+    return unavailable(
+        around, fmt::format("the gateway at {} does not know {}", socket, path.substr(0, path.find('?'))), {},
+        "it is older than this command: restart it with this version of lineward");
   }
   const std::string why = text_of(reply.body, "error");
   if (reply.status == 403) {

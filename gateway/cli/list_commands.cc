@@ -17,7 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kServersFooter =
-    "ENDED and TIMEOUTS count calls since the start of the gateway; MEMORY is that of all processes of a server.\n"
+    "ENDED and TIMEOUTS count calls since the start of the gateway; MEMORY is that of all processes of a "
+    "server.\n"
     "\n"
     "Examples\n"
     "  lineward servers\n"
@@ -35,14 +36,16 @@ constexpr const char* kServerFooter =
     "  lineward server github restart --wait\n"
     "  lineward server github stop --yes --reason \"leaks memory\"";
 constexpr const char* kSessionsFooter =
-    "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the id itself is a\n"
+    "Sessions of legacy clients (initialize). SESSION is the beginning of the id, as in the log; the id "
+    "itself is a\n"
     "secret and shown nowhere.\n"
     "\n"
     "Examples\n"
     "  lineward sessions\n"
     "  lineward sessions --upstream github --format json";
 constexpr const char* kSubsFooter =
-    "The subscriptions/listen streams that are open: the server, below it who listens and under which id of a request,\n"
+    "The subscriptions/listen streams that are open: the server, below it who listens and under which id of "
+    "a request,\n"
     "below that what is listened for.\n"
     "\n"
     "Examples\n"
@@ -130,10 +133,12 @@ void add_lists(CLI::App& app, ListFlags& flags) {
   CLI::App* sessions = command("sessions", "Lists the sessions of legacy clients.", kSessionsFooter);
   CLI::App* subs = command("subs", "Shows who hears what from which server.", kSubsFooter);
   for (CLI::App* one : {sessions, subs})
-    one->add_option("--upstream", flags.upstream, "Only of this server, or by this path of many")->type_name("NAME");
+    one->add_option("--upstream", flags.upstream, "Only of this server, or by this path of many")
+        ->type_name("NAME");
   for (CLI::App* one : {servers, sessions, subs})
     one->add_flag("--wide", flags.wide, "Cut nothing");
-  CLI::App* server = command("server", "Shows one server, and starts, stops, restarts or drains it.", kServerFooter);
+  CLI::App* server =
+      command("server", "Shows one server, and starts, stops, restarts or drains it.", kServerFooter);
   server->add_option("NAME", flags.name, "The server")->type_name("");
   server->add_option("ACTION", flags.action, "start, stop, restart or drain")->type_name("");
   server->add_flag("--force", flags.force, "restart: the old form ends at once, its calls are cancelled");
@@ -160,7 +165,8 @@ ExitCode run_list(std::string_view command, const ListFlags& flags, const Surrou
   const std::string& socket = std::get<std::string>(chosen);
   if (listing != nullptr) return print_listing(*listing, socket, flags, around);
   if (flags.action.empty()) return show_server(socket, flags, around);
-  ServerAction wanted{flags.name, flags.action, flags.reason, flags.json(), flags.force, flags.yes, flags.wait, *limit};
+  ServerAction wanted{flags.name,  flags.action, flags.reason, flags.json(),
+                      flags.force, flags.yes,    flags.wait,   *limit};
   return act_on_server(socket, wanted, around);
 }
 

@@ -15,18 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-// "3 calls, 1 listen and 2 sessions"; empty where there is none.
-std::string work_text(const ServerWork& work) {
-  std::vector<std::string> parts;
-  if (work.calls > 0) parts.push_back(counted(work.calls, "call"));
-  if (work.listens > 0) parts.push_back(counted(work.listens, "listen"));
-  if (work.sessions > 0) parts.push_back(counted(work.sessions, "session"));
-  std::string out;
-  for (size_t i = 0; i < parts.size(); ++i)
-    out += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return out;
-}
-
 std::string or_dash(std::string text) {
   return text.empty() ? "-" : text;
 }
@@ -34,8 +22,7 @@ std::string or_dash(std::string text) {
 std::string breaker_text(const json& server) {
   const json& breaker = member_of(server, "breaker");
   const std::string state = text_of(breaker, "state");
-  if (state == "open" && has(breaker, "left_ms"))
-    return "open, " + short_time(number_of(breaker, "left_ms"));
+  if (state == "open" && has(breaker, "left_ms")) return "open, " + short_time(number_of(breaker, "left_ms"));
   return or_dash(state);
 }
 
@@ -69,7 +56,8 @@ std::vector<std::string> wishes_of(const json& listen) {
     ++shown;
   }
   const auto all = static_cast<size_t>(std::max<int64_t>(0, number_of(filter, "uri_count")));
-  if (all > shown) out.push_back(fmt::format("and {} more", counted(static_cast<int64_t>(all - shown), "URI")));
+  if (all > shown)
+    out.push_back(fmt::format("and {} more", counted(static_cast<int64_t>(all - shown), "URI")));
   if (out.empty()) out.emplace_back("nothing");
   return out;
 }
@@ -93,24 +81,25 @@ std::string short_bytes(double bytes) {
   size_t unit = 0;
   for (bytes /= 1024; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit)
     bytes /= 1024;
-  return bytes < 10 ? fmt::format("{:.1f} {}", bytes, kUnits[unit]) : fmt::format("{:.0f} {}", bytes, kUnits[unit]);
+  return bytes < 10 ? fmt::format("{:.1f} {}", bytes, kUnits[unit])
+                    : fmt::format("{:.0f} {}", bytes, kUnits[unit]);
 }
 
 std::string servers_table(const json& servers, const Style& style) {
-  std::vector<Row> rows{{"SERVER", "STATE", "KIND", "ERA", "CALLS", "WAITING", "LISTENS", "SESSIONS", "PROCESSES",
-                         "MEMORY", "BREAKER", "ENDED", "TIMEOUTS", "SAYS"}};
+  std::vector<Row> rows{{"SERVER", "STATE", "KIND", "ERA", "CALLS", "WAITING", "LISTENS", "SESSIONS",
+                         "PROCESSES", "MEMORY", "BREAKER", "ENDED", "TIMEOUTS", "SAYS"}};
   for (const json& one : servers) {
     const json& counts = member_of(one, "counts");
     const std::string why = text_of(one, "why");
-    rows.push_back({text_of(one, "name"), or_dash(text_of(one, "state")), or_dash(text_of(one, "kind")),
-                    or_dash(text_of(one, "era")),
-                    fmt::format("{}/{}", number_of(one, "in_flight"), number_of(one, "max_in_flight")),
-                    fmt::format("{}", number_of(one, "waiting")), fmt::format("{}", number_of(one, "listens")),
-                    fmt::format("{}", number_of(one, "sessions")),
-                    text_of(one, "kind") == "stdio" ? fmt::format("{}", member_of(one, "processes").size()) : "-",
-                    memory_text(one), breaker_text(one), fmt::format("{}", number_of(counts, "calls")),
-                    fmt::format("{}", number_of(counts, "timeouts")),
-                    why.empty() ? text_of(one, "server") : why});
+    rows.push_back(
+        {text_of(one, "name"), or_dash(text_of(one, "state")), or_dash(text_of(one, "kind")),
+         or_dash(text_of(one, "era")),
+         fmt::format("{}/{}", number_of(one, "in_flight"), number_of(one, "max_in_flight")),
+         fmt::format("{}", number_of(one, "waiting")), fmt::format("{}", number_of(one, "listens")),
+         fmt::format("{}", number_of(one, "sessions")),
+         text_of(one, "kind") == "stdio" ? fmt::format("{}", member_of(one, "processes").size()) : "-",
+         memory_text(one), breaker_text(one), fmt::format("{}", number_of(counts, "calls")),
+         fmt::format("{}", number_of(counts, "timeouts")), why.empty() ? text_of(one, "server") : why});
   }
   return table(rows, style);
 }
@@ -118,8 +107,8 @@ std::string servers_table(const json& servers, const Style& style) {
 std::string server_text(const json& server, const Style& style) {
   const std::string state = text_of(server, "state");
   const char* colour = state == "ready" ? "32" : state == "failed" || state == "backoff" ? "31" : "33";
-  std::string out = paint(text_of(server, "name"), "1", style.colour) + "  " +
-                    paint(or_dash(state), colour, style.colour);
+  std::string out =
+      paint(text_of(server, "name"), "1", style.colour) + "  " + paint(or_dash(state), colour, style.colour);
   if (!text_of(server, "why").empty()) out += "  " + text_of(server, "why");
   out += "\n";
   std::string versions;
@@ -129,17 +118,20 @@ std::string server_text(const json& server, const Style& style) {
   std::string kind = text_of(server, "kind") + "  " + text_of(server, "era");
   out += detail_line("kind", kind + (versions.empty() ? "" : "  " + versions));
   out += detail_line("says", text_of(server, "server"));
-  out += detail_line("now", fmt::format("{}/{} calls, {} of {} waiting, {}, {}", number_of(server, "in_flight"),
-                                  number_of(server, "max_in_flight"), number_of(server, "waiting"),
-                                  number_of(server, "max_queue"), counted(number_of(server, "listens"), "listen"),
-                                  counted(number_of(server, "sessions"), "session")));
+  out += detail_line(
+      "now", fmt::format("{}/{} calls, {} of {} waiting, {}, {}", number_of(server, "in_flight"),
+                         number_of(server, "max_in_flight"), number_of(server, "waiting"),
+                         number_of(server, "max_queue"), counted(number_of(server, "listens"), "listen"),
+                         counted(number_of(server, "sessions"), "session")));
   out += detail_line("breaker", breaker_text(server));
   if (const json& counts = member_of(server, "counts"); counts.is_object()) {
-    out += detail_line("ended", fmt::format("{}: {} ok, {} timed out, {} cancelled", counted(number_of(counts, "calls"), "call"),
-                                      number_of(counts, "ok"), number_of(counts, "timeouts"),
-                                      number_of(counts, "cancelled")));
+    out +=
+        detail_line("ended", fmt::format("{}: {} ok, {} timed out, {} cancelled",
+                                         counted(number_of(counts, "calls"), "call"), number_of(counts, "ok"),
+                                         number_of(counts, "timeouts"), number_of(counts, "cancelled")));
     out += detail_line("starts", fmt::format("{}, {} failed, {}", number_of(counts, "starts"),
-                                       number_of(counts, "starts_failed"), counted(number_of(counts, "exits"), "exit")));
+                                             number_of(counts, "starts_failed"),
+                                             counted(number_of(counts, "exits"), "exit")));
   }
   for (const json& one : member_of(server, "processes")) {
     std::string process = fmt::format("pid {}", number_of(one, "pid"));
@@ -163,31 +155,47 @@ ServerWork work_of(const json& server) {
           number_of(server, "sessions")};
 }
 
-std::string action_effect(std::string_view action, bool force, const ServerWork& work) {
-  const std::string all = work_text(work);
-  if (all.empty()) return "nothing of it is in use";
-  if (action == "start") return "";
-  if (action == "stop" || force) return all + " end now";
-  return all + (work.sessions > 0 ? " go on to their end; then its sessions end" : " go on to their end");
+std::string work_text(const ServerWork& work) {
+  std::vector<std::string> parts;
+  if (work.calls > 0) parts.push_back(counted(work.calls, "call"));
+  if (work.listens > 0) parts.push_back(counted(work.listens, "listen"));
+  if (work.sessions > 0) parts.push_back(counted(work.sessions, "session"));
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return out;
 }
 
-std::string action_done(std::string_view action, const std::string& name, bool force, const ServerWork& work) {
-  const std::string_view did = action == "start"     ? "is back in service"
-                               : action == "stop"    ? "is out of service"
-                               : action == "restart" ? "was restarted"
+bool ends_work(std::string_view action, bool force) {
+  return action == "stop" || (action == "restart" && force);
+}
+
+std::string action_effect(std::string_view action, bool force, const ServerWork& work) {
+  if (!work.any()) return "nothing of it is in use";
+  if (ends_work(action, force)) return "ends at once: " + work_text(work);
+  const std::string go_on = work_text({work.calls, work.listens, 0});
+  const std::string then = work_text({0, 0, work.sessions});
+  if (then.empty()) return "may go on: " + go_on;
+  return (go_on.empty() ? "" : "may go on: " + go_on + "; ") + "ends with it: " + then;
+}
+
+std::string action_done(std::string_view action, const std::string& name, bool force,
+                        const ServerWork& work) {
+  if (action == "start") return name + " is back in service\n";
+  const std::string_view did = action == "stop"      ? "is out of service"
+                               : action == "restart" ? "is replaced by a new form"
                                                      : "takes no new calls";
-  if (action == "start") return fmt::format("{} {}\n", name, did);
-  const std::string effect = action_effect(action, force, work);
-  return fmt::format("{} {}: {}\n", name, did, effect);
+  return fmt::format("{} {}; {}\n", name, did, action_effect(action, force, work));
 }
 
 std::string sessions_table(const json& sessions, const Style& style) {
   std::vector<Row> rows{{"SESSION", "UPSTREAM", "CLIENT", "REVISION", "AGE", "IDLE", "CALLS", "STREAM"}};
   for (const json& one : sessions) {
     const json& stream = member_of(one, "stream");
-    rows.push_back({text_of(one, "session"), text_of(one, "upstream"), cut(or_dash(client_text(one)), style.wide ? 0 : 40),
-                    or_dash(text_of(one, "revision")), short_time(number_of(one, "age_ms")),
-                    short_time(number_of(one, "idle_ms")), fmt::format("{}", number_of(one, "calls")),
+    rows.push_back({text_of(one, "session"), text_of(one, "upstream"),
+                    cut(or_dash(client_text(one)), style.wide ? 0 : 40), or_dash(text_of(one, "revision")),
+                    short_time(number_of(one, "age_ms")), short_time(number_of(one, "idle_ms")),
+                    fmt::format("{}", number_of(one, "calls")),
                     stream.is_boolean() && stream.get<bool>() ? "open" : "-"});
   }
   return table(rows, style);

@@ -23,7 +23,11 @@ struct ServerWork {
   bool any() const { return calls + listens + sessions > 0; }
 };
 ServerWork work_of(const nlohmann::json& server);
-// What an action does to them, as a question, and as a report: "stop github: 3 calls are cancelled, …".
+// "3 calls, 1 listen and 2 sessions"; empty where there is none.
+std::string work_text(const ServerWork& work);
+// The action ends it at once, which nobody should do by mistake.
+bool ends_work(std::string_view action, bool force);
+// What the action does to it, and that it was done.
 std::string action_effect(std::string_view action, bool force, const ServerWork& work);
 std::string action_done(std::string_view action, const std::string& name, bool force, const ServerWork& work);
 

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/control_text.h"
 #include "cli/json_fields.h"
 #include "cli/list_text.h"
 #include "config/options/names.h"
@@ -26,8 +27,8 @@ constexpr std::chrono::seconds kPatience{60};  // with whoever was asked whether
 std::string in_path(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-                       c == '_' || c == '.';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '_' || c == '.';
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return out;
@@ -62,7 +63,8 @@ Answer ask_whether(const std::string& question, const Surroundings& around) {
   around.err.flush();
   pollfd input{STDIN_FILENO, POLLIN, 0};
   std::string said;
-  if (poll(&input, 1, static_cast<int>(milliseconds(kPatience).count())) <= 0 || !std::getline(std::cin, said)) {
+  if (poll(&input, 1, static_cast<int>(milliseconds(kPatience).count())) <= 0 ||
+      !std::getline(std::cin, said)) {
     around.err << "\n";
     return Answer::no;
   }
@@ -70,11 +72,11 @@ Answer ask_whether(const std::string& question, const Surroundings& around) {
 }
 
 // Nothing where it may be done.
-std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& work, const Surroundings& around) {
-  const bool ends_calls = wanted.action == "stop" || (wanted.action == "restart" && wanted.force);
-  if (!ends_calls || wanted.yes || !work.any()) return std::nullopt;
-  const std::string effect = fmt::format("{} {}: {}.", wanted.action, wanted.name,
-                                         action_effect(wanted.action, wanted.force, work));
+std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& work,
+                                 const Surroundings& around) {
+  if (!ends_work(wanted.action, wanted.force) || wanted.yes || !work.any()) return std::nullopt;
+  const std::string effect =
+      fmt::format("{} {} {}.", wanted.action, wanted.name, action_effect(wanted.action, wanted.force, work));
   switch (ask_whether(effect, around)) {
     case Answer::yes: return std::nullopt;
     case Answer::no: around.err << "nothing was done\n"; return ExitCode::failure;
@@ -92,9 +94,9 @@ std::optional<ExitCode> arrived(const ServerAction& wanted, const json& server, 
   if (leaves) return state == "disabled" ? std::optional(ExitCode::ok) : std::nullopt;
   if (state == "ready") return ExitCode::ok;
   if (state == "starting" || state == "draining") return std::nullopt;
-  around.err << fmt::format("error: {} did not come up: {}{}\n  fix    lineward server {} shows what it wrote\n",
-                            wanted.name, state, text_of(server, "why").empty() ? "" : ", " + text_of(server, "why"),
-                            wanted.name);
+  around.err << fmt::format(
+      "error: {} did not come up: {}{}\n  fix    lineward server {} shows what it wrote\n", wanted.name,
+      state, text_of(server, "why").empty() ? "" : ", " + text_of(server, "why"), wanted.name);
   return ExitCode::failure;
 }
 
@@ -108,10 +110,8 @@ ExitCode wait_for(const std::string& socket, const ServerAction& wanted, const S
     if (steady_clock::now() >= until) {
       const ServerWork work = work_of(server);
       around.err << fmt::format("error: {} is still {} after {}: {}\n", wanted.name, text_of(server, "state"),
-                                config::clip(fmt::format("{}ms", wanted.limit.count())),
-                                work.any() ? fmt::format("{} calls and {} listens go on (lineward ps --upstream {})",
-                                                         work.calls, work.listens, wanted.name)
-                                           : std::string("nothing of it is in use"));
+                                short_time(wanted.limit.count()),
+                                action_effect(wanted.action, wanted.force, work));
       return ExitCode::timed_out;
     }
     poll(nullptr, 0, static_cast<int>(kLookAgain.count()));

@@ -1,5 +1,5 @@
-// `lineward server NAME start|stop|restart|drain`: says what it does to whom, asks before it ends calls, and waits until
-// it is done where that is wanted.
+// `lineward server NAME start|stop|restart|drain`: says what it does to whom, asks before it ends calls, and
+// waits until it is done where that is wanted.
 #pragma once
 
 #include <chrono>
