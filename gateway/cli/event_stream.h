@@ -10,14 +10,10 @@
 
 #include "cli/control_client.h"
 #include "cli/control_connection.h"
+#include "cli/stream_event.h"
 #include "http/sse_parser.h"
 
 namespace lineward::cli {
-
-struct StreamEvent {  // NOLINT(bugprone-exception-escape): moving a json value does not throw
-  std::string type, id;
-  nlohmann::json data;
-};
 
 class EventStream {
  public:

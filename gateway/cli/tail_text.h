@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/cells.h"
-#include "cli/event_stream.h"
+#include "cli/stream_event.h"
 
 namespace lineward::cli {
 

@@ -51,7 +51,7 @@ std::string_view order_name(TopOrder order) {
 }
 
 void TopModel::use_servers(json servers, int64_t ms) {
-  servers_ = std::move(servers);
+  servers_ = servers.is_array() ? std::move(servers) : json::array();
   std::map<std::string, int64_t> now;
   rates_.clear();
   for (const json& one : servers_) {

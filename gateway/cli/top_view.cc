@@ -113,14 +113,14 @@ CallColumns columns_for(size_t columns) {
   return out;
 }
 
-std::string call_row(const CallColumns& columns, const std::string& mark,
+std::string call_row(const CallColumns& columns, size_t most, const std::string& mark,
                      const std::vector<std::string>& cells) {
   std::string out = mark + " " + fitted(cells[0], 6) + " " + fitted(cells[1], 6) + " ";
   if (columns.left > 0) out += fitted(cells[2], columns.left) + " ";
   out += fitted(cells[3], columns.server) + " " + fitted(cells[4], columns.what);
   if (columns.client > 0) out += " " + fitted(cells[5], columns.client);
   if (columns.state > 0) out += " " + fitted(cells[6], columns.state);
-  return out;
+  return cut(out, most);
 }
 
 std::string what_of(const json& call) {
@@ -128,11 +128,12 @@ std::string what_of(const json& call) {
   return target.empty() ? method : method == "tools/call" ? target : method + " " + target;
 }
 
-std::string call_line(const json& call, const CallColumns& columns, bool chosen, bool colour) {
+std::string call_line(const json& call, size_t most, bool chosen, bool colour) {
+  const CallColumns columns = columns_for(most);
   const bool limited = has(call, "left_ms");
   const std::string client = client_text(call);
   const std::string line =
-      call_row(columns, chosen ? ">" : " ",
+      call_row(columns, most, chosen ? ">" : " ",
                {text_of(call, "id"), short_time(number_of(call, "age_ms")),
                 limited ? short_time(number_of(call, "left_ms")) : "-", upstream_text(call), what_of(call),
                 client.empty() ? "-" : client, state_text(call)});
@@ -187,17 +188,15 @@ void add_servers(std::vector<std::string>& lines, const TopModel& model, size_t 
 
 void add_calls(std::vector<std::string>& lines, const TopModel& model, size_t rows, const TopSize& size,
                bool colour) {
-  const CallColumns columns = columns_for(size.columns);
-  lines.push_back(
-      paint(cut(call_row(columns, " ", {"CALL", "AGE", "LEFT", "SERVER", "TARGET", "CLIENT", "STATE"}),
-                size.columns),
-            kBold, colour));
+  const std::string head = call_row(columns_for(size.columns), size.columns, " ",
+                                    {"CALL", "AGE", "LEFT", "SERVER", "TARGET", "CLIENT", "STATE"});
+  lines.push_back(paint(head, kBold, colour));
   const auto& calls = model.calls();
   const size_t first = model.chosen() < rows ? 0 : model.chosen() + 1 - rows;
   for (size_t i = 0; i < rows; ++i) {
     const size_t index = first + i;
     if (index < calls.size()) {
-      lines.push_back(call_line(*calls[index], columns, index == model.chosen(), colour));
+      lines.push_back(call_line(*calls[index], size.columns, index == model.chosen(), colour));
     } else if (i == 0) {
       lines.push_back(
           cut(model.filter().empty() ? "  no calls in flight" : "  no call has this text; Esc: all",
