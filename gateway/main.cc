@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -10,6 +12,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli/command_line.h"
@@ -27,10 +30,12 @@ std::optional<std::string> environment(std::string_view name) {
   return value ? std::optional<std::string>(value) : std::nullopt;
 }
 
-void configure_log(const Invocation& invocation) {
+enum class Coloured : bool { no, yes };
+
+void configure_log(const lineward::config::Log& log, Coloured coloured) {
   using lineward::config::LogFormat;
   auto format = lineward::log::Format::logfmt;
-  switch (invocation.config.log.format) {
+  switch (log.format) {
     case LogFormat::automatic:
       if (isatty(STDERR_FILENO)) format = lineward::log::Format::text;
       break;
@@ -38,8 +43,8 @@ void configure_log(const Invocation& invocation) {
     case LogFormat::logfmt: break;
     case LogFormat::json: format = lineward::log::Format::json; break;
   }
-  auto level = static_cast<lineward::log::Level>(invocation.config.log.level);
-  lineward::log::configure(format, level, invocation.colour && format == lineward::log::Format::text);
+  auto level = static_cast<lineward::log::Level>(log.level);
+  lineward::log::configure(format, level, coloured == Coloured::yes && format == lineward::log::Format::text);
 }
 
 // What is opened first must not become stdin, stdout or stderr where those are closed.
@@ -69,6 +74,46 @@ void keep_large_blocks() {
 #endif
 }
 
+// In the process that was forked for it; stdin and stdout are the socket of its one client.
+[[noreturn]] void serve_one_client(lineward::config::Config config) {
+  setsid();  // Ctrl-C is for the client, which then says what is to be done
+  int code = static_cast<int>(ExitCode::internal);
+  if (auto spawner = lineward::net::fork_spawner(nullptr)) {
+    configure_log(config.log, Coloured::no);
+    raise_descriptor_limit();
+    lineward::RunOptions options;
+    options.version = LINEWARD_VERSION;
+    options.revision = LINEWARD_REVISION;
+    options.source = "command line";
+    options.quiet = true;
+    lineward::Gateway gateway(std::move(config), std::move(options), {*spawner});
+    code = gateway.run();
+  }
+  std::fflush(stderr);
+  _exit(code);  // what else there is belongs to the process that was forked
+}
+
+lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::Config config, int log) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return lineward::fail(std::string("no socket for the gateway: ") + std::strerror(errno));
+  std::cout.flush();
+  std::cerr.flush();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(log, STDERR_FILENO);
+    dup2(ends[1], STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    serve_one_client(std::move(config));
+  }
+  close(ends[1]);
+  if (pid > 0) return lineward::cli::StartedGateway{ends[0], pid};
+  close(ends[0]);
+  return lineward::fail(std::string("cannot fork the gateway: ") + std::strerror(errno));
+}
+
 }  // namespace
 
 // What is thrown this far ends in an abort that names it.
@@ -77,15 +122,15 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   fill_standard_descriptors();
   // First of all, while this process is small, has one thread and has read no secret.
   auto spawner = lineward::net::fork_spawner(nullptr);
-  auto parsed =
-      lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout, std::cerr);
+  auto parsed = lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout,
+                                                  std::cerr, start_gateway);
   if (auto* code = std::get_if<ExitCode>(&parsed)) return static_cast<int>(*code);
   auto& invocation = std::get<Invocation>(parsed);
   if (!spawner) {
     lineward::log::tell("lineward: " + spawner.error().text + "\n");
     return static_cast<int>(ExitCode::internal);
   }
-  configure_log(invocation);
+  configure_log(invocation.config.log, invocation.colour ? Coloured::yes : Coloured::no);
   raise_descriptor_limit();
   keep_large_blocks();
   lineward::RunOptions options;

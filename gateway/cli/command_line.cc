@@ -21,6 +21,7 @@
 #include "cli/reference_commands.h"
 #include "cli/stdio_command.h"
 #include "cli/tail_command.h"
+#include "cli/tool_commands.h"
 #include "cli/top_command.h"
 #include "config/options/names.h"
 #include "config/options/options.h"
@@ -46,6 +47,8 @@ constexpr std::string_view kOverview =
     "  ps         its calls in flight                 lineward ps --help\n"
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
+    "  tools      its tools, or those of any server   lineward tools https://mcp.example.com/mcp\n"
+    "  call       call one of them                    lineward call echo message=hi\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  help       a command or a group of options     lineward help timeouts\n"
@@ -83,9 +86,9 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",    "stdio",    "validate",    "help",    "version",    "options",  "ps",      "cancel",
-    "status", "reload",   "audit",       "servers", "server",     "sessions", "subs",    "tail",
-    "top",    "hash-key", "healthcheck", "schema",  "completion", "man",      "metrics", "openapi"};
+    "run",    "stdio",    "validate",    "help",   "version",    "options", "ps",      "cancel", "status",
+    "reload", "audit",    "servers",     "server", "sessions",   "subs",    "tail",    "top",    "tools",
+    "call",   "hash-key", "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -104,6 +107,8 @@ class Usage : public CLI::Formatter {
                        : name == "cancel"     ? "[OPTIONS] ID…"
                        : name == "audit"      ? "verify [OPTIONS] FILE…"
                        : name == "server"     ? "[OPTIONS] NAME [start | stop | restart | drain]"
+                       : name == "tools"      ? "[OPTIONS] [SERVER | URL | FILE] [-- COMMAND ARGS…]"
+                       : name == "call"       ? "[OPTIONS] TOOL [NAME=VALUE…] [-- COMMAND ARGS…]"
                        : name == "hash-key"   ? "[--new] NAME [SCOPE…]"
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
@@ -322,6 +327,7 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
       around.err,
       fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
                   "status, reload, audit, healthcheck, schema, completion, man, version, options, "
+                  "status, reload, tools, call, healthcheck, schema, completion, man, version, options, "
                   "plugins, {}",
                   config::clip(topic), fmt::join(config::help_topics(), ", ")),
       "");
@@ -331,7 +337,8 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
 
 std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* const* argv,
                                                       std::string_view version, const config::EnvLookup& env,
-                                                      std::ostream& to_out, std::ostream& to_err) {
+                                                      std::ostream& to_out, std::ostream& to_err,
+                                                      const GatewayStarter& start) {
   Screen out(to_out), err(to_err);
   Surroundings around{env, out, err};
   Split words = split(argc, argv);
@@ -372,6 +379,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_audit(app, audit_flags);
   HealthcheckFlags health;
   add_healthcheck(app, health);
+  ToolFlags tools;
+  add_tools(app, tools);
   ReferenceFlags reference;
   add_reference(app, reference);
   app.add_subcommand("metrics", "Prints the table of metrics: docs/metrics.md.");
@@ -393,12 +402,17 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
     return bad_usage(err, error.what(), fmt::format("lineward {} --help", first));
   }
   if (!command->remaining().empty()) return unknown_argument(*command, command->remaining()[0], flags, err);
-  if (words.has_server && command != run && command != stdio) {
-    return bad_usage(err, "only run and stdio take a command behind --",
+  if (words.has_server && command != run && command != stdio && !is_tool_command(first)) {
+    return bad_usage(err, "only run, stdio, tools and call take a command behind --",
                      fmt::format("lineward {} --help", first));
   }
   flags.has_server = words.has_server;
   flags.server_words = std::move(words.server);
+  if (is_tool_command(first)) {
+    tools.target.server.has_server = flags.has_server;
+    tools.target.server.server_words = std::move(flags.server_words);
+    return run_tool_command(first, std::move(tools), start, version, around);
+  }
   if (command == stdio) return prepare_stdio(std::move(flags), around);
   if (command == run) return prepare_run(std::move(flags), around);
   if (command == validate_command) return validate(flags, around);

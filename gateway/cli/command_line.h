@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "cli/exit_codes.h"
+#include "cli/gateway_process.h"
 #include "config/config.h"
 #include "config/reader/load.h"
 #include "config/reader/variables.h"
@@ -29,8 +30,10 @@ struct Invocation {
 };
 
 // Prints help, reports and errors itself: data on `out`, talk on `err`. Only `run` leaves something to do.
+// `start` makes the gateway that a client's command speaks through; without it there are no such commands.
 std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* const* argv,
                                                       std::string_view version, const config::EnvLookup& env,
-                                                      std::ostream& out, std::ostream& err);
+                                                      std::ostream& out, std::ostream& err,
+                                                      const GatewayStarter& start = {});
 
 }  // namespace lineward::cli

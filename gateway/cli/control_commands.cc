@@ -253,4 +253,10 @@ ExitCode run_control(std::string_view command, const ControlFlags& flags, const 
   return status(socket, flags, around);
 }
 
+std::variant<std::string, ExitCode> running_gateway(const std::string& address, const Surroundings& around) {
+  ControlFlags flags;
+  flags.admin = address;
+  return choose_gateway(flags, around);
+}
+
 }  // namespace lineward::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cli/gateway_choice.h"
@@ -26,5 +27,9 @@ struct ControlFlags : GatewayFlags {
 void add_control(CLI::App& app, ControlFlags& flags);
 bool is_control(std::string_view command);
 ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around);
+
+// The control socket of the gateway that `address` (--admin, may be empty) means; or an exit code, and
+// everything has been said.
+std::variant<std::string, ExitCode> running_gateway(const std::string& address, const Surroundings& around);
 
 }  // namespace lineward::cli

@@ -1,4 +1,6 @@
 #include "cli/control_text.h"
+
+#include "cli/columns.h"
 #include "cli/json_fields.h"
 
 #include <fmt/format.h>

@@ -14,6 +14,8 @@ enum class ExitCode : int {
   no_permission = 77,  // cannot bind, cannot read a key or the configuration
   bad_config = 78,     // the file is invalid
   timed_out = 124,     // a wait ran out of time
+  interrupted = 130,   // by SIGINT
+  terminated = 143,    // by SIGTERM
 };
 
 }  // namespace lineward::cli

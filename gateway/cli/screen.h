@@ -17,6 +17,9 @@ class Screen {
     stream_ << terminal_text(text, Colours::ours);
     return *this;
   }
+  // As it is, byte by byte: what moves the cursor of a terminal, and what a tool said into a pipe or a file.
+  // Never what others said onto a terminal.
+  void verbatim(std::string_view bytes) { stream_ << bytes; }
   void flush() { stream_.flush(); }
   bool is(const std::ostream& stream) const { return &stream_ == &stream; }
 
