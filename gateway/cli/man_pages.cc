@@ -55,13 +55,15 @@ constexpr Exit kExits[] = {
     {0, "ended as asked"},
     {1, "a runtime failure that is none of these"},
     {2, "bad command line"},
+    {5, "the tool said that it failed (call)"},
     {69, "no running gateway was found; a server that was required is gone or could not be started"},
     {70, "an internal error"},
     {75, "the address is in use"},
     {77, "not permitted: to bind, or to read the configuration"},
     {78, "the configuration is invalid"},
-    {130, "stopped at once by a second SIGINT"},
-    {143, "stopped at once by a second SIGTERM"},
+    {124, "time ran out (tools, call)"},
+    {130, "stopped at once by a second SIGINT; tools, call: by the first"},
+    {143, "stopped at once by a second SIGTERM; tools, call: by the first"},
 };
 
 }  // namespace

@@ -143,14 +143,12 @@ std::optional<json> TerminalQuestions::field(const std::string& name, const json
 }
 
 std::optional<json> TerminalQuestions::fill_in(const json& schema) {
-  const json& properties = member_object(schema, "properties");
   json content = json::object();
-  size_t count = 0;
-  for (auto it = properties.begin(); it != properties.end() && count < kMaxFields; ++it, ++count) {
-    auto value = field(it.key(), mcp_client::property(schema, it.key()), schema,
-                       mcp_client::is_required(schema, it.key()));
+  for (const std::string& name : mcp_client::property_names(schema, kMaxFields)) {
+    auto value =
+        field(name, mcp_client::property(schema, name), schema, mcp_client::is_required(schema, name));
     if (!value || refused_) return value;
-    if (!value->is_null()) content[it.key()] = std::move(*value);
+    if (!value->is_null()) content[name] = std::move(*value);
   }
   return content;
 }

@@ -41,7 +41,7 @@ constexpr const char* kCallFooter =
     "Examples\n"
     "  lineward call echo message=hi\n"
     "  lineward call search query=timeouts limit=5 --upstream github\n"
-    "  lineward call create_issue --json '{\"title\":\"It hangs\",\"labels\":[\"bug\"]}' body=@issue.md\n"
+    "  lineward call create_issue --json '{\"title\":\"It hangs\",\"labels\":[\"bug\"]}' body=@issue.txt\n"
     "  lineward call get-sum a=1 b=2 -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward call search query=x --url https://mcp.example.com/mcp --token-file ~/.token";
 

@@ -55,17 +55,16 @@ struct Row {
 std::vector<Row> arguments_of(const json& tool) {
   std::vector<Row> rows;
   const json& schema = object_of(tool, "inputSchema");
-  const json& properties = object_of(schema, "properties");
-  for (auto it = properties.begin(); it != properties.end() && rows.size() < kMostArguments; ++it) {
-    const json& one = mcp_client::property(schema, it.key());
-    std::string about = mcp_client::is_required(schema, it.key()) ? "required" : "";
+  for (const std::string& name : mcp_client::property_names(schema, kMostArguments)) {
+    const json& one = mcp_client::property(schema, name);
+    std::string about = mcp_client::is_required(schema, name) ? "required" : "";
     auto add = [&](const std::string& words) {
       if (!words.empty()) about += (about.empty() ? "" : "; ") + words;
     };
     add(first_line(text_of(one, "description")));
     if (auto fallback = one.find("default"); fallback != one.end())
       add("default " + printable(fallback->dump(-1, ' ', false, json::error_handler_t::replace), 60));
-    rows.push_back({printable(it.key(), 60), printable(mcp_client::type_words(one, schema), 60), about});
+    rows.push_back({printable(name, 60), printable(mcp_client::type_words(one, schema), 60), about});
   }
   return rows;
 }

@@ -164,6 +164,18 @@ bool is_required(const json& schema, const std::string& name) {
          std::find(required->begin(), required->end(), json(name)) != required->end();
 }
 
+std::vector<std::string> property_names(const json& schema, size_t most) {
+  std::vector<std::string> names;
+  auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return names;
+  for (auto it = properties->begin(); it != properties->end(); ++it)
+    names.push_back(it.key());
+  std::stable_partition(names.begin(), names.end(),
+                        [&](const std::string& name) { return is_required(schema, name); });
+  if (names.size() > most) names.resize(most);
+  return names;
+}
+
 std::string type_words(const json& given, const json& root) {
   const json& schema = resolved(given, root);
   if (std::string choices = choice_words(schema); !choices.empty()) return choices;

@@ -31,5 +31,7 @@ std::string type_words(const nlohmann::json& schema, const nlohmann::json& root)
 // The schema of a property, its $ref followed; empty object where there is none.
 const nlohmann::json& property(const nlohmann::json& schema, const std::string& name);
 bool is_required(const nlohmann::json& schema, const std::string& name);
+// Names of the properties, those that are required first; at most `most`.
+std::vector<std::string> property_names(const nlohmann::json& schema, size_t most);
 
 }  // namespace lineward::mcp_client
