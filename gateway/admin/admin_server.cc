@@ -4,22 +4,28 @@
 
 namespace lineward::admin {
 
-AdminServer::AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Way way)
+AdminServer::AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Console& console,
+                         Way way)
     : rules_(rules),
       api_(api),
+      console_(console),
       way_(way),
       server_(loop, [this](const PlainRequest& request, PlainServer::Answer answer) {
         handle(request, std::move(answer));
       }) {}
 
 void AdminServer::handle(const PlainRequest& request, PlainServer::Answer answer) {
-  const Access access = access_of(request, rules_, way_, way_ == Way::tcp && server_.is_loopback());
-  if (!access.role) {
+  const Access access =
+      access_of(request, rules_, way_, way_ == Way::tcp && server_.is_loopback(), &console_.logins());
+  const bool console = Console::has(request.path);
+  // Who is asked for a token first has not been refused yet.
+  if (!access.role && !(console && access.refusal.status == 401)) {
     log::write(log::Level::warn, "admin.denied",
                {{"remote", request.peer},
                 {"uid", request.uid ? int64_t{*request.uid} : int64_t{-1}},
                 {"status", access.refusal.status}});
   }
+  if (console) return console_.handle(request, access, answer);
   api_.handle(request, access, std::move(answer));
 }
 

@@ -1,10 +1,12 @@
-// One listener of the admin API: the control socket, or TCP. Says who comes in by it; the rest is the API's.
+// One listener of the admin API and the console: the control socket, or TCP. Says who comes in by it; the
+// rest is theirs.
 #pragma once
 
 #include <string>
 
 #include "admin/admin_api.h"
 #include "admin/api_access.h"
+#include "admin/console.h"
 #include "admin/plain_http.h"
 #include "config/config.h"
 
@@ -13,7 +15,7 @@ namespace lineward::admin {
 class AdminServer {
  public:
   // All of these outlive it.
-  AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Way way);
+  AdminServer(net::Loop& loop, const config::Admin& rules, AdminApi& api, Console& console, Way way);
 
   Status<net::ListenFailure> listen(const std::string& address) { return server_.listen(address); }
   const std::string& address() const { return server_.address(); }
@@ -24,6 +26,7 @@ class AdminServer {
 
   const config::Admin& rules_;
   AdminApi& api_;
+  Console& console_;
   const Way way_;
   PlainServer server_;
 };

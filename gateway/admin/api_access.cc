@@ -30,6 +30,13 @@ bool is_address(std::string_view host) {
   return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
+bool is_named_host(std::string_view host, const config::Admin& admin) {
+  const std::string_view name = without_port(host);
+  return std::any_of(admin.allowed_hosts.begin(), admin.allowed_hosts.end(), [&](const std::string& one) {
+    return http::equals_ignoring_case(one, name) || http::equals_ignoring_case(one, host);
+  });
+}
+
 Access denied(int status, std::string_view text) {
   Access out;
   out.refusal = refused(status, text);
@@ -51,22 +58,48 @@ std::optional<std::string_view> bearer(const http::HeaderList& headers) {
   return http::trim_white_space(value.substr(kBearer.size()));
 }
 
-Access by_token(const PlainRequest& request, const config::Admin& admin) {
+// The role of the one that `is_it` tells; all are compared, so that how long it takes says nothing of which
+// one it was.
+template <class IsIt>
+std::optional<Role> role_among(const std::vector<config::AdminToken>& tokens, IsIt&& is_it) {
+  std::optional<Role> role;
+  for (const config::AdminToken& one : tokens) {
+    const bool same = is_it(one.token);
+    if (same && role != Role::operate) role = one.operate ? Role::operate : Role::read;
+  }
+  return role;
+}
+
+bool same_bytes(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+Access by_token(const PlainRequest& request, const config::Admin& admin, const ConsoleLogins* logins) {
   auto tokens = config::read_admin_tokens(admin.token_file);
   if (!tokens) return denied(503, "admin.tokenFile cannot be read; see validate");
-  auto given = bearer(request.head.headers);
+  const http::HeaderList& headers = request.head.headers;
+  auto given = bearer(headers);
   std::optional<Role> role;
-  // All are compared: how long it takes says nothing of which one it was.
-  for (const config::AdminToken& one : *tokens) {
-    const bool same = given && given->size() == one.token.size() &&
-                      CRYPTO_memcmp(given->data(), one.token.data(), one.token.size()) == 0;
-    if (same && role != Role::operate) role = one.operate ? Role::operate : Role::read;
+  if (given) role = role_among(*tokens, [&](std::string_view one) { return same_bytes(*given, one); });
+  if (logins != nullptr && headers.find("Authorization") == nullptr) {
+    if (auto digest = logins->digest_of(login_of(headers)))
+      role = role_among(*tokens, [&](std::string_view one) { return ConsoleLogins::digest(one) == *digest; });
+    // A cookie goes along by itself: what changes something has to say which page it comes from.
+    if (role && request.head.method != "GET" && headers.find("Origin") == nullptr)
+      return denied(403, "a request with the console's cookie has an Origin");
   }
   if (role) return as(*role, admin, request.peer);
   Access out =
       denied(401, given ? "this token is none of admin.tokenFile" : "a token of admin.tokenFile is needed");
   out.refusal.headers.push_back({"WWW-Authenticate", "Bearer realm=\"lineward admin\""});
   return out;
+}
+
+// Of a page that came from here: over http, or by a name of admin.allowedHosts through something in front
+// that has TLS.
+bool is_own_origin(std::string_view origin, std::string_view host, const config::Admin& admin) {
+  if (http::equals_ignoring_case(origin, "http://" + std::string(host))) return true;
+  return is_named_host(host, admin) && http::equals_ignoring_case(origin, "https://" + std::string(host));
 }
 
 }  // namespace
@@ -83,12 +116,17 @@ bool is_own_host(std::string_view host, const config::Admin& admin) {
   std::string_view name = without_port(host);
   if (name.empty()) return false;
   if (http::equals_ignoring_case(name, "localhost") || is_address(name)) return true;
-  return std::any_of(admin.allowed_hosts.begin(), admin.allowed_hosts.end(), [&](const std::string& one) {
-    return http::equals_ignoring_case(one, name) || http::equals_ignoring_case(one, host);
-  });
+  return is_named_host(host, admin);
 }
 
-Access access_of(const PlainRequest& request, const config::Admin& admin, Way way, bool loopback) {
+std::optional<Role> role_of_token(std::string_view token, const config::Admin& admin) {
+  auto tokens = config::read_admin_tokens(admin.token_file);
+  if (!tokens) return std::nullopt;
+  return role_among(*tokens, [&](std::string_view one) { return same_bytes(token, one); });
+}
+
+Access access_of(const PlainRequest& request, const config::Admin& admin, Way way, bool loopback,
+                 const ConsoleLogins* logins) {
   const http::HeaderList& headers = request.head.headers;
   if (way == Way::socket) {
     if (!request.uid || (*request.uid != geteuid() && *request.uid != 0))
@@ -100,11 +138,10 @@ Access access_of(const PlainRequest& request, const config::Admin& admin, Way wa
   const std::string_view host = headers.get("Host");
   if (!is_own_host(host, admin)) return denied(403, "this Host is not served here (admin.allowedHosts)");
   if (headers.find("Origin") != nullptr) {
-    const std::string own = "http://" + std::string(host);
-    if (headers.count("Origin") != 1 || !http::equals_ignoring_case(headers.get("Origin"), own))
+    if (headers.count("Origin") != 1 || !is_own_origin(headers.get("Origin"), host, admin))
       return denied(403, "not for pages of other origins");
   }
-  if (!admin.token_file.empty()) return by_token(request, admin);
+  if (!admin.token_file.empty()) return by_token(request, admin, logins);
   if (!loopback) return denied(403, "without admin.tokenFile only this machine is answered");
   return as(Role::operate, admin, request.peer);
 }

@@ -1,5 +1,6 @@
 // Who may use the admin API: by the control socket the user that Lineward runs as, and root; by TCP whoever
-// brings a token of `admin.tokenFile`, or, without such a file, whoever is on this machine.
+// brings a token of `admin.tokenFile` or has logged in to the console with one, or, without such a file,
+// whoever is on this machine.
 //
 // Web pages may not: a Host that is a name is taken only when it is configured (a page could have pointed its
 // own name here), and an Origin only when it is this very address. Pure but for the file, which is read anew
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "admin/api_routes.h"
+#include "admin/console_logins.h"
 #include "admin/plain_http.h"
 #include "config/config.h"
 
@@ -24,7 +26,11 @@ struct Access {
   std::string who = {};  // for the log: "uid 1000", "127.0.0.1:5123"
 };
 
-Access access_of(const PlainRequest& request, const config::Admin& admin, Way way, bool loopback);
+// `logins`: of the console; null where there are none.
+Access access_of(const PlainRequest& request, const config::Admin& admin, Way way, bool loopback,
+                 const ConsoleLogins* logins = nullptr);
+// The role of a token of admin.tokenFile; nothing where it is none.
+std::optional<Role> role_of_token(std::string_view token, const config::Admin& admin);
 
 // `name` or `name:port`, an address or localhost: nobody else can have pointed it here.
 bool is_own_host(std::string_view host, const config::Admin& admin);

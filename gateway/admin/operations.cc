@@ -12,6 +12,7 @@ Status<net::ListenFailure> Operations::listen() {
   auto ops = listen_ops();
   if (!ops || sources_.config.admin.address == "off") return ops;
   api_ = std::make_unique<AdminApi>(sources_, [this] { return ops_url(); });
+  console_ = std::make_unique<Console>(sources_, *api_);
   auto control = listen_control();
   return control ? listen_tcp() : control;
 }
@@ -46,7 +47,8 @@ Status<net::ListenFailure> Operations::listen_control() {
     }
     chosen = "unix:" + *path;
   }
-  control_ = std::make_unique<AdminServer>(sources_.loop, sources_.config.admin, *api_, Way::socket);
+  control_ =
+      std::make_unique<AdminServer>(sources_.loop, sources_.config.admin, *api_, *console_, Way::socket);
   auto listening = control_->listen(chosen);
   if (listening) return Done{};
   control_.reset();
@@ -58,7 +60,7 @@ Status<net::ListenFailure> Operations::listen_control() {
 Status<net::ListenFailure> Operations::listen_tcp() {
   const config::Admin& admin = sources_.config.admin;
   if (!config::is_tcp_address(admin.address)) return Done{};
-  tcp_ = std::make_unique<AdminServer>(sources_.loop, admin, *api_, Way::tcp);
+  tcp_ = std::make_unique<AdminServer>(sources_.loop, admin, *api_, *console_, Way::tcp);
   auto listening = tcp_->listen(admin.address);
   if (!listening) return listening;
   if (tcp_->is_loopback() || !admin.token_file.empty()) return Done{};

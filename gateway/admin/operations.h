@@ -10,6 +10,7 @@
 
 #include "admin/admin_api.h"
 #include "admin/admin_server.h"
+#include "admin/console.h"
 #include "admin/ops_server.h"
 #include "admin/readiness.h"
 
@@ -32,6 +33,7 @@ class Operations {
   Readiness readiness_;
   std::unique_ptr<OpsServer> ops_;
   std::unique_ptr<AdminApi> api_;
+  std::unique_ptr<Console> console_;
   std::unique_ptr<AdminServer> control_;
   std::unique_ptr<AdminServer> tcp_;
   Status<net::ListenFailure> listen_ops();
