@@ -1,12 +1,11 @@
 #include "cli/control_text.h"
 
-#include "cli/columns.h"
-#include "cli/json_fields.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "cli/json_fields.h"
 
 namespace lineward::cli {
 namespace {

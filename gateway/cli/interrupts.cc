@@ -46,22 +46,6 @@ Interrupts::~Interrupts() {
 int Interrupts::next() const {
   unsigned char byte = 0;
   return read_end_ >= 0 && read(read_end_, &byte, 1) == 1 ? byte : 0;
-#include <sys/signalfd.h>
-  Interrupts::Interrupts() {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    fd_ = signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
-    sigemptyset(&before_);
-    if (fd_ >= 0) sigprocmask(SIG_BLOCK, &wanted, &before_);
-    if (fd_ < 0) return;
-    close(fd_);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-    int Interrupts::take() {
-      signalfd_siginfo came{};
-      if (fd_ < 0 || read(fd_, &came, sizeof came) != static_cast<ssize_t>(sizeof came)) return 0;
-      return static_cast<int>(came.ssi_signo);
-    }
+}
 
-  }  // namespace lineward::cli
+}  // namespace lineward::cli

@@ -1,8 +1,6 @@
 // Signals as something to wait for: while this lives they do nothing but make fd() readable.
 //
 // One at a time in a process. The handlers that were there before come back with its end.
-// SIGINT and SIGTERM as something to wait for: while one of these lives, they end nothing by themselves.
-// For commands of one thread.
 #pragma once
 
 #include <signal.h>
@@ -16,7 +14,6 @@ namespace lineward::cli {
 class Interrupts {
  public:
   explicit Interrupts(std::initializer_list<int> signals);
-  Interrupts();
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
@@ -28,12 +25,6 @@ class Interrupts {
  private:
   int read_end_ = -1, write_end_ = -1;
   std::vector<std::pair<int, struct sigaction>> before_;
-  // Readable when one has come that nobody has taken; -1 where the system has no such descriptor.
-  int descriptor() const { return fd_; }
-  // The signal that has come, once; 0: none.
-  int take();
-  int fd_ = -1;
-  sigset_t before_;
 };
 
 }  // namespace lineward::cli

@@ -64,7 +64,7 @@ ServerTalk::ServerTalk(Target target, StartedGateway gateway, std::string folder
       folder_(std::move(folder)),
       label_(std::move(label)),
       process_(gateway.pid),
-      link_(gateway.socket, interrupts_.descriptor()),
+      link_(gateway.socket, interrupts_.fd()),
       client_(link_, std::move(self), std::move(capabilities)) {}
 
 ServerTalk::~ServerTalk() {
@@ -82,7 +82,7 @@ std::string ServerTalk::became_of_cancel() {
       if (cancel != call.end() && cancel->is_object()) return cancel_line(call, 0);
     }
     // Whoever presses Ctrl-C again does not want to know.
-    pollfd interrupt{interrupts_.descriptor(), POLLIN, 0};
+    pollfd interrupt{interrupts_.fd(), POLLIN, 0};
     if (poll(&interrupt, 1, static_cast<int>(kAskAgain.count())) > 0) return {};
   }
   return {};

@@ -33,7 +33,7 @@ class ServerTalk {
   ServerTalk(Target target, StartedGateway gateway, std::string folder, std::string label,
              nlohmann::json self, nlohmann::json capabilities);
 
-  Interrupts interrupts_;
+  Interrupts interrupts_{SIGINT, SIGTERM};
   std::string where_;
   std::string control_socket_;  // of the gateway that knows what became of calls
   std::string folder_;          // with the socket of our own gateway in it; empty: there is none

@@ -104,7 +104,7 @@ TerminalQuestions::Heard TerminalQuestions::read_line(std::string& line) {
   line.clear();
   around_.err.flush();
   for (;;) {
-    std::array<pollfd, 2> watched{{{terminal_, POLLIN, 0}, {interrupts_.descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> watched{{{terminal_, POLLIN, 0}, {interrupts_.fd(), POLLIN, 0}}};
     if (poll(watched.data(), watched.size(), -1) < 0) {
       if (errno == EINTR) continue;
       return Heard::end;

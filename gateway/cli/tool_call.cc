@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/base64url.h"
-#include "cli/columns.h"
+#include "cli/cells.h"
 #include "cli/json_fields.h"
 #include "cli/prepare.h"
 #include "cli/terminal_questions.h"
@@ -195,7 +195,7 @@ ExitCode code_of_signal(int signal) {
 }
 
 ExitCode cancel_call(ServerTalk& talk, const Surroundings& around) {
-  const int signal = talk.interrupts().take();
+  const int signal = talk.interrupts().next();
   talk.client().cancel("the user pressed Ctrl-C");
   around.err << "cancelling (Ctrl-C again ends now)\n";
   around.err.flush();
@@ -272,7 +272,7 @@ Status<> usable_folder(const std::string& folder) {
 }
 
 ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surroundings& around) {
-  if (answer.kind == Answer::Kind::interrupted) return code_of_signal(talk.interrupts().take());
+  if (answer.kind == Answer::Kind::interrupted) return code_of_signal(talk.interrupts().next());
   if (answer.kind == Answer::Kind::lost) {
     around.err << "error: " << answer.why << "\n  where  " << talk.where()
                << "\n  fix    -v shows what happened\n";
@@ -313,7 +313,7 @@ ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundi
     if (!questions.can_ask()) unanswered = questions_text(*asked);
     auto responses = questions.answer(*asked);
     if (!responses) {
-      withdrawal = talk.interrupts().take();
+      withdrawal = talk.interrupts().next();
       // The call waits for its answer and nobody reads it: told so, the tool ends it its own way.
       around.err << "\ncancelling (Ctrl-C again ends now)\n";
       responses = withdrawn(*asked);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/columns.h"
+#include "cli/cells.h"
 #include "cli/json_fields.h"
 #include "config/options/names.h"
 #include "config/options/read_value.h"
