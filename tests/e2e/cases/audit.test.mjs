@@ -37,7 +37,7 @@ describe('audit', { skip: DIRECT }, () => {
         { rateLimit: { key: 'principal+tool', requests: 1, per: '1h', tools: ['echo'] }, servers: ['b'], name: 'one-echo' },
       ],
     };
-    const one = await running(t, { a: plain('a'), b: plain('b') }, { more, stop: false });
+    const one = await running(t, { a: plain('a'), b: plain('b') }, { more });
     const post = (server, name, args = {}, headers = { 'x-api-key': apiKey }) =>
       fetch(one.at(server), {
         method: 'POST',
@@ -96,7 +96,7 @@ describe('audit', { skip: DIRECT }, () => {
     assert.match(action.who, /^uid \d+/);
     assert.equal((await arrives(path, (one) => one.call === id && one.type === 'call', 'its end')).end, 'cancelled_operator');
 
-    one.write({ a: plain('a') }, more);
+    one.write({ a: plain('a'), b: plain('changed') }, more);
     assert.equal((await one.reload()).code, 0);
     writeFileSync(one.file, '{');
     assert.equal((await one.reload()).code, 78);
@@ -139,6 +139,7 @@ describe('audit', { skip: DIRECT }, () => {
     const path = join(temporaryFolder(t), 'audit.jsonl');
     const more = { audit: { path, maxFileBytes: '16KiB' } };
     const one = await running(t, { s: plain() }, { more, stop: false });
+    t.after(() => one.gateway.stop().catch(() => {})); // it is killed
     const call = async (to) => assert.ok((await callTool(to.gateway.url, 'echo', { nonce: 'n' }).answer).result);
     await call(one);
     await arrives(path, (record) => record.type === 'call', 'a call');
@@ -150,7 +151,7 @@ describe('audit', { skip: DIRECT }, () => {
     await eventually(() => full().length > 0, 'a full file');
     process.kill(one.gateway.pid, 'SIGKILL');
     await one.gateway.stop().catch(() => {});
-    const second = await running(t, { s: plain() }, { more, stop: false });
+    const second = await running(t, { s: plain() }, { more });
     await call(second);
     await second.gateway.stop();
     const { code, out } = await verify('--closed', path, `${path}.moved`, ...full());
