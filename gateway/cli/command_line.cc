@@ -11,6 +11,7 @@
 
 #include "admin/metric_table.h"
 #include "admin/openapi.h"
+#include "cli/adapt_command.h"
 #include "cli/audit_command.h"
 #include "cli/control_commands.h"
 #include "cli/flags.h"
@@ -51,6 +52,7 @@ constexpr std::string_view kOverview =
     "  call       call one of them                    lineward call echo message=hi\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
+    "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  schema, completion, man   for editors, shells and man(1)\n"
     "  version    what this is\n";
@@ -86,9 +88,10 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",    "stdio",    "validate",    "help",   "version",    "options", "ps",      "cancel", "status",
-    "reload", "audit",    "servers",     "server", "sessions",   "subs",    "tail",    "top",    "tools",
-    "call",   "hash-key", "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
+    "run",    "stdio",      "validate", "help",    "version", "options",  "ps",       "cancel",
+    "status", "reload",     "audit",    "servers", "server",  "sessions", "subs",     "tail",
+    "top",    "tools",      "call",     "adapt",   "init",    "fmt",      "hash-key", "healthcheck",
+    "schema", "completion", "man",      "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -113,6 +116,19 @@ class Usage : public CLI::Formatter {
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
                                               : "[OPTIONS]";
+    std::string rest = name == "run"                     ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
+                       : name == "stdio"                 ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
+                       : name == "validate"              ? "[OPTIONS] [FILE]"
+                       : name == "help"                  ? "[TOPIC]"
+                       : name == "ps"                    ? "[OPTIONS] [ID]"
+                       : name == "cancel"                ? "[OPTIONS] ID…"
+                       : name == "adapt"                 ? "[OPTIONS] FILE"
+                       : name == "init" || name == "fmt" ? "[OPTIONS] [FILE]"
+                       : name == "audit"                 ? "verify [OPTIONS] FILE…"
+                       : name == "hash-key"              ? "[--new] NAME [SCOPE…]"
+                       : name == "completion"            ? "SHELL"
+                       : name == "man"                   ? "[PAGE]"
+                                                         : "[OPTIONS]";
     return fmt::format("Usage: lineward {} {}\n", name, rest);
   }
 };
@@ -330,6 +346,11 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
                   "status, reload, tools, call, healthcheck, schema, completion, man, version, options, "
                   "plugins, {}",
                   config::clip(topic), fmt::join(config::help_topics(), ", ")),
+      fmt::format(
+          "there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
+          "status, reload, audit, adapt, init, fmt, healthcheck, schema, completion, man, version, options, "
+          "plugins, {}",
+          config::clip(topic), fmt::join(config::help_topics(), ", ")),
       "");
 }
 
@@ -375,6 +396,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_top(app, screen);
   HashKeyFlags key;
   add_hash_key(app, key);
+  AdaptFlags adapt_flags;
+  add_adapt(app, adapt_flags);
   AuditFlags audit_flags;
   add_audit(app, audit_flags);
   HealthcheckFlags health;
@@ -422,6 +445,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (first == "top") return top(screen, around);
   if (first == "healthcheck") return healthcheck(health, around);
   if (is_reference(first)) return run_reference(first, app, reference, version, around);
+  if (is_adapt(first)) return run_adapt(first, adapt_flags, around);
   if (first == "audit") return run_audit(audit_flags, around);
   if (first == "hash-key") return hash_key(key, std::cin, out, err);
   if (first == "metrics") {

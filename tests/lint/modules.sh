@@ -15,7 +15,7 @@ json
 log config
 config/options
 config/reader net http mcp
-process metrics audit
+process metrics audit adapt
 core
 plugin
 plugin/abi http_client plugins/common

@@ -1,0 +1,310 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "adapt/client_file.h"
+#include "adapt/toml.h"
+#include "adapt/tree_text.h"
+#include "config/duration.h"
+#include "config/options/options.h"
+#include "config/options/read_value.h"
+
+namespace lineward::adapt {
+namespace {
+
+using config::NodeKind;
+using std::chrono::milliseconds;
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_true(const Node& node) {
+  return node.kind == NodeKind::scalar && node.text == "true";
+}
+
+// What matters between a client and its user.
+bool is_client_matter(std::string_view key) {
+  static constexpr std::array<std::string_view, 11> kWords{
+      "autoApprove", "alwaysAllow", "trust", "dev",    "oauth",   "auth",
+      "description", "gallery",     "icon",  "scopes", "required"};
+  return std::find(kWords.begin(), kWords.end(), key) != kWords.end() || key.substr(0, 7) == "sandbox" ||
+         key.substr(0, 7) == "default";
+}
+
+std::vector<std::string> texts_of(const Node& node) {
+  std::vector<std::string> out;
+  if (node.kind == NodeKind::scalar) out.push_back(node.text);
+  for (const Node& item : node.items)
+    out.push_back(item.text);
+  return out;
+}
+
+ClientServer::Pairs pairs_of(const Node& node) {
+  ClientServer::Pairs out;
+  for (const Member& member : node.members)
+    out.emplace_back(member.key, member.value.text);
+  return out;
+}
+
+// Gemini replaces $NAME too.
+std::string with_braces(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    out += text[i];
+    if (text[i] != '$' || i + 1 >= text.size()) continue;
+    size_t end = i + 1;
+    auto word = [&](char c) {
+      return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+             (end > i + 1 && c >= '0' && c <= '9');
+    };
+    while (end < text.size() && word(text[end]))
+      ++end;
+    if (end == i + 1) continue;
+    out += "{env:" + std::string(text.substr(i + 1, end - i - 1)) + "}";
+    i = end - 1;
+  }
+  return out;
+}
+
+class Reader {
+ public:
+  explicit Reader(ClientFile& file) : file_(file) {}
+
+  void read_servers(const Node& node) {
+    for (const Member& member : node.members)
+      read_server(member);
+  }
+  void remark(const std::string& server, std::string_view text) {
+    file_.remarks.push_back(fmt::format("server '{}': {}", config::clip(server), text));
+  }
+
+ private:
+  void read_server(const Member& member) {
+    ClientServer server;
+    server.name = member.key;
+    if (member.value.kind != NodeKind::mapping) {
+      if (member.value.kind != NodeKind::null) remark(server.name, "it is no map, and is left out");
+      return;
+    }
+    for (const Member& one : member.value.members) {
+      if (!read_common(one, server) && !read_codex(one, server) && !read_timing(one, server))
+        read_rest(one, server);
+    }
+    if (file_.form == Form::gemini) replace_dollars(server);
+    file_.servers.push_back(std::move(server));
+  }
+
+  bool read_common(const Member& one, ClientServer& server) {
+    const std::string& key = one.key;
+    const Node& value = one.value;
+    if (key == "command") {
+      // One list of words is Codex's and others' way.
+      std::vector<std::string> words = texts_of(value);
+      if (!words.empty()) server.command = words.front();
+      if (words.size() > 1) server.args.insert(server.args.begin(), words.begin() + 1, words.end());
+    } else if (key == "args") {
+      for (std::string& word : texts_of(value))
+        server.args.push_back(std::move(word));
+    } else if (key == "env") {
+      for (auto& pair : pairs_of(value))
+        server.env.push_back(std::move(pair));
+    } else if (key == "envFile") {
+      server.env_file = value.text;
+    } else if (key == "cwd") {
+      server.cwd = value.text;
+    } else if (key == "url" || key == "httpUrl" || key == "serverUrl") {
+      server.url = value.text;
+      if (file_.form == Form::gemini) server.type = key == "httpUrl" ? "http" : "sse";
+    } else if (key == "headers" || key == "http_headers") {
+      for (auto& pair : pairs_of(value))
+        server.headers.push_back(std::move(pair));
+    } else if (key == "type" || key == "transportType" || key == "transport") {
+      server.type = value.text == "sse" || value.text == "stdio" ? value.text
+                    : value.text == "auto"                       ? ""
+                                                                 : "http";
+    } else if (key == "disabled") {
+      server.disabled = is_true(value);
+    } else if (key == "enabled") {
+      server.disabled = value.text == "false";
+    } else if (key == "includeTools" || key == "enabled_tools") {
+      server.allow = texts_of(value);
+    } else if (key == "excludeTools" || key == "disabled_tools") {
+      server.deny = texts_of(value);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool read_codex(const Member& one, ClientServer& server) {
+    if (file_.form != Form::codex) return false;
+    if (one.key == "env_vars") {
+      for (const std::string& name : texts_of(one.value))
+        server.env.emplace_back(name, "${env:" + name + "}");
+    } else if (one.key == "bearer_token_env_var") {
+      server.headers.emplace_back("Authorization", "Bearer ${env:" + one.value.text + "}");
+    } else if (one.key == "env_http_headers") {
+      for (const auto& [header, variable] : pairs_of(one.value))
+        server.headers.emplace_back(header, "${env:" + variable + "}");
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool read_timing(const Member& one, ClientServer& server) {
+    if (one.key == "timeouts") {
+      Member rest = one;
+      take_duration(rest.value, "maxDuration", server.max_duration);
+      take_duration(rest.value, "startup", server.startup);
+      if (!rest.value.members.empty()) server.own.push_back(std::move(rest));
+      return true;
+    }
+    if (one.key == "tool_timeout_sec") return read_seconds(one, server, server.max_duration);
+    if (one.key == "startup_timeout_sec") return read_seconds(one, server, server.startup);
+    if (one.key == "startup_timeout_ms") return read_milliseconds(one, server, server.startup);
+    if (one.key != "timeout") return false;
+    const bool in_ms = file_.form == Form::gemini || file_.form == Form::claude_code;
+    if (in_ms) return read_milliseconds(one, server, server.max_duration);
+    remark(server.name,
+           "its timeout has no unit and is left out: it is milliseconds in Claude Code and Gemini CLI, "
+           "seconds in "
+           "Cline and Roo Code; name the client with --from, or write timeouts.maxDuration");
+    return true;
+  }
+
+  void take_duration(Node& timeouts, std::string_view key, std::optional<milliseconds>& out) {
+    const Member* found = timeouts.find(key);
+    auto duration =
+        found == nullptr ? Result<milliseconds>(fail("")) : config::parse_duration(found->value.text);
+    if (!duration) return;
+    out = *duration;
+    std::erase_if(timeouts.members, [&](const Member& member) { return member.key == key; });
+  }
+
+  bool read_seconds(const Member& one, ClientServer& server, std::optional<milliseconds>& out) {
+    auto duration = config::parse_duration(one.value.text + "s");
+    if (!duration) return remark(server.name, one.key + " is no number, and is left out"), true;
+    out = *duration;
+    return true;
+  }
+
+  bool read_milliseconds(const Member& one, ClientServer& server, std::optional<milliseconds>& out) {
+    auto duration = config::parse_duration(one.value.text + "ms");
+    if (!duration) return remark(server.name, one.key + " is no number, and is left out"), true;
+    out = *duration;
+    return true;
+  }
+
+  void read_rest(const Member& one, ClientServer& server) {
+    if (one.key == "tools" && one.value.kind == NodeKind::mapping) {
+      Member rest = one;
+      for (auto [key, list] : {std::pair("allow", &server.allow), std::pair("deny", &server.deny)}) {
+        if (const Member* found = rest.value.find(key)) *list = texts_of(found->value);
+        std::erase_if(rest.value.members, [key = key](const Member& member) { return member.key == key; });
+      }
+      if (!rest.value.members.empty()) server.own.push_back(std::move(rest));
+      return;
+    }
+    const bool known = one.key == "methods" || config::find_option("mcpServers.*." + one.key) != nullptr ||
+                       config::is_group("mcpServers.*." + one.key);
+    if (known) {
+      server.own.push_back(one);
+    } else if (is_client_matter(one.key)) {
+      remark(server.name, fmt::format("{} is between the client and its user, and is left out", one.key));
+    } else {
+      remark(server.name, fmt::format("nobody knows {}; it is left out", config::clip(one.key)));
+    }
+  }
+
+  static void replace_dollars(ClientServer& server) {
+    for (std::string* text : {&server.command, &server.cwd, &server.url})
+      *text = with_braces(*text);
+    for (std::string& text : server.args)
+      text = with_braces(text);
+    for (auto* pairs : {&server.env, &server.headers}) {
+      for (auto& [key, text] : *pairs)
+        text = with_braces(text);
+    }
+  }
+
+  ClientFile& file_;
+};
+
+// What its words say of a file, where its name says nothing.
+Form guess(const Node& root, const std::string& name) {
+  if (ends_with(name, "claude_desktop_config.json")) return Form::claude;
+  if (ends_with(name, ".mcp.json")) return Form::claude_code;
+  if (ends_with(name, ".cursor/mcp.json")) return Form::cursor;
+  if (ends_with(name, ".gemini/settings.json")) return Form::gemini;
+  if (root.find("servers") != nullptr || root.find("mcp") != nullptr) return Form::vscode;
+  if (const Member* servers = root.find("mcpServers")) {
+    for (const Member& server : servers->value.members) {
+      if (server.value.find("httpUrl") != nullptr) return Form::gemini;
+    }
+  }
+  return ends_with(name, ".json") || ends_with(name, ".jsonc") ? Form::mcp_servers : Form::yaml;
+}
+
+bool looks_like_toml(std::string_view text, const std::string& name) {
+  return ends_with(name, ".toml") || text.find("[mcp_servers") != std::string_view::npos;
+}
+
+}  // namespace
+
+Result<ClientFile> read_client_file(std::string_view text, const std::string& name,
+                                    std::optional<Form> from) {
+  ClientFile file;
+  Node root;
+  const bool toml = from ? *from == Form::codex : looks_like_toml(text, name);
+  if (toml) {
+    auto read = parse_toml(text);
+    if (!read) return fail(fmt::format("{}: {}", name, read.error().text));
+    root = std::move(*read);
+    file.form = Form::codex;
+  } else {
+    const config::Syntax syntax =
+        from && *from != Form::yaml ? config::Syntax::json : config::syntax_of(name, text);
+    config::Document document = config::parse_document(text, syntax);
+    if (!document.diagnostics.empty()) {
+      const config::Diagnostic& first = document.diagnostics.front();
+      return fail(fmt::format("{}:{}:{}: {}", name, first.line, first.column, first.message));
+    }
+    root = std::move(document.root);
+    file.form = from ? *from : guess(root, name);
+  }
+  if (root.kind != NodeKind::mapping) return fail(fmt::format("{}: this is no map with servers in it", name));
+  const char* word = file.form == Form::codex    ? "mcp_servers"
+                     : file.form == Form::vscode ? "servers"
+                                                 : "mcpServers";
+  const Node* in = &root;
+  // VS Code's settings.json has them one level down.
+  if (const Member* mcp = root.find("mcp"); mcp != nullptr && file.form == Form::vscode) in = &mcp->value;
+  const Member* servers = in->find(word);
+  if (servers == nullptr) servers = in->find("mcpServers");
+  if (servers == nullptr && file.form != Form::yaml)
+    return fail(
+        fmt::format("{}: there is no {} in it, as there is in a file of {}", name, word, product(file.form)));
+  if (const Member* inputs = in->find("inputs")) file.inputs = inputs->value;
+  Reader reader(file);
+  if (servers != nullptr) reader.read_servers(servers->value);
+  std::string others;
+  for (const Member& member : root.members) {
+    const bool taken =
+        &member == servers || member.key == "inputs" || member.key == "mcp" || member.key == "$schema";
+    if (taken) continue;
+    if (file.form == Form::yaml || file.form == Form::mcp_servers) {
+      file.own.push_back(member);
+    } else {
+      others += (others.empty() ? "" : ", ") + config::clip(member.key);
+    }
+  }
+  if (!others.empty())
+    file.remarks.push_back(fmt::format("{} is not about servers, and is left out", others));
+  return file;
+}
+
+}  // namespace lineward::adapt

@@ -1,0 +1,19 @@
+// TOML, as much of it as Codex writes into config.toml: tables, arrays of tables, dotted and quoted keys,
+// strings of all four kinds, numbers, booleans, arrays and inline tables. Dates are read as words.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "config/reader/document.h"
+
+namespace lineward::adapt {
+
+// The error names the line, and nothing of its text.
+Result<config::Node> parse_toml(std::string_view text);
+// A key and a string as they stand in TOML.
+std::string toml_key(std::string_view key);
+std::string toml_string(std::string_view text);
+
+}  // namespace lineward::adapt

@@ -1,0 +1,296 @@
+#include "cli/adapt_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "adapt/client_file.h"
+#include "adapt/format_yaml.h"
+#include "cli/prepare.h"
+#include "config/reader/changes.h"
+#include "config/reader/load.h"
+#include "plugins/registry.h"
+
+namespace lineward::cli {
+namespace {
+
+using adapt::Form;
+
+constexpr const char* kAdaptFooter =
+    "FILE is a configuration of Lineward or a client's file; - is stdin. What the other form cannot say is "
+    "told\n"
+    "on stderr. Values go over as they are, secrets too: mind where the output goes.\n"
+    "\n"
+    "Examples\n"
+    "  lineward adapt claude_desktop_config.json > lineward.yaml\n"
+    "  lineward adapt lineward.yaml --to vscode > .vscode/mcp.json\n"
+    "  lineward adapt ~/.codex/config.toml --to claude-code";
+constexpr const char* kInitFooter =
+    "Writes a configuration with comments to begin with, and never over a file that is there. With --from "
+    "the\n"
+    "servers of a client's file stand in it. - writes to stdout.\n"
+    "\n"
+    "Examples\n"
+    "  lineward init\n"
+    "  lineward init --from ~/.cursor/mcp.json /etc/lineward/lineward.yaml";
+constexpr const char* kFmtFooter =
+    "Puts the members of a configuration in YAML in the order of `lineward options`, with the comments that\n"
+    "stand above them. Prints the result; the file is read as before and after, and only moved lines go "
+    "out.\n"
+    "\n"
+    "Examples\n"
+    "  lineward fmt lineward.yaml\n"
+    "  lineward fmt --diff lineward.yaml\n"
+    "  lineward fmt --write /etc/lineward/lineward.yaml";
+
+constexpr std::string_view kHead =
+    "# yaml-language-server: $schema=./lineward.schema.json\n"
+    "# Written by lineward init. For completion in an editor: lineward schema > lineward.schema.json\n"
+    "# Check it: lineward validate FILE. Run it: lineward run FILE. Every option: lineward options --format "
+    "yaml\n"
+    "\n"
+    "listen:\n"
+    "  address: 127.0.0.1:8000        # :8000 is every interface; then say who may come in (auth:)\n"
+    "#  allowedOrigins: [\"https://app.example.com\"]   # web pages that may call\n"
+    "\n"
+    "# Probes and metrics, read-only: /livez, /readyz, /metrics.\n"
+    "ops: { address: 127.0.0.1:9464 }\n"
+    "\n"
+    "# What one call may take, of every server.\n"
+    "defaults:\n"
+    "  timeouts:\n"
+    "    request: 60s                 # no answer and no progress for this long\n"
+    "    maxDuration: 10m             # the hard end\n"
+    "\n"
+    "# Who calls, and how often:\n"
+    "# auth: { apiKey: { file: keys.txt } }            # lineward hash-key --new alice >> keys.txt\n"
+    "# rateLimit: { requests: 600, per: 1m }\n"
+    "\n"
+    "# A record of every call that nobody can change unseen:\n"
+    "# audit: { path: audit.jsonl }\n"
+    "\n";
+constexpr std::string_view kServers =
+    "# One server is at /mcp; of several each is at /mcp/NAME, and all of them together at /mcp.\n"
+    "# Secrets stand in the environment or in files: ${env:NAME}, ${file:/run/secrets/name}.\n";
+constexpr std::string_view kExamples =
+    "mcpServers:\n"
+    "#  time:\n"
+    "#    command: uvx\n"
+    "#    args: [mcp-server-time]\n"
+    "#  search:\n"
+    "#    url: https://mcp.example.com/mcp\n"
+    "#    headers: { Authorization: \"Bearer ${env:SEARCH_TOKEN}\" }\n";
+
+ExitCode unreadable(const Surroundings& around, const std::string& why) {
+  around.err << "error: " << why << "\n";
+  return ExitCode::unavailable;
+}
+
+ExitCode not_understood(const Surroundings& around, const std::string& why) {
+  around.err << "error: " << why << "\n";
+  return ExitCode::bad_config;
+}
+
+// Values as they are where a program reads them; on a terminal nothing steers it.
+void print_file(const Surroundings& around, const std::string& text) {
+  if (around.out_is_terminal()) {
+    around.out << text;
+  } else {
+    around.out.raw(text);
+  }
+}
+
+// Reads it, or says why not.
+std::optional<adapt::ClientFile> read_form(const std::string& file, std::optional<Form> from, ExitCode& code,
+                                           const Surroundings& around) {
+  auto text = config::read_small_file(file, config::kMaxDocumentBytes + 1);
+  if (!text) {
+    code = unreadable(around, "cannot read " + text.error().text);
+    return std::nullopt;
+  }
+  auto read = adapt::read_client_file(*text, file == "-" ? "stdin" : file, from);
+  if (read) return std::move(*read);
+  code = not_understood(around, read.error().text);
+  return std::nullopt;
+}
+
+void tell(const std::vector<std::string>& remarks, const Surroundings& around) {
+  for (const std::string& one : remarks)
+    around.err << "warning: " << one << "\n";
+}
+
+ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
+  const auto to = adapt::form_named(flags.to);
+  const auto from = adapt::form_named(flags.from);
+  const std::string forms = adapt::form_names();
+  if (!to) return bad_usage(around.err, "--to is one of " + forms, "lineward adapt --help");
+  if (!from && flags.from != "auto")
+    return bad_usage(around.err, "--from is auto or one of " + forms, "lineward adapt --help");
+  if (flags.file.empty()) return bad_usage(around.err, "adapt takes a file, or -", "lineward adapt --help");
+  ExitCode code = ExitCode::ok;
+  auto file = read_form(flags.file, from, code, around);
+  if (!file) return code;
+  const adapt::Adapted adapted = adapt::write_client_file(*file, *to);
+  if (flags.from == "auto")
+    around.err << fmt::format("note: read as a file of {}; --from says otherwise\n",
+                              adapt::product(file->form));
+  tell(adapted.remarks, around);
+  print_file(around, adapted.text);
+  return ExitCode::ok;
+}
+
+// Makes it, where nothing is there.
+ExitCode write_new(const std::string& path, const std::string& text, const Surroundings& around) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
+  if (fd < 0 && errno == EEXIST) {
+    around.err << fmt::format(
+        "error: {} is there already, and stays as it is\n  fix    lineward init OTHER.yaml\n", path);
+    return ExitCode::failure;
+  }
+  if (fd < 0) return unreadable(around, fmt::format("cannot make {}: {}", path, std::strerror(errno)));
+  size_t at = 0;
+  while (at < text.size()) {
+    const ssize_t n = ::write(fd, text.data() + at, text.size() - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    at += static_cast<size_t>(n);
+  }
+  const int error = errno;
+  const bool closed = ::close(fd) == 0;
+  if (at == text.size() && closed) return ExitCode::ok;
+  ::unlink(path.c_str());
+  return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
+  const std::string path = flags.file.empty() ? "lineward.yaml" : flags.file;
+  std::string text(kHead);
+  text += kServers;
+  if (flags.init_from.empty()) {
+    text += kExamples;
+  } else {
+    ExitCode code = ExitCode::ok;
+    auto file = read_form(flags.init_from, std::nullopt, code, around);
+    if (!file) return code;
+    // The rest of the file is ours.
+    file->own.clear();
+    const adapt::Adapted adapted = adapt::write_client_file(*file, Form::yaml);
+    tell(adapted.remarks, around);
+    text += adapted.text;
+  }
+  if (path == "-") {
+    print_file(around, text);
+    return ExitCode::ok;
+  }
+  const ExitCode code = write_new(path, text, around);
+  if (code == ExitCode::ok)
+    around.err << fmt::format("{} is written\n  next   lineward validate {}; lineward run {}\n", path, path,
+                              path);
+  return code;
+}
+
+// Everything that is read, and everything that is wrong, but for where it stands.
+bool mean_the_same(const std::string& before, const std::string& after, const std::string& name,
+                   const Surroundings& around) {
+  config::LoadOptions options;
+  options.env = around.env;
+  options.plugins = &plugins::specs();
+  const size_t slash = name.rfind('/');
+  options.directory = slash == std::string::npos ? "." : slash == 0 ? "/" : name.substr(0, slash);
+  auto load = [&](const std::string& text) { return config::load_text(text, name, options); };
+  config::LoadResult was = load(before), is = load(after);
+  auto faults = [](const config::LoadResult& result) {
+    std::vector<std::string> out;
+    for (const config::Diagnostic& one : result.diagnostics)
+      out.push_back(one.code + " " + one.message);
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  if (faults(was) != faults(is)) return false;
+  if (was.config.servers.size() != is.config.servers.size()) return false;
+  for (size_t i = 0; i < was.config.servers.size(); ++i) {
+    if (was.config.servers[i].name != is.config.servers[i].name) return false;
+  }
+  return config::compare(was.config, is.config).none();
+}
+
+// Another file in its place, whole or not at all, with its mode.
+ExitCode replace(const std::string& path, const std::string& text, const Surroundings& around) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  const std::string next = fmt::format("{}.{}.new", path, ::getpid());
+  if (const ExitCode code = write_new(next, text, around); code != ExitCode::ok) return code;
+  if (::chmod(next.c_str(), info.st_mode & 07777) == 0 && ::rename(next.c_str(), path.c_str()) == 0)
+    return ExitCode::ok;
+  const int error = errno;
+  ::unlink(next.c_str());
+  return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+ExitCode format(const AdaptFlags& flags, const Surroundings& around) {
+  constexpr const char* kHelp = "lineward fmt --help";
+  if (flags.write && flags.diff) return bad_usage(around.err, "fmt takes --write or --diff, not both", kHelp);
+  if (flags.write && flags.file == "-") return bad_usage(around.err, "stdin cannot be written", kHelp);
+  const std::string path = flags.file.empty() ? "lineward.yaml" : flags.file;
+  auto text = config::read_small_file(path, config::kMaxDocumentBytes + 1);
+  if (!text) return unreadable(around, "cannot read " + text.error().text);
+  const std::string name = path == "-" ? "stdin" : path;
+  if (config::syntax_of(name, *text) == config::Syntax::json) {
+    around.err << "error: fmt is for YAML\n  fix    lineward adapt " << name << " --to yaml\n";
+    return ExitCode::usage;
+  }
+  auto formatted = adapt::format_yaml(*text, name);
+  if (!formatted) return not_understood(around, formatted.error().text);
+  if (!mean_the_same(*text, *formatted, name, around)) {
+    return not_understood(around,
+                          name +
+                              ": in another order it would not mean the same; it is left as it is. Give each "
+                              "member a line of its own");
+  }
+  if (flags.diff) {
+    around.out << adapt::line_diff(*text, *formatted);
+    return *text == *formatted ? ExitCode::ok : ExitCode::failure;
+  }
+  if (!flags.write) {
+    print_file(around, *formatted);
+    return ExitCode::ok;
+  }
+  return *text == *formatted ? ExitCode::ok : replace(path, *formatted, around);
+}
+
+}  // namespace
+
+void add_adapt(CLI::App& app, AdaptFlags& flags) {
+  CLI::App* adapt = app.add_subcommand("adapt", "Prints a file of servers in the form of another program.");
+  adapt->add_option("FILE", flags.file, "The file; - is stdin")->type_name("");
+  adapt->add_option("--from", flags.from, "auto, or as --to")->type_name("FORM");
+  adapt->add_option("--to", flags.to, adapt::form_names())->type_name("FORM");
+  adapt->footer(kAdaptFooter);
+  CLI::App* init = app.add_subcommand("init", "Writes a configuration with comments to begin with.");
+  init->add_option("FILE", flags.file, "Where; lineward.yaml by default, - is stdout")->type_name("");
+  init->add_option("--from", flags.init_from, "Servers of this file stand in it")->type_name("FILE");
+  init->footer(kInitFooter);
+  CLI::App* format = app.add_subcommand("fmt", "Puts a configuration in order and keeps its comments.");
+  format->add_option("FILE", flags.file, "The file; lineward.yaml by default, - is stdin")->type_name("");
+  format->add_flag("--write", flags.write, "Into the file itself");
+  format->add_flag("--diff", flags.diff, "Only what would change; exit 1 where something would");
+  format->footer(kFmtFooter);
+}
+
+bool is_adapt(std::string_view command) {
+  return command == "adapt" || command == "init" || command == "fmt";
+}
+
+ExitCode run_adapt(std::string_view command, const AdaptFlags& flags, const Surroundings& around) {
+  if (command == "adapt") return adapt_file(flags, around);
+  return command == "init" ? init(flags, around) : format(flags, around);
+}
+
+}  // namespace lineward::cli

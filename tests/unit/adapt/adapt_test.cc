@@ -1,0 +1,343 @@
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "adapt/client_file.h"
+#include "adapt/format_yaml.h"
+#include "adapt/toml.h"
+#include "adapt/tree_text.h"
+#include "config/reader/changes.h"
+#include "unit/config/reader/loading.h"
+
+using namespace lineward;
+using namespace lineward::adapt;
+using lineward::config::testing::load;
+
+namespace {
+
+ClientFile read(const std::string& text, const std::string& name, std::optional<Form> from = std::nullopt) {
+  auto file = read_client_file(text, name, from);
+  INFO((file ? std::string() : file.error().text));
+  REQUIRE(file);
+  return std::move(*file);
+}
+
+std::string joined(const std::vector<std::string>& remarks) {
+  std::string out;
+  for (const std::string& one : remarks)
+    out += one + "\n";
+  return out;
+}
+
+std::string adapted(const ClientFile& file, Form to) {
+  return write_client_file(file, to).text;
+}
+
+const std::string kOurs = R"(listen: { address: ":9000" }
+mcpServers:
+  github:
+    command: npx
+    args: ["-y", "@modelcontextprotocol/server-github"]
+    env: { GITHUB_TOKEN: "${env:GITHUB_TOKEN}", LEVEL: "${LEVEL:-info}" }
+    cwd: /srv
+    timeouts: { maxDuration: 90s, connect: 1s, startup: 20s }
+    tools: { allow: [search_code], deny: [delete_repo] }
+  search:
+    url: https://mcp.example.com/mcp
+    headers: { Authorization: "Bearer ${env:SEARCH}", X-Tenant: "${env:TENANT}", X-Plain: "it's: #1" }
+)";
+
+}  // namespace
+
+TEST_CASE("our file as the file of each client") {
+  const ClientFile file = read(kOurs, "lineward.yaml");
+  CHECK(file.form == Form::yaml);
+  CHECK(adapted(file, Form::vscode) == R"({
+  "servers": {
+    "github": {
+      "type": "stdio",
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-github"],
+      "env": {
+        "GITHUB_TOKEN": "${env:GITHUB_TOKEN}",
+        "LEVEL": "${env:LEVEL}"
+      },
+      "cwd": "/srv"
+    },
+    "search": {
+      "type": "http",
+      "url": "https://mcp.example.com/mcp",
+      "headers": {
+        "Authorization": "Bearer ${env:SEARCH}",
+        "X-Tenant": "${env:TENANT}",
+        "X-Plain": "it's: #1"
+      }
+    }
+  }
+}
+)");
+  CHECK(adapted(file, Form::claude_code) == R"({
+  "mcpServers": {
+    "github": {
+      "type": "stdio",
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-github"],
+      "env": {
+        "GITHUB_TOKEN": "${GITHUB_TOKEN}",
+        "LEVEL": "${LEVEL:-info}"
+      },
+      "timeout": 90000
+    },
+    "search": {
+      "type": "http",
+      "url": "https://mcp.example.com/mcp",
+      "headers": {
+        "Authorization": "Bearer ${SEARCH}",
+        "X-Tenant": "${TENANT}",
+        "X-Plain": "it's: #1"
+      }
+    }
+  }
+}
+)");
+  CHECK(adapted(file, Form::codex) == R"([mcp_servers.github]
+command = "npx"
+args = ["-y", "@modelcontextprotocol/server-github"]
+cwd = "/srv"
+env_vars = ["GITHUB_TOKEN"]
+startup_timeout_sec = 20
+tool_timeout_sec = 90
+enabled_tools = ["search_code"]
+disabled_tools = ["delete_repo"]
+
+[mcp_servers.github.env]
+LEVEL = "${LEVEL:-info}"
+
+[mcp_servers.search]
+url = "https://mcp.example.com/mcp"
+bearer_token_env_var = "SEARCH"
+
+[mcp_servers.search.http_headers]
+X-Plain = "it's: #1"
+
+[mcp_servers.search.env_http_headers]
+X-Tenant = "TENANT"
+)");
+  const std::string gemini = adapted(file, Form::gemini);
+  CHECK(gemini.find(R"("httpUrl": "https://mcp.example.com/mcp")") != std::string::npos);
+  CHECK(gemini.find(R"("includeTools": ["search_code"])") != std::string::npos);
+  CHECK(gemini.find(R"("timeout": 90000)") != std::string::npos);
+  const std::string desktop = adapted(file, Form::claude);
+  CHECK(
+      desktop.find(
+          R"("args": ["stdio", "https://mcp.example.com/mcp", "-H", "Authorization: ${env:MCP_HEADER_1}")") !=
+      std::string::npos);
+  const std::string cursor = adapted(file, Form::cursor);
+  CHECK(cursor.find("\"type\"") == std::string::npos);
+  CHECK(cursor.find("\"cwd\"") == std::string::npos);
+}
+
+TEST_CASE("what a form cannot say is told, and no value is") {
+  const ClientFile file = read(R"(
+rateLimit: { requests: 1 }
+mcpServers:
+  a: { command: x, env: { T: "pre-${env:T:-s3cr3t}" }, cwd: /w, envFile: e.env, timeouts: { connect: 1s }, tools: { allow: ["get_*"] } }
+  b: { url: "https://h/sse", type: sse, disabled: true }
+  c: { command: "${file:/run/s3cr3t}" }
+)",
+                               "lineward.yaml");
+  const std::string told = joined(write_client_file(file, Form::claude).remarks);
+  CHECK(told == R"(rateLimit is Lineward's own, and is left out
+server 'a': cwd cannot be said to Claude Desktop, and is left out
+server 'a': envFile cannot be said to Claude Desktop, and is left out
+server 'a': tools.allow cannot be said to Claude Desktop, and is left out
+server 'a': timeouts is Lineward's own, and is left out
+server 'a': env.T: Claude Desktop does not replace ${env:T}; its server would get this text as it is
+server 'b': it is disabled, which cannot be said to Claude Desktop: it is left out
+server 'c': command: Claude Desktop does not replace ${file:…}; its server would get this text as it is
+)");
+  for (Form to : {Form::vscode, Form::cursor, Form::gemini, Form::codex, Form::claude_code})
+    CHECK(joined(write_client_file(file, to).remarks).find("s3cr3t") == std::string::npos);
+  CHECK(joined(write_client_file(file, Form::vscode).remarks).find("knows no default for ${T}") !=
+        std::string::npos);
+  CHECK(joined(write_client_file(file, Form::gemini).remarks).find("no patterns") != std::string::npos);
+  CHECK(write_client_file(file, Form::yaml).remarks.empty());
+}
+
+TEST_CASE("clients' files become ours, and are valid") {
+  struct Case {
+    const char* name;
+    Form form;
+    std::string text;
+    std::string yaml;
+  };
+  const Case cases[] = {
+      {"claude_desktop_config.json", Form::claude,
+       R"({"globalShortcut": "x", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "/tmp"]}}})",
+       "mcpServers:\n  fs:\n    command: npx\n    args: [\"-y\", fs, /tmp]\n"},
+      {".mcp.json", Form::claude_code,
+       R"({"mcpServers": {"h": {"type": "http", "url": "https://h/mcp", "headers": {"A": "${TOKEN:-none}"}, "timeout": 5000}}})",
+       "mcpServers:\n  h:\n    type: http\n    url: https://h/mcp\n    headers:\n      A: "
+       "\"${TOKEN:-none}\"\n"
+       "    timeouts:\n      maxDuration: 5s\n      request: 5s\n"},
+      {"settings.json", Form::gemini,
+       R"({"theme": "x", "mcpServers": {"g": {"httpUrl": "https://g/mcp", "headers": {"A": "$TOKEN"}, "trust": true, "excludeTools": ["rm"]}}})",
+       "mcpServers:\n  g:\n    type: http\n    url: https://g/mcp\n    headers:\n      A: \"${env:TOKEN}\"\n"
+       "    tools:\n      deny: [rm]\n"},
+      {"mcp.json", Form::vscode,
+       R"({ // as VS Code writes it
+         "inputs": [{"id": "key", "type": "promptString"}],
+         "servers": {"v": {"command": "run", "env": {"K": "${input:key}"}, "envFile": "${workspaceFolder}/.env"},},
+       })",
+       "inputs:\n  - { id: key, type: promptString }\nmcpServers:\n  v:\n    command: run\n    env:\n"
+       "      K: \"${input:key}\"\n    envFile: \"${workspaceFolder}/.env\"\n"},
+      {"config.toml", Form::codex,
+       "model = \"o\"\n[mcp_servers.c]\ncommand = 'run'\nargs = [\n  \"a\", # one\n  \"b\",\n]\nenv = { "
+       "\"X\" = \"1\" }\n"
+       "env_vars = [\"T\"]\nenabled = false\nstartup_timeout_sec = 2.5\n[mcp_servers.\"u\"]\nurl = "
+       "\"https://u/mcp\"\n"
+       "bearer_token_env_var = \"B\"\n",
+       "mcpServers:\n  c:\n    command: run\n    args: [a, b]\n    env:\n      X: \"1\"\n      T: "
+       "\"${env:T}\"\n"
+       "    disabled: true\n    timeouts:\n      startup: 2.5s\n  u:\n    url: https://u/mcp\n    headers:\n"
+       "      Authorization: \"Bearer ${env:B}\"\n"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.name);
+    const ClientFile file = read(one.text, one.name);
+    CHECK(file.form == one.form);
+    const std::string yaml = adapted(file, Form::yaml);
+    CHECK(yaml == one.yaml);
+    auto result = load(yaml, {{"TOKEN", "t"}, {"T", "t"}, {"B", "b"}, {"LINEWARD_INPUT_KEY", "k"}});
+    for (const auto& one_fault : result.diagnostics)
+      CHECK((one_fault.severity != config::Severity::error || one_fault.code == "missing-file"));
+    // There and back says the same.
+    for (Form to : {Form::mcp_servers, one.form}) {
+      if (one.form == Form::gemini && to == Form::mcp_servers) continue;
+      const std::string there = adapted(file, to);
+      INFO(there);
+      CHECK(adapted(read(there, "x.json", to), Form::yaml) == yaml);
+    }
+  }
+}
+
+TEST_CASE("a bare timeout is nobody's unless the client is named") {
+  const std::string text = R"({"mcpServers": {"s": {"command": "x", "timeout": 30}}})";
+  CHECK(joined(read(text, "mcp.json").remarks).find("has no unit") != std::string::npos);
+  CHECK(read(text, "mcp.json", Form::gemini).servers[0].max_duration == std::chrono::milliseconds(30));
+}
+
+TEST_CASE("what is no such file is refused with its place") {
+  for (const char* text : {"", "[]", "{", "x", "{\"a\": 1}", "null", "{\"mcpServers\": }"})
+    CHECK_FALSE(read_client_file(text, "a.json", std::nullopt));
+  CHECK(read_client_file("{\"mcpServers\": {\"s\": 1, \"t\": null}}", "a.json", std::nullopt));
+  CHECK_FALSE(read_client_file("{\"mcpServers\": {}}", "a.json", Form::vscode)->servers.size() > 0);
+  for (const char* text :
+       {"[", "[a", "a", "a =", "a = \"", "a = [", "a = {", "a = 1 2", "a = 1\na = 2", "= 1", "[[a]",
+        "a = \"\\u12\"", "a = 1\n[a]", "a.b = 1\na = 2", "a = \"\\uD800\"", "a = '''"}) {
+    INFO(text);
+    CHECK_FALSE(parse_toml(text));
+  }
+  CHECK_FALSE(parse_toml("a = " + std::string(100, '[')));
+  std::string dotted = "a";
+  for (int i = 0; i < 40; ++i)
+    dotted += ".a";
+  CHECK_FALSE(parse_toml(dotted + " = 1"));
+}
+
+TEST_CASE("TOML as it is written") {
+  auto root = parse_toml(
+      "# head\r\ntitle = \"a\\tb\\u00e4\" # c\n'odd key' = '''\nline\n'''\nn = 1_000\n[a.b]\nx = [[1, 2], "
+      "[\"#\"]]\n"
+      "[[list]]\nv = 1\n[[list]]\nv = 2\n[list.sub]\nw = true\n");
+  REQUIRE(root);
+  CHECK(root->find("title")->value.text == "a\tb\xc3\xa4");
+  CHECK(root->find("odd key")->value.text == "line\n");
+  CHECK(root->find("n")->value.text == "1000");
+  CHECK(root->find("a")->value.find("b")->value.find("x")->value.items[1].items[0].text == "#");
+  const auto& list = root->find("list")->value.items;
+  REQUIRE(list.size() == 2);
+  CHECK(list[1].find("sub")->value.find("w")->value.text == "true");
+}
+
+TEST_CASE("texts survive YAML, JSON and TOML whatever they are") {
+  for (const std::string& text :
+       {std::string("yes"),    std::string("1.0"), std::string("- a"), std::string("a: b"),
+        std::string("a #b"),   std::string(""),    std::string(" x "), std::string("'\"\\"),
+        std::string("a\nb\t"), std::string("{x}"), std::string("*a"),  std::string("&a"),
+        std::string("!t"),     std::string("%x"),  std::string("@x"),  std::string("null"),
+        std::string("ä"),      std::string("x:"),  std::string("~"),   std::string("${env:A}")}) {
+    Node root;
+    add_member(root, "k", text_node(text));
+    add_member(root, "l", list_node({text, text}));
+    INFO(text);
+    for (auto syntax : {config::Syntax::yaml, config::Syntax::json}) {
+      const std::string out = syntax == config::Syntax::yaml ? yaml_text(root) : json_text(root);
+      INFO(out);
+      config::Document again = config::parse_document(out, syntax);
+      REQUIRE(again.diagnostics.empty());
+      CHECK(again.root.find("k")->value.text == text);
+      CHECK(again.root.find("l")->value.items.at(1).text == text);
+    }
+    auto toml = parse_toml("k = " + toml_string(text));
+    REQUIRE(toml);
+    CHECK(toml->find("k")->value.text == text);
+  }
+}
+
+TEST_CASE("a configuration is put in order, its comments go along, and it stays as it is then") {
+  const std::string text = R"(# yaml-language-server: $schema=./lineward.schema.json
+# About the servers.
+mcpServers:
+  # The second server that there was.
+  b:
+    args: [x]   # behind
+
+
+    command: run
+    # limits of it
+    limits:
+      maxQueue: 3
+      maxInFlight: 2
+  a: { url: "http://127.0.0.1:1/mcp" }
+toolFilter: { deny: [x] }
+rateLimit: { requests: 1 }
+
+# Where it listens.
+# In two lines.
+listen:
+  path: /m
+  address: 127.0.0.1:1
+)";
+  auto formatted = format_yaml(text, "t.yaml");
+  REQUIRE(formatted);
+  CHECK(*formatted == R"(# yaml-language-server: $schema=./lineward.schema.json
+# Where it listens.
+# In two lines.
+listen:
+  address: 127.0.0.1:1
+  path: /m
+toolFilter: { deny: [x] }
+rateLimit: { requests: 1 }
+
+# About the servers.
+mcpServers:
+  # The second server that there was.
+  b:
+    command: run
+    args: [x]   # behind
+
+    # limits of it
+    limits:
+      maxInFlight: 2
+      maxQueue: 3
+  a: { url: "http://127.0.0.1:1/mcp" }
+)");
+  CHECK(*format_yaml(*formatted, "t.yaml") == *formatted);
+  const auto before = load(text), after = load(*formatted);
+  CHECK(before.ok());
+  CHECK(config::compare(before.config, after.config).none());
+  CHECK_FALSE(format_yaml("a: [", "t.yaml"));
+  CHECK(line_diff("a\nb\nc\n", "a\nc\nd\n") == " a\n-b\n c\n+d\n");
+  CHECK(line_diff("a\n", "a\n").empty());
+}
