@@ -1,0 +1,106 @@
+// lineward adapt, init and fmt as somebody uses them in a shell.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { binary } from '../lib/binary.mjs';
+import { temporaryFolder } from '../lib/events.mjs';
+import { lineward } from '../lib/operator.mjs';
+import { DIRECT } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const piped = (args, input) => spawnSync(binary(), args, { input, encoding: 'utf8' });
+
+describe('files', { skip: DIRECT }, () => {
+  test('a client file becomes a configuration that validates, and another client reads it back', async (t) => {
+    const folder = temporaryFolder(t);
+    const cursor = join(folder, '.cursor', 'mcp.json');
+    mkdirSync(join(folder, '.cursor'));
+    writeFileSync(
+      cursor,
+      `{ // mine
+        "mcpServers": {
+          "one": { "command": "node", "args": ["a b.mjs"], "env": { "TOKEN": "s3cr3t" }, },
+          "two": { "url": "https://two.example/mcp", "headers": { "Authorization": "Bearer \${env:TWO}" } }
+        } }`,
+    );
+    const ours = await lineward(['adapt', cursor]);
+    assert.equal(ours.code, 0, ours.err);
+    assert.match(ours.err, /read as a file of Cursor/);
+    assert.doesNotMatch(ours.err, /s3cr3t/);
+    assert.match(ours.out, /TOKEN: s3cr3t/);
+    const file = join(folder, 'lineward.yaml');
+    writeFileSync(file, ours.out);
+    assert.equal((await lineward(['validate', '--strict', file], { TWO: 't' })).code, 0);
+    const code = await lineward(['adapt', file, '--to', 'claude-code']);
+    assert.deepEqual(JSON.parse(code.out).mcpServers.two, {
+      type: 'http',
+      url: 'https://two.example/mcp',
+      headers: { Authorization: 'Bearer ${TWO}' },
+    });
+    for (const form of ['mcpservers', 'vscode', 'claude', 'claude-code', 'cursor', 'gemini', 'codex']) {
+      const there = await lineward(['adapt', file, '--to', form]);
+      assert.equal(there.code, 0, there.err);
+      const back = piped(['adapt', '-', '--from', form], there.out);
+      assert.equal(back.status, 0, back.stderr);
+      assert.match(back.stdout, /command: node\n/);
+      assert.match(back.stdout, /two\.example/);
+    }
+    assert.equal((await lineward(['adapt', file, '--to', 'word'])).code, 2);
+    assert.equal((await lineward(['adapt', file, '--from', 'word'])).code, 2);
+    assert.equal((await lineward(['adapt'])).code, 2);
+    assert.equal((await lineward(['adapt', join(folder, 'none')])).code, 69);
+    const bad = piped(['adapt', '-'], '{ "mcpServers": ');
+    assert.equal(bad.status, 78);
+    assert.match(bad.stderr, /^error: stdin:1:\d+: /);
+    assert.equal(piped(['adapt', '-'], '[]').status, 78);
+  });
+
+  test('init writes a file that validates, with the servers of another one, and never over one', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'lineward.yaml');
+    assert.equal((await lineward(['init', file])).code, 0);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    const first = readFileSync(file, 'utf8');
+    assert.equal((await lineward(['validate', file])).code, 0);
+    const again = await lineward(['init', file]);
+    assert.equal(again.code, 1);
+    assert.match(again.err, /is there already/);
+    assert.equal(readFileSync(file, 'utf8'), first);
+    const client = join(folder, 'claude_desktop_config.json');
+    writeFileSync(client, JSON.stringify({ theme: 'dark', mcpServers: { fs: { command: 'npx', args: ['-y', 'fs'] } } }));
+    const printed = await lineward(['init', '--from', client, '-']);
+    assert.equal(printed.code, 0, printed.err);
+    const checked = piped(['validate', '-'], printed.out);
+    assert.equal(checked.status, 0, checked.stderr);
+    assert.match(printed.out, /^ {2}fs:\n {4}command: npx$/m);
+    assert.equal((await lineward(['init', join(folder, 'none', 'x.yaml')])).code, 69);
+    // What init writes is in order.
+    assert.equal((await lineward(['fmt', '--diff', file])).code, 0, (await lineward(['fmt', '--diff', file])).out);
+  });
+
+  test('fmt puts a file in order once, keeps its mode, and leaves what it does not understand', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'lineward.yaml');
+    const text = '# kept\nmcpServers:\n  s:\n    args: [x] # why\n    command: y\n\n\n# where\nlisten: { address: 127.0.0.1:0 }  \n';
+    writeFileSync(file, text);
+    chmodSync(file, 0o640);
+    const diff = await lineward(['fmt', '--diff', file]);
+    assert.equal(diff.code, 1);
+    assert.match(diff.out, /^\+listen: \{ address: 127\.0\.0\.1:0 \}$/m);
+    assert.equal(readFileSync(file, 'utf8'), text);
+    const ordered = '# where\nlisten: { address: 127.0.0.1:0 }\n# kept\nmcpServers:\n  s:\n    command: y\n    args: [x] # why\n';
+    assert.equal((await lineward(['fmt', file])).out, ordered);
+    assert.equal((await lineward(['fmt', '--write', file])).code, 0);
+    assert.equal(readFileSync(file, 'utf8'), ordered);
+    assert.equal(statSync(file).mode & 0o777, 0o640);
+    assert.equal((await lineward(['fmt', '--diff', file])).code, 0);
+    assert.equal((await lineward(['fmt', '--write', '--diff', file])).code, 2);
+    writeFileSync(file, 'listen: [');
+    assert.equal((await lineward(['fmt', '--write', file])).code, 78);
+    assert.equal(readFileSync(file, 'utf8'), 'listen: [');
+    assert.equal(piped(['fmt', '-'], '{}').status, 2);
+    assert.equal((await lineward(['fmt', join(folder, 'none')])).code, 69);
+  });
+});
