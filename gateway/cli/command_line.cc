@@ -14,6 +14,7 @@
 #include "cli/adapt_command.h"
 #include "cli/audit_command.h"
 #include "cli/control_commands.h"
+#include "cli/doctor_command.h"
 #include "cli/flags.h"
 #include "cli/hash_key.h"
 #include "cli/healthcheck.h"
@@ -50,6 +51,7 @@ constexpr std::string_view kOverview =
     "  reload     read its configuration again        lineward reload --dry-run\n"
     "  tools      its tools, or those of any server   lineward tools https://mcp.example.com/mcp\n"
     "  call       call one of them                    lineward call echo message=hi\n"
+    "  doctor     what is wrong with a configuration, its servers and this machine\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
@@ -112,6 +114,7 @@ class Usage : public CLI::Formatter {
                        : name == "server"     ? "[OPTIONS] NAME [start | stop | restart | drain]"
                        : name == "tools"      ? "[OPTIONS] [SERVER | URL | FILE] [-- COMMAND ARGS…]"
                        : name == "call"       ? "[OPTIONS] TOOL [NAME=VALUE…] [-- COMMAND ARGS…]"
+                       : name == "doctor"     ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
                        : name == "hash-key"   ? "[--new] NAME [SCOPE…]"
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
@@ -349,6 +352,7 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
       fmt::format(
           "there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
           "status, reload, audit, adapt, init, fmt, healthcheck, schema, completion, man, version, options, "
+          "status, reload, tools, call, doctor, healthcheck, schema, completion, man, version, options, "
           "plugins, {}",
           config::clip(topic), fmt::join(config::help_topics(), ", ")),
       "");
@@ -404,6 +408,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_healthcheck(app, health);
   ToolFlags tools;
   add_tools(app, tools);
+  DoctorFlags doctor;
+  add_doctor(app, doctor);
   ReferenceFlags reference;
   add_reference(app, reference);
   app.add_subcommand("metrics", "Prints the table of metrics: docs/metrics.md.");
@@ -425,8 +431,9 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
     return bad_usage(err, error.what(), fmt::format("lineward {} --help", first));
   }
   if (!command->remaining().empty()) return unknown_argument(*command, command->remaining()[0], flags, err);
-  if (words.has_server && command != run && command != stdio && !is_tool_command(first)) {
-    return bad_usage(err, "only run, stdio, tools and call take a command behind --",
+  if (words.has_server && command != run && command != stdio && first != "doctor" &&
+      !is_tool_command(first)) {
+    return bad_usage(err, "only run, stdio, tools, call and doctor take a command behind --",
                      fmt::format("lineward {} --help", first));
   }
   flags.has_server = words.has_server;
@@ -435,6 +442,11 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
     tools.target.server.has_server = flags.has_server;
     tools.target.server.server_words = std::move(flags.server_words);
     return run_tool_command(first, std::move(tools), start, version, around);
+  }
+  if (first == "doctor") {
+    doctor.server.has_server = flags.has_server;
+    doctor.server.server_words = std::move(flags.server_words);
+    return run_doctor(std::move(doctor), around);
   }
   if (command == stdio) return prepare_stdio(std::move(flags), around);
   if (command == run) return prepare_run(std::move(flags), around);

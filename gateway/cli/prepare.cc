@@ -184,6 +184,10 @@ config::LoadResult load_again(const std::string& file, const config::LoadOptions
 
 }  // namespace
 
+std::string configuration_file(const Flags& flags, const Surroundings& around) {
+  return find_config(flags, around);
+}
+
 ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command) {
   err << "error: " << message << "\n";
   if (!help_command.empty()) err << "  help: " << help_command << "\n";

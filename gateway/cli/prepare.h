@@ -16,6 +16,9 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
 std::variant<Invocation, ExitCode> prepare_stdio(Flags flags, const Surroundings& around);
 ExitCode validate(const Flags& flags, const Surroundings& around);
 
+// The file that FILE, --config, LINEWARD_CONFIG or the search mean; empty: there is none.
+std::string configuration_file(const Flags& flags, const Surroundings& around);
+
 // One error of the command line with the way to its help; always ExitCode::usage.
 ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command);
 

@@ -29,7 +29,7 @@ client/http
 client/session client/replica
 client/endpoint
 client/stdio exchange
-admin mcp_client
+admin doctor mcp_client
 cli
 runtime
 .

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "config/server_environment.h"
 #include "log/log.h"
 #include "upstream/shared/process_end.h"
 
@@ -53,25 +54,6 @@ StdioProcess::~StdioProcess() {
   err_.close();
 }
 
-std::vector<std::string> StdioProcess::environment() const {
-  std::vector<std::string> out;
-  auto overridden = [&](std::string_view entry) {
-    std::string_view name = entry.substr(0, entry.find('='));
-    for (const auto& [key, value] : server_.env) {
-      if (key == name) return true;
-    }
-    return false;
-  };
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    std::string_view text = *entry;
-    if (!overridden(text) && config::inherits(server_, text.substr(0, text.find('='))))
-      out.emplace_back(text);
-  }
-  for (const auto& [key, value] : server_.env)
-    out.push_back(key + "=" + value);
-  return out;
-}
-
 std::vector<net::ResourceLimit> StdioProcess::resource_limits() const {
   const config::Rlimit& wanted = server_.rlimit;
   std::vector<net::ResourceLimit> limits;
@@ -101,7 +83,7 @@ void StdioProcess::start() {
   net::SpawnRequest request;
   request.argv.push_back(server_.command);
   request.argv.insert(request.argv.end(), server_.args.begin(), server_.args.end());
-  request.environment = environment();
+  request.environment = config::server_environment(server_, environ);
   request.cwd = server_.cwd;
   request.limits = resource_limits();
   net::ChildProcess::Events events;

@@ -78,7 +78,6 @@ class StdioProcess {
   void go_down(ProcessEnd end);
   void begin_stop();
   void check_gone();
-  std::vector<std::string> environment() const;
   std::vector<net::ResourceLimit> resource_limits() const;
 
   net::Loop& loop_;

@@ -80,7 +80,7 @@ TEST_CASE("a bare call shows three examples and the commands") {
   CHECK(outcome.out.empty());
   CHECK(has(outcome.err, "lineward run -- npx -y @modelcontextprotocol/server-everything\n"));
   auto lines = std::count(outcome.err.begin(), outcome.err.end(), '\n');
-  CHECK((lines >= 10 && lines <= 18));
+  CHECK((lines >= 10 && lines <= 24));
 }
 
 TEST_CASE("version") {

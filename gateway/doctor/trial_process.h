@@ -1,0 +1,61 @@
+// One process of a server, started to be looked at: blocking, with an end to every wait, and with a spawner
+// of its own, so that nothing of it outlives this object or this process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "process/child_process.h"
+#include "process/spawn_wire.h"
+
+namespace lineward::doctor {
+
+using Clock = std::chrono::steady_clock;
+
+class TrialProcess {
+ public:
+  enum class Heard : uint8_t { line, exited, late };
+  static constexpr size_t kMaxLine = 16 << 20;
+
+  TrialProcess() = default;
+  ~TrialProcess() { end_now(); }
+  TrialProcess(const TrialProcess&) = delete;
+  TrialProcess& operator=(const TrialProcess&) = delete;
+
+  // Once. Nothing when it runs, else why it does not.
+  std::optional<net::SpawnFailure> start(const net::SpawnRequest& request, Clock::time_point until);
+  // False when it does not take it, or not in time.
+  bool write_line(std::string_view line, Clock::time_point until);
+  // The next line on its stdout. `exited` comes when it has ended and every line was told.
+  Heard next(std::string& line, Clock::time_point until);
+  void close_stdin() { stdin_.reset(); }
+  void signal(net::TreeSignal which);
+  // True when it has ended by then. Its stdout is thrown away.
+  bool wait_exit(Clock::time_point until);
+  const std::optional<net::ExitStatus>& exit() const { return exit_; }
+  // The last line of its stderr that is not empty; at most 1 KiB.
+  const std::string& last_stderr() const { return last_stderr_; }
+  // Kills it with all that it has started, and waits until nothing is left.
+  void end_now();
+
+ private:
+  bool pump(Clock::time_point until);
+  void hear_spawner();
+  void hear_stderr();
+
+  net::spawning::OwnedFd spawner_, stdin_, stdout_, stderr_;
+  pid_t spawner_pid_ = 0;
+  bool started_ = false;
+  std::optional<net::SpawnFailure> failure_;
+  std::optional<net::ExitStatus> exit_;
+  std::string out_;
+  std::string stderr_line_;
+  std::string last_stderr_;
+};
+
+}  // namespace lineward::doctor
