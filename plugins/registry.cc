@@ -9,9 +9,17 @@ namespace lineward::plugins {
 
 plugin::Registry registry() {
   static const std::array kAll{
-      access_log(),  api_key(),    jwt(),
-      hook(),        rate_limit(), redact(),
-      tool_filter(), trace(),      plugin::shared_object(),
+      access_log(),
+      api_key(),
+      jwt(),
+      hook(),
+      rate_limit(),
+      redact(),
+      tool_filter(),
+      trace(),
+      otlp_metrics(),
+      otlp_logs(),
+      plugin::shared_object(),
   };
   return kAll;
 }

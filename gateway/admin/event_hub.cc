@@ -126,13 +126,12 @@ void EventHub::start() {
   };
   feed_ = std::make_shared<EventFeed>(random_id().substr(0, 8), std::move(wake));
   feed_->secrets().use(sources_.config);
-  log::use_tap(feed_);
+  log::add_tap(feed_, log::Wants::warnings);
   tick();
 }
 
 EventHub::~EventHub() {
-  log::use_tap(nullptr);
-  log::tap_everything(false);
+  log::end_tap(*feed_);
   feed_->close();
   use_tellers(false);
 }
@@ -182,7 +181,8 @@ void EventHub::watch() {
   if (wanted == wanted_) return;
   const bool calls = (wanted & bit(EventGroup::calls)) != 0;
   feed_->want(wanted);
-  log::tap_everything((wanted & bit(EventGroup::log)) != 0);
+  const bool lines = (wanted & bit(EventGroup::log)) != 0;
+  log::tap_wants(*feed_, lines ? log::Wants::everything : log::Wants::warnings);
   wanted_ = wanted;
   if (calls == tellers_.empty()) use_tellers(calls);
 }

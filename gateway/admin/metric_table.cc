@@ -67,6 +67,8 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Open connections of clients.", ""},
     {M::held_bytes, "lineward_buffered_bytes", T::gauge, B::mcp, "",
      "What Lineward holds for clients and servers: bodies, queues, backlogs (listen.maxBufferedBytes).", ""},
+    {M::held_by_owner, "lineward_held_bytes", T::gauge, B::mcp, "owner",
+     "Its parts, which add up to it: what is held as what (docs/limits.md).", ""},
     {M::overload, "lineward_overload_refused_total", T::counter, B::mcp, "limit",
      "Requests, streams and connections that a limit over all refused, or cut (docs/limits.md).", ""},
     {M::audit_records, "lineward_audit_records_total", T::counter, B::mcp, "",
@@ -75,6 +77,11 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "Records that were lost: the file could not be written, or they came too fast. A record says so.", ""},
     {M::audit_writable, "lineward_audit_writable", T::gauge, B::mcp, "",
      "1 while the audit log can be written, 0 while it cannot.", ""},
+    {M::limits, "lineward_limits_reached_total", T::counter, B::mcp, "limit",
+     "How often a limit refused, cut or left out something, by the name of its option. Those of time by "
+     "which "
+     "calls end are in lineward_timeouts_total.",
+     ""},
     {M::replica_passed, "lineward_replica_passed_total", T::counter, B::mcp, "outcome",
      "Requests from another replica (in), passed to one (out), and those of them that it did not answer "
      "(failed). Not without replicas.",
@@ -99,8 +106,10 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "What it sent and nobody could use.", ""},
     {M::retries, "lineward_retries_total", T::counter, B::mcp, "upstream on",
      "Requests that were sent again because the upstream had accepted nothing.", ""},
-    {M::plugin_decisions, "lineward_plugin_decisions_total", T::counter, B::mcp, "plugin decision",
-     "What plugins decided: proceeded refused answered dropped waited failed.", ""},
+    {M::plugin_decisions, "lineward_plugin_decisions_total", T::counter, B::mcp, "plugin decision kind",
+     "What plugins decided: proceeded refused answered dropped waited failed; `kind`: which plugin it is of "
+     "those that there are.",
+     ""},
     {M::missing_parts, "lineward_aggregate_missing_parts_total", T::counter, B::mcp, "upstream",
      "Merged answers in which the upstream's part is missing or cut.", ""},
     {M::left_out_items, "lineward_aggregate_left_out_items_total", T::counter, B::mcp, "upstream",
@@ -117,6 +126,14 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
      "1; what was built.", ""},
     {M::loop_lag, "lineward_event_loop_lag_seconds", T::histogram, B::precise, "",
      "How late a timer that is due every second comes.", ""},
+    {M::loop_lag_max, "lineward_event_loop_lag_recent_seconds", T::gauge, B::mcp, "worker",
+     "The worst of that in the last minute, of this worker.", ""},
+    {M::loop_turns, "lineward_event_loop_turn_seconds", T::histogram, B::turn, "worker",
+     "How long turns of a worker's loop took to deal with what had come; timers aside, in whole "
+     "milliseconds.",
+     ""},
+    {M::loop_longest_turn, "lineward_event_loop_longest_turn_seconds", T::gauge, B::mcp, "worker",
+     "The longest of these since the start.", ""},
     {M::loop_stalls, "lineward_event_loop_stalls_total", T::counter, B::mcp, "",
      "How often the event loop was held up for `watchdog.warn`.", ""},
     {M::process_cpu, "process_cpu_seconds_total", T::counter, B::mcp, "", "CPU time of Lineward itself.", ""},
@@ -141,8 +158,10 @@ static_assert(in_order());
 
 constexpr std::string_view kPageHead = R"(# Metrics
 
-`http://127.0.0.1:9464/metrics` (`ops.address`, `--ops`), in the Prometheus text format. This page is printed by
-`lineward metrics` from the table behind it; a test compares.
+`http://127.0.0.1:9464/metrics` (`ops.address`, `--ops`), in the Prometheus text format, and in that of
+OpenMetrics 1.0 for a scraper that asks for it (`Accept: application/openmetrics-text`, as Prometheus does). This page is printed
+by `lineward metrics` from the table behind it; a test compares. The same numbers go to an OTLP collector with the plugin
+`otlpMetrics` ([telemetry.md](telemetry.md)).
 
 Names follow OpenTelemetry's translation to Prometheus; those that begin with `mcp_` are the semantic conventions' for
 MCP, which are still in development. Labels without a value are left out.
@@ -153,6 +172,10 @@ revision or error code is `_other` too. URIs, sessions, clients and calls are ne
 that is used again after a process has ended. `upstream="_none"` counts requests that were refused before they became a
 call. `route` is the path of several servers as one, for calls that came to their upstream by it; what came to it directly has
 no such label, and calls of that path itself are of the upstream of its name.
+
+Exemplars: where the plugin `trace` samples a call, the bucket of `mcp_server_operation_duration_seconds` and
+`mcp_client_operation_duration_seconds` that it fell into names the last such call by `trace_id` and `span_id`, in OpenMetrics and
+over OTLP; for at most 200 series of each server.
 
 What became of a cancel (`outcome`): `stopped`: the request had not been sent yet, its HTTP stream was closed, its process
 ended, or the server answered with an error; `raced`: the server answered with a result after all; `ignored`: it said
@@ -181,6 +204,7 @@ std::string_view letter(Buckets buckets) {
     case B::mcp: return "M";
     case B::http: return "H";
     case B::precise: return "P";
+    case B::turn: return "T";
   }
   return "";
 }
@@ -222,7 +246,7 @@ std::string metrics_page(plugin::Registry plugins) {
                          spell_labels(one.label), one.help);
   }
   out += kPageBuckets;
-  for (Buckets buckets : {B::mcp, B::http, B::precise})
+  for (Buckets buckets : {B::mcp, B::http, B::precise, B::turn})
     out += fmt::format("- {}: {}\n", letter(buckets), fmt::join(bounds(buckets), " "));
   return out;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "metrics/histogram.h"
+#include "metrics/snapshot.h"
 #include "plugin/plugin.h"
 
 namespace lineward::admin {
@@ -34,10 +35,12 @@ enum class Metric : uint8_t {
   sessions,
   client_connections,
   held_bytes,
+  held_by_owner,
   overload,
   audit_records,
   audit_lost,
   audit_writable,
+  limits,
   replica_passed,
   upstream_state,
   upstream_starts,
@@ -58,6 +61,9 @@ enum class Metric : uint8_t {
   reloads,
   build_info,
   loop_lag,
+  loop_lag_max,
+  loop_turns,
+  loop_longest_turn,
   loop_stalls,
   process_cpu,
   process_memory,
@@ -68,7 +74,7 @@ enum class Metric : uint8_t {
   count_
 };
 
-enum class MetricType : uint8_t { counter, gauge, histogram };
+using core::MetricType;
 
 struct MetricRow {
   Metric metric;

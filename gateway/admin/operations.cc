@@ -1,6 +1,7 @@
 #include "admin/operations.h"
 
 #include "admin/control_path.h"
+#include "admin/metrics_reader.h"
 #include "config/reader/admin.h"
 #include "log/log.h"
 
@@ -69,6 +70,10 @@ Status<net::ListenFailure> Operations::listen_tcp() {
   open.text =
       "admin.address " + admin.address + " is not this machine's alone, and there is no admin.tokenFile";
   return Unexpected<net::ListenFailure>{std::move(open)};
+}
+
+bool Operations::read_metrics(core::MetricSnapshot& metrics) const {
+  return sources_.workers.paused([&] { metrics = admin::read_metrics(sources_); });
 }
 
 std::string Operations::admin_url() const {

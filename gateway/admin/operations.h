@@ -13,6 +13,7 @@
 #include "admin/console.h"
 #include "admin/ops_server.h"
 #include "admin/readiness.h"
+#include "metrics/snapshot.h"
 
 namespace lineward::admin {
 
@@ -23,6 +24,8 @@ class Operations {
   // Opens what the configuration wants. Fails only for an address that somebody gave; a default one that
   // cannot be had is a warning in the log.
   Status<net::ListenFailure> listen();
+  // All metrics as they are now; false where a worker is stuck.
+  bool read_metrics(core::MetricSnapshot& metrics) const;
   // "http://127.0.0.1:9464", or empty.
   std::string ops_url() const;
   // "http://127.0.0.1:8001", or empty: the admin API on TCP.

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "admin/metrics_text.h"
+#include "admin/metric_formats.h"
+#include "admin/metrics_reader.h"
 #include "client/http/admission.h"
 #include "log/printable.h"
 
@@ -32,11 +33,12 @@ PlainResponse OpsServer::handle(const PlainRequest& request) const {
   if (auto refusal = client::check_addresses(request.head.headers, host_rules_, server_.is_loopback()))
     return plain_text(refusal->status, refusal->text + "\n");
   if (path == "/metrics") {
-    std::string text;
-    bool read = sources_.workers.paused([&] { text = metrics_text(sources_); });
+    core::MetricSnapshot metrics;
+    bool read = sources_.workers.paused([&] { metrics = read_metrics(sources_); });
     if (!read) return worker_is_stuck();
-    PlainResponse page = plain_text(200, std::move(text));
-    page.content_type = kMetricsType;
+    const MetricFormat format = format_for(request.head.headers.get("Accept"));
+    PlainResponse page = plain_text(200, metrics_text(metrics, format));
+    page.content_type = content_type(format);
     return page;
   }
   if (path == "/readyz") return ready(request);

@@ -5,6 +5,7 @@
 #include "aggregate/aggregate_upstream.h"
 #include "json/json_at.h"
 #include "log/log.h"
+#include "metrics/limits.h"
 
 namespace lineward::aggregate {
 namespace {
@@ -103,11 +104,13 @@ void Discovery::ask(Topic topic, Reading& reading) {
 void Discovery::read(Topic topic, Reading& reading, Result<mcp::Message, core::Failure> answer) {
   Member& member = *reading.sub_request->member();
   reading.done = true;
-  if (answer && answer->bytes().size() > aggregate_.rules().max_part_bytes)
+  if (answer && answer->bytes().size() > aggregate_.rules().max_part_bytes) {
+    core::limit_reached(core::Limit::part_bytes);
     answer = Unexpected<core::Failure>{
         {mcp::EndReason::upstream_protocol,
          fmt::format("its list of {} bytes is longer than {} (aggregate.maxPartBytes)",
                      answer->bytes().size(), aggregate_.rules().max_part_bytes)}};
+  }
   bool result = answer && answer->kind() == mcp::MessageKind::result;
   if (result && reading.list == List::count_) {
     aggregate_.learned(member, *answer);

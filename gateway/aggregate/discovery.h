@@ -45,7 +45,7 @@ class Discovery {
     uint32_t pages = 0;
     std::string cursor;
     std::vector<std::string> keys;  // names or URIs, as the server calls them
-    HeldBytes held;                 // of these, until the last list is there
+    HeldBytes held{Held::calls};    // of these, until the last list is there
     bool done = false;
   };
   struct DiscoveryRound {

@@ -108,7 +108,7 @@ class FannedListen final : public core::OwnedCall {
   std::map<std::string, std::vector<std::string>> tasks_;           // by server
   std::map<std::string, std::unique_ptr<SubscriptionLeg>> legs_;    // by member
   std::set<std::string> granted_;                                   // as the client asked
-  HeldBytes held_;                                                  // of these, and of what legs have of them
+  HeldBytes held_{Held::listens};                                   // of these, and of what legs have of them
   bool legs_open_ = false, opening_ = false;
   bool acknowledged_ = false;
   bool changed_tools_ = false, changed_prompts_ = false, changed_resources_ = false, telling_ = false;

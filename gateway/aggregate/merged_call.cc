@@ -141,10 +141,12 @@ std::optional<Missing> MergedCall::missing(const Part& part) const {
                    answer.error().by_policy};
   // Every part stands in memory until the last one is there, and each is searched through.
   const uint64_t most = aggregate_.rules().max_part_bytes;
-  if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most)
+  if (answer->kind() == mcp::MessageKind::result && answer->bytes().size() > most) {
+    core::limit_reached(core::Limit::part_bytes);
     return Missing{server, std::string(mcp::name(EndReason::upstream_protocol)),
                    fmt::format("its part of {} bytes is longer than {} (aggregate.maxPartBytes)",
                                answer->bytes().size(), most)};
+  }
   if (answer->kind() != mcp::MessageKind::error) return std::nullopt;
   // It has no such list.
   if (list_ != nullptr && mcp::error_code(*answer) == mcp::kMethodNotFound) return std::nullopt;
@@ -256,6 +258,7 @@ void MergedCall::take_items(ListPage& page, Part& part, const mcp::Message& answ
     }
   });
   if (taken <= aggregate_.rules().max_items) return;
+  core::limit_reached(core::Limit::part_items);
   Missing gap{
       member.name, std::string(mcp::name(EndReason::upstream_protocol)),
       fmt::format("{} of its items are missing: a page holds at most {} (lineward aggregate.maxItems)",

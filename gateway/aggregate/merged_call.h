@@ -32,8 +32,8 @@ class MergedCall final : public core::OwnedCall {
     std::unique_ptr<SubRequest> sub_request;
     CursorPart from;  // raw is empty for the first page
     std::optional<Result<mcp::Message, core::Failure>> answer;
-    HeldBytes held;        // of it, until the last part is there
-    bool counted = false;  // as missing, or cut: once
+    HeldBytes held{Held::calls};  // of it, until the last part is there
+    bool counted = false;         // as missing, or cut: once
   };
   void missed(Part& part, const Missing& gap);
   void add(const std::shared_ptr<Member>& member, CursorPart from);

@@ -46,7 +46,7 @@ class Owners {
   static std::string key_of(std::string_view server, std::string_view original);
 
   size_t most_;
-  HeldCount bytes_;
+  HeldCount bytes_{Held::servers};
   // Ordered: names come from servers, which could choose them so that they meet in one bucket of a hash
   // table.
   std::map<std::string, Owner, std::less<>> by_shown_;

@@ -7,6 +7,7 @@
 #include "config/call_timeouts.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
+#include "metrics/limits.h"
 
 namespace lineward::aggregate {
 
@@ -85,6 +86,9 @@ void SubRequest::set_clock() {
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
   if (call_ && call_->live()) call_->cancel({"its part did not come in time", EndReason::timeout_request});
+  if (call_ && call_->live()) call_->cancel("its part did not come in time");
+  if (option == "aggregate.partTimeout") core::limit_reached(core::Limit::part_timeout);
+  if (reason == EndReason::queue_full) core::limit_reached(core::Limit::instances);
   std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"
                           : reason == EndReason::queue_full      ? "had no free process (instances) for"
                           : reason == EndReason::timeout_startup ? "was not ready for"

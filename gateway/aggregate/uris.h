@@ -55,7 +55,7 @@ class Uris {
   // Ordered: URIs come from servers, which could choose them so that they meet in one bucket of a hash table.
   std::map<std::string, std::string, std::less<>> seen_;  // kept URIs of results: uri → server, the last ones
   std::deque<std::string> seen_order_;
-  HeldCount seen_bytes_;
+  HeldCount seen_bytes_{Held::servers};
   std::map<std::string, std::string, std::less<>> templates_;  // literal beginning → server
 };
 

@@ -5,30 +5,54 @@
 // sum is a few KiB off for each.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "base/account.h"
 
 namespace lineward {
 
+// What bytes are held as. Each holder is one of these, so that the parts add up to the sum.
+enum class Held : uint8_t {
+  other,
+  bodies,     // messages of clients and servers that are not complete, or not sent on yet
+  calls,      // requests under way
+  queues,     // what waits to be written, or for a stream
+  sessions,   // what legacy sessions were begun with, and their questions
+  servers,    // what servers said of themselves, names, keys of groups
+  listens,    // URIs, filters, acknowledgements
+  cache,      // results that may be told again
+  parked,     // calls whose client was asked
+  events,     // kept for resuming streams
+  plugins,    // messages that wait for verdicts, what plugins keep
+  telemetry,  // spans, metrics, log records that wait to be sent
+  count_
+};
+inline constexpr std::array<std::string_view, static_cast<size_t>(Held::count_)> kHeldNames{
+    "other",   "bodies", "calls",  "queues", "sessions", "servers",
+    "listens", "cache",  "parked", "events", "plugins",  "telemetry"};
+
 // One holder's part; counts itself out when it is destroyed. Counts for a caller too, where it is told which.
 class HeldBytes {
  public:
   HeldBytes() = default;
+  explicit HeldBytes(Held as) : as_(as) {}
   ~HeldBytes() { set(0); }
   HeldBytes(const HeldBytes&) = delete;
   HeldBytes& operator=(const HeldBytes&) = delete;
 
   void set(size_t now) {
     Sum& here = sum();
-    here.untold += static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
-    if (account_ && now != mine_) account_->add(static_cast<int64_t>(now) - static_cast<int64_t>(mine_));
+    const int64_t change = static_cast<int64_t>(now) - static_cast<int64_t>(mine_);
+    here.untold += change;
+    here.untold_as[static_cast<size_t>(as_)] += change;
+    if (account_ && now != mine_) account_->add(change);
     mine_ = now;
-    if (here.untold > kWorthTelling || here.untold < -kWorthTelling)
-      told().fetch_add(std::exchange(here.untold, 0), std::memory_order_relaxed);
+    if (here.untold > kWorthTelling || here.untold < -kWorthTelling) tell(here);
     const int64_t all = told().load(std::memory_order_relaxed) + here.untold;
     if (all > here.most) here.most = all;
   }
@@ -48,6 +72,13 @@ class HeldBytes {
     const int64_t all = told().load(std::memory_order_relaxed) + sum().untold;
     return all > 0 ? static_cast<uint64_t>(all) : 0;
   }
+  // Of those of one kind. While other threads stand still, and have told what they counted, the kinds add up
+  // to the total.
+  static uint64_t total(Held as) {
+    const auto at = static_cast<size_t>(as);
+    const int64_t all = told_as()[at].load(std::memory_order_relaxed) + sum().untold_as[at];
+    return all > 0 ? static_cast<uint64_t>(all) : 0;
+  }
   // The most that this thread saw since it asked last.
   static uint64_t take_most() {
     const int64_t most = std::exchange(sum().most, static_cast<int64_t>(total()));
@@ -56,10 +87,24 @@ class HeldBytes {
 
  private:
   static constexpr int64_t kWorthTelling = 16 * 1024;
+  static constexpr size_t kKinds = static_cast<size_t>(Held::count_);
   struct Sum {
     int64_t untold = 0;
     int64_t most = 0;
+    std::array<int64_t, kKinds> untold_as{};
   };
+  // All at once, so that the kinds and the sum are off by the same.
+  static void tell(Sum& here) {
+    told().fetch_add(std::exchange(here.untold, 0), std::memory_order_relaxed);
+    for (size_t i = 0; i < kKinds; ++i) {
+      if (here.untold_as[i] != 0)
+        told_as()[i].fetch_add(std::exchange(here.untold_as[i], 0), std::memory_order_relaxed);
+    }
+  }
+  static std::array<std::atomic<int64_t>, kKinds>& told_as() {
+    static std::array<std::atomic<int64_t>, kKinds> sums{};
+    return sums;
+  }
   static std::atomic<int64_t>& told() {
     static std::atomic<int64_t> sum = 0;
     return sum;
@@ -69,12 +114,15 @@ class HeldBytes {
     return sum;
   }
   size_t mine_ = 0;
+  Held as_ = Held::other;
   AccountPtr account_;
 };
 
 // The same as a number that is counted as it changes.
 class HeldCount {
  public:
+  HeldCount() = default;
+  explicit HeldCount(Held as) : held_(as) {}
   HeldCount& operator+=(size_t more) {
     held_.set(held_.mine() + more);
     return *this;

@@ -16,8 +16,8 @@ namespace lineward {
 
 using SharedText = std::shared_ptr<const KeptText>;
 
-inline SharedText shared_text(std::string text, const AccountPtr& whose = nullptr) {
-  auto made = std::make_shared<KeptText>();
+inline SharedText shared_text(std::string text, const AccountPtr& whose = nullptr, Held as = Held::listens) {
+  auto made = std::make_shared<KeptText>(as);
   made->keep(std::move(text), whose);
   return made;
 }
@@ -90,7 +90,7 @@ class KeptRefs {
  private:
   void note() { held_.set(refs_.size() * kRefNode); }
   std::set<SharedText, ByText> refs_;
-  HeldBytes held_;
+  HeldBytes held_{Held::listens};
 };
 
 template <class Value>
@@ -130,7 +130,7 @@ class KeptMap {
  private:
   void note() { held_.set(map_.size() * (kRefNode + sizeof(Value))); }
   Map map_;
-  HeldBytes held_;
+  HeldBytes held_{Held::listens};
 };
 
 }  // namespace lineward

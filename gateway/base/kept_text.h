@@ -15,6 +15,7 @@ namespace lineward {
 
 class KeptText {
  public:
+  explicit KeptText(Held as) : held_(as) {}
   void keep(std::string text, const AccountPtr& whose = nullptr) {
     text.shrink_to_fit();
     text_ = std::move(text);
@@ -35,6 +36,9 @@ class KeptTexts {
  public:
   // What a node of the set costs beside its text.
   static constexpr size_t kNode = 80;
+
+  KeptTexts() = default;
+  explicit KeptTexts(Held as) : held_(as) {}
 
   // False when it was there.
   bool insert(std::string text, const AccountPtr& whose = nullptr) {
@@ -63,7 +67,7 @@ class KeptTexts {
 
  private:
   std::set<std::string, std::less<>> texts_;
-  HeldBytes held_;
+  HeldBytes held_{Held::listens};
 };
 
 }  // namespace lineward

@@ -11,6 +11,7 @@
 #include "mcp/modern_server.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -166,6 +167,7 @@ void BridgeListen::Listen::on_call_phase(core::CallPhase phase) {
   if (phase != core::CallPhase::written || acknowledged) return;
   const milliseconds limit = listen.server_.timeouts.acknowledge;
   ack_limit.start(limit, [this, limit] {
+    core::limit_reached(core::Limit::acknowledge);
     listen.fail_waiters(
         fmt::format("it did not acknowledge within {} ms (lineward timeouts.acknowledge)", limit.count()));
     listen.lost(*this, "was not acknowledged in time (timeouts.acknowledge)", Loss::broken);

@@ -65,7 +65,7 @@ class BridgeListen {
     bool acknowledged = false;
     std::chrono::milliseconds since{0};  // the acknowledgement
     std::unique_ptr<core::Call> call;
-    HeldBytes request_bytes;  // no exchange counts them
+    HeldBytes request_bytes{Held::listens};  // no exchange counts them
     net::Timer ack_limit;
   };
   // Refused: trying again does not mend it. Lack of room is no failure of the server, and has no budget.
@@ -96,7 +96,7 @@ class BridgeListen {
   core::Scope scope_;
   core::HeaderFields headers_;
   core::ClientRequestPtr from_;
-  HeldBytes from_bytes_;
+  HeldBytes from_bytes_{Held::listens};
   std::function<std::string(const std::string&)> make_;
   std::function<void(mcp::Message)> deliver_;
   AccountPtr account_;

@@ -89,7 +89,7 @@ class BridgeSession {
   bool probing_;
   mcp::LegacyClient client_;
   std::optional<mcp::ModernServer> server_;
-  HeldBytes client_bytes_, server_bytes_;
+  HeldBytes client_bytes_{Held::sessions}, server_bytes_{Held::servers};
   mcp::WrappedTools wrapped_;
   BridgeListen listen_;
   std::map<uint64_t, BridgeCall*> calls_;  // live, by serial number

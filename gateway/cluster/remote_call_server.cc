@@ -143,7 +143,7 @@ void RemoteCallServer::InboundCall::on_call_message(mcp::Message message) {
   }
   const bool last = told.last;  // a listen may end with a notification
   const bool too_much = !told.last && !told.can_pause && under_way > kFarTooMuch;
-  told.held = std::make_unique<HeldBytes>();
+  told.held = std::make_unique<HeldBytes>(Held::calls);
   told.held->set(message.bytes().size());
   told.message = std::move(message);
   call_server.table_.tell([at = number, told = std::move(told)](RemoteCallTable& table) mutable {

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "metrics/limits.h"
+
 namespace lineward::core {
 namespace {
 
@@ -22,6 +24,7 @@ bool is_list(Method method) {
 }
 
 Failure refused(std::string_view what, size_t bytes, uint64_t most) {
+  limit_reached(Limit::list_bytes);
   return {mcp::EndReason::upstream_protocol,
           fmt::format("{} of {} bytes, more than {} (limits.maxListBytes)", what, bytes, most)};
 }

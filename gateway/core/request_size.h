@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "core/upstream.h"
+#include "metrics/limits.h"
 
 namespace lineward::core {
 
@@ -15,6 +16,7 @@ namespace lineward::core {
 inline std::optional<Failure> too_large(const config::Server& server, uint64_t bytes) {
   const uint64_t most = server.limits.max_request_bytes;
   if (most == 0 || bytes <= most) return std::nullopt;
+  limit_reached(Limit::request_bytes);
   Failure failure{mcp::EndReason::invalid_request,
                   fmt::format("the body is larger than {} bytes (mcpServers.{}.limits.maxRequestBytes)", most,
                               server.name)};

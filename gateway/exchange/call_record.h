@@ -51,6 +51,7 @@ class CallRecord {
     std::chrono::milliseconds took{0};
     std::optional<std::chrono::milliseconds> at_server;  // nothing: it was never sent
     uint64_t answer_read_at = 0;                         // 0: it is not the server's, or nobody knows
+    core::TraceName trace;                               // where it is in a sampled one
   };
   void ended(const End& end);
 

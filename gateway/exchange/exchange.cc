@@ -229,6 +229,7 @@ void Exchange::final_message(mcp::Message&& message) {
     reason = EndReason::tool_error;
   } else if (message.text(Field::result_type) == "input_required") {
     reason = EndReason::input_required;
+    if (plugins_) plugins_->comes_back_with(message.text(Field::result_request_state));
   }
   if (from_->method == Method::tools_list || from_->method == Method::prompts_list)
     record_.learn_names(from_->method, message);
@@ -373,6 +374,7 @@ void Exchange::deadline(const CallClock::Due& due) {
                          due.limit.count(), due.option);
       break;
     case EndReason::queue_full:
+      core::limit_reached(core::Limit::instances);
       text = fmt::format(
           "{} runs as many processes as it may (instances: {}), and none of them was free within {} ms "
           "(lineward {})",
@@ -389,6 +391,7 @@ void Exchange::deadline(const CallClock::Due& due) {
                          from_->target.empty() ? "" : " ", from_->target, due.limit.count(), due.option);
       break;
   }
+  if (due.option == "timeouts.acknowledge") core::limit_reached(core::Limit::acknowledge);
   fail(due.reason, text, {.limit_ms = due.limit.count()});
 }
 

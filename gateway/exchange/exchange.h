@@ -186,7 +186,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   CallRecord record_;
   int64_t retry_after_ms_ = -1;
   int status_ = 200;  // that the answer had, if it was the first thing to be sent
-  HeldBytes request_bytes_;
+  HeldBytes request_bytes_{Held::calls};
   bool acknowledged_ = false;  // a listen
   bool session_told_ = false;  // an `initialize`: its owner knows what became of its session
   bool answered_by_server_ = false;

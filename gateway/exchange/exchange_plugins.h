@@ -28,10 +28,15 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   void from_server(mcp::Message message) { passage_.take(std::move(message)); }
   // The server failed: told to the exchange once what came before has passed. False: nothing waits.
   bool holds_back(const core::Failure& failure) { return passage_.holds_back(failure); }
+  // What the client was given to come back with.
+  void comes_back_with(std::string_view request_state) { request_state_ = request_state; }
   void failure_text(std::string& text) { chain_.failure_text(text); }
   void ended(mcp::EndReason reason, int code);
   std::string_view trace_id() const { return trace_id_; }
   std::string_view span_id() const { return span_id_; }
+  core::TraceName sampled_trace() const {
+    return sampled_ == plugin::Sampled::yes ? core::TraceName{trace_id_, span_id_} : core::TraceName{};
+  }
   std::string_view waits_for() const { return chain_.waits_for(); }
 
   // plugin::ExchangeView
@@ -41,9 +46,10 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   void add_reply_header(std::string_view name, std::string value) override;
   void refuse(plugin::Refusal refusal) override;
   void answer(std::string result) override;
-  void note_trace(std::string_view trace_id, std::string_view span_id) override {
+  void note_trace(std::string_view trace_id, std::string_view span_id, plugin::Sampled sampled) override {
     trace_id_ = trace_id;
     span_id_ = span_id;
+    sampled_ = sampled;
   }
   void resume(plugin::Verdict verdict) override { chain_.resume(verdict); }
 
@@ -68,6 +74,8 @@ class ExchangePlugins final : public plugin::ExchangeView, plugin::Passage::Owne
   std::optional<plugin::Refusal> refusal_;
   std::optional<std::string> answer_;
   std::string trace_id_, span_id_;
+  plugin::Sampled sampled_ = plugin::Sampled::no;
+  std::string request_state_;
   const uint64_t begun_at_;  // in nanoseconds: when its request was read, or soon after
   size_t mirrored_ = 0;      // a digest of the request as it came, where headers repeat parts of it
 };

@@ -4,6 +4,7 @@
 
 #include "config/aggregate.h"
 #include "core/request_size.h"
+#include "exchange/exchange_plugins.h"
 #include "exchange/park_table.h"
 #include "json/json_member.h"
 #include "mcp/client_capabilities.h"
@@ -79,6 +80,7 @@ void ExchangeQuestions::park() {
   auto requests = parked.questions.requests();
   std::string info = parked.call->server_info();
   std::string state = table.park(std::move(parked), *exchange_.server_, exchange_.clock_.limits().park);
+  if (exchange_.plugins_) exchange_.plugins_->comes_back_with(state);
   exchange_.end(EndReason::input_required, 0, {},
                 Exchange::Answer{mcp::input_required_answer(exchange_.from().raw_id, requests, state, info)});
 }

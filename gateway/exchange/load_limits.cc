@@ -11,13 +11,15 @@
 namespace lineward::exchange {
 namespace {
 
+using core::Limit;
 using core::Overload;
 
 // Overload passes quickly or not at all: a second is when to look again.
 constexpr int64_t kLookAgainMs = 1000;
 
-core::Failure refused(Overload what, std::string text) {
+core::Failure refused(Overload what, Limit limit, std::string text) {
   ++core::stats().overload[static_cast<size_t>(what)];
+  core::limit_reached(limit);
   core::Failure failure{mcp::EndReason::queue_full, std::move(text)};
   failure.retry_after_ms = kLookAgainMs;
   failure.headers = {{"Retry-After", "1"}};
@@ -43,7 +45,7 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
   const config::Load load = config::load_of(others, limits_);
   const bool room = stream ? load < config::Load::no_streams : config::has_room(load, held, limits_);
   if (!room) {
-    return refused(stream ? Overload::streams : Overload::requests,
+    return refused(stream ? Overload::streams : Overload::requests, Limit::buffered_bytes,
                    fmt::format("the gateway holds {} bytes of at most {}, and takes no more {} for now "
                                "(listen.maxBufferedBytes)",
                                others, limits_.max_buffered_bytes, stream ? "streams" : "requests"));
@@ -53,22 +55,24 @@ std::optional<core::Failure> LoadLimits::refusal(size_t in_flight, const std::st
     const uint64_t its_others = account->held_by_caller() - std::min(held, account->held_by_caller());
     if (most > 0 && its_others >= (keeps || !config::is_small(held, most) ? most / 100 * 95 : most)) {
       return refused(
-          Overload::principal,
+          Overload::principal, Limit::buffered_bytes_per_principal,
           fmt::format("the gateway holds {} bytes for this caller, of at most {}, and takes no more "
                       "{} for now (listen.maxBufferedBytesPerPrincipal)",
                       its_others, most, stream ? "streams" : "requests"));
     }
   }
   if (!stream && limits_.max_in_flight > 0 && in_flight > limits_.max_in_flight) {
-    return refused(Overload::in_flight, fmt::format("{} requests are under way already (listen.maxInFlight)",
-                                                    limits_.max_in_flight));
+    return refused(
+        Overload::in_flight, Limit::in_flight,
+        fmt::format("{} requests are under way already (listen.maxInFlight)", limits_.max_in_flight));
   }
   if (limits_.max_in_flight_per_principal > 0) {
     auto found = by_principal_.find(principal);
     if (found != by_principal_.end() && found->second > limits_.max_in_flight_per_principal) {
-      return refused(Overload::principal, fmt::format("{} requests of this principal are under way already "
-                                                      "(listen.maxInFlightPerPrincipal)",
-                                                      limits_.max_in_flight_per_principal));
+      return refused(Overload::principal, Limit::in_flight_per_principal,
+                     fmt::format("{} requests of this principal are under way already "
+                                 "(listen.maxInFlightPerPrincipal)",
+                                 limits_.max_in_flight_per_principal));
     }
   }
   return std::nullopt;

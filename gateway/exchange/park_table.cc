@@ -6,6 +6,7 @@
 #include "mcp/client_capabilities.h"
 #include "mcp/errors.h"
 #include "mcp/legacy_server.h"
+#include "metrics/limits.h"
 
 namespace lineward::exchange {
 namespace {
@@ -51,8 +52,8 @@ class ParkTable::Parked final : public core::CallOwner {
   const config::Server& server;
   const milliseconds since;
   net::Timer timer;
-  size_t bytes = 0;  // counted in the table
-  HeldBytes held;    // of these, and of its request
+  size_t bytes = 0;              // counted in the table
+  HeldBytes held{Held::parked};  // of these, and of its request
   void note_held() {
     held.set(bytes + call.call->request_message().bytes().size() + core::bytes_of(*call.from));
   }
@@ -96,6 +97,7 @@ class ParkTable::Parked final : public core::CallOwner {
   }
   void keep(mcp::Message message) {
     if (table_.sums_[server.name].bytes + message.bytes().size() > server.limits.max_parked_bytes) {
+      core::limit_reached(core::Limit::parked_bytes);
       return table_.end(
           *this, EndReason::ok, StateFault::lost,
           fmt::format("the call is over, and its result was too large to be kept: {} bytes for all "
@@ -117,12 +119,14 @@ std::optional<core::Failure> ParkTable::refuses(const config::Server& server, co
   auto found = sums_.find(server.name);
   Sum sum = found == sums_.end() ? Sum{} : found->second;
   if (sum.calls >= server.limits.max_parked) {
+    core::limit_reached(core::Limit::parked);
     return core::Failure{
         EndReason::queue_full,
         fmt::format("{} calls of {} wait for their clients' answers already (limits.maxParked)",
                     server.limits.max_parked, server.name)};
   }
   if (sum.bytes + call.questions.bytes() > server.limits.max_parked_bytes) {
+    core::limit_reached(core::Limit::parked_bytes);
     return core::Failure{EndReason::queue_full,
                          fmt::format("what {} asked takes more than {} bytes (limits.maxParkedBytes)",
                                      server.name, server.limits.max_parked_bytes)};

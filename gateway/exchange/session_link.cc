@@ -109,7 +109,7 @@ void SessionLink::keep(client::Session& session, std::string message, int64_t qu
 
 void SessionLink::task_started(std::string_view token, const std::string& client_token) {
   if (task_tokens_.size() >= kMaxTasks) task_tokens_.pop_front();
-  task_tokens_.emplace_back(token, shared_text(client_token));
+  task_tokens_.emplace_back(token, shared_text(client_token, nullptr, Held::sessions));
 }
 
 void SessionLink::task_progress(const mcp::Message& progress) {
@@ -132,8 +132,8 @@ void SessionLink::question(mcp::Message message, Exchange* on) {
   int64_t id = next_id_++;
   std::string ours = mcp::with_id(message, shown_id(id, message.raw(Field::id)));
   Question& question = questions_[id];
-  question.server_id = shared_text(std::string(message.raw(Field::id)));
-  question.canonical = shared_text(mcp::canonical_id(message.raw(Field::id)));
+  question.server_id = shared_text(std::string(message.raw(Field::id)), nullptr, Held::sessions);
+  question.canonical = shared_text(mcp::canonical_id(message.raw(Field::id)), nullptr, Held::sessions);
   if (on != nullptr && on->ask(ours)) {
     question.on = on->id();
     question.waiting.push_back(on->id());

@@ -122,7 +122,7 @@ class HttpTransfer final : public HttpConnectionOwner, public Pooled<HttpTransfe
 
   HttpPool& pool_;
   HttpRequest request_;
-  HeldBytes held_;  // of its body, until nothing can make us say it again
+  HeldBytes held_{Held::bodies};  // of its body, until nothing can make us say it again
   HttpTransferOwner* owner_;
   std::unique_ptr<HttpConnection> connection_;
   bool reused_ = false;

@@ -60,7 +60,7 @@ class LineSplitter {
   size_t max_bytes_;
   std::string partial_;
   json::ArrivingOutline outline_;
-  HeldBytes held_;
+  HeldBytes held_{Held::bodies};
 };
 
 }  // namespace lineward

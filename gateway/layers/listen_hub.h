@@ -49,7 +49,7 @@ class SharedListen final : public SharedCall {
   ListenHub& hub_;
   const mcp::ListenFilter asked_;
   std::optional<mcp::Message> acknowledgement_;  // the last one, cut to what was asked for
-  HeldBytes acknowledgement_bytes_;
+  HeldBytes acknowledgement_bytes_{Held::listens};
   std::shared_ptr<const mcp::ListenFilter> granted_;  // by it
   bool stands_ = false;                               // acknowledged, and not lost since
   uint32_t failures_ = 0;  // in a row: it was ended soon after it stood, or could not be opened again

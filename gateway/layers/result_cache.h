@@ -76,7 +76,7 @@ class ResultCache final : public core::PassingUpstream {
     Clock kept_at{0}, until{0};
     int64_t ttl_ms = 0;
     std::string view;  // of a list that is listened for: whose
-    HeldBytes held;
+    HeldBytes held{Held::cache};
   };
   bool may_keep(const core::CallRequest& request) const;
   std::string key_of(const core::CallRequest& request, bool everybodys) const;

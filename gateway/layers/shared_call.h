@@ -101,7 +101,7 @@ class SharedCall : public core::CallOwner {
   core::Upstream& inner_;
   std::string key_;
   const core::CallRequest like_;
-  HeldBytes like_bytes_;                   // of it, of the copy that is under way, and of the key
+  HeldBytes like_bytes_{Held::calls};      // of it, of the copy that is under way, and of the key
   std::vector<SharedCallHandle*> leases_;  // null: left while all were told something
   size_t living_ = 0;
   std::optional<core::CallPhase> phase_;

@@ -34,7 +34,7 @@ struct ToolView {
   std::chrono::milliseconds not_before{0};
   uint32_t waits = 0;
   uint64_t used = 0;
-  HeldBytes held;  // of the tools
+  HeldBytes held{Held::servers};  // of the tools
 
   const ToolFacts* find(const std::string& name) const {
     auto found = tools.find(name);

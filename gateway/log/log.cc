@@ -15,8 +15,10 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "log/printable.h"
 #include "log/redaction.h"
@@ -101,12 +103,18 @@ struct Settings {
   bool ready = false;
 };
 
-// The tap. The flags are looked at by everybody, the rest is under the mutex.
+// The taps. The flags are looked at by everybody, the rest is under the mutex.
 struct Tapped {
   std::atomic<bool> there{false};
-  std::atomic<bool> everything{false};
+  std::atomic<bool> everything{false};  // some tap wants it
   std::mutex one_at_a_time;
-  std::shared_ptr<Tap> tap;
+  std::vector<std::pair<std::shared_ptr<Tap>, Wants>> taps;
+
+  void changed() {
+    there = !taps.empty();
+    everything = std::any_of(taps.begin(), taps.end(),
+                             [](const auto& one) { return one.second == Wants::everything; });
+  }
 };
 
 Tapped& tapped() {
@@ -122,9 +130,15 @@ bool is_tapped_often(Level level) {
   return is_tapped(level) && (level >= Level::warn || tapped().everything.load(std::memory_order_relaxed));
 }
 
-void tell_tap(std::unique_lock<std::mutex> lock, Level level, std::string_view event,
-              std::initializer_list<Field> fields) {
-  if (lock.owns_lock() && tapped().tap) tapped().tap->told(level, event, fields, iso_now());
+enum class Often : bool { no, yes };
+
+void tell_taps(std::unique_lock<std::mutex> lock, Level level, std::string_view event,
+               std::initializer_list<Field> fields, Often often) {
+  if (!lock.owns_lock()) return;
+  for (const auto& [tap, wants] : tapped().taps) {
+    const bool wanted = often == Often::no || level >= Level::warn || wants == Wants::everything;
+    if (wanted) tap->told(level, event, fields, iso_now());
+  }
 }
 
 void write_line(Level level, std::string_view event, std::initializer_list<Field> fields);
@@ -341,14 +355,29 @@ bool enabled_often(Level level) {
   return is_written(level) || is_tapped_often(level);
 }
 
-void use_tap(std::shared_ptr<Tap> tap) {
+void add_tap(std::shared_ptr<Tap> tap, Wants wants) {
   std::lock_guard<std::mutex> lock(tapped().one_at_a_time);
-  tapped().there = tap != nullptr;
-  std::swap(tapped().tap, tap);
+  tapped().taps.emplace_back(std::move(tap), wants);
+  tapped().changed();
 }
 
-void tap_everything(bool wanted) {
-  tapped().everything = wanted;
+void tap_wants(const Tap& tap, Wants wants) {
+  std::lock_guard<std::mutex> lock(tapped().one_at_a_time);
+  for (auto& [one, its] : tapped().taps) {
+    if (one.get() == &tap) its = wants;
+  }
+  tapped().changed();
+}
+
+void end_tap(const Tap& tap) {
+  std::vector<std::pair<std::shared_ptr<Tap>, Wants>> ended;  // freed outside of the lock
+  std::lock_guard<std::mutex> lock(tapped().one_at_a_time);
+  auto& taps = tapped().taps;
+  auto first = std::stable_partition(taps.begin(), taps.end(),
+                                     [&](const auto& one) { return one.first.get() != &tap; });
+  std::move(first, taps.end(), std::back_inserter(ended));
+  taps.erase(first, taps.end());
+  tapped().changed();
 }
 
 void set_level(Level level) {
@@ -366,7 +395,8 @@ void write_aside(Level level, std::string_view event, std::initializer_list<Fiel
   const auto& s = settings();
   if (!s.ready) return;
   // Of a loop that stands still, which may stand in the tap.
-  if (is_tapped(level)) tell_tap({tapped().one_at_a_time, std::try_to_lock}, level, event, fields);
+  if (is_tapped(level))
+    tell_taps({tapped().one_at_a_time, std::try_to_lock}, level, event, fields, Often::no);
   if (!is_written(level)) return;
   std::string line = render(s.format, level, event, fields, iso_now(), s.colour) + '\n';
   pollfd out{STDERR_FILENO, POLLOUT, 0};
@@ -382,13 +412,14 @@ void tell(const std::string& text) {
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
   if (!settings().ready) return;
   if (is_written(level)) write_line(level, event, fields);
-  if (is_tapped(level)) tell_tap(std::unique_lock(tapped().one_at_a_time), level, event, fields);
+  if (is_tapped(level)) tell_taps(std::unique_lock(tapped().one_at_a_time), level, event, fields, Often::no);
 }
 
 void write_often(Level level, std::string_view event, std::initializer_list<Field> fields) {
   if (!settings().ready) return;
   if (is_written(level)) write_line(level, event, fields);
-  if (is_tapped_often(level)) tell_tap(std::unique_lock(tapped().one_at_a_time), level, event, fields);
+  if (is_tapped_often(level))
+    tell_taps(std::unique_lock(tapped().one_at_a_time), level, event, fields, Often::yes);
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // The log as somebody sees it who looks at the running process (admin/event_feed.h), beside stderr: the same
-// events, from all threads, as their fields. There is one tap at most.
+// events, from all threads, as their fields. Others may look on as well (plugins/telemetry).
 //
-// What is written for every call (write_often) reaches it only while everything is wanted, or when it is a
+// What is written for every call (write_often) reaches one only while it wants everything, or when it is a
 // warning: while nobody looks, a call costs one look at a flag.
 #pragma once
 
@@ -21,10 +21,11 @@ class Tap {
                     std::string_view iso_time) = 0;
 };
 
-// Null: none. When this returns nobody is within the one before. Info and above reach it whatever log.level
-// says.
-void use_tap(std::shared_ptr<Tap> tap);
-void tap_everything(bool wanted);
+// Info and above reach each tap whatever log.level says. When end_tap() returns nobody is within it.
+enum class Wants : bool { warnings, everything };  // of what is written for every call
+void add_tap(std::shared_ptr<Tap> tap, Wants wants);
+void tap_wants(const Tap& tap, Wants wants);
+void end_tap(const Tap& tap);
 
 // As enabled() and write(), for what is written once for every call.
 bool enabled_often(Level level);

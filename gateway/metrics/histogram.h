@@ -12,9 +12,10 @@
 namespace lineward {
 
 enum class Buckets : uint8_t {
-  mcp,     // the GenAI semantic conventions' boundaries for MCP: 10 ms to 5 min
-  http,    // OpenTelemetry's for HTTP: 5 ms to 10 s
-  precise  // what Lineward itself adds: 10 µs to 50 ms
+  mcp,      // the GenAI semantic conventions' boundaries for MCP: 10 ms to 5 min
+  http,     // OpenTelemetry's for HTTP: 5 ms to 10 s
+  precise,  // what Lineward itself adds: 10 µs to 50 ms
+  turn      // turns of a loop, by a clock of milliseconds: 1 ms to 10 s
 };
 
 inline constexpr std::array<double, 14> kMcpBounds{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
@@ -24,12 +25,16 @@ inline constexpr std::array<double, 14> kHttpBounds{0.005, 0.01, 0.025, 0.05, 0.
 inline constexpr std::array<double, 11> kPreciseBounds{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005,
                                                        0.001,   0.0025,   0.005,   0.01,   0.05};
 
+inline constexpr std::array<double, 13> kTurnBounds{0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                                    0.25,  0.5,   1,     2.5,  5,     10};
+
 // Upper bounds in seconds, ascending, without the last (infinite) one.
 constexpr std::span<const double> bounds(Buckets buckets) {
   switch (buckets) {
     case Buckets::mcp: return kMcpBounds;
     case Buckets::http: return kHttpBounds;
     case Buckets::precise: return kPreciseBounds;
+    case Buckets::turn: return kTurnBounds;
   }
   return kMcpBounds;
 }
@@ -44,15 +49,25 @@ class Histogram {
   // A duration in seconds; what is negative (a clock that was cached) counts as 0.
   void observe(double seconds) {
     seconds = std::max(seconds, 0.0);
-    auto all = bounds(buckets_);
-    size_t at = 0;
-    while (at < all.size() && seconds > all[at])
-      ++at;
-    ++counts_[at];
+    ++counts_[bucket_of(seconds)];
     ++count_;
     sum_ += seconds;
   }
   void observe(std::chrono::nanoseconds time) { observe(std::chrono::duration<double>(time).count()); }
+
+  // Durations that others put into these buckets: so many in that one. They say what their sum is.
+  void add_to(size_t bucket, uint64_t count) {
+    counts_[bucket] += count;
+    count_ += count;
+  }
+  void add_sum(double seconds) { sum_ += seconds; }
+  size_t bucket_of(double seconds) const {
+    auto all = bounds(buckets_);
+    size_t at = 0;
+    while (at < all.size() && seconds > all[at])
+      ++at;
+    return at;
+  }
 
   // The same buckets.
   void add(const Histogram& other) {

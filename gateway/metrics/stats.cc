@@ -110,7 +110,7 @@ Operation OperationSeries::unpack(uint32_t key) {
   return operation;
 }
 
-void OperationSeries::observe(Operation operation, double seconds) {
+void OperationSeries::observe(Operation operation, double seconds, const TraceName& trace) {
   uint32_t key = pack(operation);
   if (key != last_key_) {
     auto found = series_.find(key);
@@ -121,11 +121,21 @@ void OperationSeries::observe(Operation operation, double seconds) {
       key = pack(operation);
       found = series_.find(key);
     }
-    if (found == series_.end()) found = series_.emplace(key, std::make_unique<Histogram>()).first;
+    if (found == series_.end()) found = series_.emplace(key, std::make_unique<Series>()).first;
     last_key_ = key;
     last_ = found->second.get();
   }
-  last_->observe(seconds);
+  last_->histogram.observe(seconds);
+  if (!trace.trace_id.empty()) remember(*last_, seconds, trace);
+}
+
+void OperationSeries::remember(Series& series, double seconds, const TraceName& trace) {
+  if (!series.exemplars) {
+    if (with_exemplars_ >= kMaxWithExemplars) return;
+    ++with_exemplars_;
+    series.exemplars = std::make_unique<Exemplars>();
+  }
+  (*series.exemplars)[series.histogram.bucket_of(seconds)].set(trace, seconds);
 }
 
 void UpstreamStats::cancel_settled(uint64_t tag, const CancelReport& report) {
@@ -193,6 +203,8 @@ void GatewayStats::add(const GatewayStats& other) {
   refused += other.refused;
   for (size_t i = 0; i < overload.size(); ++i)
     overload[i] += other.overload[i];
+  for (size_t i = 0; i < limits.size(); ++i)
+    limits[i] += other.limits[i];
   for (size_t i = 0; i < passed.size(); ++i)
     passed[i] += other.passed[i];
   for (size_t i = 0; i < server_sessions.size(); ++i)
@@ -210,6 +222,10 @@ GatewayStats& stats() {
 
 void use_stats(GatewayStats* mine) {
   this_threads = mine;
+}
+
+void limit_reached(Limit limit) {
+  ++stats().limits[static_cast<size_t>(limit)];
 }
 
 UpstreamStats& upstream_stats(std::string_view name) {

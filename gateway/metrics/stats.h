@@ -18,7 +18,9 @@
 #include "mcp/end_reason.h"
 #include "mcp/message.h"
 #include "mcp/methods.h"
+#include "metrics/exemplar.h"
 #include "metrics/histogram.h"
+#include "metrics/limits.h"
 
 namespace lineward::core {
 
@@ -98,21 +100,37 @@ std::string status_code(const Operation& operation);
 class OperationSeries {
  public:
   static constexpr size_t kMaxSeries = 4000;
+  static constexpr size_t kMaxWithExemplars = 200;  // of these
 
-  void observe(Operation operation, double seconds);
+  using Exemplars = std::array<Exemplar, Histogram::kMaxBuckets>;  // by bucket
+
+  // A call of a sampled trace becomes its bucket's exemplar.
+  void observe(Operation operation, double seconds, const TraceName& trace = {});
   template <class F>
   void for_each(F&& visit) const {
-    for (const auto& [key, histogram] : series_)
-      visit(unpack(key), *histogram);
+    for (const auto& [key, one] : series_)
+      visit(unpack(key), one->histogram);
+  }
+  // With their exemplars, null where there are none.
+  template <class F>
+  void for_each_with_exemplars(F&& visit) const {
+    for (const auto& [key, one] : series_)
+      visit(unpack(key), one->histogram, static_cast<const Exemplars*>(one->exemplars.get()));
   }
   size_t size() const { return series_.size(); }
 
  private:
+  struct Series {
+    Histogram histogram;
+    std::unique_ptr<Exemplars> exemplars;  // null until there is one
+  };
   static uint32_t pack(const Operation& operation);
   static Operation unpack(uint32_t key);
-  std::unordered_map<uint32_t, std::unique_ptr<Histogram>> series_;
+  void remember(Series& series, double seconds, const TraceName& trace);
+  std::unordered_map<uint32_t, std::unique_ptr<Series>> series_;
   uint32_t last_key_ = UINT32_MAX;
-  Histogram* last_ = nullptr;
+  Series* last_ = nullptr;
+  size_t with_exemplars_ = 0;
 };
 
 struct CancelReport {
@@ -170,7 +188,10 @@ struct UpstreamStats {
   CancelWatcher* cancel_watcher = nullptr;
   void cancel_settled(uint64_t tag, const CancelReport& report);
   void message_error(const mcp::MessageFault& fault);
-  void message_error(MessageError kind) { ++message_errors[static_cast<size_t>(kind)]; }
+  void message_error(MessageError kind) {
+    ++message_errors[static_cast<size_t>(kind)];
+    if (kind == MessageError::oversize) limit_reached(Limit::message_bytes);
+  }
   // The lowest free number for a process, for labels that do not grow with restarts.
   uint32_t take_instance();
   void free_instance(uint32_t number);
@@ -199,10 +220,12 @@ struct GatewayStats {
   Histogram overhead_request{Buckets::precise};
   Histogram overhead_response{Buckets::precise};
   Histogram loop_lag{Buckets::precise};
+  double loop_lag_now = 0;  // seconds: the worst within the last minute; each worker's own
   HttpSeries http_requests;
   int64_t http_active = 0;
   uint64_t refused = 0;  // requests that never became a call
   std::array<uint64_t, size_of<Overload>> overload{};
+  std::array<uint64_t, size_of<Limit>> limits{};
   std::array<uint64_t, size_of<Passed>> passed{};
   std::array<Histogram, 8> server_sessions{};  // legacy sessions of clients, by revision_slot
   std::vector<std::unique_ptr<UpstreamStats>> upstreams;

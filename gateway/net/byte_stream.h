@@ -106,7 +106,7 @@ class ByteStream {
   StreamOwner* owner_ = nullptr;
   PieceQueue queue_;
   size_t gone_ = 0;  // of its first piece, what was sent
-  HeldCount backlog_;
+  HeldCount backlog_{Held::queues};
   size_t writing_bytes_ = 0;  // of these, what libuv has; of a TCP socket nothing
   uint64_t sent_ = 0;
   bool reading_ = false;

@@ -36,12 +36,14 @@ Loop::Loop()
     auto* loop = static_cast<Loop*>(h->data);
     // Before the poll: what comes idle in its callbacks was not asked for in it. No other thread writes it.
     loop->turn_.store(loop->turn() + 1, std::memory_order_relaxed);
+    loop->note_turn();
     loop->run_deferred();
   });
   uv_check_start(handles_->after_poll.get(), [](uv_check_t* h) {
     if (h->data == nullptr) return;
     auto* loop = static_cast<Loop*>(h->data);
     loop->settled_ = true;
+    loop->polled_at_ = *loop->time_;  // libuv read its clock when the poll was over, before the callbacks
     loop->run_deferred();
     loop->settled_ = false;
   });
@@ -83,6 +85,16 @@ void Loop::defer(std::function<void()> work) {
 
 void Loop::defer(Lifetime& whose, std::function<void()> work) {
   deferred_.push_back({nullptr, nullptr, std::move(work), whose.watch()});
+}
+
+void Loop::note_turn() {
+  const uint64_t took = polled_at_ == 0 ? 0 : *time_ - polled_at_;
+  if (took == 0) return;
+  const auto& up_to = SlowTurns::kUpTo;
+  ++slow_turns_
+        .counts[static_cast<size_t>(std::lower_bound(up_to.begin(), up_to.end(), took) - up_to.begin())];
+  slow_turns_.sum += took;
+  slow_turns_.longest = std::max(slow_turns_.longest, took);
 }
 
 void Loop::run_deferred() {

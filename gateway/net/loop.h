@@ -1,6 +1,7 @@
 // The event loop and its timers: RAII over libuv. Nothing above net/ includes <uv.h>.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -45,6 +46,16 @@ class Loop {
   // Counts the times the loop has asked for events. While `settled`, all that they brought is dealt with.
   uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }  // from any thread
   bool settled() const { return settled_; }
+  // How long turns took to deal with what had come, timers aside, in whole milliseconds of the clock that
+  // libuv reads in each turn anyway. Those of less than one are all others of turn().
+  struct SlowTurns {
+    static constexpr std::array<uint64_t, 13> kUpTo{1,   2,   5,    10,   25,   50,   100,
+                                                    250, 500, 1000, 2500, 5000, 10000};  // ms
+    std::array<uint64_t, kUpTo.size() + 1> counts{};  // the last: longer than all
+    uint64_t sum = 0;                                 // ms
+    uint64_t longest = 0;                             // ms
+  };
+  const SlowTurns& slow_turns() const { return slow_turns_; }
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
   void defer(std::function<void()> work);
@@ -77,6 +88,7 @@ class Loop {
   };
   void arm();
   void fire();
+  void note_turn();
   void run_deferred();
   std::unique_ptr<uv_loop_s> loop_;
   const uint64_t* time_;  // in it
@@ -95,6 +107,8 @@ class Loop {
   std::atomic<uint64_t> turn_{0};
   bool settled_ = false;
   bool closed_ = false;
+  uint64_t polled_at_ = 0;  // ms; 0: not yet
+  SlowTurns slow_turns_;
 };
 
 // Work that an object defers again and again, as Loop::defer does. Dies with the object, and costs no memory.

@@ -11,6 +11,9 @@
 #include "core/headers.h"
 #include "net/loop.h"
 
+namespace lineward::core {
+struct MetricSnapshot;
+}
 namespace lineward::net {
 class Spawner;
 }
@@ -56,6 +59,10 @@ class Host {
   }
   // The configuration in effect; may be kept by reference.
   virtual const config::Config& config() const = 0;
+  // For what a process does once, however many workers it has: the first one does it.
+  virtual bool is_first() const { return true; }
+  // All metrics as they are now; the first worker alone can tell. Nothing where a worker is stuck.
+  virtual bool read_metrics(core::MetricSnapshot&) const { return false; }
   // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.
   virtual std::unique_ptr<WebTask> fetch(WebRequest request, std::function<void(WebAnswer)> done) = 0;
   // JSON or plain text as it may be shown or logged: every redactor in turn (log/redaction.h). Log lines and

@@ -56,9 +56,9 @@ class Passage {
   mcp::MessageKind expected_kind_ = mcp::MessageKind::notification;
   bool begun_ = false;  // the first has been shown to a plugin
   bool holding_ = false;
-  size_t waiting_bytes_ = 0;  // of those behind it
-  size_t first_bytes_ = 0;    // of it, while a plugin takes its time
-  HeldBytes held_;            // of all of them
+  size_t waiting_bytes_ = 0;       // of those behind it
+  size_t first_bytes_ = 0;         // of it, while a plugin takes its time
+  HeldBytes held_{Held::plugins};  // of all of them
   std::optional<core::Failure> failure_;
 };
 

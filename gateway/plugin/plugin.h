@@ -75,7 +75,11 @@ struct Ending {
   std::chrono::milliseconds upstream{-1};  // from the write to the server; negative: nothing was written
   uint64_t bytes_out = 0;
   uint64_t events = 0;  // messages to the client before the answer
+  // Of input_required: what the client brings with its retry (`requestState`), where it got something.
+  std::string_view request_state = {};
 };
+
+enum class Sampled : bool { no, yes };
 
 class ExchangeView {
  public:
@@ -90,8 +94,9 @@ class ExchangeView {
   virtual void refuse(Refusal refusal) = 0;
   // `result` is the JSON text of an object: the client's answer without the server.
   virtual void answer(std::string result) = 0;
-  // What this exchange is called in a trace, for its line in the log.
-  virtual void note_trace(std::string_view /*trace_id*/, std::string_view /*span_id*/) {}
+  // What this exchange is called in a trace, for its line in the log, and, where the trace is sampled, for
+  // exemplars.
+  virtual void note_trace(std::string_view /*trace_id*/, std::string_view /*span_id*/, Sampled) {}
   // Ends a wait. Not after on_end; never needed when the hook itself was destroyed.
   virtual void resume(Verdict verdict) = 0;
 
@@ -169,6 +174,8 @@ class Plugin {
   // Must it see every message that goes to a client?
   virtual bool reads_all() const { return false; }
   virtual void count(CounterSink&) const {}
+  // A reload took it out of service. Exchanges that began with it go on; what it does by itself ends.
+  virtual void retired() {}
 };
 
 struct MetricRow {

@@ -167,4 +167,12 @@ void PluginSet::on_refused(const core::RefusedRequest& request) {
     member->plugin->on_refused(request);
 }
 
+void PluginSet::replaced_by(const PluginSet* next) {
+  for (const auto& member : members_) {
+    const bool stays = next != nullptr && std::find(next->members_.begin(), next->members_.end(), member) !=
+                                              next->members_.end();
+    if (!stays) member->plugin->retired();
+  }
+}
+
 }  // namespace lineward::plugin

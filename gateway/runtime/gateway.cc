@@ -75,6 +75,7 @@ Gateway::~Gateway() {
   parent_timer_.reset();
   stop_limit_.reset();
   signals_.clear();
+  if (operations_) first_->plugin_host().use_metrics(nullptr);
   operations_.reset();
   reloader_.reset();
   threads_.end(exit_code_);
@@ -120,6 +121,8 @@ int Gateway::start() {
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
                      draining_, *reloader_, loop.now()});
+  first_->plugin_host().use_metrics(
+      [this](core::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
   if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));

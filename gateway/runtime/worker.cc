@@ -99,7 +99,7 @@ Status<> Worker::prepare() {
   upstreams_->use(*spawner_);
   make_front();
   exchanges_.sessions().use_sessions(front_->sessions());
-  plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_);
+  plugin_host_ = std::make_unique<PluginHost>(loop_, *spawner_, config_, place_.index);
   if (wants_plugins(place_.placement)) {
     auto plugins = make_plugins(config_);
     if (!plugins) return fail(plugins.error().text);
@@ -176,6 +176,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
   place_.placement = std::move(placement);
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
+  if (auto before = exchanges_.plugins()) before->replaced_by(plugins.get());
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {
     // All servers as one are on the first worker, and their members too, as it knows them.
@@ -280,7 +281,10 @@ void Worker::beat() {
   const uint64_t due = now + static_cast<uint64_t>(std::chrono::nanoseconds(kBeat).count());
   heart_.start(kBeat, [this, due] {
     const uint64_t at = net::Loop::nanoseconds();
-    core::stats().loop_lag.observe(std::chrono::nanoseconds(at > due ? at - due : 0));
+    const std::chrono::nanoseconds late(at > due ? at - due : 0);
+    core::stats().loop_lag.observe(late);
+    lags_[beats_++ % lags_.size()] = std::chrono::duration<double>(late).count();
+    core::stats().loop_lag_now = *std::max_element(lags_.begin(), lags_.end());
     beat();
   });
 }

@@ -5,6 +5,7 @@
 // Made, used and destroyed on its thread. The others see it through the WorkerPool alone.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -105,6 +106,7 @@ class Worker {
   size_t index() const { return place_.index; }
   bool hosts(const std::string& server) const { return worker_of(place_.placement, server) == place_.index; }
   net::Loop& loop() { return loop_; }
+  PluginHost& plugin_host() { return *plugin_host_; }
   UpstreamSet& upstreams() { return *upstreams_; }
   exchange::ExchangeTable& exchanges() { return exchanges_; }
   client::Front& front() { return *front_; }
@@ -145,6 +147,8 @@ class Worker {
   net::Timer last_requests_;
   net::Timer last_answers_;
   net::Timer heart_;
+  std::array<double, 60> lags_{};  // of the last beats, in seconds
+  size_t beats_ = 0;
   std::atomic<uint64_t> beat_at_{0};
   std::chrono::milliseconds drain_until_{0};
   std::function<void()> over_;  // what drain() was given

@@ -34,7 +34,7 @@ struct Book {
   std::unordered_map<RateKey, std::vector<std::string>, Hash> tools;
   std::deque<RateKey> order;  // the oldest first
   size_t bytes = 0;
-  HeldBytes held;
+  HeldBytes held{Held::plugins};
 };
 
 Book& book() {

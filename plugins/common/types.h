@@ -9,6 +9,8 @@ plugin::Type access_log();
 plugin::Type api_key();
 plugin::Type jwt();
 plugin::Type hook();
+plugin::Type otlp_logs();
+plugin::Type otlp_metrics();
 plugin::Type rate_limit();
 plugin::Type redact();
 plugin::Type tool_filter();

@@ -8,10 +8,11 @@
 #include "json/json_member.h"
 #include "log/log.h"
 #include "plugin/host.h"
+#include "plugins/common/otlp_exporter.h"
 #include "plugins/common/types.h"
 #include "plugins/trace/trace_context.h"
-#include "plugins/trace/trace_exporter.h"
 #include "plugins/trace/trace_options.h"
+#include "plugins/trace/trace_rounds.h"
 #include "plugins/trace/trace_span.h"
 
 namespace lineward::plugins {
@@ -40,7 +41,7 @@ uint64_t now_ns() {
 class Trace final : public plugin::Plugin {
  public:
   Trace(const config::PluginEntry& entry, plugin::Host& at, TraceOptions wanted)
-      : host(at), options(std::move(wanted)), exporter(at, entry.name, options.exporter) {}
+      : host(at), options(std::move(wanted)), exporter(at, entry.name, OtlpSignal::spans, options.exporter) {}
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView&) override;
   std::vector<std::string> headers() const override { return {"traceparent", "tracestate"}; }
   void count(plugin::CounterSink& sink) const override {
@@ -53,7 +54,8 @@ class Trace final : public plugin::Plugin {
 
   plugin::Host& host;
   const TraceOptions options;
-  TraceExporter exporter;
+  OtlpExporter exporter;
+  TraceRounds rounds;
   uint64_t unsampled = 0;
 };
 
@@ -71,18 +73,19 @@ class Tracing final : public plugin::Hook {
  private:
   void find_parent(plugin::ExchangeView& view, const mcp::Message& message);
   void pass_on(plugin::ExchangeView& view, mcp::Message& message);
-  TraceAttributes attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
-                             bool server) const;
+  OtlpAttributes attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
+                            bool server) const;
 
   Trace& trace_;
   TraceContext server_, client_;  // the spans of the two sides
   std::string parent_, state_;
-  std::optional<TraceContext> link_;
+  std::vector<TraceContext> links_;
   std::vector<TraceEvent> events_;
   std::string arguments_;
 };
 
-// `_meta` wins over the header, which is then a link; neither is trusted to be one.
+// `_meta` wins over the header, which is then a link; neither is trusted to be one. A retry of a call whose
+// client was asked belongs to that call's trace, where its client does not say that it is of another one.
 void Tracing::find_parent(plugin::ExchangeView& view, const mcp::Message& message) {
   auto in_meta = parse_traceparent(message.text(Field::meta_traceparent));
   auto in_header = parse_traceparent(view.header("traceparent"));
@@ -90,9 +93,17 @@ void Tracing::find_parent(plugin::ExchangeView& view, const mcp::Message& messag
   if (in_meta) {
     state_ =
         usable_tracestate(json::string_value(json::member(message.raw(Field::params_meta), "tracestate")));
-    if (in_header && in_header->span_id != in_meta->span_id) link_ = in_header;
+    if (in_header && in_header->span_id != in_meta->span_id) links_.push_back(*in_header);
   } else if (in_header) {
     state_ = usable_tracestate(view.header("tracestate"));
+  }
+  if (auto before = trace_.rounds.find(message.text(Field::params_request_state))) {
+    if (parent) {
+      links_.push_back(before->context);
+    } else {
+      parent = before->context;
+      state_ = before->state;
+    }
   }
   if (parent) {
     parent_ = parent->span_id;
@@ -153,7 +164,8 @@ void Tracing::pass_on(plugin::ExchangeView& view, mcp::Message& message) {
 
 Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& message) {
   find_parent(view, message);
-  view.note_trace(server_.trace_id, server_.span_id);
+  view.note_trace(server_.trace_id, server_.span_id,
+                  server_.sampled ? plugin::Sampled::yes : plugin::Sampled::no);
   if (trace_.options.arguments && server_.sampled) {
     std::string_view raw = message.raw(Field::params_arguments);
     if (raw.size() <= kMaxArguments) arguments_ = trace_.host.redacted(raw);
@@ -167,9 +179,9 @@ bool is_caller_fault(int code) {
   return code == -32700 || code == -32600 || code == -32601 || code == -32602 || code == -32002;
 }
 
-TraceAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
-                                    bool server) const {
-  TraceAttributes out;
+OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
+                                   bool server) const {
+  OtlpAttributes out;
   out.text("mcp.method.name", facts.method_name.substr(0, 200));
   std::string target = trace_.host.redacted(facts.target.substr(0, 500));
   if (facts.method == Method::tools_call) {
@@ -216,6 +228,7 @@ TraceAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plu
 
 void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept {
   if (server_.span_id.empty()) return;  // refused before it came here
+  if (ending.reason == EndReason::input_required) trace_.rounds.keep(ending.request_state, {server_, state_});
   bool written = ending.upstream.count() >= 0;
   if (!server_.sampled) {
     trace_.unsampled += written ? 2 : 1;
@@ -235,7 +248,7 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
   bool failed = ending.code != 0 || ending.reason == EndReason::tool_error ||
                 (ending.reason != EndReason::ok && ending.reason != EndReason::input_required);
   span.failed = failed && !is_caller_fault(ending.code);
-  if (link_) span.link = &*link_;
+  span.links = std::move(links_);
   std::string server_json = span.json();
   if (written) {
     auto upstream = static_cast<uint64_t>(ending.upstream.count()) * 1000000;
@@ -243,7 +256,7 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
     span.context = client_;
     span.parent = server_.span_id;
     span.server = false;
-    span.link = nullptr;
+    span.links.clear();
     span.attributes = attributes(facts, ending, false);
     span.failed = failed;
     span.events = std::move(events_);

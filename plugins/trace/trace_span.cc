@@ -6,17 +6,6 @@
 
 namespace lineward::plugins {
 
-void TraceAttributes::text(std::string_view key, std::string_view value) {
-  if (value.empty()) return;
-  if (!list_.empty()) list_ += ',';
-  list_ += fmt::format(R"({{"key":"{}","value":{{"stringValue":{}}}}})", key, json::quote(value));
-}
-
-void TraceAttributes::number(std::string_view key, int64_t value) {
-  if (!list_.empty()) list_ += ',';
-  list_ += fmt::format(R"({{"key":"{}","value":{{"intValue":"{}"}}}})", key, value);
-}
-
 std::string TraceSpan::json() const {
   std::string out = fmt::format(R"({{"traceId":"{}","spanId":"{}")", context.trace_id, context.span_id);
   if (!parent.empty()) out += fmt::format(R"(,"parentSpanId":"{}")", parent);
@@ -32,8 +21,11 @@ std::string TraceSpan::json() const {
     }
     out += ']';
   }
-  if (link != nullptr)
-    out += fmt::format(R"(,"links":[{{"traceId":"{}","spanId":"{}"}}])", link->trace_id, link->span_id);
+  for (const TraceContext& link : links) {
+    out += &link == &links.front() ? R"(,"links":[)" : ",";
+    out += fmt::format(R"({{"traceId":"{}","spanId":"{}"}})", link.trace_id, link.span_id);
+  }
+  if (!links.empty()) out += ']';
   out += fmt::format(R"(,"status":{}}})", failed ? R"({"code":2})" : "{}");
   return out;
 }

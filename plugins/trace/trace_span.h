@@ -6,20 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/otlp_json.h"
 #include "plugins/trace/trace_context.h"
 
 namespace lineward::plugins {
-
-// Attributes as they are added: `"key":…` of OTLP's key-value lists.
-class TraceAttributes {
- public:
-  void text(std::string_view key, std::string_view value);  // an empty one is left out
-  void number(std::string_view key, int64_t value);
-  std::string json() const { return "[" + list_ + "]"; }
-
- private:
-  std::string list_;
-};
 
 struct TraceEvent {
   std::string_view name;
@@ -33,9 +23,9 @@ struct TraceSpan {
   std::string name;
   bool server = true;  // SERVER, else CLIENT
   uint64_t begin_ns = 0, end_ns = 0;
-  TraceAttributes attributes;
+  OtlpAttributes attributes;
   std::vector<TraceEvent> events;
-  const TraceContext* link = nullptr;
+  std::vector<TraceContext> links;
   bool failed = false;
   std::string json() const;
 };

@@ -19,7 +19,7 @@ process metrics audit adapt
 core
 plugin
 plugin/abi http_client plugins/common
-plugins/auth plugins/audit plugins/hook plugins/rate_limit plugins/trace
+plugins/auth plugins/audit plugins/hook plugins/rate_limit plugins/telemetry plugins/trace
 plugins/tools
 plugins
 upstream/shared

@@ -92,7 +92,7 @@ void Gatekeeper::ask(ClientConnection& connection, std::string body) {
   });
   auto answer = gate_->admit(question(connection), std::move(later));
   if (answer) return decided(connection, std::move(*answer), std::move(body));
-  auto held = std::make_unique<HeldBytes>();
+  auto held = std::make_unique<HeldBytes>(Held::bodies);
   held->charge(connection.account());
   held->set(body.size());
   waiting_[&connection] = {number, std::move(body), gate_, std::move(held)};

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "metrics/limits.h"
+
 namespace lineward::client {
 
 void PathRouter::use(PathTable table) {
@@ -60,6 +62,7 @@ uint64_t PathRouter::most_bytes(std::string_view server) const {
 }
 
 HttpRefusal PathRouter::body_too_large(std::string_view server) const {
+  core::limit_reached(core::Limit::request_bytes);
   return too_large(fmt::format("the body is larger than {} bytes (mcpServers.{}.limits.maxRequestBytes)",
                                most_bytes(server), server));
 }

@@ -67,6 +67,7 @@ void SessionEndpoint::remove(ClientConnection& connection) {
 bool SessionEndpoint::refused_for_load(ClientConnection& connection) {
   if (config::load_of(HeldBytes::total(), parts_.config) < config::Load::no_streams) return false;
   ++core::stats().overload[static_cast<size_t>(core::Overload::streams)];
+  core::limit_reached(core::Limit::buffered_bytes);
   parts_.refusals.refuse(connection, unavailable("no new streams for now (listen.maxBufferedBytes)"));
   return true;
 }

@@ -50,7 +50,7 @@ class SessionOpener {
     std::string session, server;
     mcp::Message message;
     uint64_t bytes = 0;
-    HeldBytes held;
+    HeldBytes held{Held::sessions};
   };
   void initialize(ClientConnection& connection, const std::string& server, Session& session);
   void answered(const std::string& session, std::string answer, int status,

@@ -28,6 +28,14 @@ http::RequestLimits request_limits(const config::Listen& limits) {
   return out;
 }
 
+// What the parser refuses by a limit.
+void count_fault(const http::RequestFault& fault) {
+  const bool fields = fault.text.find("header fields") != std::string::npos;
+  if (fault.status == 413) core::limit_reached(core::Limit::body_bytes);
+  if (fault.status == 414) core::limit_reached(core::Limit::head_bytes);
+  if (fault.status == 431) core::limit_reached(fields ? core::Limit::fields : core::Limit::head_bytes);
+}
+
 }  // namespace
 
 ClientConnection::ClientConnection(net::Loop& loop, const config::Listen& limits, RequestHandler& handler,
@@ -121,9 +129,11 @@ void ClientConnection::note_held() {
   if (busy_ || lingering_ || !stream_ || parser_.phase() != Phase::in_body) return;
   if (load >= config::Load::no_bodies && !config::has_room(load, parser_.held(), limits_)) {
     ++core::stats().overload[static_cast<size_t>(core::Overload::requests)];
+    core::limit_reached(core::Limit::buffered_bytes);
     refuse({503, "the gateway holds as much as it may (listen.maxBufferedBytes); try again later"});
   } else if (!account_->has_room(0)) {
     ++core::stats().overload[static_cast<size_t>(core::Overload::principal)];
+    core::limit_reached(core::Limit::buffered_bytes_per_principal);
     refuse({503,
             "the gateway holds as much as it may for this caller "
             "(listen.maxBufferedBytesPerPrincipal); try again later"});
@@ -153,7 +163,10 @@ void ClientConnection::on_drained() {
 void ClientConnection::watch_writes() {
   last_backlog_ = backlog();
   timer_.start(limits_.write_timeout, [this] {
-    if (backlog() >= last_backlog_) return close();
+    if (backlog() >= last_backlog_) {
+      core::limit_reached(core::Limit::write_timeout);
+      return close();
+    }
     watch_writes();
   });
 }
@@ -182,7 +195,10 @@ void ClientConnection::pump() {
         stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
       continue;
     }
-    if (next == Next::failed) return refuse(parser_.fault());
+    if (next == Next::failed) {
+      count_fault(parser_.fault());
+      return refuse(parser_.fault());
+    }
     if (next == Next::need_more) {
       if (!stream_->reading()) stream_->start_reading();
       return arm();
@@ -226,6 +242,7 @@ void ClientConnection::too_late() {
   if (timed_ == Phase::idle) return close();
   const bool head = timed_ == Phase::in_head;
   const std::chrono::milliseconds limit = head ? limits_.head_timeout : limits_.read_timeout;
+  core::limit_reached(head ? core::Limit::head_timeout : core::Limit::read_timeout);
   refuse({408, std::string("the request ") + (head ? "head" : "body") + " was not complete within " +
                    std::to_string(limit.count()) + " ms"});
 }

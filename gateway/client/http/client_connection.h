@@ -128,7 +128,7 @@ class ClientConnection final : private net::StreamOwner {
   bool busy_ = false;                        // a request is being answered
   bool unread_ = false;                      // of the request being answered, the body
   bool lingering_ = false;                   // the last answer is on its way; what still comes is thrown away
-  HeldBytes held_;                           // of its requests, until they are handed on
+  HeldBytes held_{Held::bodies};             // of its requests, until they are handed on
   size_t last_backlog_ = 0;                  // for the timer that watches a slow reader
   bool has_head_ = false;                    // of a request that is not begun: it may be another worker's
   net::Deferred pump_later_;

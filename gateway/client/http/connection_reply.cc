@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/http/client_connection.h"
+#include "metrics/limits.h"
 
 namespace lineward::client {
 namespace {
@@ -79,7 +80,10 @@ void ConnectionReply::watch_stall() {
   if (connection_ == nullptr) return;
   stall_.start(options_.write_timeout, [this, before = connection_->backlog()] {
     if (connection_ == nullptr || !drained_) return;
-    if (connection_->backlog() >= before) return connection_->cut(mcp::EndReason::client_too_slow);
+    if (connection_->backlog() >= before) {
+      core::limit_reached(core::Limit::write_timeout);
+      return connection_->cut(mcp::EndReason::client_too_slow);
+    }
     watch_stall();
   });
 }

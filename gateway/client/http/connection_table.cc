@@ -6,6 +6,7 @@
 #include "config/load_levels.h"
 #include "config/shares.h"
 #include "log/log.h"
+#include "metrics/limits.h"
 
 namespace lineward::client {
 namespace {
@@ -45,6 +46,9 @@ void ConnectionTable::accept(std::unique_ptr<net::ByteStream> stream, std::strin
 // Counted each, told once in a while: a flood must not be one of log lines too.
 void ConnectionTable::turned_away(core::Overload why) {
   const uint64_t count = ++core::stats().overload[static_cast<size_t>(why)];
+  core::limit_reached(why == core::Overload::connections ? core::Limit::connections
+                      : why == core::Overload::address   ? core::Limit::connections_per_address
+                                                         : core::Limit::open_files);
   if ((count & (count - 1)) != 0) return;  // the first, the second, the fourth …
   log::write(log::Level::warn, "connection.refused",
              {{"limit", core::label(why)}, {"count", count}, {"open", uint64_t{caps_->total()}}});
@@ -106,6 +110,7 @@ void ConnectionTable::make_room() {
     if (!full()) return;
     if (connections_.count(connection) == 0) continue;  // it went with another
     const uint64_t count = ++core::stats().overload[static_cast<size_t>(core::Overload::backlog)];
+    core::limit_reached(core::Limit::buffered_bytes);
     if ((count & (count - 1)) == 0) {
       log::write(log::Level::warn, "connection.cut",
                  {{"limit", "listen.maxBufferedBytes"},

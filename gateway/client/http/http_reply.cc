@@ -5,6 +5,7 @@
 #include "base/spare_texts.h"
 #include "client/http/client_connection.h"
 #include "client/http/resource_names.h"
+#include "metrics/limits.h"
 
 namespace lineward::client {
 namespace {
@@ -110,7 +111,10 @@ void HttpReply::finish(std::string message, int status) {
 
 void HttpReply::send_event(std::string message, std::string_view event_id) {
   if (!can_send()) return;
-  if (too_slow()) return give_up(mcp::EndReason::client_too_slow);
+  if (too_slow()) {
+    core::limit_reached(core::Limit::stream_backlog);
+    return give_up(mcp::EndReason::client_too_slow);
+  }
   if (!head_sent_) start_events();
   quiet_ = false;
   piece(http::sse_event(message, event_id));

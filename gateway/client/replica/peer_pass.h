@@ -67,7 +67,7 @@ class PeerPass final : private core::PeerListener {
   std::vector<http::OutHeader> headers_;
   bool whole_ = false;  // it has a short body, which is passed in one piece
   std::string body_;
-  HeldBytes held_;  // of the request, until the peer has answered
+  HeldBytes held_{Held::calls};  // of the request, until the peer has answered
   bool paused_ = false;
 };
 

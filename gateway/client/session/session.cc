@@ -5,6 +5,7 @@
 
 #include "base/random_id.h"
 #include "config/load_levels.h"
+#include "metrics/limits.h"
 
 namespace lineward::client {
 namespace {
@@ -198,6 +199,7 @@ bool SessionTable::make_room(const Account* caller) {
   const size_t own = found == of_caller_.end() ? 0 : found->second.sessions.size();
   const bool has_share = caller != nullptr && own >= Account::share_of(limits_.max_sessions);
   if (!has_share && sessions_.size() < limits_.max_sessions) return true;
+  core::limit_reached(has_share ? core::Limit::principal_share : core::Limit::sessions);
   Session* goes = has_share ? dispensable(found->second) : nullptr;
   size_t looks = has_share ? 0 : kNewcomersALook;
   for (auto most = by_count_.rbegin(); goes == nullptr && looks > 0 && most != by_count_.rend(); ++most) {

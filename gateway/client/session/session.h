@@ -127,7 +127,7 @@ class Session {
     int64_t question;  // 0: none
   };
   std::deque<Waiting> waiting_;
-  HeldCount waiting_bytes_;
+  HeldCount waiting_bytes_{Held::queues};
 };
 
 // All sessions of a worker. Ids are 128 random bits; a foreign principal's id looks exactly like an unknown

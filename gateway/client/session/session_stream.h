@@ -24,7 +24,7 @@ class SessionStream;
 
 // What the streams of one session keep for resuming, all together.
 struct EventStore {
-  HeldBytes held;
+  HeldBytes held{Held::events};
   // Called when more was kept: where that is too much, something has to go.
   std::function<void(SessionStream& by)> trim;
 };

@@ -97,7 +97,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   std::string session_id_;         // of the legacy session, once there was an `initialize`
   uint64_t opening_ = 0;           // the serial of an `initialize` under way; 0: none
   std::deque<mcp::Message> held_;  // what a legacy client sent behind it
-  HeldCount held_bytes_;
+  HeldCount held_bytes_{Held::queues};
   uint64_t serial_ = 0;
   std::unordered_map<uint64_t, Running> running_;
   std::unordered_map<std::string, uint64_t> by_id_;  // the newest request with this id

@@ -104,7 +104,7 @@ class HttpMessages final : public HttpTransferOwner, public Pooled<HttpMessages>
   std::unique_ptr<http::SseParser> sse_;
   std::string body_;               // of a refusal that is no JSON: its beginning
   json::ArrivingOutline outline_;  // of a body that is JSON
-  HeldBytes held_;
+  HeldBytes held_{Held::bodies};
   std::string location_;  // of a redirect
   int status_ = 0;
   core::HeaderFields challenge_;

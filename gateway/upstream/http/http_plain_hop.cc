@@ -4,6 +4,7 @@
 
 #include "http_client/http_headers.h"
 #include "mcp/errors.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -28,6 +29,7 @@ HttpPlainHop::HttpPlainHop(HttpPlainHops& owner, HttpPool& pool, HttpRequest&& r
       limit_(pool.loop()) {
   owner.joined(*this);
   if (pool.full()) {
+    core::limit_reached(core::Limit::server_connections);
     end(503, fmt::format("{} has no connection free (limits.maxConnections)", server_));
     return;
   }

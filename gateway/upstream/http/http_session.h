@@ -141,9 +141,9 @@ class HttpSession final : public ListenServer,
   State state_ = State::fresh;
   Transport transport_;
   std::string id_;
-  KeptText initialize_result_;
+  KeptText initialize_result_{Held::servers};
   mcp::LegacyServer legacy_server_;
-  HeldBytes legacy_server_bytes_;
+  HeldBytes legacy_server_bytes_{Held::servers};
   Headers forwarded_;
   bool initialized_sent_ = false;
   bool settling_ = false;   // notifications/initialized is not accepted yet

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mcp/rewrite.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -94,6 +95,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
   // Those that wait for a session and for the era have places in flight ahead of them, too.
   const uint64_t places = uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue;
   if (era_->waiting() + slots_->waiting() + groups_->queued() + calls_->in_flight() >= places) {
+    core::limit_reached(core::Limit::queue);
     return Refused{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                        server_.limits.max_queue, server_.name)}};
   }
@@ -125,6 +127,7 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
   auto plan = planner_.plan(call.request, era_->era());
   if (!plan) return plan.error();
   if (!groups_->has_room(*plan)) {
+    core::limit_reached(core::Limit::own_sessions);
     return core::Failure{mcp::EndReason::queue_full,
                          fmt::format("all {} sessions that Lineward may have with {} are in use "
                                      "(limits.maxOwnSessions)",

@@ -118,7 +118,7 @@ class SessionGroup {
  private:
   net::Loop& loop_;
   const config::Server& server_;
-  HeldBytes key_bytes_;
+  HeldBytes key_bytes_{Held::servers};
   std::chrono::milliseconds last_used_{0};
   std::chrono::milliseconds apart_until_{0};
   std::chrono::milliseconds doubt_until_{0};

@@ -5,6 +5,7 @@
 #include "log/log.h"
 #include "mcp/legacy_server.h"
 #include "mcp/rewrite.h"
+#include "metrics/limits.h"
 #include "upstream/http/http_failures.h"
 #include "upstream/http/question_slots.h"
 #include "upstream/http/request_ids.h"
@@ -59,6 +60,7 @@ bool SessionKeeper::takes(SessionGroup& group, HttpCall& call) {
   bool first = call.request.method == Method::initialize && !group.own_handshake;
   if (!group.session()) {
     if (groups_.is_full()) {
+      core::limit_reached(core::Limit::server_sessions);
       calls_.fail_queue(group,
                         {EndReason::queue_full, fmt::format("{} has {} sessions already (limits.maxSessions)",
                                                             server_.name, server_.limits.max_sessions)});

@@ -12,6 +12,7 @@
 #include "base/account.h"
 #include "config/config.h"
 #include "core/upstream.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
 
@@ -48,6 +49,7 @@ class CallerShares {
     const size_t most = Account::share_of(size_t{server.limits.max_in_flight} + server.limits.max_queue);
     auto found = calls_.find(Account::caller_of(request.account()).get());
     if (found == calls_.end() || found->second < most) return std::nullopt;
+    core::limit_reached(core::Limit::principal_share);
     return core::Failure{
         mcp::EndReason::queue_full,
         fmt::format(

@@ -57,7 +57,7 @@ class LegacyFacade {
 
  private:
   const config::Server& server_;
-  KeptText initialize_params_;
+  KeptText initialize_params_{Held::sessions};
   std::string level_params_;  // of logging/setLevel: the level alone
   KeptTexts subscriptions_;   // URIs
 };

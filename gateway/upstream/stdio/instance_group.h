@@ -144,7 +144,7 @@ class InstanceGroup final : public InstanceOwner {
   GroupQuestions questions_{loop_, server_, plan_, facade_, [this] { owner_.schedule_pump(*this); }};
   bool initialized_sent_ = false;
   std::string last_end_;
-  HeldBytes key_bytes_;
+  HeldBytes key_bytes_{Held::servers};
   AccountPtr caller_;
   uint32_t calls_ = 0;  // so many came, as far as it matters
   std::chrono::milliseconds without_room_since_ = std::chrono::milliseconds::max();

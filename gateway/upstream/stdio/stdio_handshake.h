@@ -94,9 +94,9 @@ class StdioHandshake {
   InstanceWire& wire_;
   HandshakeOwner& owner_;
   State state_ = State::starting;
-  KeptText initialize_result_;
+  KeptText initialize_result_{Held::servers};
   mcp::LegacyServer legacy_server_;
-  HeldBytes legacy_server_bytes_;
+  HeldBytes legacy_server_bytes_{Held::servers};
   std::string revision_;
   net::Timer limit_timer_;
   net::Timer adopted_timer_;

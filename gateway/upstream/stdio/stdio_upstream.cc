@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "log/log.h"
+#include "metrics/limits.h"
 
 namespace lineward::upstream {
 namespace {
@@ -80,6 +81,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping_now()};
   if (live_calls_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
+    core::limit_reached(core::Limit::queue);
     return Refused{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
                                                             server_.limits.max_queue, server_.name)}};
   }

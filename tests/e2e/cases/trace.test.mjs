@@ -1,44 +1,19 @@
 // Traces: a collector of the test's own sees the spans of client → Lineward → server.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
 import { describe } from 'node:test';
-import { Inbox } from '../lib/events.mjs';
+import { echoServer } from '../lib/echo-server.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
 import { eventually, get, opsOf } from '../lib/operator.mjs';
-import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
-import { DIRECT, modernClient } from '../lib/target.mjs';
+import { collector, pair } from '../lib/otlp.mjs';
+import { answer, beginEvents, call, event, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
+import { legacyFixture } from '../lib/servers.mjs';
+import { DIRECT, legacyClient, modernClient } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
 const quiet = ['--ops', '127.0.0.1:0', '--admin', 'off'];
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
 const parentOf = (flags = '01', trace = TRACE, span = PARENT) => `00-${trace}-${span}-${flags}`;
-
-/** An OTLP receiver: spans as they come, attributes as an object. */
-async function collector(t, { refuse = [] } = {}) {
-  const spans = new Inbox();
-  const requests = [];
-  const server = createServer(async (request, response) => {
-    const chunks = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = JSON.parse(Buffer.concat(chunks));
-    requests.push({ url: request.url, headers: request.headers, body });
-    const status = refuse.shift() ?? 200;
-    if (status === 200) {
-      for (const { resource, scopeSpans } of body.resourceSpans)
-        for (const { spans: some } of scopeSpans)
-          for (const span of some) {
-            const flat = (list) => Object.fromEntries(list.map(({ key, value }) => [key, Object.values(value)[0]]));
-            spans.put({ ...span, attributes: flat(span.attributes), resource: flat(resource.attributes) });
-          }
-    }
-    response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => (server.closeAllConnections(), server.close()));
-  return { url: `http://127.0.0.1:${server.address().port}`, spans, requests };
-}
 
 async function start(t, trace, { serve, env } = {}) {
   const ok = (_, response, message) => json(response, 200, answer(message.id, { content: [], resultType: 'complete' }));
@@ -52,13 +27,6 @@ async function start(t, trace, { serve, env } = {}) {
   return { ...gateway, origin, last };
 }
 const parse = (traceparent) => traceparent.split('-');
-const pair = async ({ spans }, trace) => {
-  const both = await spans.when((all) => {
-    const mine = all.filter((one) => one.traceId === trace);
-    return mine.length >= 2 ? mine : undefined;
-  }, 'two spans');
-  return [both.find(({ kind }) => kind === 2), both.find(({ kind }) => kind === 3)];
-};
 
 describe('traces', { skip: DIRECT }, () => {
   test('client, Lineward and server are one trace, with a real client', async (t) => {
@@ -154,7 +122,9 @@ describe('traces', { skip: DIRECT }, () => {
     const gateway = await start(t, {}, { env });
     await call(gateway.url, 'tools/call', { name: 'x', _meta: { traceparent: parentOf() } });
     const [server] = await pair(otlp, TRACE);
-    assert.deepEqual(server.resource, { 'k8s.pod.name': 'p 1', 'service.name': 'edge' });
+    const { 'service.instance.id': instance, ...resource } = server.resource;
+    assert.deepEqual(resource, { 'k8s.pod.name': 'p 1', 'service.name': 'edge' });
+    assert.ok(instance);
     assert.equal(otlp.requests.length, 3);
     assert.equal(otlp.requests[0].url, '/v1/traces');
     assert.equal(otlp.requests[0].headers.authorization, 'Bearer t0p');
@@ -168,5 +138,140 @@ describe('traces', { skip: DIRECT }, () => {
     const { body } = await get(opsOf(gateway), '/metrics');
     assert.match(body, /lineward_trace_queued\{plugin="trace"\} 4\n/);
     assert.match(body, /lineward_trace_spans_total\{plugin="trace",outcome="dropped"\} 56\n/);
+  });
+
+  const traced = async (t, mcpServers) => {
+    const otlp = await collector(t);
+    const plugins = [{ trace: { interval: '20ms', endpoint: `${otlp.url}/v1/traces` } }];
+    return { otlp, ...(await startGatewayFrom(t, { plugins, mcpServers }, { args: quiet })) };
+  };
+  const metaOf = ({ content }) => JSON.parse(content[0].text);
+
+  for (const era of ['modern', 'legacy']) {
+    test(`a ${era} server on stdio gets its parent in _meta`, async (t) => {
+      const { otlp, ...gateway } = await traced(t, { up: echoServer(era) });
+      for (const [client, trace] of [[await modernClient(t, gateway), '5'], [await legacyClient(t, gateway), '6']]) {
+        const id = trace.repeat(32);
+        const result = await client.callTool({ name: 'echo', arguments: {}, _meta: { traceparent: parentOf('01', id), tracestate: 'a=1', baggage: 'b=2' } });
+        const [server, up] = await pair(otlp, id);
+        assert.equal(server.parentSpanId, PARENT);
+        assert.equal(up.parentSpanId, server.spanId);
+        assert.equal(up.attributes['network.transport'], 'pipe');
+        const { traceparent, tracestate, baggage } = metaOf(result);
+        assert.deepEqual([parse(traceparent), tracestate, baggage], [['00', id, up.spanId, '01'], 'a=1', 'b=2']);
+      }
+    });
+  }
+
+  test('a legacy client says it in a header: the server gets both forms', async (t) => {
+    const otlp = await collector(t);
+    const gateway = await start(t, { endpoint: `${otlp.url}/v1/traces` });
+    const id = '7'.repeat(32);
+    const post = (body, headers = {}) =>
+      fetch(gateway.url, {
+        method: 'POST',
+        headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+      });
+    const opened = await post({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } } });
+    await opened.text();
+    const session = { 'mcp-session-id': opened.headers.get('mcp-session-id'), 'mcp-protocol-version': '2025-11-25' };
+    await (await post({ method: 'notifications/initialized' }, session)).text();
+    await (await post({ id: 2, method: 'tools/call', params: { name: 'x' } }, { ...session, traceparent: parentOf('01', id) })).text();
+    const [server, up] = await pair(otlp, id);
+    assert.equal(server.parentSpanId, PARENT);
+    assert.equal(server.attributes['mcp.protocol.version'], '2025-11-25');
+    const { message, headers } = gateway.last();
+    assert.deepEqual(parse(message.params._meta.traceparent), ['00', id, up.spanId, '01']);
+    assert.equal(headers.traceparent, message.params._meta.traceparent);
+  });
+
+  test('several servers as one: a call, and a list that all are asked for, are one trace each', async (t) => {
+    const serve = (_, response, message) => {
+      const tools = [{ name: 'x', inputSchema: { type: 'object' } }];
+      const result = message.method === 'tools/list' ? { tools, ttlMs: 0, cacheScope: 'private' } : { content: [] };
+      json(response, 200, answer(message.id, { ...result, resultType: 'complete' }));
+    };
+    const origin = await startOrigin(t, serve);
+    const { otlp, ...gateway } = await traced(t, { one: { url: origin.url, protocolEra: 'modern' }, two: echoServer('legacy') });
+    const together = gateway.url.replace(/\/mcp\/.*$/, '/mcp');
+    const [first, second] = ['8'.repeat(32), '9'.repeat(32)];
+    const of = (method) => origin.requests.filter(({ message }) => message?.method === method).at(-1);
+    await call(together, 'tools/call', { name: 'one__x', _meta: { traceparent: parentOf('01', first) } });
+    const [, up] = await pair(otlp, first);
+    assert.equal(up.attributes['lineward.upstream'], 'one');
+    const { message, headers } = of('tools/call');
+    assert.deepEqual(parse(message.params._meta.traceparent), ['00', first, up.spanId, '01']);
+    assert.equal(headers.traceparent, message.params._meta.traceparent);
+    const { message: listed } = await call(together, 'tools/list', { _meta: { traceparent: parentOf('01', second) } });
+    await otlp.spans.until(({ traceId }) => traceId === second, 'the span of the list');
+    assert.equal(parse(of('tools/list').message.params._meta.traceparent)[1], second);
+    assert.equal(parse(of('tools/list').headers.traceparent)[1], second);
+    const echoed = listed.result.tools.find(({ name }) => name === 'two__echo');
+    assert.equal(parse(JSON.parse(echoed.description).traceparent)[1], second);
+  });
+
+  const rounds = {
+    'a legacy server': () => [{ up: { command: legacyFixture()[0], args: legacyFixture().slice(1) } }, 'test_elicitation', {}],
+    'a modern server': async (t) => {
+      const serve = (_, response, message) => {
+        const again = message.params.requestState === 'its own state';
+        const asks = { resultType: 'input_required', requestState: 'its own state', inputRequests: { q: { method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } } } } };
+        json(response, 200, answer(message.id, again ? { content: [], resultType: 'complete' } : asks));
+      };
+      return [{ up: { url: (await startOrigin(t, serve)).url, protocolEra: 'modern' } }, 'x', {}];
+    },
+  };
+  for (const [who, make] of Object.entries(rounds)) {
+    test(`a retry of a call in which ${who} asked something is of the call's trace`, async (t) => {
+      const [servers, name, args] = await make(t);
+      const { otlp, ...gateway } = await traced(t, servers);
+      const id = 'a'.repeat(32);
+      const capabilities = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };
+      const first = await call(gateway.url, 'tools/call', { name, arguments: args, _meta: { traceparent: parentOf('01', id), tracestate: 'a=1', ...capabilities } });
+      assert.equal(first.message.result?.resultType, 'input_required', JSON.stringify(first.message));
+      const { requestState, inputRequests } = first.message.result;
+      const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((key) => [key, { action: 'decline' }]));
+      const [asked] = await pair(otlp, id);
+      assert.equal(asked.attributes['lineward.reason'], 'input_required');
+      await call(gateway.url, 'tools/call', { name, arguments: args, requestState, inputResponses, _meta: capabilities }, { id: 2 });
+      const retry = await otlp.spans.until((one) => one.kind === 2 && one.parentSpanId === asked.spanId, 'the span of the retry');
+      assert.equal(retry.traceId, id);
+      assert.equal(retry.traceState, 'a=1');
+      // One that says whose it is stays there, with a link.
+      const own = 'b'.repeat(32);
+      await call(gateway.url, 'tools/call', { name, arguments: args, requestState, inputResponses, _meta: { ...capabilities, traceparent: parentOf('01', own) } }, { id: 3 });
+      const linked = await otlp.spans.until((one) => one.kind === 2 && one.traceId === own, 'the span of the other retry');
+      assert.deepEqual(linked.links, [{ traceId: id, spanId: asked.spanId }]);
+    });
+  }
+
+  test('a call that its client leaves, and a listen, are told when they end', async (t) => {
+    const otlp = await collector(t);
+    let listening;
+    const listens = new Promise((resolve) => (listening = resolve));
+    const serve = (_, response, message) => {
+      if (message.method !== 'subscriptions/listen') return;
+      beginEvents(response);
+      const _meta = { 'io.modelcontextprotocol/subscriptionId': message.id };
+      response.write(event({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: { toolsListChanged: true }, _meta } }));
+      listening();
+    };
+    const gateway = await start(t, { endpoint: `${otlp.url}/v1/traces` }, { serve });
+    for (const [method, params, trace] of [
+      ['tools/call', { name: 'x' }, 'c'],
+      ['subscriptions/listen', { notifications: { toolsListChanged: true } }, 'd'],
+    ]) {
+      const id = trace.repeat(32);
+      const socket = await rawCall(t, gateway.url, 1, method, { ...params, _meta: { traceparent: parentOf('01', id) } });
+      await eventually(() => gateway.last()?.message.method === method, `${method} at the server`);
+      if (method !== 'tools/call') await listens;
+      assert.equal(parse(gateway.last().message.params._meta.traceparent)[1], id);
+      socket.destroy();
+      const [server, up] = await pair(otlp, id);
+      assert.equal(server.attributes['lineward.reason'], 'cancelled_client');
+      assert.equal(up.parentSpanId, server.spanId);
+      assert.ok(up.events.some(({ name }) => name === 'lineward.cancel_sent'));
+    }
   });
 });

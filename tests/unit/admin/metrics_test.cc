@@ -11,6 +11,7 @@
 #include "admin/process_info.h"
 #include "log/printable.h"
 #include "plugins/registry.h"
+#include "plugins/telemetry/metric_names.h"
 
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -39,6 +40,33 @@ TEST_CASE("names are valid, unique and say their unit") {
     std::string labels(one.labels);
     CHECK((labels.empty() || std::regex_match(labels, std::regex("[a-z_]+( [a-z_]+)*"))));
   }
+}
+
+namespace {
+
+// As a collector makes Prometheus's names of OpenTelemetry's.
+std::string prometheus_name(const plugins::OtlpMetricName& named, MetricType type) {
+  std::string out = named.name;
+  for (char& c : out)
+    c = c == '.' ? '_' : c;
+  if (named.unit == "s") out += "_seconds";
+  if (named.unit == "By") out += "_bytes";
+  return type == MetricType::counter ? out + "_total" : out;
+}
+
+}  // namespace
+
+TEST_CASE("a collector that makes Prometheus's names again gets those of /metrics") {
+  for (const MetricRow& one : metric_rows()) {
+    INFO(one.name);
+    CHECK(prometheus_name(plugins::otlp_metric_name(one.name, one.type), one.type) == one.name);
+  }
+  CHECK(plugins::otlp_metric_name("mcp_server_operation_duration_seconds", MetricType::histogram).name ==
+        "mcp.server.operation.duration");
+  CHECK(plugins::otlp_metric_name("lineward_requests_total", MetricType::counter).name ==
+        "lineward.requests");
+  CHECK(plugins::otlp_attribute_name("gen_ai_tool_name") == "gen_ai.tool.name");
+  CHECK(plugins::otlp_attribute_name("upstream") == "upstream");
 }
 
 TEST_CASE("label values are escaped by the serializer") {

@@ -98,7 +98,7 @@ TEST_CASE("of a few places a caller may have all, of many its percentage") {
 TEST_CASE("kept texts count themselves in and out") {
   AccountPtr caller = Account::of("principal a");
   {
-    KeptText text;
+    KeptText text(lineward::Held::sessions);
     text.keep("12345", caller);
     CHECK(caller->held() == 5);
     text.keep("123", caller);

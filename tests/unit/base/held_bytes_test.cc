@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <thread>
 
 using lineward::HeldBytes;
 using lineward::HeldCount;
@@ -34,4 +35,32 @@ TEST_CASE("the most since somebody asked last is not forgotten in between") {
   CHECK(HeldBytes::total() == before);
   CHECK(HeldBytes::take_most() == before + 1000);
   CHECK(HeldBytes::take_most() == before);
+}
+
+TEST_CASE("what is held as what adds up to the sum, over threads too") {
+  using lineward::Held;
+  auto parts = [] {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < static_cast<size_t>(Held::count_); ++i)
+      sum += HeldBytes::total(static_cast<Held>(i));
+    return sum;
+  };
+  CHECK(parts() == HeldBytes::total());
+  const uint64_t cache = HeldBytes::total(Held::cache), parked = HeldBytes::total(Held::parked);
+  HeldBytes one(Held::cache);
+  HeldCount two(Held::parked);
+  one.set(100);
+  two += 30;
+  CHECK(HeldBytes::total(Held::cache) == cache + 100);
+  CHECK(HeldBytes::total(Held::parked) == parked + 30);
+  CHECK(parts() == HeldBytes::total());
+  std::thread([&] {
+    HeldBytes far(Held::cache);
+    far.set(1000000);
+    one.set(0);  // counted here, told there
+    CHECK(HeldBytes::total(Held::cache) == cache + 1000000);
+    CHECK(parts() == HeldBytes::total());
+  }).join();
+  two -= 30;
+  CHECK(parts() == HeldBytes::total());
 }

@@ -136,3 +136,60 @@ TEST_CASE("instance numbers are used again") {
   CHECK(stats.take_instance() == 0);
   CHECK(stats.take_instance() == 2);
 }
+
+TEST_CASE("a call of a sampled trace is its bucket's exemplar, others leave it alone") {
+  const std::string trace(32, 'a'), later(32, 'b'), span(16, 'c');
+  OperationSeries series;
+  Operation operation;
+  operation.method = Method::tools_call;
+  auto exemplars = [&] {
+    const OperationSeries::Exemplars* found = nullptr;
+    series.for_each_with_exemplars([&](const Operation&, const Histogram&, const auto* its) { found = its; });
+    return found;
+  };
+  series.observe(operation, 0.03);
+  CHECK(exemplars() == nullptr);
+  series.observe(operation, 0.03, {trace, span});
+  series.observe(operation, 4, {later, span});
+  series.observe(operation, 0.04);
+  REQUIRE(exemplars() != nullptr);
+  Histogram like;
+  const Exemplar& quick = (*exemplars())[like.bucket_of(0.03)];
+  CHECK(quick.there());
+  CHECK(quick.trace_id() == trace);
+  CHECK(quick.span_id() == span);
+  CHECK(quick.value == 0.03);
+  CHECK((*exemplars())[like.bucket_of(4)].trace_id() == later);
+  CHECK_FALSE((*exemplars())[0].there());
+  // What is no name of a trace is none.
+  series.observe(operation, 0.03, {"abc", span});
+  CHECK(quick.trace_id() == trace);
+}
+
+TEST_CASE("exemplars are kept for so many series and no more") {
+  OperationSeries series;
+  const std::string trace(32, 'a'), span(16, 'c');
+  for (int name = 0; name < 250; ++name) {
+    Operation operation;
+    operation.method = Method::tools_call;
+    operation.name = static_cast<uint8_t>(name);
+    series.observe(operation, 1, {trace, span});
+  }
+  size_t with = 0;
+  series.for_each_with_exemplars(
+      [&](const Operation&, const Histogram&, const auto* its) { with += its != nullptr ? 1 : 0; });
+  CHECK(series.size() == 250);
+  CHECK(with == OperationSeries::kMaxWithExemplars);
+}
+
+TEST_CASE("a limit is counted by its name, and summed over workers") {
+  GatewayStats mine, all;
+  use_stats(&mine);
+  limit_reached(Limit::queue);
+  limit_reached(Limit::queue);
+  use_stats(nullptr);
+  all.add(mine);
+  all.add(mine);
+  CHECK(all.limits[static_cast<size_t>(Limit::queue)] == 4);
+  CHECK(label(Limit::queue) == "limits.maxQueue");
+}

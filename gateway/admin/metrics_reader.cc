@@ -1,7 +1,5 @@
-#include "admin/metrics_text.h"
+#include "admin/metrics_reader.h"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,8 +16,8 @@
 namespace lineward::admin {
 namespace {
 
+using core::MetricPoint;
 using core::UpstreamStats;
-using prometheus::ClientMetric;
 using M = Metric;
 using Labels = std::initializer_list<std::pair<const char*, std::string_view>>;
 using State = core::UpstreamStatus::State;
@@ -31,33 +29,22 @@ class Families {
       auto& family = all_[static_cast<size_t>(one.metric)];
       family.name = one.name;
       family.help = one.help;
-      family.type = one.type == MetricType::counter ? prometheus::MetricType::Counter
-                    : one.type == MetricType::gauge ? prometheus::MetricType::Gauge
-                                                    : prometheus::MetricType::Histogram;
+      family.type = one.type;
     }
   }
 
   // A counter or a gauge. Labels without a value are left out.
-  void add(M metric, Labels labels, double value) {
-    ClientMetric& made = make(metric, labels);
-    if (row(metric).type == MetricType::counter) {
-      made.counter.value = value;
-    } else {
-      made.gauge.value = value;
-    }
-  }
+  void add(M metric, Labels labels, double value) { make(metric, labels).value = value; }
   void add(M metric, Labels labels, uint64_t value) { add(metric, labels, static_cast<double>(value)); }
 
-  void add(M metric, Labels labels, const Histogram& histogram) {
-    auto& out = make(metric, labels).histogram;
-    uint64_t sum = 0;
-    auto all = bounds(histogram.buckets());
-    for (size_t i = 0; i < all.size(); ++i) {
-      sum += histogram.in_bucket(i);
-      out.bucket.push_back({sum, all[i]});
+  void add(M metric, Labels labels, const Histogram& histogram,
+           const core::OperationSeries::Exemplars* exemplars = nullptr) {
+    MetricPoint& made = make(metric, labels);
+    made.histogram = histogram;
+    if (exemplars == nullptr) return;
+    for (size_t i = 0; i < exemplars->size(); ++i) {
+      if ((*exemplars)[i].there()) made.exemplars.emplace_back(i, (*exemplars)[i]);
     }
-    out.sample_count = histogram.count();
-    out.sample_sum = histogram.sum();
   }
 
   // Of a plugin: its type's row, and one more label where it has one.
@@ -65,34 +52,34 @@ class Families {
     auto found =
         std::find_if(all_.begin(), all_.end(), [&](const auto& family) { return family.name == one.name; });
     if (found == all_.end()) {
-      prometheus::MetricFamily family;
+      core::MetricFamily family;
       family.name = one.name;
       family.help = one.help;
-      family.type = one.type == "gauge" ? prometheus::MetricType::Gauge : prometheus::MetricType::Counter;
+      family.type = one.type == "gauge" ? MetricType::gauge : MetricType::counter;
       found = all_.insert(all_.end(), std::move(family));
     }
-    ClientMetric& made = found->metric.emplace_back();
-    made.label.push_back({"plugin", std::string(plugin)});
-    if (!one.label.empty()) made.label.push_back({std::string(one.label), std::string(label)});
-    (one.type == "gauge" ? made.gauge.value : made.counter.value) = value;
+    MetricPoint& made = found->points.emplace_back();
+    made.labels.emplace_back("plugin", std::string(plugin));
+    if (!one.label.empty()) made.labels.emplace_back(std::string(one.label), std::string(label));
+    made.value = value;
   }
 
   // A metric of which nothing is known yet is not shown at all.
-  std::string text() {
-    std::erase_if(all_, [](const auto& family) { return family.metric.empty(); });
-    return prometheus::TextSerializer().Serialize(all_);
+  std::vector<core::MetricFamily> take() {
+    std::erase_if(all_, [](const auto& family) { return family.points.empty(); });
+    return std::move(all_);
   }
 
  private:
-  ClientMetric& make(M metric, Labels labels) {
-    ClientMetric& made = all_[static_cast<size_t>(metric)].metric.emplace_back();
+  MetricPoint& make(M metric, Labels labels) {
+    MetricPoint& made = all_[static_cast<size_t>(metric)].points.emplace_back();
     for (const auto& [name, value] : labels) {
-      if (!value.empty()) made.label.push_back({name, std::string(value)});
+      if (!value.empty()) made.labels.emplace_back(name, std::string(value));
     }
     return made;
   }
 
-  std::vector<prometheus::MetricFamily> all_;
+  std::vector<core::MetricFamily> all_;
 };
 
 std::string_view method_label(mcp::Method method) {
@@ -103,9 +90,10 @@ std::string_view method_label(mcp::Method method) {
 // say how it is reached.
 void operations(Families& out, const UpstreamStats& stats, const UpstreamStats& of, std::string_view route,
                 std::string_view client_transport) {
+  using Exemplars = core::OperationSeries::Exemplars;
   auto add = [&](M metric, const core::Operation& operation, const Histogram& histogram,
-                 std::string_view transport, std::string_view protocol, std::string_view address,
-                 std::string_view port) {
+                 const Exemplars* exemplars, std::string_view transport, std::string_view protocol,
+                 std::string_view address, std::string_view port) {
     bool tool = operation.method == mcp::Method::tools_call;
     bool prompt = operation.method == mcp::Method::prompts_get;
     out.add(metric,
@@ -121,16 +109,18 @@ void operations(Families& out, const UpstreamStats& stats, const UpstreamStats& 
              {"route", route},
              {"server_address", address},
              {"server_port", port}},
-            histogram);
+            histogram, exemplars);
   };
-  stats.server_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
-    add(M::server_operation, operation, histogram, client_transport, client_transport == "pipe" ? "" : "http",
-        "", "");
-  });
-  stats.client_operations.for_each([&](const core::Operation& operation, const Histogram& histogram) {
-    add(M::client_operation, operation, histogram, of.transport, of.transport == "pipe" ? "" : "http",
-        of.server_address, of.server_port);
-  });
+  stats.server_operations.for_each_with_exemplars(
+      [&](const core::Operation& operation, const Histogram& histogram, const Exemplars* exemplars) {
+        add(M::server_operation, operation, histogram, exemplars, client_transport,
+            client_transport == "pipe" ? "" : "http", "", "");
+      });
+  stats.client_operations.for_each_with_exemplars(
+      [&](const core::Operation& operation, const Histogram& histogram, const Exemplars* exemplars) {
+        add(M::client_operation, operation, histogram, exemplars, of.transport,
+            of.transport == "pipe" ? "" : "http", of.server_address, of.server_port);
+      });
 }
 
 void ends(Families& out, const UpstreamStats& stats, std::string_view route) {
@@ -249,6 +239,12 @@ void session_durations(Families& out, M metric, const std::array<Histogram, 8>& 
   }
 }
 
+// As Unix time.
+double started_at(const Sources& sources) {
+  auto up = sources.loop.now() - sources.started;
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() - up).count();
+}
+
 void process_now(Families& out, const Sources& sources) {
   ProcessInfo info;
   if (!read_process(getpid(), info)) return;
@@ -259,9 +255,7 @@ void process_now(Families& out, const Sources& sources) {
   auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
-  auto up = sources.loop.now() - sources.started;
-  double started =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() - up).count();
+  const double started = started_at(sources);
   out.add(M::process_cpu, {}, seconds(usage.ru_utime) + seconds(usage.ru_stime));
   out.add(M::process_memory, {}, info.resident_bytes);
   out.add(M::process_virtual, {}, info.virtual_bytes);
@@ -271,6 +265,32 @@ void process_now(Families& out, const Sources& sources) {
   const ReloadCounts& reloads = sources.reload.counts();
   out.add(M::reload_successful, {}, reloads.last_ok ? 1.0 : 0.0);
   out.add(M::reload_timestamp, {}, reloads.last_ok_at > 0 ? reloads.last_ok_at : started);
+}
+
+// Turns of a worker's loop: those that took no millisecond of its clock are not noted one by one.
+Histogram turns_of(const net::Loop& loop) {
+  const net::Loop::SlowTurns& slow = loop.slow_turns();
+  Histogram out(Buckets::turn);
+  uint64_t noted = 0;
+  for (size_t i = 0; i < slow.counts.size(); ++i) {
+    out.add_to(i, slow.counts[i]);
+    noted += slow.counts[i];
+  }
+  const uint64_t turns = loop.turn();
+  if (turns > noted) out.add_to(0, turns - noted);
+  out.add_sum(static_cast<double>(slow.sum) / 1000);
+  return out;
+}
+
+void loops_now(Families& out, const Sources& sources) {
+  size_t number = 0;
+  sources.each([&](const WorkerView& worker) {
+    const std::string label = std::to_string(number++);
+    out.add(M::loop_turns, {{"worker", label}}, turns_of(worker.loop));
+    out.add(M::loop_longest_turn, {{"worker", label}},
+            static_cast<double>(worker.loop.slow_turns().longest) / 1000);
+    out.add(M::loop_lag_max, {{"worker", label}}, worker.stats.loop_lag_now);
+  });
 }
 
 void gateway_now(Families& out, const Sources& sources, std::string_view client_transport) {
@@ -294,6 +314,10 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   out.add(M::overhead, {{"direction", "response"}}, all.overhead_response);
   out.add(M::client_connections, {}, uint64_t{sources.connections()});
   out.add(M::held_bytes, {}, static_cast<double>(HeldBytes::total()));
+  for (size_t i = 0; i < kHeldNames.size(); ++i)
+    out.add(M::held_by_owner, {{"owner", kHeldNames[i]}}, HeldBytes::total(static_cast<Held>(i)));
+  for (size_t i = 0; i < all.limits.size(); ++i)
+    out.add(M::limits, {{"limit", core::label(static_cast<core::Limit>(i))}}, all.limits[i]);
   for (size_t i = 0; i < all.overload.size(); ++i)
     out.add(M::overload, {{"limit", core::label(static_cast<core::Overload>(i))}}, all.overload[i]);
   if (audit::active()) {
@@ -313,6 +337,7 @@ void gateway_now(Families& out, const Sources& sources, std::string_view client_
   }
   session_durations(out, M::server_session, all.server_sessions, client_transport);
   out.add(M::loop_lag, {}, all.loop_lag);
+  loops_now(out, sources);
   out.add(M::loop_stalls, {}, stalls);
   out.add(M::reloads, {{"result", "ok"}}, sources.reload.counts().ok);
   out.add(M::reloads, {{"result", "failed"}}, sources.reload.counts().failed);
@@ -354,7 +379,9 @@ void plugin_numbers(Families& out, const Sources& sources) {
     for (auto [decision, count] : {std::pair("proceeded", made.proceeded), std::pair("refused", made.refused),
                                    std::pair("answered", made.answered), std::pair("dropped", made.dropped),
                                    std::pair("waited", made.waited), std::pair("failed", made.failed)})
-      out.add(M::plugin_decisions, {{"plugin", member.entry.name}, {"decision", decision}}, count);
+      out.add(M::plugin_decisions,
+              {{"plugin", member.entry.name}, {"decision", decision}, {"kind", member.type->spec->name}},
+              count);
     for (const auto& [labels, value] : numbers.numbers) {
       for (const plugin::MetricRow& one : member.type->metrics) {
         if (one.name == labels.first) out.add(one, member.entry.name, labels.second, value);
@@ -365,7 +392,7 @@ void plugin_numbers(Families& out, const Sources& sources) {
 
 }  // namespace
 
-std::string metrics_text(const Sources& sources) {
+core::MetricSnapshot read_metrics(const Sources& sources) {
   Families out;
   bool unix_socket = sources.front().address().rfind("unix:", 0) == 0;
   bool pipe = sources.front().address() == "stdio";
@@ -395,7 +422,10 @@ std::string metrics_text(const Sources& sources) {
   gateway_now(out, sources, client_transport);
   process_now(out, sources);
   plugin_numbers(out, sources);
-  return out.text();
+  core::MetricSnapshot snapshot;
+  snapshot.started = started_at(sources);
+  snapshot.families = out.take();
+  return snapshot;
 }
 
 }  // namespace lineward::admin

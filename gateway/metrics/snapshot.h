@@ -1,0 +1,39 @@
+// All metrics at one moment, whatever form they are told in: texts that are scraped, or what is sent to a
+// collector (plugins/telemetry). Owned by who asked for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "metrics/exemplar.h"
+#include "metrics/histogram.h"
+
+namespace lineward::core {
+
+enum class MetricType : uint8_t { counter, gauge, histogram };
+
+struct MetricPoint {
+  std::vector<std::pair<std::string, std::string>> labels;  // none without a value
+  double value = 0;                                         // of a counter or a gauge
+  std::optional<Histogram> histogram;
+  std::vector<std::pair<size_t, Exemplar>> exemplars;  // by bucket
+};
+
+struct MetricFamily {
+  std::string name;  // as in docs/metrics.md
+  std::string help;
+  MetricType type = MetricType::gauge;
+  std::vector<MetricPoint> points;
+};
+
+struct MetricSnapshot {
+  double started = 0;                  // of the process, as Unix time in seconds: what counters count from
+  std::vector<MetricFamily> families;  // none without points
+};
+
+}  // namespace lineward::core

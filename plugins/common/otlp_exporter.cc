@@ -1,0 +1,103 @@
+#include "plugins/common/otlp_exporter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "json/json_member.h"
+#include "log/log.h"
+
+namespace lineward::plugins {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kMaxTries = 6;
+constexpr milliseconds kFirstPause{1000};
+constexpr milliseconds kMaxPause{30000};
+
+// OTLP, "Failures": those of HTTP that may pass.
+bool may_pass(int status) {
+  return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+}  // namespace
+
+void OtlpExporter::add(std::string item) {
+  if (!sends()) return;
+  if (queue_.size() >= options_.queue || bytes_ + item.size() > kMaxQueueBytes) {
+    ++numbers_.dropped;
+    return;
+  }
+  bytes_ += item.size();
+  queue_.push_back(std::move(item));
+  if (under_way_ > 0 || waits_) return;
+  if (queue_.size() >= options_.batch) return send();
+  if (!timer_.running()) timer_.start(options_.interval, [this] { send(); });
+}
+
+void OtlpExporter::send() {
+  timer_.stop();
+  waits_ = false;
+  if (queue_.empty()) return;
+  const OtlpSignalRow& its = row(signal_);
+  std::string body =
+      fmt::format(R"({{"{}":[{{"resource":{{"attributes":{}}},"{}":[{{"scope":{{"name":"lineward"}},"{}":[)",
+                  its.resource, options_.resource, its.scope, its.items);
+  for (under_way_ = 0; under_way_ < std::min(queue_.size(), options_.batch); ++under_way_) {
+    if (body.size() > kMaxBatchBytes) break;
+    if (under_way_ > 0) body += ',';
+    body += queue_[under_way_];
+  }
+  body += "]}]}]}";
+  auto request =
+      plugin::json_post(options_.url, options_.headers, options_.ca_file, options_.timeout, std::move(body));
+  task_ = host_.fetch(std::move(request), [this](const plugin::WebAnswer& answer) { answered(answer); });
+}
+
+void OtlpExporter::answered(const plugin::WebAnswer& answer) {
+  auto task = std::move(task_);  // it is on the stack
+  bool good = answer.status >= 200 && answer.status < 300;
+  size_t count = std::exchange(under_way_, 0);
+  if (!good && may_pass(answer.status) && ++tries_ < kMaxTries) {
+    ++numbers_.failed;
+    milliseconds pause = std::min(kFirstPause * (1 << (tries_ - 1)), kMaxPause);
+    waits_ = true;
+    timer_.start(pause, [this] { send(); });
+    if (tries_ > 1) return;
+  }
+  if (!good && tries_ <= 1) {
+    log::write(log::Level::warn, row(signal_).event,
+               {{"plugin", name_},
+                {"why", answer.status == 0 ? "cannot be reached" : fmt::format("HTTP {}", answer.status)}});
+  }
+  if (waits_) return;
+  tries_ = 0;
+  if (good) {
+    took(count, answer.body);
+  } else {
+    numbers_.dropped += count;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    bytes_ -= queue_.front().size();
+    queue_.pop_front();
+  }
+  if (queue_.size() >= options_.batch) return send();
+  if (!queue_.empty()) timer_.start(options_.interval, [this] { send(); });
+}
+
+// A collector that takes a request may still refuse some of it, and must not be sent that again.
+void OtlpExporter::took(size_t count, std::string_view answer) {
+  std::string_view partial = json::member(answer, "partialSuccess").value_or("");
+  std::string_view rejected = json::member(partial, row(signal_).rejected).value_or("");
+  if (rejected.size() > 2 && rejected.front() == '"') rejected = rejected.substr(1, rejected.size() - 2);
+  uint64_t refused = 0;
+  std::from_chars(rejected.data(), rejected.data() + rejected.size(), refused);
+  // A metric has several data points, of which each counts there.
+  refused = std::min<uint64_t>(refused, count);
+  numbers_.dropped += refused;
+  numbers_.sent += count - refused;
+}
+
+}  // namespace lineward::plugins

@@ -1,0 +1,29 @@
+// Where telemetry goes and as whose: what the plugins that send it have in common of options, and of
+// OpenTelemetry's environment variables, which count where an option is not given.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/options/plugin_spec.h"
+#include "plugins/common/otlp_exporter.h"
+
+namespace lineward::plugins {
+
+using Environment = std::function<const char*(const char*)>;
+
+// The rows `endpoint`, `headers`, `caFile` and `serviceName`; their texts live as long as the process.
+std::vector<config::Option> otlp_option_rows(OtlpSignal signal);
+// These four, and the time limit.
+Result<OtlpExporter::Options> read_otlp_options(OtlpSignal signal, const config::PluginValues& values,
+                                                const Environment& environment);
+std::string variable(const Environment& environment, std::string_view name);
+// A whole number in a variable, between these bounds; nothing where it is none.
+std::optional<uint64_t> number_in(const Environment& environment, std::string_view name, uint64_t least,
+                                  uint64_t most);
+
+}  // namespace lineward::plugins

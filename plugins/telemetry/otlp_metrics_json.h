@@ -1,0 +1,16 @@
+// Metrics in OTLP's JSON encoding. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "metrics/snapshot.h"
+
+namespace lineward::plugins {
+
+// One text for each metric, with at most so many of its data points; of a larger one several.
+inline constexpr size_t kPointsInOne = 200;
+std::vector<std::string> otlp_metrics_json(const core::MetricSnapshot& metrics, uint64_t now_ns);
+
+}  // namespace lineward::plugins

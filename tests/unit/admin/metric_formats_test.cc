@@ -1,0 +1,93 @@
+#include "admin/metric_formats.h"
+
+#include <catch2/catch.hpp>
+
+#include "config/options/options.h"
+#include "metrics/limits.h"
+
+using namespace lineward;
+using namespace lineward::admin;
+
+namespace {
+
+core::MetricSnapshot sample() {
+  core::MetricSnapshot out;
+  core::MetricFamily counter{
+      "lineward_requests_total", "MCP requests, \"ended\".", core::MetricType::counter, {}};
+  core::MetricPoint& one = counter.points.emplace_back();
+  one.labels = {{"upstream", "a\"b\\c\nd"}};
+  one.value = 7;
+  core::MetricFamily gauge{"lineward_sessions", "Open sessions.", core::MetricType::gauge, {}};
+  gauge.points.emplace_back().value = 2.5;
+  core::MetricFamily histogram{"lineward_wait_seconds", "Waits.", core::MetricType::histogram, {}};
+  core::MetricPoint& waits = histogram.points.emplace_back();
+  waits.labels = {{"upstream", "x"}};
+  waits.histogram.emplace(Buckets::mcp);
+  waits.histogram->observe(0.03);
+  waits.histogram->observe(1000.0);
+  core::Exemplar exemplar;
+  exemplar.set({std::string(32, 'a'), std::string(16, 'b')}, 0.03);
+  exemplar.at = 1700000000.25;
+  waits.exemplars.emplace_back(waits.histogram->bucket_of(0.03), exemplar);
+  out.families = {counter, gauge, histogram};
+  return out;
+}
+
+bool has(const std::string& text, std::string_view line) {
+  return text.find("\n" + std::string(line) + "\n") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a scraper gets OpenMetrics when it asks for it and likes nothing better") {
+  const auto open = MetricFormat::open_metrics, classic = MetricFormat::classic;
+  CHECK(format_for("") == classic);
+  CHECK(format_for("*/*") == classic);
+  CHECK(format_for("text/plain") == classic);
+  CHECK(format_for("application/openmetrics-text") == open);
+  CHECK(format_for("Application/OpenMetrics-Text; version=1.0.0; charset=utf-8") == open);
+  // Prometheus.
+  CHECK(format_for(
+            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+            "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.2,*/*;q=0.1") ==
+        open);
+  CHECK(format_for("text/plain;q=0.9, application/openmetrics-text;q=0.5") == classic);
+  CHECK(format_for("application/openmetrics-text;q=0") == classic);
+  CHECK(format_for("application/openmetrics-text;q=x") == classic);
+  CHECK(format_for(",;,;;q=,,") == classic);
+  CHECK(format_for("application/openmetrics-text;q=nan") == classic);
+}
+
+TEST_CASE("OpenMetrics: counters without their end, bounds in one spelling, exemplars, an end") {
+  const std::string text = "\n" + metrics_text(sample(), MetricFormat::open_metrics);
+  CHECK(has(text, "# HELP lineward_requests MCP requests, \\\"ended\\\"."));
+  CHECK(has(text, "# TYPE lineward_requests counter"));
+  CHECK(has(text, "lineward_requests_total{upstream=\"a\\\"b\\\\c\\nd\"} 7"));
+  CHECK(has(text, "# TYPE lineward_sessions gauge"));
+  CHECK(has(text, "lineward_sessions 2.5"));
+  CHECK(has(text, "lineward_wait_seconds_bucket{upstream=\"x\",le=\"0.05\"} 1 # {trace_id=\"" +
+                      std::string(32, 'a') + "\",span_id=\"" + std::string(16, 'b') +
+                      "\"} 0.03 1700000000.250"));
+  CHECK(has(text, "lineward_wait_seconds_bucket{upstream=\"x\",le=\"1.0\"} 1"));
+  CHECK(has(text, "lineward_wait_seconds_bucket{upstream=\"x\",le=\"+Inf\"} 2"));
+  CHECK(has(text, "lineward_wait_seconds_count{upstream=\"x\"} 2"));
+  CHECK(text.substr(text.size() - 7) == "\n# EOF\n");
+}
+
+TEST_CASE("the classic form knows nothing of exemplars") {
+  const std::string text = "\n" + metrics_text(sample(), MetricFormat::classic);
+  CHECK(has(text, "# TYPE lineward_requests_total counter"));
+  CHECK(has(text, "lineward_requests_total{upstream=\"a\\\"b\\\\c\\nd\"} 7"));
+  CHECK(has(text, "lineward_wait_seconds_bucket{upstream=\"x\",le=\"1\"} 1"));
+  CHECK(text.find("trace_id") == std::string::npos);
+  CHECK(text.find("EOF") == std::string::npos);
+}
+
+TEST_CASE("limits are called as their options are") {
+  for (std::string_view name : core::kLimitNames) {
+    INFO(name);
+    const bool known = name == "openFiles" || config::find_option(name) != nullptr ||
+                       config::find_option("mcpServers.*." + std::string(name)) != nullptr;
+    CHECK(known);
+  }
+}
