@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "admin/known_secrets.h"
 #include "config/config.h"
 #include "net/loop.h"
 #include "net/tls.h"
@@ -24,7 +26,11 @@ class PluginHost final : public plugin::Host {
 
   // `worker`: which one it is of.
   PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config, size_t worker)
-      : loop_(loop), spawner_(spawner), config_(config), worker_(worker) {}
+      : loop_(loop), spawner_(spawner), config_(config), worker_(worker) {
+    reconfigured();
+  }
+  // The configuration is another one.
+  void reconfigured() { secrets_.use(config_); }
   // Of the first one; null: there are none any more.
   void use_metrics(ReadMetrics read) { read_metrics_ = std::move(read); }
 
@@ -38,6 +44,7 @@ class PluginHost final : public plugin::Host {
   std::unique_ptr<plugin::WebTask> fetch(plugin::WebRequest request,
                                          std::function<void(plugin::WebAnswer)> done) override;
   std::string redacted(std::string_view json) const override;
+  std::string without_secrets(std::string text) const override { return secrets_.hide(std::move(text)); }
   std::shared_ptr<void> add_redactor(Redactor redactor) override;
 
  private:
@@ -46,6 +53,7 @@ class PluginHost final : public plugin::Host {
   const config::Config& config_;
   const size_t worker_;
   ReadMetrics read_metrics_;
+  admin::KnownSecrets secrets_;
   std::unordered_map<std::string, std::shared_ptr<net::TlsContext>> tls_;  // by CA file
 };
 

@@ -81,6 +81,17 @@ describe('OTLP', { skip: DIRECT }, () => {
     assert.ok(!otlp.records.items.some(({ attributes }) => /export/.test(attributes['event.name'])));
   });
 
+  test('a server that writes its own key on stderr gives it to no collector', async (t) => {
+    const otlp = await collector(t);
+    const source = `console.error('my key is ' + process.env.KEY + '.'); process.stdin.resume();`;
+    await start(t, [{ otlpLogs: { endpoint: `${otlp.url}/v1/logs`, interval: '20ms' } }], {
+      servers: { up: { command: process.execPath, args: ['-e', source], env: { KEY: 't0psecret' }, pool: { prewarm: 1 }, protocolEra: 'legacy' } },
+    });
+    const line = await otlp.records.until(({ attributes }) => attributes['event.name'] === 'upstream.stderr', 'its line');
+    assert.equal(line.attributes.line, 'my key is ….');
+    assert.doesNotMatch(JSON.stringify(otlp.requests), /t0psecret/);
+  });
+
   test('level and calls leave out what nobody wants', async (t) => {
     const otlp = await collector(t);
     const gateway = await start(t, [{ otlpLogs: { endpoint: `${otlp.url}/v1/logs`, interval: '20ms', level: 'warn', calls: false } }], {

@@ -5,6 +5,7 @@ import { echoServer } from '../lib/echo-server.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
 import { eventually, get, opsOf } from '../lib/operator.mjs';
 import { collector, pair } from '../lib/otlp.mjs';
+import { everyKind } from '../lib/questions.mjs';
 import { answer, beginEvents, call, event, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, modernClient } from '../lib/target.mjs';
@@ -245,6 +246,25 @@ describe('traces', { skip: DIRECT }, () => {
       assert.deepEqual(linked.links, [{ traceId: id, spanId: asked.spanId }]);
     });
   }
+
+  test('what a legacy client is asked for a modern server is of its call\'s trace', async (t) => {
+    const otlp = await collector(t);
+    const serve = (_, response, message) => {
+      const asks = { resultType: 'input_required', requestState: 's', inputRequests: { q: { method: 'roots/list', params: {} } } };
+      json(response, 200, answer(message.id, message.params.requestState ? { content: [], resultType: 'complete' } : asks));
+    };
+    const gateway = await start(t, { endpoint: `${otlp.url}/v1/traces` }, { serve });
+    const id = 'e'.repeat(32);
+    const client = await legacyClient(t, gateway, everyKind('Ada'));
+    await client.callTool({ name: 'x', arguments: {}, _meta: { traceparent: parentOf('01', id) } });
+    const [, up] = await pair(otlp, id);
+    const asked = gateway.origin.requests.filter(({ message }) => message?.method === 'tools/call');
+    assert.equal(asked.length, 2);
+    for (const { message, headers } of asked) {
+      assert.deepEqual(parse(message.params._meta.traceparent), ['00', id, up.spanId, '01']);
+      assert.equal(headers.traceparent, message.params._meta.traceparent);
+    }
+  });
 
   test('a call that its client leaves, and a listen, are told when they end', async (t) => {
     const otlp = await collector(t);

@@ -53,14 +53,19 @@ TEST_CASE("metrics as OTLP's JSON") {
 
 TEST_CASE("a log record has its trace, and its values as they may be shown") {
   const std::string trace(32, 'a'), span(16, 'b');
+  const HideSecrets hide = [](std::string text) {
+    size_t at = text.find("t0psecret!");
+    return at == std::string::npos ? text : text.replace(at, 10, "…");
+  };
   json record = json::parse(otlp_log_record(log::Level::warn, "call.end",
                                             {{"upstream", "github"},
                                              {"why", "a\033[31mb\nc \xff"},
+                                             {"line", "key t0psecret!"},
                                              {"dur_ms", 12},
                                              {"empty", ""},
                                              {"trace_id", trace},
                                              {"span_id", span}},
-                                            5));
+                                            5, hide));
   CHECK(record["severityText"] == "WARN");
   CHECK(record["severityNumber"] == 13);
   CHECK(record["timeUnixNano"] == "5");
@@ -74,10 +79,12 @@ TEST_CASE("a log record has its trace, and its values as they may be shown") {
   CHECK(attributes["dur_ms"]["intValue"] == "12");
   CHECK(attributes["why"]["stringValue"].get<std::string>().find('\033') == std::string::npos);
   CHECK(attributes["why"]["stringValue"].get<std::string>().find('\n') == std::string::npos);
+  CHECK(attributes["line"]["stringValue"] == "key …");
+  CHECK(record["body"]["stringValue"].get<std::string>().find("t0psecret") == std::string::npos);
   CHECK(attributes.count("empty") == 0);
   CHECK(attributes.count("trace_id") == 0);
   CHECK(record["body"]["stringValue"].get<std::string>().rfind("call.end upstream=github", 0) == 0);
   // What is no id stays what it is.
-  json odd = json::parse(otlp_log_record(log::Level::info, "x", {{"trace_id", "no"}}, 5));
+  json odd = json::parse(otlp_log_record(log::Level::info, "x", {{"trace_id", "no"}}, 5, hide));
   CHECK_FALSE(odd.contains("traceId"));
 }
