@@ -145,14 +145,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
         return client_.answer(*record->plan, parsed["id"].dump(), tag);
       }
       if (parsed["method"] != "notifications/progress") return;
-      if (record->answers > 0) client_.ledger_.violation("progress after the answer", tag);
-      if (parsed["params"]["progressToken"].dump() != exchange_.token)
-        client_.ledger_.violation("progress with a token that is not the client's", text);
-      const int number = parsed["params"]["progress"];
-      const bool in_order = record->plan->asks() ? number > record->progress : number == record->progress + 1;
-      record->progress = number;
-      if (!in_order) client_.ledger_.violation("progress was lost, or out of order", text);
-      return;
+      return client_.ears_.progress(*record, exchange_.token, parsed, text);
     }
     if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
       if (parsed.value("id", Json()).dump() != exchange_.raw_id)
@@ -160,25 +153,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
       record->parked = true;
       return client_.asked(*record->plan, parsed["result"]);
     }
-    ++record->answers;
-    if (record->answers > 1)
-      return client_.ledger_.violation("a call was answered twice", text.substr(0, 300));
-    if (parsed.value("id", Json()).dump() != exchange_.raw_id && status_ == 200)
-      client_.ledger_.violation("an answer has another id than the call",
-                                exchange_.raw_id + " " + text.substr(0, 300));
-    if (parsed.contains("result")) {
-      end(parsed["result"].value("isError", false) ? "tool_error" : "result");
-      if (text.find(content_of(*record->plan)) == std::string::npos)
-        client_.ledger_.violation("a result was changed on its way",
-                                  record->plan->tag + " " + text.substr(0, 300));
-      return;
-    }
-    std::string reason;
-    const Json& error = parsed["error"];
-    if (error.contains("data") && error["data"].is_object() && error["data"].contains("io.lineward/gateway"))
-      reason = error["data"]["io.lineward/gateway"].value("reason", "");
-    end(fmt::format("error {} {}", error.value("code", 0), reason));
-    if (client_.world_.telling()) client_.world_.tell(fmt::format("  ({})", error.value("message", "")));
+    client_.ears_.answer(*record, exchange_.raw_id, parsed, text, status_ == 200);
   }
 
   // The HTTP answer is complete.
@@ -194,13 +169,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (head_.field("connection") == "close") close(false);
   }
 
-  void end(std::string outcome) {
-    CallRecord& record = *exchange_.record;
-    record.ended = client_.world_.now();
-    record.outcome = std::move(outcome);
-    client_.world_.tell(
-        fmt::format("client {} has {} for {}", client_.index_, record.outcome, record.plan->tag));
-  }
+  void end(std::string outcome) { client_.ears_.end(*exchange_.record, std::move(outcome)); }
 
   HttpClient& client_;
   std::shared_ptr<Link> link_;
@@ -223,6 +192,7 @@ HttpClient::HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t in
       plan_(plan),
       mine_(plan.clients[index]),
       index_(index),
+      ears_(world, ledger, index),
       random_(plan.seed, "client at work", index) {}
 
 HttpClient::~HttpClient() = default;
@@ -248,12 +218,6 @@ std::string HttpClient::key() const {
   return plan_.keys ? fmt::format("X-API-Key: {}\r\n", key_of(mine_.who)) : "";
 }
 
-std::string HttpClient::modern_meta(const std::string& capabilities) const {
-  return fmt::format(
-      R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
-      index_, capabilities);
-}
-
 std::shared_ptr<HttpClient::Connection> HttpClient::connection(bool fresh) {
   std::erase_if(connections_, [](const auto& one) { return one->gone(); });
   if (!fresh) {
@@ -262,7 +226,11 @@ std::shared_ptr<HttpClient::Connection> HttpClient::connection(bool fresh) {
     }
   }
   const std::string peer = fmt::format("10.0.0.{}:{}", index_ + 1, 5000 + ++last_connection_);
-  auto link = world_.connect("127.0.0.1:8000", peer, index_);
+  // Any replica, or the next one that is there.
+  const size_t first = plan_.replicas > 1 ? random_.below(plan_.replicas) : 0;
+  std::shared_ptr<Link> link;
+  for (size_t i = 0; i < plan_.replicas && !link; ++i)
+    link = world_.connect(address_of((first + i) % plan_.replicas), peer, index_);
   if (!link) return nullptr;
   auto made = std::make_shared<Connection>(*this, std::move(link));
   made->begin();
@@ -285,8 +253,6 @@ void HttpClient::begin() {
     world_.at(at, [this] { list(0); });
 }
 
-// Which tools there are. Others may have asked the same: what they were told must not come here unless they
-// are the same to the gateway.
 void HttpClient::list(int tries) {
   if (left_) return;
   if (!mine_.modern && !session_open_) {
@@ -296,37 +262,14 @@ void HttpClient::list(int tries) {
   const std::string body =
       mine_.modern
           ? fmt::format(R"({{"jsonrpc":"2.0","id":800,"method":"tools/list","params":{{"_meta":{{{}}}}}}})",
-                        modern_meta("{}"))
+                        modern_meta(index_, "{}"))
           : R"({"jsonrpc":"2.0","id":800,"method":"tools/list","params":{}})";
   aside(
       "POST", body, nullptr,
-      [this, asked = world_.now()](int, const Head&, const Json& message) { listed(message, asked); },
+      [this, asked = world_.now()](int, const Head&, const Json& message) {
+        judge_list(ledger_, plan_, index_, message, {asked, left_});
+      },
       mine_.modern ? "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n" : "");
-}
-
-void HttpClient::listed(const Json& message, Time asked) {
-  if (!message.is_object() || !message.contains("result")) {
-    if (plan_.calm && !left_ && message.is_object())
-      ledger_.violation("a list failed although nothing went wrong", message.dump());
-    return;
-  }
-  for (const Json& tool : message["result"].value("tools", Json::array())) {
-    const std::string text = tool.value("description", "");
-    if (text.rfind("for c", 0) != 0) continue;
-    const auto asker = static_cast<size_t>(std::atoi(text.c_str() + 5));
-    world_.tell(fmt::format("client {} got a list {}", index_, text));
-    const Time made = std::atoll(text.c_str() + text.rfind(' '));
-    const ServerPlan& server = plan_.servers[mine_.server];
-    if (!mine_.together && made + server.ttl_ms * kMillisecond + kSecond < asked)
-      ledger_.violation("a list that is older than it may be",
-                        fmt::format("{} asked for at {} may live {} ms", text, asked, server.ttl_ms));
-    if (asker == index_ || !plan_.keys || plan_.clients[asker].who == mine_.who) continue;
-    bool everybodys = false;
-    for (size_t i = 0; i < plan_.servers.size(); ++i)
-      everybodys = everybodys || (plan_.servers[i].is_public && plan_.config.servers[i].cache.trust_public &&
-                                  (mine_.together || i == mine_.server));
-    if (!everybodys) ledger_.violation("a list that somebody else was given", text);
-  }
 }
 
 // A modern client listens on a stream of its own; a legacy one has a stream of its session, and subscribes.
@@ -345,14 +288,10 @@ void HttpClient::listen() {
   exchange.listen = true;
   exchange.raw_id = fmt::format("\"l{}\"", index_ % 2);
   world_.tell(fmt::format("client {} listens", index_));
-  std::string wishes = mine_.wants_tools ? R"("toolsListChanged":true)" : "";
-  if (mine_.wants_prompts) wishes += std::string(wishes.empty() ? "" : ",") + R"("promptsListChanged":true)";
-  if (!mine_.together && mine_.wants_resource)
-    wishes += fmt::format(R"({}"resourceSubscriptions":["{}"])", wishes.empty() ? "" : ",", uri_of(index_));
   if (mine_.modern) {
     const std::string body = fmt::format(
         R"({{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen","params":{{"notifications":{{{}}},"_meta":{{{}}}}}}})",
-        exchange.raw_id, wishes, modern_meta("{}"));
+        exchange.raw_id, wishes_of(mine_, index_), modern_meta(index_, "{}"));
     listening_->send(
         std::move(exchange),
         request("POST", mine_.server,
@@ -412,32 +351,9 @@ void HttpClient::heard(const Json& message, const Exchange& exchange, const std:
     return;
   }
   if (acknowledged_ < 0) ledger_.violation("something came on a listen before it was acknowledged", text);
-  const bool unwished =
-      (method == "notifications/tools/list_changed" && !mine_.wants_tools) ||
-      (method == "notifications/prompts/list_changed" && !mine_.wants_prompts) ||
-      (method == "notifications/resources/updated" &&
-       (!mine_.wants_resource || mine_.together || text.find(uri_of(index_)) == std::string::npos));
-  if (unwished) ledger_.violation("a listen is told what it did not wish to hear", text);
+  if (!is_wished(mine_, index_, method, text))
+    ledger_.violation("a listen is told what it did not wish to hear", text);
   if (method == "notifications/resources/updated") ++updates_;
-}
-
-// Where nothing goes wrong who listens hears of what the server tells.
-void HttpClient::judge_listen() const {
-  if (!plan_.calm || mine_.together || mine_.listens_at < 0 || mine_.listens_dropped || acknowledged_ < 0)
-    return;
-  const ServerPlan& server = plan_.servers[mine_.server];
-  // A session's process may end because nobody calls it, and takes along what it was subscribed to.
-  if (!mine_.modern &&
-      (!server.http || plan_.config.servers[mine_.server].isolation == config::Isolation::call))
-    return;
-  if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
-  if (mine_.modern && !mine_.wants_resource) return;
-  int wanted = 0;
-  for (const Time pulse : server.pulses)
-    wanted += pulse > acknowledged_ + kSecond && pulse < stopped_listening_ - kSecond ? 1 : 0;
-  if (wanted > 0 && updates_ == 0)
-    ledger_.violation("who listens does not hear what the server tells",
-                      fmt::format("client {} missed {} updates", index_, wanted));
 }
 
 void HttpClient::open_session(int tries) {
@@ -484,22 +400,13 @@ void HttpClient::aside(const std::string& verb, const std::string& body, std::fu
 // It thinks a while, and comes back with its answers.
 void HttpClient::asked(const CallPlan& plan, const Json& result) {
   if (!mine_.can_be_asked) ledger_.violation("a client is asked that did not declare it", result.dump());
-  Json answers = Json::object();
-  const Json questions = result.value("inputRequests", Json::object());
-  for (const auto& [key, question] : questions.items()) {
-    const std::string tag = tag_in(question.dump());
-    if (tag != plan.tag && !ledger_.asked_too_late(tag))
-      ledger_.violation("a question of another call", plan.tag + " got " + question.dump());
-    answers[key] = {{"action", "accept"}, {"content", {{"tag", tag}}}};
-  }
+  const std::string members = answers_to(ledger_, plan, result);
   CallRecord& record = *ledger_.find(plan.tag);
   if (plan.never_answers) {
     record.left = world_.now();
     record.left_parked = true;
     return;
   }
-  const std::string members = fmt::format(R"(,"inputResponses":{},"requestState":{})", answers.dump(),
-                                          result.value("requestState", Json()).dump());
   world_.after(plan.answer_after, [this, &plan, &record, members] {
     if (record.left >= 0) return;
     record.parked = false;
@@ -538,7 +445,8 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
     return;
   }
   const size_t number =
-      static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_);
+      static_cast<size_t>(&plan - mine_.calls.data()) + 1 + (answers.empty() ? 0 : 99 * ++rounds_) +
+      (plan_.replicas > 1 ? 30'000 * (index_ + 1) : 0);  // there the log names the last replica before it
   Exchange exchange;
   exchange.raw_id = number % 3 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
   exchange.token = number % 2 == 0 ? fmt::format("\"{}\"", number) : fmt::format("{}", number);
@@ -549,12 +457,10 @@ void HttpClient::call(const CallPlan& plan, const std::string& answers) {
   std::string fields = session_fields();
   const std::string tool = (mine_.together ? plan_.servers[plan.server].name + "__" : "") + tool_of(plan);
   if (mine_.modern) {
-    meta += (meta.empty() ? "" : ",") + modern_meta(capabilities());
+    meta += (meta.empty() ? "" : ",") + modern_meta(index_, capabilities());
     fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n";
   }
-  const std::string body = fmt::format(
-      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}{}}}}})",
-      exchange.raw_id, tool, arguments_of(plan), answers, meta.empty() ? "" : ",\"_meta\":{" + meta + "}");
+  const std::string body = call_body(plan, {exchange.raw_id, exchange.token, tool, answers, meta});
   const std::string text = request("POST", plan.server, fields, body);
   record.link = over->link();
   record.remote = over->link()->peer;
@@ -606,7 +512,7 @@ void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {
 
 void HttpClient::leave() {
   if (left_) return;
-  judge_listen();
+  judge_listen(ledger_, plan_, index_, {acknowledged_, stopped_listening_, updates_});
   auto close_all = [this] {
     left_ = true;
     for (auto& one : connections_)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "call_ears.h"
 #include "http_text.h"
 #include "ledger.h"
 #include "script.h"
@@ -13,13 +14,13 @@
 
 namespace lineward::sim {
 
-class HttpClient {
+class HttpClient final : public Client {
  public:
   HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t index);
-  ~HttpClient();
-  void begin();
+  ~HttpClient() override;
+  void begin() override;
   // It has nothing more to do: says goodbye where it does so, and closes what it has.
-  void leave();
+  void leave() override;
 
  private:
   class Connection;
@@ -37,15 +38,12 @@ class HttpClient {
                       const std::string& body) const;
   std::string session_fields() const;
   std::string key() const;
-  std::string modern_meta(const std::string& capabilities) const;
   std::shared_ptr<Connection> connection(bool fresh);
   void open_session(int tries);
   void listen();
   void listen_ended();
   void list(int tries);
-  void listed(const Json& message, Time asked);
   void heard(const Json& message, const Exchange& exchange, const std::string& text);
-  void judge_listen() const;
   // With `answers` the retry of one that was asked: members of its params.
   void call(const CallPlan& call, const std::string& answers = {});
   void asked(const CallPlan& call, const Json& result);
@@ -60,6 +58,7 @@ class HttpClient {
   const Plan& plan_;
   const ClientPlan& mine_;
   size_t index_;
+  CallEars ears_;
   Random random_;
   std::vector<std::shared_ptr<Connection>> connections_;
   uint64_t last_connection_ = 0;

@@ -99,7 +99,9 @@ void Ledger::judge() {
     for (const auto& attempt : record.attempts)
       judge_leave(record, *attempt);
     if (plan_.calm) judge_calm(record);
-    if (record.plan->is_probe && !drained && record.outcome != "result")
+    // Each replica has a circuit of its own, and closes it when it is asked.
+    const bool may_be_open = plan_.replicas > 1 && record.outcome.find("circuit_open") != std::string::npos;
+    if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open)
       violation("a server is not served as ever when all calls have ended", tag + " " + record.outcome);
   }
   for (size_t i = 0; i < plan_.servers.size(); ++i)
@@ -138,14 +140,19 @@ void Ledger::judge_call(const CallRecord& record) {
   for (const auto& attempt : record.attempts) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
         !attempt->was_full && record.sent >= 0 && record.sent <= record.left_read &&
-        attempt->answer_read > record.left_read)
+        attempt->answer_read > record.left_read + passing() && !plan_.replica_ends())
       violation("a late answer was passed on", tag);
   }
   // A stream is cut only when the gateway stops, when its reader takes nothing, or when there is too little
   // memory.
-  if (record.outcome == "cut" && record.left < 0 && !drained && !plan_.narrow &&
+  if (record.outcome == "cut" && record.left < 0 && !drained && !plan_.replica_ends() && !plan_.narrow &&
       record.plan->slow_reader == 0 && !record.request_cut && record.sent >= 0)
     violation("a client's connection was closed instead of an answer", tag);
+}
+
+// What goes from one replica to another on its way.
+Time Ledger::passing() const {
+  return plan_.replicas > 1 ? kSecond : 0;
 }
 
 // Who left has its server told exactly once, in time, and never after the answer.
@@ -176,6 +183,8 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
       record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
   if (record.left < 0 || record.left_parked || attempt.asked) return;
+  // A gateway that is ended tells nobody anything.
+  if (plan_.replica_ends()) return;
   // Where there is no session nobody knows whose call such a message means.
   const ServerPlan& kind = plan_.servers[attempt.server];
   if (record.left_by_message && kind.http && !kind.modern && !kind.sessions) return;
@@ -186,7 +195,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   const Time resume =
       record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {
-    if (attempt.sent > left && !attempt.was_full)
+    if (attempt.sent > left + passing() && !attempt.was_full)
       violation("what its client had left was sent",
                 fmt::format("{} left at {} sent at {}", tag, left, attempt.sent));
   }
@@ -198,14 +207,13 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   // A call whose question is with its client waits for it, whatever becomes of the connection that brought
   // it.
   const Time parked = record.plan->asks() ? server.timeouts.park.count() * kMillisecond : 0;
-  const Time bound = left + stood_still + parked + resume + kAtOnce +
+  const Time bound = left + stood_still + parked + resume + kAtOnce + passing() +
                      (attempt.http ? server.timeouts.connect.count() * kMillisecond + 200 * kMillisecond : 0);
   if (attempt.answer_read >= 0 && attempt.answer_read <= bound) return;
   if (attempt.died >= 0 && attempt.died <= bound) return;
   // What was written into a pipe that stands still is not read any more when its process ends.
   for (const FaultPlan& fault : plan_.faults) {
-    if (!fault.dropped && fault.kind == FaultPlan::Kind::stall && fault.server == attempt.server &&
-        attempt.died >= 0)
+    if (fault.kind == FaultPlan::Kind::stall && fault.strikes(attempt.server) && attempt.died >= 0)
       return;
   }
   const bool modern_http = attempt.http && plan_.servers[attempt.server].modern;
@@ -218,8 +226,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   // By message, where there is a session to send it in and the server can be reached.
   bool reachable = attempt.died < 0;
   for (const FaultPlan& fault : plan_.faults)
-    reachable =
-        reachable && (fault.dropped || fault.server != attempt.server || fault.kind == FaultPlan::Kind::jump);
+    reachable = reachable && !fault.strikes(attempt.server);
   if (kind.http && !kind.modern && kind.sessions && reachable && attempt.cancels == 0)
     violation("a legacy HTTP server's stream was closed, and it was not told why", tag);
   if (modern_http && attempt.cancels > 0)
@@ -270,11 +277,11 @@ void Ledger::judge_time(const CallRecord& record) {
 void Ledger::judge_places(size_t server) {
   Time slack = 50 * kMillisecond;
   // Who is not told goes on, and has no place.
-  if (plan_.config.servers[server].cancel == config::CancelMode::never) return;
+  if (plan_.config.servers[server].cancel == config::CancelMode::never || plan_.replica_ends()) return;
   for (const FaultPlan& fault : plan_.faults) {
     if (fault.dropped) continue;
     if (fault.kind == FaultPlan::Kind::jump) slack += fault.length;
-    if (fault.server != server || fault.kind == FaultPlan::Kind::jump) continue;
+    if (!fault.strikes(server)) continue;
     // Only a reload that adjusts it leaves it the same server, and when each call was over is known.
     if (fault.kind != FaultPlan::Kind::reload || fault.how == 2 || fault.how == 3) return;
   }
@@ -311,7 +318,7 @@ void Ledger::judge_places(size_t server) {
         now = places_after(fault);
       }
     }
-    return std::max(most, now);
+    return std::max(most, now) * static_cast<uint32_t>(plan_.replicas);  // each has its own
   };
   for (const Stay& one : stays) {
     uint32_t beside = 0;
@@ -364,12 +371,12 @@ void Ledger::judge_log() {
     std::string id = value(line, " rpc_id=");
     std::erase(id, '"');
     std::erase(id, '\\');
-    ++lines[value(line, " remote=") + " " + id];
+    ++lines[(plan_.replicas > 1 ? "" : value(line, " remote=")) + " " + id];
   }
   for (const auto& [tag, record] : calls_) {
     std::string id = record.raw_id;
     std::erase(id, '"');
-    const int count = lines[record.remote + " " + id];
+    const int count = lines[(plan_.replicas > 1 ? "" : record.remote) + " " + id];
     if (count > 1) violation("a call ended twice in the log", tag);
     if (count == 0 && (by_server(record) || (!record.attempts.empty() && !record.plan->asks())))
       violation("a call has no end in the log", tag);

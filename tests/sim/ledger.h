@@ -87,6 +87,7 @@ class Ledger {
  private:
   void judge_call(const CallRecord& record);
   void judge_leave(const CallRecord& record, const Attempt& attempt);
+  Time passing() const;
   void judge_time(const CallRecord& record);
   void judge_places(size_t server);
   void judge_calm(const CallRecord& record);

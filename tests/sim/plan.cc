@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "config/options/options.h"
 #include "config/reader/load.h"
@@ -164,11 +169,23 @@ void draw_more_of_call(Random& random, const Plan& plan, const ClientPlan& clien
   }
 }
 
+// All servers are served as one, too.
+void put_together(Plan& plan) {
+  config::Config& config = plan.config;
+  config.aggregate.enabled = true;
+  config.together = config.servers.front();
+  config.together.url.clear();
+  config.together.name = "/mcp";
+  config.together.protocol_era = config::Era::modern;
+  config.together.isolation = config::Isolation::automatic;
+}
+
 // The last client: calls to each server, when all that there was has ended by its limits. First one, for a
 // circuit that is open; then as many as may be under way at once.
 void draw_probes(Plan& plan) {
-  ClientPlan client;
-  const size_t index = plan.clients.size();
+  ClientPlan another;
+  ClientPlan& client = plan.on_stdio ? plan.clients.front() : another;
+  const size_t index = plan.on_stdio ? 0 : plan.clients.size();
   const Time base = plan.last + limits_of_all(plan);
   for (size_t i = 0; i < plan.servers.size(); ++i) {
     const config::Server& server = plan.config.servers[i];
@@ -189,11 +206,68 @@ void draw_probes(Plan& plan) {
       call.is_probe = true;
       call.fresh_connection = true;
       call.at = base + (k == 0 ? 10 : 20) * kSecond;
-      call.ops = {{Op::Kind::wait, k == 0 ? 0 : 150 * kMillisecond}, {Op::Kind::result}};
+      const Time together = std::min(150 * kMillisecond, server.timeouts.request.count() * kMillisecond / 3);
+      call.ops = {{Op::Kind::wait, k == 0 ? 0 : together}, {Op::Kind::result}};
       client.calls.push_back(call);
     }
   }
-  plan.clients.push_back(std::move(client));
+  if (!plan.on_stdio) plan.clients.push_back(std::move(another));
+}
+
+// The gateway serves stdin and stdout: one client, for whom all servers are one.
+void put_on_stdio(Plan& plan) {
+  plan.on_stdio = true;
+  plan.keys = false;
+  plan.narrow = false;
+  config::Config& config = plan.config;
+  config.listen.address = "stdio";
+  config.listen.max_buffered_bytes = config::Listen().max_buffered_bytes;
+  config.listen.max_buffered_bytes_per_principal = config::Listen().max_buffered_bytes_per_principal;
+  config.auth = {};
+  config.workers = 1;
+  if (plan.servers.size() > 1 && !config.aggregate.enabled) put_together(plan);
+  plan.clients.resize(1);
+  ClientPlan& client = plan.clients.front();
+  client.together = plan.servers.size() > 1;
+  for (CallPlan& call : client.calls) {
+    if (call.leave != Leave::stay) call.leave = Leave::message;
+    if (!client.together) call.server = 0;
+    call.cut_request_at = -1;
+    call.slow_reader = 0;
+    call.leaves_at_answer = false;
+  }
+}
+
+// A file that is nowhere: what all replicas seal with.
+const std::string& key_file() {
+  static const std::string path = [] {
+    const int file = memfd_create("replica-keys", 0);
+    constexpr std::string_view kKey = "c2ltdWxhdGVkLXJlcGxpY2FzLWhhdmUtb25lLWtleS0=\n";
+    if (file < 0 || fchmod(file, 0600) != 0 || ::write(file, kKey.data(), kKey.size()) < 0) std::abort();
+    return fmt::format("/proc/self/fd/{}", file);
+  }();
+  return path;
+}
+
+void make_replicas(Random& random, Plan& plan) {
+  plan.replicas = static_cast<size_t>(random.between(2, 3));
+  plan.narrow = false;
+  config::Config& config = plan.config;
+  config.workers = 1;
+  config.listen.max_buffered_bytes = config::Listen().max_buffered_bytes;
+  config.listen.max_buffered_bytes_per_principal = config::Listen().max_buffered_bytes_per_principal;
+  config.replicas.key_file = key_file();
+  for (size_t i = 0; i < plan.replicas; ++i)
+    config.replicas.peers.emplace_back(fmt::format("r{}", i), "http://" + address_of(i));
+  if (plan.calm) return;
+  for (uint64_t i = random.below(3); i > 0; --i) {
+    FaultPlan fault;
+    fault.kind = random.percent(50) ? FaultPlan::Kind::halt : FaultPlan::Kind::stop;
+    fault.server = random.below(plan.replicas);
+    fault.at = random.between(0, 6 * kSecond);
+    fault.length = random.between(10 * kMillisecond, 4 * kSecond);
+    plan.faults.push_back(fault);
+  }
 }
 
 // Alice's and Bob's: API keys are given as their hashes.
@@ -225,8 +299,8 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   call.obeys_cancel = random.percent(70);
   call.wants_progress = random.percent(60);
   call.fresh_connection = random.percent(50);
-  call.padding = static_cast<size_t>(random.percent(93)   ? random.between(0, 200)
-                                     : random.percent(70) ? random.between(200, 20000)
+  call.padding = static_cast<size_t>(random.percent(95)   ? random.between(0, 200)
+                                     : random.percent(90) ? random.between(200, 20000)
                                                           : random.between(20000, 200000));
   if (plan.calm) return call;
   if (random.percent(35)) {
@@ -266,6 +340,10 @@ void draw_faults(Random& random, Plan& plan) {
 
 }  // namespace
 
+std::string address_of(size_t replica) {
+  return fmt::format("127.0.0.1:{}", 8000 + replica);
+}
+
 const char* key_of(int who) {
   return who == 0 ? "alice-0123456789abcdef" : "bob-0123456789abcdef00";
 }
@@ -300,7 +378,10 @@ Plan draw_plan(uint64_t seed) {
   config.shutdown.drain = milliseconds(random.between(0, 5000));
   config.ops.address = "off";
   config.admin.address = "off";
-  const size_t servers = random.percent(60) ? 1 + random.below(2) : 1 + random.below(4);
+  // Most are small: what takes little is found in them a few times as soon.
+  const bool small = Random(seed, "size").percent(60);
+  size_t servers = random.percent(60) ? 1 + random.below(2) : 1 + random.below(4);
+  if (small) servers = std::min<size_t>(servers, 2);
   for (size_t i = 0; i < servers; ++i) {
     ServerPlan server;
     server.name = fmt::format("s{}", i);
@@ -325,7 +406,7 @@ Plan draw_plan(uint64_t seed) {
   Random more(seed, "more");
   plan.keys = more.percent(30);
   if (plan.keys) config.auth = auth_with_keys();
-  config.workers = more.percent(80) ? 1 : static_cast<uint32_t>(more.between(2, 3));
+  config.workers = more.percent(small ? 95 : 75) ? 1 : static_cast<uint32_t>(more.between(2, 3));
   plan.narrow = !plan.calm && more.percent(12);
   if (plan.narrow) {
     config.listen.max_buffered_bytes = static_cast<uint64_t>(more.between(400'000, 2'000'000));
@@ -336,14 +417,11 @@ Plan draw_plan(uint64_t seed) {
   if (busy) make_tight(more, config.servers.front());
   config.aggregate.enabled = servers > 1 && random.percent(50);
   if (config.aggregate.enabled) {
-    config.together = config.servers.front();
-    config.together.url.clear();
-    config.together.name = "/mcp";
-    config.together.protocol_era = config::Era::modern;
-    config.together.isolation = config::Isolation::automatic;
+    put_together(plan);
     config.aggregate.part_timeout = milliseconds(random.between(500, 5000) + (plan.calm ? 5000 : 0));
   }
-  const size_t clients = 1 + random.below(random.percent(70) ? 3 : 7);
+  size_t clients = 1 + random.below(random.percent(70) ? 3 : 7);
+  if (small) clients = std::min<size_t>(clients, 2);
   for (size_t i = 0; i < clients; ++i) {
     Random own(seed, "client", i);
     ClientPlan client;
@@ -374,7 +452,8 @@ Plan draw_plan(uint64_t seed) {
     }
     // A question may go on the stream of a session, and be lost with it.
     if (plan.calm && !client.modern && client.listens_at >= 0) client.can_be_asked = false;
-    const uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
+    uint64_t calls = 1 + own.below(own.percent(70) ? 4 : 10);
+    if (small) calls = std::min<uint64_t>(calls, 3);
     for (uint64_t k = 0; k < calls; ++k) {
       client.calls.push_back(draw_call(own, plan, client, fmt::format("T{}.{}.", i, k)));
       draw_more_of_call(extra, plan, client, busy, client.calls.back());
@@ -382,6 +461,10 @@ Plan draw_plan(uint64_t seed) {
     }
     plan.clients.push_back(std::move(client));
   }
+  Random front(seed, "front");
+  const uint64_t kind = front.below(100);
+  if (kind < 12) put_on_stdio(plan);
+  if (kind >= 12 && kind < (small ? 18 : 26)) make_replicas(front, plan);
   if (!plan.calm) {
     Random own(seed, "faults");
     draw_faults(own, plan);
@@ -402,7 +485,8 @@ Plan draw_plan(uint64_t seed) {
 
 std::string describe(const Plan& plan) {
   std::string text =
-      fmt::format("seed {}{}{}\n", plan.seed, plan.calm ? " (calm)" : "",
+      fmt::format("seed {}{}{}{}{}\n", plan.seed, plan.calm ? " (calm)" : "", plan.on_stdio ? " on stdio" : "",
+                  plan.replicas > 1 ? fmt::format(" {} replicas", plan.replicas) : "",
                   plan.config.workers > 1 ? fmt::format(" {} workers", plan.config.workers) : "");
   for (size_t i = 0; i < plan.servers.size(); ++i) {
     const ServerPlan& s = plan.servers[i];
@@ -451,7 +535,7 @@ std::string describe(const Plan& plan) {
                       call.cut_request_at >= 0 ? fmt::format(" request cut at {}", call.cut_request_at) : "");
     }
   }
-  static constexpr const char* kFaults[] = {"kill", "refuse", "silence", "reset", "stall", "jump", "reload"};
+  static constexpr const char* kFaults[] = {"kill", "refuse", "silence", "reset", "stall", "jump", "reload", "halt", "stop"};
   for (const FaultPlan& fault : plan.faults) {
     if (!fault.dropped)
       text += fmt::format(

@@ -102,24 +102,37 @@ struct ServerPlan {
 };
 
 struct FaultPlan {
-  enum class Kind : uint8_t { kill, refuse, silence, reset, stall, jump, reload } kind = Kind::kill;
-  size_t server = 0;
+  enum class Kind : uint8_t { kill, refuse, silence, reset, stall, jump, reload, halt, stop } kind = Kind::kill;
+  size_t server = 0;  // or, where one ends at once or in order and begins again later, the replica
   Time at = 0;
   Time length = 0;
   unsigned how = 0;  // of a reload: nothing has changed, a limit, the server is another, it is removed (and
                      // comes back), how many calls it may have at once
   bool dropped = false;
+  bool is_of_replica() const { return kind == Kind::halt || kind == Kind::stop; }
+  // Something happens to that server.
+  bool strikes(size_t index) const {
+    return !dropped && server == index && kind != Kind::jump && !is_of_replica();
+  }
 };
 
 struct Plan {
   uint64_t seed = 0;
   bool calm = false;    // nothing goes wrong and nobody leaves: every call must succeed
   bool keys = false;    // clients have API keys
+  size_t replicas = 1;  // gateways, which are peers
+  bool on_stdio = false;  // there is one client, on the gateway's stdin and stdout
   bool narrow = false;  // there is little memory for what is held, in all and for each client
   config::Config config;
   std::vector<ServerPlan> servers;
   std::vector<ClientPlan> clients;
   std::vector<FaultPlan> faults;
+  bool replica_ends() const {
+    for (const FaultPlan& fault : faults) {
+      if (!fault.dropped && fault.is_of_replica()) return true;
+    }
+    return false;
+  }
   Time drain_at = -1;  // in the middle of it
   Time last = 0;       // when the last thing begins
 };
@@ -127,6 +140,8 @@ struct Plan {
 // What a client shows to be who it is, and as whom the gateway knows it.
 const char* key_of(int who);
 
+// Where a replica listens.
+std::string address_of(size_t replica);
 Plan draw_plan(uint64_t seed);
 // How many calls a server may have at once after a reload that says so.
 uint32_t places_after(const FaultPlan& reload);

@@ -4,77 +4,22 @@
 
 #include <algorithm>
 #include <csignal>
-#include <map>
 #include <thread>
 
 #include "base/held_bytes.h"
-#include "config/reader/load.h"
+#include "gateways.h"
 #include "http_client.h"
 #include "http_server.h"
-#include "metrics/stats.h"
-#include "net/loop.h"
-#include "net/timer_wheel.h"
-#include "process/child_process.h"
-#include "runtime/gateway.h"
+#include "stdio_client.h"
 #include "stdio_server.h"
 
 namespace lineward::sim {
 namespace {
 
-// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads
-// end here.
-uint64_t held_bytes() {
-  constexpr size_t kWorthTelling = 1 << 20;
-  HeldBytes counter;
-  counter.set(kWorthTelling);
-  counter.set(0);
-  return HeldBytes::total();
-}
-
-// Ends of calls as the metrics count them, by reason. The numbers are the process's: those of a world are
-// what it adds.
-using Ends = std::map<std::string, uint64_t, std::less<>>;
-
-Ends counted_ends() {
-  Ends all;
-  const auto add = [&](const core::UpstreamStats& of) {
-    const auto& ends = of.ends[static_cast<size_t>(mcp::Method::tools_call)];
-    for (size_t reason = 0; reason < ends.size(); ++reason) {
-      if (ends[reason] > 0) all[std::string(mcp::name(static_cast<mcp::EndReason>(reason)))] += ends[reason];
-    }
-  };
-  for (const auto& one : core::stats().upstreams) {
-    add(*one);
-    if (one->routed) add(*one->routed);
-  }
-  return all;
-}
-
-Ends logged_ends(std::string_view log) {
-  Ends all;
-  for (size_t at = 0, end; (end = log.find('\n', at)) != std::string_view::npos; at = end + 1) {
-    const std::string_view line = log.substr(at, end - at);
-    const size_t reason = line.find(" reason=");
-    if (line.find("event=call.end") == std::string_view::npos ||
-        line.find("method=tools/call") == std::string_view::npos || reason == std::string_view::npos)
-      continue;
-    const size_t from = reason + 8;
-    ++all[std::string(line.substr(from, line.find(' ', from) - from))];
-  }
-  return all;
-}
-
-std::string text_of(const Ends& ends) {
-  std::string text;
-  for (const auto& [reason, count] : ends)
-    text += fmt::format("{} {} ", count, reason);
-  return text;
-}
-
 // Everything that runs in one world, in the order in which it must go.
 class Stage {
  public:
-  Stage(const Plan& plan, bool tell) : plan_(plan), world_(plan.seed), ledger_(world_, plan) {
+  Stage(const Plan& plan, bool tell) : plan_(plan), world_(plan.seed), ledger_(world_, plan), gateways_(world_, ledger_, plan) {
     world_.calm = plan.calm;
     if (tell) world_.tell_all();
   }
@@ -82,27 +27,34 @@ class Stage {
 
  private:
   void begin();
+  std::unique_ptr<Client> make_client(size_t index);
   void fault(const FaultPlan& fault);
-  void reload() {
-    world_.tell("SIGHUP");
-    world_.raise(SIGHUP);
-  }
+  void reload() { gateways_.raise("SIGHUP", SIGHUP); }
   void last_clients();
   void look_at_memory();
-  void check_metrics(const Ends& before);
   void check_empty(Worker& worker);
   void check_empty();
-  void stop();
 
   const Plan& plan_;
   World world_;
   Ledger ledger_;
-  config::Config configured_ = plan_.config;  // what a reload reads
   std::vector<std::shared_ptr<StdioServer>> processes_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
-  std::vector<std::unique_ptr<HttpClient>> clients_;
-  std::unique_ptr<Gateway> gateway_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  Gateways gateways_;
 };
+
+std::unique_ptr<Client> Stage::make_client(size_t index) {
+  if (!plan_.on_stdio) return std::make_unique<HttpClient>(world_, ledger_, plan_, index);
+  Random random(plan_.seed, "stdio");
+  const auto pipe = [&] {
+    const Weather weather = draw_weather(random, plan_.calm);
+    return std::make_shared<Link>(world_, Random(random.next()), weather, "stdio");
+  };
+  World::Std& std = world_.stdio()[0];
+  std = {pipe(), pipe()};
+  return std::make_unique<StdioClient>(world_, ledger_, plan_, index, std.in, std.out);
+}
 
 void Stage::begin() {
   world_.spawn = [this](const net::SpawnRequest& request,
@@ -134,7 +86,7 @@ void Stage::begin() {
     }
   }
   for (size_t i = 0; i < plan_.clients.size(); ++i) {
-    clients_.push_back(std::make_unique<HttpClient>(world_, ledger_, plan_, i));
+    clients_.push_back(make_client(i));
     if (!plan_.clients[i].dropped) clients_.back()->begin();
   }
   if (plan_.narrow && plan_.config.workers == 1) world_.at_home(0, 0, [this] { look_at_memory(); });
@@ -145,8 +97,7 @@ void Stage::begin() {
     world_.at(plan_.drain_at, [this] {
       ledger_.drained = true;
       ledger_.drained_at = world_.now();
-      world_.tell("SIGTERM");
-      world_.raise(SIGTERM);
+      gateways_.stop();
     });
     return;
   }
@@ -186,18 +137,25 @@ void Stage::fault(const FaultPlan& fault) {
       world_.at(until, [&flag] { flag = false; });
       break;
     }
+    case FaultPlan::Kind::halt:
+    case FaultPlan::Kind::stop:
+      gateways_.end(index,
+                    fault.kind == FaultPlan::Kind::halt ? Gateways::How::now : Gateways::How::in_order);
+      world_.at(until, [this, index] { gateways_.open(index); });
+      break;
     case FaultPlan::Kind::jump: world_.jump(std::min(fault.length, kSecond)); break;
     case FaultPlan::Kind::reload: {
-      config::Server& server = configured_.servers[index];
+      config::Config& configured = gateways_.configured();
+      config::Server& server = configured.servers[index];
       if (fault.how == 1) server.limits.max_queue += 10;
       if (fault.how == 4) server.limits.max_in_flight = places_after(fault);
       if (fault.how == 2) server.env.emplace_back("GENERATION", std::to_string(world_.now()));
       if (fault.how == 2 && !server.url.empty())
         server.headers.emplace_back("X-Generation", std::to_string(world_.now()));
       // The last one that is left is served at the path of all.
-      const auto served = std::count_if(configured_.servers.begin(), configured_.servers.end(),
+      const auto served = std::count_if(configured.servers.begin(), configured.servers.end(),
                                         [](const auto& one) { return !one.disabled; });
-      if (fault.how == 3 && served > (configured_.aggregate.enabled ? 2 : 1)) {
+      if (fault.how == 3 && served > (configured.aggregate.enabled ? 2 : 1)) {
         server.disabled = true;
         world_.at(until, [this, &server] {
           server.disabled = false;
@@ -216,8 +174,10 @@ void Stage::last_clients() {
   for (const auto& [tag, record] : ledger_.calls()) {
     if (record.ended < 0 && record.left < 0) ledger_.violation("a call never ended", tag);
   }
-  for (auto& client : clients_)
-    client->leave();
+  // With the one on stdio the gateway ends.
+  for (auto& client : clients_) {
+    if (!plan_.on_stdio) client->leave();
+  }
   const auto& listen = plan_.config.listen;
   Time wait = (listen.session_idle + listen.resume_window).count() * kMillisecond + 10 * kSecond;
   for (const auto& server : plan_.config.servers)
@@ -225,14 +185,13 @@ void Stage::last_clients() {
                               (listen.session_idle + listen.resume_window).count() * kMillisecond +
                               10 * kSecond);
   // What the threads have counted and kept to themselves is told first.
-  for (size_t i = 1; i < plan_.config.workers; ++i)
+  for (size_t i = 1; i < world_.threads().count(); ++i)
     world_.at_home(static_cast<int>(i), world_.now() + wait, [] { held_bytes(); });
+  gateways_.look(world_.now() + wait, [this](Worker& worker) { check_empty(worker); });
   world_.at_home(0, world_.now() + wait + kSecond, [this] {
-    auto& workers = static_cast<WorkerDirectory&>(*gateway_);
-    for (size_t i = 0; i < workers.workers(); ++i)
-      check_empty(workers.worker(i));
     check_empty();
-    stop();
+    if (plan_.on_stdio) return clients_.front()->leave();
+    gateways_.stop();
   });
 }
 
@@ -242,6 +201,7 @@ void Stage::check_empty(Worker& worker) {
   if (exchanges.live().size() != 0)
     ledger_.violation("calls are left when all clients have gone",
                       fmt::format("{}", exchanges.live().size()));
+  if (plan_.on_stdio) return;  // its client is still there
   if (worker.front().connections() != 0)
     ledger_.violation("connections are left when all clients have gone",
                       fmt::format("{}", worker.front().connections()));
@@ -251,7 +211,9 @@ void Stage::check_empty(Worker& worker) {
   if (worker.front().backlog() != 0) ledger_.violation("bytes wait for clients that have gone", "");
 }
 
+// The client on stdio is still there, and the session that it may have, which listens.
 void Stage::check_empty() {
+  if (plan_.on_stdio) return;
   for (auto& process : processes_) {
     if (process->running() && process->listens() > 0)
       ledger_.violation("a server has listens left when all clients have gone",
@@ -261,8 +223,9 @@ void Stage::check_empty() {
     // A goodbye may be lost on the way to a server that cannot be reached.
     bool reachable = true;
     for (const FaultPlan& fault : plan_.faults)
-      reachable = reachable && (fault.dropped || fault.server != i || fault.kind == FaultPlan::Kind::jump ||
-                                fault.kind == FaultPlan::Kind::reload);
+      reachable = reachable && (!fault.strikes(i) || fault.kind == FaultPlan::Kind::reload);
+    // A session that any replica may go on with ends with its client's goodbye alone.
+    reachable = reachable && (plan_.replicas < 2 || plan_.servers[i].modern) && !plan_.replica_ends();
     if (reachable && servers_[i] && servers_[i]->listens() > 0)
       ledger_.violation("a server has listens left when all clients have gone", fmt::format("s{}", i));
   }
@@ -291,55 +254,9 @@ void Stage::look_at_memory() {
     world_.at_home(0, world_.now() + 100 * kMillisecond, [this] { look_at_memory(); });
 }
 
-// Those of other workers end with them.
-void Stage::check_metrics(const Ends& before) {
-  if (plan_.config.workers > 1) return;
-  Ends counted = counted_ends();
-  for (const auto& [reason, count] : before) {
-    if ((counted[reason] -= count) == 0) counted.erase(reason);
-  }
-  const Ends logged = logged_ends(world_.log());
-  if (counted != logged)
-    ledger_.violation("the metrics count other ends than the log has",
-                      text_of(counted) + "but " + text_of(logged));
-  if (core::stats().http_active != 0)
-    ledger_.violation("requests of clients are counted as active when the gateway has stopped",
-                      std::to_string(core::stats().http_active));
-}
-
-void Stage::stop() {
-  world_.tell("SIGTERM");
-  world_.raise(SIGTERM);
-}
-
 Verdict Stage::run() {
-  RunOptions options;
-  options.version = "sim";
-  options.source = "sim";
-  options.quiet = true;
-  options.load = [this] {
-    config::LoadResult read;
-    read.config = configured_;
-    return read;
-  };
-  gateway_ =
-      std::make_unique<Gateway>(plan_.config, std::move(options), std::vector<int>(plan_.config.workers, 0));
-  world_.threads().at_end = [] { held_bytes(); };
-  begin();
-  const Ends before = counted_ends();
-  const int code = gateway_->run();
-  if (code != 0) ledger_.violation("the gateway's exit code", fmt::format("{}", code));
-  // Clients see what was written before the end.
-  for (int i = 0; i < 10000 && !world_.idle() && ledger_.drained; ++i) {
-    if (world_.now() > ledger_.drained_at + 60 * kSecond) break;
-    world_.poll(world_.now() + kSecond);
-  }
-  gateway_.reset();
-  if (ledger_.drained) {
-    for (int i = 0; i < 10000 && !world_.idle(); ++i)
-      world_.poll(world_.now());
-  }
-  check_metrics(before);
+  gateways_.run([this] { begin(); });
+  gateways_.check_metrics();
   if (world_.open_handles != 0)
     ledger_.violation("streams are left when the gateway has gone", fmt::format("{}", world_.open_handles));
   if (world_.descriptors() != 0)
@@ -349,7 +266,8 @@ Verdict Stage::run() {
     ledger_.violation("bytes are counted as held when the gateway has gone",
                       fmt::format("{}", HeldBytes::total()));
   for (size_t i = 0; i < servers_.size(); ++i) {
-    const bool all_well = plan_.faults.empty() && !ledger_.drained;
+    // A session that any replica may go on with ends with its client's goodbye alone.
+    const bool all_well = plan_.faults.empty() && !ledger_.drained && plan_.replicas < 2;
     if (all_well && servers_[i] && servers_[i]->sessions() > 0)
       ledger_.violation("a server has sessions left when the gateway has gone",
                         fmt::format("s{} has {}", i, servers_[i]->sessions()));
@@ -415,7 +333,7 @@ Plan shrink(Plan plan, const std::string& what, size_t& tried) {
     for (ClientPlan& client : plan.clients) {
       if (client.dropped) continue;
       for (CallPlan& call : client.calls) {
-        for (size_t i = 0; !plan.calm && !call.dropped && i < call.ops.size();) {
+        for (size_t i = 0; !plan.calm && !call.is_probe && !call.dropped && i < call.ops.size();) {
           const Op op = call.ops[i];
           call.ops.erase(call.ops.begin() + static_cast<std::ptrdiff_t>(i));
           if (still(plan)) {

@@ -29,6 +29,8 @@ class Threads {
   bool several() const { return all_.size() > 1; }
   // The number of the thread whose work is done; nobody's when it is that of clients and servers.
   static int here();
+  // All that there were.
+  size_t count() const { return all_.size(); }
   // Is this thread one of a world?
   static bool inside();
   bool is_alive(size_t number) const {

@@ -149,11 +149,14 @@ std::shared_ptr<Link> World::connect(const std::string& address, const std::stri
   return link;
 }
 
-void World::raise(int signal) {
-  in_home(0, [this, signal] {
-    auto watchers = signals_[signal];
-    for (auto& [watch, told] : watchers)
-      told();
+void World::raise(int signal, int home) {
+  in_home(home, [this, signal, home] {
+    std::vector<std::function<void()>> told;
+    for (const SignalWatcher& one : signals_) {
+      if (one.signal == signal && one.home == home) told.push_back(one.told);
+    }
+    for (auto& one : told)
+      one();
   });
 }
 

@@ -22,7 +22,6 @@ namespace lineward::net {
 class ByteStream;
 class Listener;
 class Loop;
-class SignalWatch;
 struct SpawnRequest;
 }  // namespace lineward::net
 
@@ -116,11 +115,20 @@ class World {
   int64_t next_pid() { return ++last_pid_; }
   size_t& live_children() { return live_children_; }
 
+  // ---- stdin and stdout of the gateway on a thread ----
+  struct Std {
+    std::shared_ptr<Link> in, out;
+  };
+  std::map<int, Std>& stdio() { return stdio_; }
+
   // ---- signals ----
-  std::map<int, std::vector<std::pair<net::SignalWatch*, std::function<void()>>>>& signals() {
-    return signals_;
-  }
-  void raise(int signal);
+  struct SignalWatcher {
+    int signal;
+    int home;  // a signal is for one gateway, on its thread
+    std::function<void()> told;
+  };
+  std::vector<SignalWatcher>& signals() { return signals_; }
+  void raise(int signal, int home = 0);
 
   // ---- what happened ----
   bool telling() const { return telling_; }
@@ -161,7 +169,8 @@ class World {
   std::map<std::string, Host> hosts_;
   std::map<std::string, Name> names_;
   std::map<std::string, std::vector<Door>> listeners_;
-  std::map<int, std::vector<std::pair<net::SignalWatch*, std::function<void()>>>> signals_;
+  std::vector<SignalWatcher> signals_;
+  std::map<int, Std> stdio_;
   int64_t last_pid_ = 1000;
   size_t live_children_ = 0;
   bool telling_ = false;

@@ -279,7 +279,9 @@ void InstanceGroup::on_instance_free(StdioInstance& instance) {
 }
 
 void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
-  if (answer.kind() == mcp::MessageKind::error) facade_.forget_handshake();
+  if (answer.kind() != mcp::MessageKind::error) return;
+  facade_.forget_handshake();
+  owner_.initialize_refused();
 }
 
 void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,

@@ -1,5 +1,7 @@
 // The rest of net/: wake-ups from other threads, signals, and what watches from outside, of which there is
 // nothing here.
+#include <utility>
+
 #include "net/file_watch.h"
 #include "net/loop_watch.h"
 #include "net/signals.h"
@@ -44,7 +46,7 @@ void Wakeup::wake() {
 // ---- signals ----
 
 SignalWatch::SignalWatch(Loop&, int signal, std::function<void()> arrived) : arrived_(std::move(arrived)) {
-  world().signals()[signal].push_back({this, [this] { arrived_(); }});
+  world().signals().push_back({signal, world().home(), [this] { arrived_(); }});
 }
 
 void ignore_signals(std::initializer_list<int>) {}
@@ -69,13 +71,44 @@ StdStreams::StdStreams(Loop& loop, StreamOwner& owner) : loop_(loop), owner_(own
 StdStreams::~StdStreams() {
   lifetime_.end();
 }
+
 Status<> StdStreams::open(int, int) {
-  return fail("nobody is on stdin and stdout in this world");
+  auto given = world().stdio().find(world().home());
+  if (given == world().stdio().end()) return fail("nobody is on stdin and stdout in this world");
+  for (auto [side, link] : {std::pair(&in_, given->second.in), std::pair(&out_, given->second.out)}) {
+    auto stream = ByteStream::from_pipe(loop_, world().put(std::move(link)));
+    if (!stream) return fail(stream.error().text);
+    side->stream = std::move(*stream);
+    side->stream->set_owner(side);
+  }
+  world().stdio().erase(given);
+  return Done{};
 }
-void StdStreams::start_reading() {}
-void StdStreams::pause_reading() {}
-void StdStreams::write(std::string) {}
-void StdStreams::flush_now() {}
-void StdStreams::ended(int) {}
+
+void StdStreams::start_reading() {
+  if (input_ended_ || broken_ || reading_) return;
+  reading_ = true;
+  in_.stream->start_reading();
+}
+
+void StdStreams::pause_reading() {
+  reading_ = false;
+  if (in_.stream) in_.stream->pause_reading();
+}
+
+void StdStreams::write(std::string bytes) {
+  if (!broken_) out_.stream->write(std::move(bytes));
+}
+
+void StdStreams::flush_now() {
+  if (out_.stream) out_.stream->flush_now();
+}
+
+void StdStreams::ended(int error) {
+  if (broken_ || (error == 0 && input_ended_)) return;
+  (error == 0 ? input_ended_ : broken_) = true;
+  pause_reading();
+  owner_.on_end(error);
+}
 
 }  // namespace lineward::net

@@ -1,0 +1,131 @@
+#include "call_ears.h"
+
+#include <fmt/format.h>
+
+namespace lineward::sim {
+
+void CallEars::progress(CallRecord& record, const std::string& token, const Json& message,
+                        const std::string& text) {
+  if (record.answers > 0) ledger_.violation("progress after the answer", record.plan->tag);
+  if (message["params"]["progressToken"].dump() != token)
+    ledger_.violation("progress with a token that is not the client's", text);
+  const int number = message["params"]["progress"];
+  const bool in_order = record.plan->asks() ? number > record.progress : number == record.progress + 1;
+  record.progress = number;
+  if (!in_order) ledger_.violation("progress was lost, or out of order", text);
+}
+
+void CallEars::answer(CallRecord& record, const std::string& raw_id, const Json& message,
+                      const std::string& text, bool names_it) {
+  ++record.answers;
+  if (record.answers > 1) return ledger_.violation("a call was answered twice", text.substr(0, 300));
+  if (names_it && message.value("id", Json()).dump() != raw_id)
+    ledger_.violation("an answer has another id than the call", raw_id + " " + text.substr(0, 300));
+  if (message.contains("result")) {
+    end(record, message["result"].value("isError", false) ? "tool_error" : "result");
+    if (text.find(content_of(*record.plan)) == std::string::npos)
+      ledger_.violation("a result was changed on its way", record.plan->tag + " " + text.substr(0, 300));
+    return;
+  }
+  std::string reason;
+  const Json error = message.value("error", Json::object());
+  if (error.contains("data") && error["data"].is_object() && error["data"].contains("io.lineward/gateway"))
+    reason = error["data"]["io.lineward/gateway"].value("reason", "");
+  end(record, fmt::format("error {} {}", error.value("code", 0), reason));
+  if (world_.telling()) world_.tell(fmt::format("  ({})", error.value("message", "")));
+}
+
+void CallEars::end(CallRecord& record, std::string outcome) {
+  record.ended = world_.now();
+  record.outcome = std::move(outcome);
+  world_.tell(fmt::format("client {} has {} for {}", client_, record.outcome, record.plan->tag));
+}
+
+std::string modern_meta(size_t client, const std::string& capabilities) {
+  return fmt::format(
+      R"("io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"c{}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{})",
+      client, capabilities);
+}
+
+std::string call_body(const CallPlan& plan, const CallText& text) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}{}}}}})",
+      text.raw_id, text.tool, arguments_of(plan), text.answers,
+      text.meta.empty() ? "" : ",\"_meta\":{" + text.meta + "}");
+}
+
+std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result) {
+  Json answers = Json::object();
+  const Json questions = result.value("inputRequests", Json::object());
+  for (const auto& [key, question] : questions.items()) {
+    const std::string tag = tag_in(question.dump());
+    if (tag != plan.tag && !ledger.asked_too_late(tag))
+      ledger.violation("a question of another call", plan.tag + " got " + question.dump());
+    answers[key] = {{"action", "accept"}, {"content", {{"tag", tag}}}};
+  }
+  return fmt::format(R"(,"inputResponses":{},"requestState":{})", answers.dump(),
+                     result.value("requestState", Json()).dump());
+}
+
+std::string wishes_of(const ClientPlan& client, size_t index) {
+  std::string wishes = client.wants_tools ? R"("toolsListChanged":true)" : "";
+  if (client.wants_prompts) wishes += std::string(wishes.empty() ? "" : ",") + R"("promptsListChanged":true)";
+  if (!client.together && client.wants_resource)
+    wishes += fmt::format(R"({}"resourceSubscriptions":["{}"])", wishes.empty() ? "" : ",", uri_of(index));
+  return wishes;
+}
+
+bool is_wished(const ClientPlan& client, size_t index, const std::string& method, const std::string& text) {
+  return !((method == "notifications/tools/list_changed" && !client.wants_tools) ||
+           (method == "notifications/prompts/list_changed" && !client.wants_prompts) ||
+           (method == "notifications/resources/updated" &&
+            (!client.wants_resource || client.together || text.find(uri_of(index)) == std::string::npos)));
+}
+
+void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& message, Asked asked) {
+  const ClientPlan& mine = plan.clients[client];
+  if (!message.is_object() || !message.contains("result")) {
+    if (plan.calm && !asked.has_left && message.is_object())
+      ledger.violation("a list failed although nothing went wrong", message.dump());
+    return;
+  }
+  for (const Json& tool : message["result"].value("tools", Json::array())) {
+    const std::string text = tool.value("description", "");
+    if (text.rfind("for c", 0) != 0) continue;
+    const auto asker = static_cast<size_t>(std::atoi(text.c_str() + 5));
+    world().tell(fmt::format("client {} got a list {}", client, text));
+    const Time made = std::atoll(text.c_str() + text.rfind(' '));
+    const ServerPlan& server = plan.servers[mine.server];
+    if (!mine.together && made + server.ttl_ms * kMillisecond + kSecond < asked.at)
+      ledger.violation("a list that is older than it may be",
+                        fmt::format("{} asked for at {} may live {} ms", text, asked.at, server.ttl_ms));
+    if (asker == client || !plan.keys || plan.clients[asker].who == mine.who) continue;
+    bool everybodys = false;
+    for (size_t i = 0; i < plan.servers.size(); ++i)
+      everybodys = everybodys || (plan.servers[i].is_public && plan.config.servers[i].cache.trust_public &&
+                                  (mine.together || i == mine.server));
+    if (!everybodys) ledger.violation("a list that somebody else was given", text);
+  }
+}
+
+// Where nothing goes wrong who listens hears of what the server tells.
+void judge_listen(Ledger& ledger, const Plan& plan, size_t client, const Heard& heard) {
+  const ClientPlan& mine = plan.clients[client];
+  if (!plan.calm || mine.together || mine.listens_at < 0 || mine.listens_dropped || heard.acknowledged < 0)
+    return;
+  const ServerPlan& server = plan.servers[mine.server];
+  // A session's process may end because nobody calls it, and takes along what it was subscribed to.
+  if (!mine.modern &&
+      (!server.http || plan.config.servers[mine.server].isolation == config::Isolation::call))
+    return;
+  if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
+  if (mine.modern && !mine.wants_resource) return;
+  int wanted = 0;
+  for (const Time pulse : server.pulses)
+    wanted += pulse > heard.acknowledged + kSecond && pulse < heard.stopped - kSecond ? 1 : 0;
+  if (wanted > 0 && heard.updates == 0)
+    ledger.violation("who listens does not hear what the server tells",
+                      fmt::format("client {} missed {} updates", client, wanted));
+}
+
+}  // namespace lineward::sim
