@@ -85,8 +85,7 @@ void SubRequest::set_clock() {
 }
 
 void SubRequest::late(EndReason reason, milliseconds limit, std::string_view option) {
-  if (call_ && call_->live()) call_->cancel({"its part did not come in time", EndReason::timeout_request});
-  if (call_ && call_->live()) call_->cancel("its part did not come in time");
+  if (call_ && call_->live()) call_->cancel({"its part did not come in time", reason});
   if (option == "aggregate.partTimeout") core::limit_reached(core::Limit::part_timeout);
   if (reason == EndReason::queue_full) core::limit_reached(core::Limit::instances);
   std::string_view what = reason == EndReason::timeout_queue     ? "had no free place for"

@@ -102,7 +102,7 @@ void print_file(const Surroundings& around, const std::string& text) {
   if (around.out_is_terminal()) {
     around.out << text;
   } else {
-    around.out.raw(text);
+    around.out.verbatim(text);
   }
 }
 

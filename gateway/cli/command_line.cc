@@ -90,10 +90,10 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",    "stdio",      "validate", "help",    "version", "options",  "ps",       "cancel",
-    "status", "reload",     "audit",    "servers", "server",  "sessions", "subs",     "tail",
-    "top",    "tools",      "call",     "adapt",   "init",    "fmt",      "hash-key", "healthcheck",
-    "schema", "completion", "man",      "metrics", "openapi"};
+    "run",         "stdio",  "validate",   "help",    "version", "options",  "ps",     "cancel",
+    "status",      "reload", "audit",      "servers", "server",  "sessions", "subs",   "tail",
+    "top",         "tools",  "call",       "adapt",   "init",    "fmt",      "doctor", "hash-key",
+    "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();

@@ -17,11 +17,9 @@ class Screen {
     stream_ << terminal_text(text, Colours::ours);
     return *this;
   }
-  // As it is, byte by byte: what moves the cursor of a terminal, and what a tool said into a pipe or a file.
-  // Never what others said onto a terminal.
+  // As it is, byte by byte: what moves the cursor of a terminal, and what a tool said into a pipe or a file,
+  // a file that was asked for. Never what others said onto a terminal.
   void verbatim(std::string_view bytes) { stream_ << bytes; }
-  // A file that was asked for, as it is: what is read again must be what it was.
-  void raw(std::string_view text) { stream_ << text; }
   void flush() { stream_.flush(); }
   bool is(const std::ostream& stream) const { return &stream_ == &stream; }
 
