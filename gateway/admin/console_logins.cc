@@ -83,11 +83,10 @@ std::string login_cookie_name(std::string_view host) {
   if (colon != std::string_view::npos) port = host.substr(colon + 1);
   const bool digits =
       !port.empty() && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return digits ? "lineward_console_" + port : std::string("lineward_console");
+  return digits ? fmt::format("{}_{}", kConsoleCookie, port) : std::string(kConsoleCookie);
 }
 
-std::string login_of(const http::HeaderList& headers) {
-  const std::string wanted = login_cookie_name(headers.get("Host"));
+std::string cookie_of(const http::HeaderList& headers, std::string_view name) {
   std::string_view rest = headers.get("Cookie");
   if (rest.size() > kMaxCookie) return {};
   while (!rest.empty()) {
@@ -95,10 +94,14 @@ std::string login_of(const http::HeaderList& headers) {
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
     part = http::trim_white_space(part);
     const size_t equals = part.find('=');
-    if (equals != std::string_view::npos && part.substr(0, equals) == wanted)
+    if (equals != std::string_view::npos && part.substr(0, equals) == name)
       return std::string(part.substr(equals + 1));
   }
   return {};
+}
+
+std::string login_of(const http::HeaderList& headers) {
+  return cookie_of(headers, login_cookie_name(headers.get("Host")));
 }
 
 }  // namespace lineward::admin

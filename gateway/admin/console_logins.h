@@ -49,9 +49,12 @@ class ConsoleLogins {
   std::map<std::string, Login> logins_;
 };
 
+inline constexpr std::string_view kConsoleCookie = "lineward_console";
 // Cookies know no port, so that several gateways on one machine name theirs by it.
 std::string login_cookie_name(std::string_view host);
-// The value of that cookie in a request; empty where there is none.
+// Its value in a request; empty where there is none.
+std::string cookie_of(const http::HeaderList& headers, std::string_view name);
+// The value of the cookie that is named by the request's own Host.
 std::string login_of(const http::HeaderList& headers);
 
 }  // namespace lineward::admin

@@ -13,6 +13,7 @@
 #include "admin/openapi.h"
 #include "cli/adapt_command.h"
 #include "cli/audit_command.h"
+#include "cli/console_command.h"
 #include "cli/control_commands.h"
 #include "cli/doctor_command.h"
 #include "cli/flags.h"
@@ -52,6 +53,7 @@ constexpr std::string_view kOverview =
     "  tools      its tools, or those of any server   lineward tools https://mcp.example.com/mcp\n"
     "  call       call one of them                    lineward call echo message=hi\n"
     "  doctor     what is wrong with a configuration, its servers and this machine\n"
+    "  console    all of it in a browser, live        lineward console\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
@@ -90,10 +92,10 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",         "stdio",  "validate",   "help",    "version", "options",  "ps",     "cancel",
-    "status",      "reload", "audit",      "servers", "server",  "sessions", "subs",   "tail",
-    "top",         "tools",  "call",       "adapt",   "init",    "fmt",      "doctor", "hash-key",
-    "healthcheck", "schema", "completion", "man",     "metrics", "openapi"};
+    "run",      "stdio",       "validate", "help",       "version", "options",  "ps",     "cancel",
+    "status",   "reload",      "audit",    "servers",    "server",  "sessions", "subs",   "tail",
+    "top",      "tools",       "call",     "adapt",      "init",    "fmt",      "doctor", "console",
+    "hash-key", "healthcheck", "schema",   "completion", "man",     "metrics",  "openapi"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -355,6 +357,7 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
           "status, reload, tools, call, doctor, healthcheck, schema, completion, man, version, options, "
           "plugins, {}",
           config::clip(topic), fmt::join(config::help_topics(), ", ")),
+      "status, reload, console, healthcheck, schema, completion, man, version, options, "
       "");
 }
 
@@ -398,6 +401,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_tail(app, following);
   TopFlags screen;
   add_top(app, screen);
+  ConsoleFlags console_flags;
+  add_console(app, console_flags);
   HashKeyFlags key;
   add_hash_key(app, key);
   AdaptFlags adapt_flags;
@@ -455,6 +460,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (is_list(first)) return run_list(first, lists, around);
   if (first == "tail") return tail(following, around);
   if (first == "top") return top(screen, around);
+  if (first == "console") return console(console_flags, around);
   if (first == "healthcheck") return healthcheck(health, around);
   if (is_reference(first)) return run_reference(first, app, reference, version, around);
   if (is_adapt(first)) return run_adapt(first, adapt_flags, around);
