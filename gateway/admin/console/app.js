@@ -248,7 +248,7 @@ function render() {
   const is = (...what) => every || what.some((one) => dirty.has(one));
   if (is('calls')) showCalls(fits);
   if (is('servers', 'lists')) showServers(live, actions, fits.server);
-  if (is('listens')) showListens(live, fits.listen);
+  if (is('listens')) showListens(live, actions, fits.listen);
   if (is('lists')) showSessions(live, fits.session);
   if (is('ended', 'lists')) showEnded(live, actions, fits.ended);
   if (is('ended', 'lists')) drawEnds(live.minutes, (reason) => {
@@ -351,7 +351,7 @@ function tick() {
     showTiles();
     const fits = filtered();
     showServers(live, actions, fits.server);
-    showListens(live, fits.listen);
+    showListens(live, actions, fits.listen);
     showEnded(live, actions, fits.ended);
     showSessions(live, fits.session);
   }

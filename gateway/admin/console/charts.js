@@ -1,7 +1,7 @@
 // Small pictures, drawn as SVG: how calls ended in each minute of the last hour, and how long tools take.
 import { $, h, s, duration, number, plural, kindOf, KINDS } from './dom.js';
 
-const WIDTH = 600;
+const wide = (box) => Math.max(280, Math.min(900, box.clientWidth - 24)); // one unit is a pixel
 const HEIGHT = 130;
 const BASE = 112;
 
@@ -26,6 +26,7 @@ function ceiling(n) {
 
 export function drawEnds(minutes, choose, chosen) {
   const box = $('ends-chart');
+  const WIDTH = wide(box);
   const hour = sums(minutes);
   const high = ceiling(Math.max(1, ...minutes.map((one) => sums([one]).all)));
   const slot = (WIDTH - 34) / 60;
@@ -53,7 +54,7 @@ export function drawEnds(minutes, choose, chosen) {
   };
   const picture = s(
     'svg',
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `${plural(hour.all, 'call')} ended in the last hour: ${[...hour.reasons].map(([reason, count]) => `${number(count)} ${reason}`).join(', ') || 'none'}` },
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: 'img', 'aria-label': `${plural(hour.all, 'call')} ended in the last hour: ${[...hour.reasons].map(([reason, count]) => `${number(count)} ${reason}`).join(', ') || 'none'}` },
     s('line', { class: 'axis', x1: 34, x2: WIDTH, y1: BASE + 0.5, y2: BASE + 0.5 }),
     s('line', { class: 'axis', x1: 34, x2: WIDTH, y1: 8.5, y2: 8.5, 'stroke-dasharray': '2 4' }),
     label(28, 12, number(high), 'end'), label(28, BASE + 3, '0', 'end'),
@@ -83,8 +84,8 @@ function replace(box, ...children) {
 
 const FROM = 1; // ms
 const TO = 600_000;
-const NAMES = 210;
-const place = (ms) => NAMES + ((Math.log(Math.max(FROM, Math.min(TO, ms))) - Math.log(FROM)) / (Math.log(TO) - Math.log(FROM))) * (WIDTH - NAMES - 10);
+const NAMES = 150;
+const place = (ms, WIDTH) => NAMES + ((Math.log(Math.max(FROM, Math.min(TO, ms))) - Math.log(FROM)) / (Math.log(TO) - Math.log(FROM))) * (WIDTH - NAMES - 10);
 const cut = (words, most) => (words.length > most ? `${words.slice(0, most - 1)}…` : words);
 
 export function drawTools({ operations }) {
@@ -94,33 +95,34 @@ export function drawTools({ operations }) {
   if (list.length === 0) {
     box.replaceChildren(h('p', { class: 'quiet' }, 'Nothing has been called yet.'));
   } else {
-    const tall = 26;
+    const WIDTH = wide(box);
+    const tall = 30;
     const high = list.length * tall + 22;
     const parts = [];
     for (const [words, ms] of [['10 ms', 10], ['100 ms', 100], ['1s', 1000], ['10s', 10_000], ['1m', 60_000]]) {
-      const x = place(ms);
+      const x = place(ms, WIDTH);
       const mark = s('text', { x, y: high - 4, 'text-anchor': 'middle' });
       mark.textContent = words;
       parts.push(s('line', { class: 'axis', x1: x, x2: x, y1: 2, y2: high - 18 }), mark);
     }
     list.forEach((one, i) => {
       const y = i * tall + 13;
-      const name = s('text', { class: 'strong', x: 0, y: y + 1 });
-      name.textContent = cut(one.name || one.method, 30);
-      const about = s('text', { x: 0, y: y + 11.5 });
-      about.textContent = cut(`${one.upstream}  ${plural(one.calls, 'call')}${one.failed ? `, ${number(one.failed)} failed` : ''}`, 40);
+      const name = s('text', { class: 'strong', x: 0, y: y });
+      name.textContent = cut(one.name === '_other' ? `${one.method} (others)` : one.name || one.method, 22);
+      const about = s('text', { x: 0, y: y + 12 });
+      about.textContent = cut(`${one.upstream}  ${plural(one.calls, 'call')}${one.failed ? `, ${number(one.failed)} failed` : ''}`, 26);
       const title = s('title');
       title.textContent = `${one.name || one.method} of ${one.upstream}: ${plural(one.calls, 'call')}, ${one.failed} failed; half within ${duration(one.p50_ms)}, 95 % within ${duration(one.p95_ms)}, 99 % within ${duration(one.p99_ms)}`;
       parts.push(
         s('g', {}, title, name, about,
-          s('line', { class: 'range', x1: place(one.p50_ms), x2: place(one.p95_ms), y1: y, y2: y }),
-          s('line', { class: 'p99', x1: place(one.p99_ms), x2: place(one.p99_ms), y1: y - 5, y2: y + 5 }),
-          s('circle', { class: 'p50', cx: place(one.p50_ms), cy: y, r: 4 })),
+          s('line', { class: 'range', x1: place(one.p50_ms, WIDTH), x2: place(one.p95_ms, WIDTH), y1: y, y2: y }),
+          s('line', { class: 'p99', x1: place(one.p99_ms, WIDTH), x2: place(one.p99_ms, WIDTH), y1: y - 5, y2: y + 5 }),
+          s('circle', { class: 'p50', cx: place(one.p50_ms, WIDTH), cy: y, r: 4 })),
       );
     });
     const about = `Latency of ${plural(list.length, 'tool')}: ${list.map((one) => `${one.name || one.method} ${duration(one.p50_ms)} to ${duration(one.p95_ms)}`).join(', ')}`;
     box.replaceChildren(
-      s('svg', { viewBox: `0 0 ${WIDTH} ${high}`, role: 'img', 'aria-label': about }, ...parts),
+      s('svg', { viewBox: `0 0 ${WIDTH} ${high}`, width: WIDTH, height: high, role: 'img', 'aria-label': about }, ...parts),
       h('p', { class: 'quiet' }, 'dot: half are done by then · line: up to 95 % · mark: 99 %'),
     );
   }

@@ -102,7 +102,10 @@ export class Live {
       else this.put(data);
       this.changed('calls');
     } else if (group === 'listen') {
-      if (what === 'end') this.listens.delete(data.id);
+      if (what === 'end') {
+        this.listens.delete(data.id);
+        this.remember(stamped(data));
+      }
       else this.listens.set(data.id, { ...this.listens.get(data.id), ...stamped(data) });
       this.changed('listens');
     } else if (type === 'server.state') {
@@ -136,7 +139,9 @@ export class Live {
     const one = stamped(data, this.calls.get(data.id));
     one.over = performance.now();
     if (data.cancel === null && !this.cancelling.has(data.id)) one.asked = one.over;
-    if (this.calls.has(data.id)) this.calls.set(data.id, one);
+    const brief = one.age_ms < 1500 && one.asked === undefined && one.cancel === undefined;
+    if (brief) this.calls.delete(data.id);
+    else if (this.calls.has(data.id)) this.calls.set(data.id, one);
     this.remember(one);
   }
 
@@ -178,7 +183,8 @@ export class Live {
       ]);
       if (round !== this.round) return;
       const kept = [...this.calls.values()].filter((one) => one.reason && this.cancelling.has(one.id));
-      this.calls = new Map([...kept, ...calls.map((one) => stamped(one))].map((one) => [one.id, one]));
+      const plain = calls.filter((one) => one.method !== 'subscriptions/listen').map((one) => stamped(one));
+      this.calls = new Map([...kept, ...plain].map((one) => [one.id, one]));
       this.listens = new Map(listens.map((one) => [one.id, stamped(one)]));
       this.lines = log.lines.slice(-MOST_LINES);
       this.ended = ends.ends.map((one) => stamped(one));
@@ -256,7 +262,8 @@ export class Live {
     for (const [id, one] of this.calls) {
       if (!one.over || this.cancelling.has(id) || keep(id)) continue;
       const mine = one.asked !== undefined || one.cancel !== undefined;
-      if (now - one.over < (mine ? LINGER_MS : FRESH_MS)) continue;
+      // What was over in a moment was hardly in sight.
+      if (now - one.over < (mine ? LINGER_MS : one.age_ms < 1500 ? 0 : FRESH_MS)) continue;
       this.calls.delete(id);
       gone++;
     }

@@ -82,7 +82,7 @@ const fillServer = (live) => (row, one) => {
 
 // ---- listens ----
 
-export function showListens(live, fits) {
+export function showListens(live, actions, fits) {
   const box = $('listens-tree');
   const servers = new Map();
   for (const one of live.listens.values()) {
@@ -104,7 +104,7 @@ export function showListens(live, fits) {
       const clients = new Set(list.map((one) => one.client + one.peer)).size;
       const branch = h('details', { open: !closed.has(name), data: { name } },
         h('summary', {}, h('b', {}, name), ' ', h('small', {}, `${clients === 1 ? '1 client' : `${clients} clients`}, ${list.length === 1 ? '1 listen' : `${list.length} listens`}`)),
-        h('ul', {}, list.slice(0, 200).map(listen)));
+        h('ul', {}, list.slice(0, 200).map((one) => listen(one, actions))));
       return h('li', {}, branch);
     })));
     if (held) box.querySelector(`details[data-name="${CSS.escape(held)}"] > summary`)?.focus();
@@ -115,7 +115,7 @@ export function showListens(live, fits) {
   }
 }
 
-function listen(one) {
+function listen(one, actions) {
   const { filter } = one;
   const hears = filter
     ? [filter.tools && 'tools', filter.prompts && 'prompts', filter.resources && 'resources', ...filter.uris.slice(0, 8), filter.uri_count > 8 && `${filter.uri_count - 8} more`].filter(Boolean)
@@ -123,7 +123,8 @@ function listen(one) {
   return h('li', { data: { id: one.id } },
     h('a', { href: `#/call/${one.id}`, class: 'mono' }, one.id), ' ', one.principal || one.client || one.peer, ' ',
     h('small', {}, `under id ${one.rpc_id}${one.route ? ` via ${one.route}` : ''} · `, h('span', { class: 'count' })), ' ',
-    h('span', { class: 'chips' }, hears.map((word) => h('span', { class: 'chip' }, word))));
+    h('span', { class: 'chips' }, hears.map((word) => h('span', { class: 'chip' }, word))), ' ',
+    actions.operate && h('button', { type: 'button', class: 'danger small', 'aria-label': `Cancel listen ${one.id}`, on: { click: () => actions.cancel(one.id) } }, 'Cancel'));
 }
 
 // ---- sessions ----
