@@ -1,0 +1,42 @@
+// Debian's Chromium, driven by playwright-core, and axe on what it shows. Without a Chromium its tests are skipped.
+import { AxeBuilder } from '@axe-core/playwright';
+import { chromium } from 'playwright-core';
+import { existsSync } from 'node:fs';
+import { temporaryFolder } from './events.mjs';
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+export const noBrowser = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
+
+const ARGS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+  ...['--disable-component-update', '--disable-sync'],
+];
+
+/**
+ * A page of a new browser, which ends with the test.
+ *
+ * @returns {{page, faults: string[], hosts: Set<string>}} what the page complained of, and whom it asked
+ */
+export async function openBrowser(t, { width = 1400, height = 900, ...more } = {}) {
+  const context = await chromium.launchPersistentContext(temporaryFolder(t), {
+    executablePath: CHROMIUM,
+    headless: true,
+    args: ARGS,
+    viewport: { width, height },
+    ...more,
+  });
+  t.after(() => context.close());
+  const page = context.pages()[0];
+  const faults = [];
+  const hosts = new Set();
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+  page.on('request', (request) => hosts.add(new URL(request.url()).host));
+  return { context, page, faults, hosts };
+}
+
+/** What axe finds, in short; axe itself cannot run in a page that runs no script. */
+export async function accessibilityFaults(page) {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+}
