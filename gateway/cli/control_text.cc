@@ -205,7 +205,8 @@ std::string end_line(const json& ended) {
 }
 
 std::string status_screen(const json& status, const Style& style) {
-  bool draining = status.value("draining", false);
+  const bool draining = is_true(status, "draining");
+  const json& upstreams = member_of(status, "upstreams");
   std::string out = paint(fmt::format("lineward {}", text_of(status, "version")), "1", style.colour) +
                     fmt::format("  {}  up {}  pid {}  config: {}\n", draining ? "draining" : "serving",
                                 short_time(number_of(status, "uptime_ms")), number_of(status, "pid"),
@@ -218,9 +219,9 @@ std::string status_screen(const json& status, const Style& style) {
                   number_of(status, "in_flight"), number_of(status, "waiting"), number_of(status, "listens"),
                   number_of(status, "sessions"), number_of(status, "connections"));
   size_t longest = 8;
-  for (const json& one : status["upstreams"])
+  for (const json& one : upstreams)
     longest = std::max(longest, width_of(text_of(one, "name")));
-  for (const json& one : status["upstreams"]) {
+  for (const json& one : upstreams) {
     std::string state = text_of(one, "state");
     const char* colour = state == "ready" ? "32" : state == "failed" || state == "backoff" ? "31" : "33";
     std::string name = text_of(one, "name");
@@ -231,16 +232,16 @@ std::string status_screen(const json& status, const Style& style) {
     if (number_of(one, "waiting") > 0) out += fmt::format(", {} waiting", number_of(one, "waiting"));
     if (number_of(one, "listens") > 0) out += fmt::format(", {} listens", number_of(one, "listens"));
     std::string pids;
-    for (const json& pid : one["pids"])
+    for (const json& pid : member_of(one, "pids"))
       pids += " " + pid.dump();
     if (!pids.empty()) out += "  pid" + pids;
     if (!text_of(one, "server").empty()) out += "  " + text_of(one, "server");
-    if (one.value("required", false)) out += "  required";
+    if (is_true(one, "required")) out += "  required";
     out += "\n";
     if (!text_of(one, "why").empty())
       out += fmt::format("  {}  {}\n", std::string(longest, ' '), text_of(one, "why"));
   }
-  if (status["upstreams"].empty()) out += "  no server is configured\n";
+  if (upstreams.empty()) out += "  no server is configured\n";
   return out;
 }
 

@@ -53,7 +53,7 @@ bool GatewayPoll::advance() {
     return true;
   }
   finished();
-  return true;
+  return step_ == Step::rest;
 }
 
 void GatewayPoll::begin(Step step, const std::string& path) {

@@ -22,7 +22,7 @@ class GatewayPoll {
   // The connection to wait for; null: none until until().
   const ControlConnection* connection() const { return connection_.get(); }
   std::chrono::steady_clock::time_point until() const { return until_; }
-  // After the wait. True when something new is to be shown.
+  // After the wait. True when all of it is new, or cannot be had.
   bool advance();
   // Not at its time but now.
   void hurry();

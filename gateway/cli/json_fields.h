@@ -24,6 +24,11 @@ inline std::string text_of(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+inline bool is_true(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = member_of(object, key);
+  return value.is_boolean() && value.get<bool>();
+}
+
 inline int64_t number_of(const nlohmann::json& object, const char* key, int64_t fallback = 0) {
   auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<int64_t>() : fallback;

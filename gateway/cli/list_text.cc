@@ -46,8 +46,7 @@ std::vector<std::string> wishes_of(const json& listen) {
   std::vector<std::string> out;
   const json& filter = member_of(listen, "filter");
   for (const char* list : {"tools", "prompts", "resources"}) {
-    const json& wanted = member_of(filter, list);
-    if (wanted.is_boolean() && wanted.get<bool>()) out.push_back(fmt::format("the list of {}", list));
+    if (is_true(filter, list)) out.push_back(fmt::format("the list of {}", list));
   }
   size_t shown = 0;
   for (const json& uri : member_of(filter, "uris")) {
@@ -191,12 +190,10 @@ std::string action_done(std::string_view action, const std::string& name, bool f
 std::string sessions_table(const json& sessions, const Style& style) {
   std::vector<Row> rows{{"SESSION", "UPSTREAM", "CLIENT", "REVISION", "AGE", "IDLE", "CALLS", "STREAM"}};
   for (const json& one : sessions) {
-    const json& stream = member_of(one, "stream");
     rows.push_back({text_of(one, "session"), text_of(one, "upstream"),
                     cut(or_dash(client_text(one)), style.wide ? 0 : 40), or_dash(text_of(one, "revision")),
                     short_time(number_of(one, "age_ms")), short_time(number_of(one, "idle_ms")),
-                    fmt::format("{}", number_of(one, "calls")),
-                    stream.is_boolean() && stream.get<bool>() ? "open" : "-"});
+                    fmt::format("{}", number_of(one, "calls")), is_true(one, "stream") ? "open" : "-"});
   }
   return table(rows, style);
 }

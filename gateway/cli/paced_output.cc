@@ -27,7 +27,7 @@ pollfd PacedOutput::wants() const {
 }
 
 void PacedOutput::advance(short found) {
-  if ((found & (POLLERR | POLLNVAL)) != 0) broken_ = true;
+  if ((found & (POLLERR | POLLHUP | POLLNVAL)) != 0) broken_ = true;
   if (broken_ || (found & POLLOUT) == 0 || at_ == waiting_.size()) return;
   // A pipe that can be written takes so much without waiting.
   const size_t piece = std::min<size_t>(waiting_.size() - at_, PIPE_BUF);

@@ -179,7 +179,7 @@ class Top {
   std::unique_ptr<ControlConnection> action_;
   std::string action_body_;
   steady_clock::time_point action_until_;
-  bool changed_ = true;
+  bool changed_ = false;  // nothing is shown before there is something
   bool over_ = false;
 };
 

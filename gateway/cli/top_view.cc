@@ -43,12 +43,11 @@ std::string fitting(const std::vector<std::string>& parts, size_t columns) {
 
 std::string head_line(const TopModel& model, size_t columns) {
   const json& status = model.status();
-  const json& draining = member_of(status, "draining");
-  return fitting({"lineward " + text_of(status, "version"),
-                  draining.is_boolean() && draining.get<bool>() ? "draining" : "serving",
-                  "up " + short_time(number_of(status, "uptime_ms")),
-                  fmt::format("pid {}", number_of(status, "pid")), text_of(status, "url")},
-                 columns);
+  return fitting(
+      {"lineward " + text_of(status, "version"), is_true(status, "draining") ? "draining" : "serving",
+       "up " + short_time(number_of(status, "uptime_ms")), fmt::format("pid {}", number_of(status, "pid")),
+       text_of(status, "url")},
+      columns);
 }
 
 std::string count_line(const TopModel& model, size_t columns) {

@@ -77,6 +77,8 @@ TEST_CASE("what a cancel did") {
 TEST_CASE("answers that lack everything do no harm") {
   CHECK(!call_text(json::object(), {}).empty());
   CHECK(!status_screen({{"upstreams", json::array()}}, {}).empty());
+  CHECK(!status_screen({{"upstreams", json::array({json::object(), 7})}}, {}).empty());
+  CHECK(!status_screen(json::object(), {}).empty());
   CHECK(!calls_table(json::array({json::object()}), {}).empty());
 }
 
@@ -94,4 +96,14 @@ TEST_CASE("the plan of a reload") {
         "reloaded in 42ms; 5 calls in flight untouched\n");
   report["dryRun"] = true;
   CHECK(reload_text(report).find("nothing was changed (--dry-run)\n") != std::string::npos);
+}
+
+TEST_CASE("the time line of a call") {
+  json call{
+      {"timeline", json::array({{{"step", "arrived"}, {"at_ms", 0}, {"times", 1}},
+                                {{"step", "progress"}, {"at_ms", 120}, {"times", 9}, {"last_ms", 4500}}})}};
+  CHECK(timeline_text(call) ==
+        "  timeline  arrived        +0ms\n"
+        "            progress       +120ms to +4.5s, 9 times\n");
+  CHECK(timeline_text(json::object()).empty());
 }
