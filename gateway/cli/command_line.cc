@@ -54,6 +54,8 @@ constexpr std::string_view kOverview =
     "  call       call one of them                    lineward call echo message=hi\n"
     "  doctor     what is wrong with a configuration, its servers and this machine\n"
     "  console    all of it in a browser, live        lineward console\n"
+    "  top, tail  watch it: a screen, or a line for each thing that happens\n"
+    "  servers, server, sessions, subs   what it stands in front of, and who is there\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
@@ -359,6 +361,13 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
           config::clip(topic), fmt::join(config::help_topics(), ", ")),
       "status, reload, console, healthcheck, schema, completion, man, version, options, "
       "");
+  return bad_usage(around.err,
+                   fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
+                               "status, reload, top, tail, servers, server, sessions, subs, healthcheck, "
+                               "schema, completion, man, version, options, "
+                               "plugins, {}",
+                               config::clip(topic), fmt::join(config::help_topics(), ", ")),
+                   "");
 }
 
 }  // namespace

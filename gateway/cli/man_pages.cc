@@ -59,11 +59,14 @@ constexpr Exit kExits[] = {
     {69, "no running gateway was found; a server that was required is gone or could not be started"},
     {70, "an internal error"},
     {75, "the address is in use"},
-    {77, "not permitted: to bind, or to read the configuration"},
+    {77, "not permitted: to bind, to read the configuration, or to change something (admin.readOnly)"},
     {78, "the configuration is invalid"},
     {124, "time ran out (tools, call)"},
     {130, "stopped at once by a second SIGINT; tools, call: by the first"},
     {143, "stopped at once by a second SIGTERM; tools, call: by the first"},
+    {124, "a wait ran out of time"},
+    {130, "stopped at once by a second SIGINT"},
+    {143, "stopped at once by a second SIGTERM"},
 };
 
 }  // namespace
