@@ -15,8 +15,8 @@ std::vector<std::string> socket_directories();
 // A path for this process in the first of them that exists or can be made, is ours and not open to others.
 Result<std::string> own_socket_path();
 
-// Connects without waiting; -1 and errno when nobody listens there, EAGAIN when somebody does whose queue is full.
-// The socket never blocks. The caller closes it.
+// Connects without waiting; -1 and errno when nobody listens there, EAGAIN when somebody does whose queue is
+// full. The socket never blocks. The caller closes it.
 int connect_unix(const std::string& path);
 
 // The sockets in those directories that somebody listens on. Files that are left of a process that is gone
