@@ -56,6 +56,7 @@ constexpr std::string_view kOverview =
     "  console    all of it in a browser, live        lineward console\n"
     "  top, tail  watch it: a screen, or a line for each thing that happens\n"
     "  servers, server, sessions, subs   what it stands in front of, and who is there\n"
+    "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
