@@ -5,10 +5,10 @@ import { request } from 'node:http';
 import { binary } from './binary.mjs';
 import { LIMIT_MS } from './events.mjs';
 
-/** Runs a command of the binary to its end: {code, out, err}. */
-export function lineward(args, env = {}) {
+/** Runs a command of the binary, or of what stands around it, to its end: {code, out, err}. */
+export function lineward(args, env = {}, program = binary()) {
   return new Promise((resolve, reject) => {
-    const child = spawn(binary(), args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     const texts = { out: '', err: '' };
     child.stdout.on('data', (bytes) => (texts.out += bytes));
     child.stderr.on('data', (bytes) => (texts.err += bytes));

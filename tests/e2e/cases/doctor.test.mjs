@@ -1,0 +1,275 @@
+// lineward doctor: planted faults, each found with the advice that mends it; and servers that are well.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { binary } from '../lib/binary.mjs';
+import { authority } from '../lib/certificates.mjs';
+import { temporaryFolder } from '../lib/events.mjs';
+import { startGatewayFrom } from '../lib/gateway.mjs';
+import { lineward } from '../lib/operator.mjs';
+import { tagged } from '../lib/processes.mjs';
+import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
+import { everything, memory } from '../lib/servers.mjs';
+import { DIRECT } from '../lib/target.mjs';
+import { test } from '../lib/test.mjs';
+
+const FIXTURE = fileURLToPath(new URL('../fixtures/faulty-server.mjs', import.meta.url));
+const faulty = (...faults) => ({ command: process.execPath, args: [FIXTURE, ...faults.map((word) => `${word}`)] });
+const SECRET = 'very-s3cret-value';
+
+/** Runs the doctor over a configuration: {code, find(check), text, all}. Nothing that it has started may be left. */
+async function examine(t, config, { args = [], env = {} } = {}) {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'lineward.json');
+  const text = typeof config === 'string' ? config : JSON.stringify({ ops: 'off', listen: { address: '127.0.0.1:0' }, ...config });
+  writeFileSync(path, text);
+  const tag = `doctor-${folder}`;
+  const ours = { DOCTOR_E2E_TAG: tag, XDG_RUNTIME_DIR: folder, ...env };
+  const { code, out, err } = await lineward(['doctor', '--format', 'json', '--patience', '15s', ...args, path], ours);
+  const left = tagged('DOCTOR_E2E_TAG', tag);
+  assert.deepEqual(left, [], 'nothing is left running');
+  assert.doesNotMatch(out + err, new RegExp(SECRET), 'no secret is shown');
+  assert.ok(out.startsWith('{'), out + err);
+  const report = JSON.parse(out);
+  const find = (check, subject) =>
+    report.checks.find((one) => one.check === check && one.status !== 'ok' && (!subject || one.subject === subject));
+  return { code, find, out, ok: report.ok, all: report.checks };
+}
+
+/** One server with these properties; the fault is wanted with `text` and `fix`. */
+async function planted(t, server, check, { status = 'fault', text, fix, where, ...options }) {
+  const withTag = server.url ? server : { inheritEnv: ['DOCTOR_E2E_TAG'], ...server };
+  const report = await examine(t, { mcpServers: { sick: withTag } }, options);
+  const found = report.find(check, 'sick');
+  assert.ok(found, `${check} is found in ${report.out}`);
+  assert.equal(found.status, status);
+  assert.match(found.text, text);
+  assert.match(found.fix ?? '', fix);
+  if (where) assert.match(found.where ?? '', where);
+  assert.equal(report.code, status === 'fault' ? 1 : 0);
+}
+
+const script = (t, name, text, mode = 0o755) => {
+  const path = join(temporaryFolder(t), name);
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+};
+
+describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
+  test('1 the command is not in PATH, and is found elsewhere', async (t) => {
+    const home = temporaryFolder(t);
+    mkdirSync(join(home, '.local/bin'), { recursive: true });
+    writeFileSync(join(home, '.local/bin/uvx-of-mine'), '#!/bin/sh\n', { mode: 0o755 });
+    await planted(t, { command: 'uvx-of-mine', env: { HOME: home } }, 'command', {
+      text: /'uvx-of-mine' was not found/,
+      fix: new RegExp(`command: ${home}/.local/bin/uvx-of-mine .*found there`),
+      where: /^PATH \//,
+    });
+  });
+
+  test('2 a command that is not executable', async (t) => {
+    const path = script(t, 'server', '#!/bin/sh\n', 0o644);
+    await planted(t, { command: path }, 'command', { text: /is not executable/, fix: /^chmod \+x \// });
+  });
+
+  test('3 a script with the line ends of Windows', async (t) => {
+    const path = script(t, 'server', '#!/usr/bin/env node\r\nconsole.log(1)\r\n');
+    await planted(t, { command: path }, 'command', { text: /ends as in Windows \(CR LF\)/, fix: /^sed -i 's\/\\r\$\/\/'/ });
+  });
+
+  test('4 a program that is built for another machine', async (t) => {
+    const path = script(t, 'server', '');
+    copyFileSync(process.execPath, path);
+    const bytes = readFileSync(path).subarray(0, 4096);
+    bytes.writeUInt16LE(bytes.readUInt16LE(18) === 183 ? 62 : 183, 18);
+    writeFileSync(path, bytes);
+    await planted(t, { command: path }, 'command', { text: /is built for (aarch64|x86_64), this machine is/, fix: /build for this machine/ });
+  });
+
+  test('5 a file that no interpreter is named for', async (t) => {
+    const path = script(t, 'server.js', 'console.log(1)\n');
+    await planted(t, { command: path }, 'command', { text: /neither a program nor a script/, fix: /#!\/usr\/bin\/env node/ });
+  });
+
+  test('6 an interpreter that is not there', async (t) => {
+    const path = script(t, 'server', '#!/opt/none/python3\n');
+    await planted(t, { command: path }, 'command', { text: /interpreter .* is not there: \/opt\/none\/python3/, fix: /install it/ });
+  });
+
+  test('7 a working directory that is not there', async (t) => {
+    await planted(t, { ...faulty(), cwd: '/nonexistent/folder' }, 'cwd', { text: /working directory is not there/, fix: /change cwd/, where: /nonexistent/ });
+  });
+
+  test('8 the wrong Node', async (t) => {
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'old', engines: { node: '>=99' } }));
+    copyFileSync(FIXTURE, join(folder, 'server.mjs'));
+    await planted(t, { command: process.execPath, args: [join(folder, 'server.mjs')] }, 'node', {
+      text: /Node v\d+.*, the server wants >=99/,
+      fix: /install Node >=99/,
+      where: /package\.json$/,
+    });
+  });
+
+  test('9 a server that ends at its first line; its last words without its secret', async (t) => {
+    await planted(t, { ...faulty('--dies'), env: { SECRET_TOKEN: SECRET } }, 'start', {
+      text: /exited with code 3 after .*its last words: cannot open the database \*\*\*/,
+      fix: /run its command in a shell/,
+    });
+  });
+
+  test('10 banners on stdout, without its secret', async (t) => {
+    await planted(t, { ...faulty('--banner'), env: { SECRET_TOKEN: SECRET } }, 'stdout', {
+      status: 'warning',
+      text: /no JSON-RPC on stdout: Server started with \*\*\*/,
+      fix: /stderr/,
+    });
+  });
+
+  test('11 a server that ignores cancels', async (t) => {
+    await planted(t, faulty('--uncancellable'), 'cancel', {
+      status: 'warning',
+      text: /ignores cancels: work went on for/,
+      fix: /cancel: kill/,
+      args: ['--try-cancel', 'work'],
+    });
+    const good = await examine(t, { mcpServers: { well: faulty('--modern') } }, { args: ['--try-cancel', 'work {"a":1}'] });
+    assert.match(good.all.find((one) => one.check === 'cancel').text, /work stopped after/);
+  });
+
+  test('12 a server that ignores the end of its stdin', async (t) => {
+    const stop = { stdinGrace: '200ms', termGrace: '500ms' };
+    await planted(t, { ...faulty('--deaf'), stop }, 'end', { status: 'warning', text: /ignores the end of its stdin.*ends by SIGTERM/, fix: /end when stdin ends/ });
+    await planted(t, { ...faulty('--stubborn'), stop }, 'end', { status: 'warning', text: /and SIGTERM for .*killed/, fix: /by SIGTERM/ });
+  });
+
+  test('13 a slow start: more than timeouts.startup, and more than five seconds', async (t) => {
+    const slow = { ...faulty('--modern', '--slow', '900'), timeouts: { startup: '500ms' } };
+    await planted(t, slow, 'startup', { text: /its first answer came after/, fix: /timeouts: \{ startup: / });
+    // A legacy server that takes its time is asked anew by initialize.
+    await planted(t, faulty('--slow', '5200'), 'startup', { status: 'warning', text: /after [5-9]/, fix: /prewarm/ });
+  });
+
+  test('14 an era that is not its own, either way', async (t) => {
+    await planted(t, { ...faulty(), protocolEra: 'modern' }, 'era', { text: /protocolEra is modern, and the server speaks legacy/, fix: /protocolEra: auto/ });
+    await planted(t, { ...faulty('--modern'), protocolEra: 'legacy' }, 'era', { text: /protocolEra is legacy, and the server speaks modern/, fix: /protocolEra: auto/ });
+    await planted(t, faulty('--hates-discover'), 'era', { status: 'warning', text: /ends when it is asked server\/discover/, fix: /protocolEra: legacy/ });
+  });
+
+  test('15 silence, and a list that does not come', async (t) => {
+    const args = ['--patience', '1500ms'];
+    await planted(t, faulty('--silent'), 'start', { text: /it answered nothing within 1\.5s/, fix: /--stdio/, args });
+    await planted(t, faulty('--lists-nothing'), 'tools', { text: /did not answer tools\/list/, fix: /waits for/, args });
+  });
+
+  for (const [what, text, fix, make] of [
+    ['another name', /certificate .* is not accepted: .*mismatch/, /certificate is made out to in url/, (ca) => ({ tls: ca.certificate('other.test').tls, caFile: ca.caFile })],
+    ['an unknown authority', /certificate .* is not accepted/, /caFile/, (ca) => ({ tls: ca.certificate('127.0.0.1').tls })],
+    ['an expired certificate', /expired/, /renew the server's certificate/, (ca) => ({ tls: ca.certificate('127.0.0.1', { days: 0 }).tls, caFile: ca.caFile })],
+  ]) {
+    test(`16 TLS: ${what}`, async (t) => {
+      const { tls, ...server } = make(authority(t));
+      await sleep(1100); // an expired one expires within the second
+      const origin = await startOrigin(t, () => {}, { tls });
+      await planted(t, { url: origin.url, ...server }, 'tls', { text, fix });
+    });
+  }
+
+  test('17 a name without an address; nobody at the port; a proxy that is not there', async (t) => {
+    await planted(t, { url: 'http://no-such-host.invalid/mcp' }, 'dns', { text: /no-such-host\.invalid has no address/, fix: /resolv\.conf/ });
+    await planted(t, { url: 'http://127.0.0.1:1/mcp' }, 'connect', { text: /cannot connect to 127\.0\.0\.1:1: Connection refused/, fix: /is the server running/ });
+    await planted(t, { url: 'http://mcp.example.test/mcp', proxy: `http://u:${SECRET}@127.0.0.1:1` }, 'proxy', { text: /cannot connect to the proxy 127\.0\.0\.1:1/, fix: /NO_PROXY/ });
+  });
+
+  test('18 HTTP 401, 404, a page that is no MCP, an era', async (t) => {
+    const status = (code) => startOrigin(t, (_, response) => json(response, code, '{}'), { era: 'none' });
+    const headers = { Authorization: `Bearer ${SECRET}` };
+    await planted(t, { url: (await status(401)).url }, 'auth', { text: /HTTP 401/, fix: /Authorization: "Bearer \$\{env:TOKEN\}"/ });
+    await planted(t, { url: (await status(401)).url, headers }, 'auth', { text: /HTTP 401/, fix: /not accepted/ });
+    await planted(t, { url: (await status(404)).url }, 'path', { text: /HTTP 404/, fix: /Mostly it is \/mcp/ });
+    await planted(t, { url: (await status(200)).url }, 'http', { text: /not as an MCP server/, fix: /is it an MCP server/ });
+    const legacy = await startOrigin(t, (_, response) => json(response, 405, ''), { era: 'legacy' });
+    await planted(t, { url: legacy.url, protocolEra: 'modern' }, 'era', { text: /protocolEra is modern/, fix: /protocolEra: auto/ });
+  });
+
+  test('19 clocks that differ', async (t) => {
+    const late = await startOrigin(
+      t,
+      (_, response, message) =>
+        json(response, 200, answer(message.id, { supportedVersions: ['2026-07-28'], capabilities: {} }), {
+          date: new Date(Date.now() + 3_600_000).toUTCString(),
+        }),
+      { era: 'none' },
+    );
+    await planted(t, { url: late.url }, 'clock', { status: 'warning', text: /3[56]\d\d s ahead of this machine's/, fix: /set-ntp/ });
+  });
+
+  test('20 a second gateway, and a port that somebody else has', async (t) => {
+    const folder = temporaryFolder(t);
+    mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
+    const gateway = await startGatewayFrom(t, { ops: 'off', mcpServers: {} }, { env: { XDG_RUNTIME_DIR: folder } });
+    const { host } = new URL(gateway.url);
+    const second = await examine(t, { listen: { address: host }, mcpServers: {} }, { env: { XDG_RUNTIME_DIR: folder } });
+    const found = second.find('listen', 'machine');
+    assert.match(found.text, new RegExp(`another Lineward \\(pid ${gateway.pid}\\) listens on ${host}`));
+    assert.match(found.fix, /lineward reload/);
+    assert.equal(second.code, 1);
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const taken = await examine(t, { listen: { address: `127.0.0.1:${other.address().port}` }, mcpServers: {} });
+    assert.match(taken.find('listen').text, new RegExp(`is in use by pid ${process.pid} \\(`));
+    assert.match(taken.find('listen').fix, /choose another listen\.address/);
+  });
+
+  test('21 too few descriptors', async (t) => {
+    const path = join(temporaryFolder(t), 'c.json');
+    writeFileSync(path, '{"mcpServers":{}}');
+    const inner = script(t, 'few', `#!/bin/sh\nulimit -n 256\nexec '${binary()}' "$@"\n`);
+    const { out } = await lineward(['doctor', '--format', 'json', path], {}, inner);
+    const found = JSON.parse(out).checks.find((one) => one.check === 'descriptors');
+    assert.equal(found.status, 'warning');
+    assert.match(found.text, /^256 may be open/);
+    assert.match(found.fix, /LimitNOFILE=\d+/);
+  });
+
+  test('22 errors of the configuration with their places; a variable that is not set', async (t) => {
+    const bad = await examine(t, '{\n  "mcpServers": {\n    "a": { "command": "x", "env": { "T": "${env:NOT_SET_HERE}" },\n      "timeouts": { "request": 60 } } }\n}');
+    assert.equal(bad.code, 1);
+    const found = bad.all.filter((one) => one.check === 'config');
+    assert.match(found.map((one) => one.text).join('\n'), /NOT_SET_HERE/);
+    assert.ok(found.some((one) => /no unit/.test(one.text) && /lineward\.json:4:\d+$/.test(one.where) && /60s/.test(one.fix)), bad.out);
+  });
+});
+
+describe('lineward doctor', { skip: DIRECT }, () => {
+  test('published servers are well, in text for people', async (t) => {
+    const { code, out, err } = await lineward(['doctor', '--', ...everything()], { XDG_RUNTIME_DIR: temporaryFolder(t) });
+    assert.equal(code, 0, out + err);
+    assert.match(out, /✓ era +legacy "2025-11-25", mcp-servers\/everything/);
+    assert.match(out, /✓ tools +\d\d/);
+    assert.match(out, /✓ end +it ended/);
+    assert.doesNotMatch(out, /\x1b/);
+    const two = await examine(t, { mcpServers: { memory: { command: memory()[0], args: memory().slice(1) }, off: { command: 'x', disabled: true } } });
+    assert.ok(two.ok, two.out);
+  });
+
+  test('what does not fit together', async () => {
+    for (const [args, said] of [
+      [['doctor', '--patience', '5'], /--patience: /],
+      [['doctor', '--try-cancel', 'x {a}', '--', 'x'], /--try-cancel: write TOOL/],
+      [['doctor', 'a', '--config', 'b'], /named twice/],
+      [['doctor', '-H', 'a: b', '--', 'x'], /-H belongs to --url/],
+    ]) {
+      const { code, err } = await lineward(args);
+      assert.equal(code, 2, err);
+      assert.match(err, said);
+    }
+  });
+});
