@@ -1,0 +1,55 @@
+#include <catch2/catch.hpp>
+
+#include "doctor/http_check.h"
+#include "doctor/node_version.h"
+#include "doctor/program_file.h"
+
+using namespace lineward::doctor;
+
+TEST_CASE("ranges of Node as package.json writes them") {
+  for (const char* range : {">=18", ">= 18", "18", "18.x", "^18.17 || >=20.5.0", ">=16 <21", "~18.19", "<=18",
+                            "*", "", "lts/*", "16 - 20"}) {
+    INFO(range);
+    CHECK(version_fits("v18.19.1", range));
+  }
+  for (const char* range : {">=20", "^20", "18.20", "<18", ">18", "^16 || ^20.1", ">=18.20 <19", "~18.17"}) {
+    INFO(range);
+    CHECK_FALSE(version_fits("v18.19.1", range));
+  }
+  CHECK(version_fits("what is this", ">=99"));
+}
+
+TEST_CASE("what a program begins with") {
+  auto fault = [](const std::string& head) { return head_fault(head, "/x", "x86_64"); };
+  std::string elf(64, '\0');
+  elf.replace(0, 6, std::string("\177ELF\2\1", 6));
+  elf[18] = 62;
+  CHECK_FALSE(fault(elf));
+  elf[18] = static_cast<char>(183);
+  REQUIRE(fault(elf));
+  CHECK(fault(elf)->text.find("built for aarch64") != std::string::npos);
+  CHECK_FALSE(fault("#!/bin/sh\necho"));
+  CHECK_FALSE(fault("#! /bin/sh -e"));
+  CHECK(fault("#!/bin/sh\r\n")->fix.rfind("sed -i", 0) == 0);
+  CHECK(fault("#!\n")->text.find("interpreter") != std::string::npos);
+  CHECK(fault("#!/nonexistent/x\n")->text.find("not there") != std::string::npos);
+  CHECK(fault("MZ\x90")->text.find("Windows") != std::string::npos);
+  CHECK(fault("console.log(1)")->fix.find("#!") != std::string::npos);
+  CHECK(fault("\177EL")->text.find("neither") != std::string::npos);
+}
+
+TEST_CASE("where commands are") {
+  CHECK(variable_of({"A=1", "PATH=/x", "PATHS=/y"}, "PATH") == "/x");
+  CHECK(variable_of({"PATHS=/y"}, "PATH").empty());
+  CHECK(found_in("sh", "/nonexistent:/bin") == "/bin/sh");
+  CHECK(found_in("/bin/sh", "") == "/bin/sh");
+  CHECK(found_in("sh", "/nonexistent").empty());
+  CHECK(found_in("tmp", "/").empty());
+}
+
+TEST_CASE("how far a server's clock is off") {
+  CHECK(clock_skew("Tue, 24 Nov 2026 16:00:00 GMT", 1795536000) == 0);
+  CHECK(clock_skew("Tue, 24 Nov 2026 16:01:40 GMT", 1795536000) == 100);
+  CHECK(clock_skew("yesterday", 1795536000) == 0);
+  CHECK(clock_skew("", 1795536000) == 0);
+}
