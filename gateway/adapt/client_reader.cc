@@ -63,7 +63,7 @@ std::string with_braces(std::string_view text) {
     while (end < text.size() && word(text[end]))
       ++end;
     if (end == i + 1) continue;
-    out += "{env:" + std::string(text.substr(i + 1, end - i - 1)) + "}";
+    out += "{" + std::string(text.substr(i + 1, end - i - 1)) + "}";
     i = end - 1;
   }
   return out;

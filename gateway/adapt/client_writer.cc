@@ -27,8 +27,13 @@ bool is_name(std::string_view text) {
          });
 }
 
+bool is_editor_word(std::string_view inner) {
+  return inner == "workspaceFolder" || inner == "userHome" || inner == "pathSeparator" || inner == "/";
+}
+
 Variable variable_in(std::string_view inner) {
   Variable out;
+  if (is_editor_word(inner)) return out;
   if (inner.substr(0, 4) == "env:") inner.remove_prefix(4);
   const size_t dash = inner.find(":-");
   const std::string_view word = inner.substr(0, dash);
@@ -111,12 +116,13 @@ class Writer {
       return "${" + name + (found.otherwise && keeps ? ":-" + std::string(*found.otherwise) : "") + "}";
     }
     const bool editor = traits_.variables == Variables::env || traits_.variables == Variables::inputs;
-    if (editor &&
-        (inner == "workspaceFolder" || inner == "userHome" || inner == "pathSeparator" || inner == "/"))
-      return as_it_is;
+    if (editor && is_editor_word(inner)) return as_it_is;
     if (inner.substr(0, 6) == "input:" && traits_.variables == Variables::inputs) return as_it_is;
-    const std::string shown =
-        name.empty() ? "${" + config::clip(inner.substr(0, inner.find(':'))) + ":…}" : "${env:" + name + "}";
+    // What stands behind the colon may be a secret's place.
+    const size_t colon = std::min(inner.find(':'), inner.size());
+    const std::string shown = name.empty() ? fmt::format("${{{}{}}}", config::clip(inner.substr(0, colon)),
+                                                         colon < inner.size() ? ":…" : "")
+                                           : "${env:" + name + "}";
     remark(server, fmt::format("{}: {} does not replace {}; its server would get this text as it is", where,
                                product(to_), shown));
     return as_it_is;
