@@ -21,7 +21,7 @@ struct ClientServer {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
   std::string name;
-  std::string type;  // stdio, http, sse; empty: nobody said
+  std::string type;  // of a url: http, sse; empty: nobody said
   std::string command, cwd, env_file, url;
   std::vector<std::string> args;
   Pairs env, headers;

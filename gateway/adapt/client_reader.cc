@@ -122,9 +122,9 @@ class Reader {
       for (auto& pair : pairs_of(value))
         server.headers.push_back(std::move(pair));
     } else if (key == "type" || key == "transportType" || key == "transport") {
-      server.type = value.text == "sse" || value.text == "stdio" ? value.text
-                    : value.text == "auto"                       ? ""
-                                                                 : "http";
+      // A command says that it is stdio.
+      const bool nothing = value.text == "stdio" || value.text == "auto";
+      server.type = nothing ? "" : value.text == "sse" ? "sse" : "http";
     } else if (key == "disabled") {
       server.disabled = is_true(value);
     } else if (key == "enabled") {

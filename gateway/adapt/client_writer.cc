@@ -232,8 +232,7 @@ class Writer {
   }
 
   void command_members(Node& node, const ClientServer& server) {
-    if (to_ == Form::vscode || to_ == Form::claude_code || (server.type == "stdio" && to_ != Form::claude))
-      add_member(node, "type", text_node("stdio"));
+    if (to_ == Form::vscode || to_ == Form::claude_code) add_member(node, "type", text_node("stdio"));
     add_text(node, "command", spelled(server, server.command, "command"));
     if (!server.args.empty()) add_member(node, "args", list_node(spelled(server, server.args, "args")));
     if (!server.env.empty()) add_member(node, "env", map_node(spelled(server, server.env, "env")));

@@ -53,7 +53,7 @@ describe('files', { skip: DIRECT }, () => {
     assert.equal((await lineward(['adapt', join(folder, 'none')])).code, 69);
     const bad = piped(['adapt', '-'], '{ "mcpServers": ');
     assert.equal(bad.status, 78);
-    assert.match(bad.stderr, /^error: stdin:1:\d+: /);
+    assert.match(bad.stderr, /^error: stdin:\d+:\d+: /);
     assert.equal(piped(['adapt', '-'], '[]').status, 78);
   });
 
