@@ -1,11 +1,11 @@
 // Traces: a collector of the test's own sees the spans of client → Lineward → server.
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { echoServer } from '../lib/echo-server.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
 import { eventually, get, opsOf } from '../lib/operator.mjs';
 import { collector, pair } from '../lib/otlp.mjs';
-import { everyKind } from '../lib/questions.mjs';
 import { answer, beginEvents, call, event, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, modernClient } from '../lib/target.mjs';
@@ -255,7 +255,8 @@ describe('traces', { skip: DIRECT }, () => {
     };
     const gateway = await start(t, { endpoint: `${otlp.url}/v1/traces` }, { serve });
     const id = 'e'.repeat(32);
-    const client = await legacyClient(t, gateway, everyKind('Ada'));
+    const requests = [[ListRootsRequestSchema, () => ({ roots: [] })]];
+    const client = await legacyClient(t, gateway, { capabilities: { roots: {} }, requests });
     await client.callTool({ name: 'x', arguments: {}, _meta: { traceparent: parentOf('01', id) } });
     const [, up] = await pair(otlp, id);
     const asked = gateway.origin.requests.filter(({ message }) => message?.method === 'tools/call');
