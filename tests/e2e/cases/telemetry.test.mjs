@@ -6,7 +6,8 @@ import { startGatewayFrom } from '../lib/gateway.mjs';
 import { eventually, get, opsOf } from '../lib/operator.mjs';
 import { collector } from '../lib/otlp.mjs';
 import { parse, value } from '../lib/prometheus.mjs';
-import { answer, call, json, startOrigin } from '../lib/raw-origin.mjs';
+import { answer, call, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
+import { running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -123,6 +124,32 @@ describe('OTLP', { skip: DIRECT }, () => {
     assert.equal(of('/v1/logs').headers.authorization, 'Bearer t0p');
     assert.equal(of('/v1/metrics').headers.authorization, undefined);
     assert.doesNotMatch(gateway.stderr(), /t0p/);
+  });
+
+  test('a reload ends those that sent before, also while a call keeps them alive', async (t) => {
+    const [before, after] = [await collector(t), await collector(t)];
+    const origin = await startOrigin(t, () => {});
+    const servers = { up: { url: origin.url, protocolEra: 'modern' } };
+    const plugins = ({ url }) => [
+      { trace: {} },
+      { otlpMetrics: { endpoint: `${url}/v1/metrics`, interval: '20ms' } },
+      { otlpLogs: { endpoint: `${url}/v1/logs`, interval: '20ms' } },
+    ];
+    const run = await running(t, servers, { more: { plugins: plugins(before) } });
+    const socket = await rawCall(t, run.gateway.url, 1, 'tools/call', { name: 'x' });
+    await eventually(() => origin.requests.some(({ message }) => message?.method === 'tools/call'), 'the call at the server');
+    await before.points.count(1, 'a metric');
+    run.write(servers, { plugins: plugins(after) });
+    const { code, err } = await run.reload();
+    assert.equal(code, 0, err);
+    await after.points.count(1, 'a metric of the new one');
+    const sent = before.requests.length;
+    await after.points.count(after.points.items.length + 500, 'more of these');
+    assert.ok(before.requests.length <= sent + 2, 'what was on its way, and no more');
+    socket.destroy();
+    const ended = ({ attributes }) => attributes['event.name'] === 'call.end';
+    await after.records.until(ended, 'the end of the call');
+    assert.ok(!before.records.items.some(ended));
   });
 
   test('a collector that is not there holds up nobody; what waits is bounded and counted', async (t) => {
