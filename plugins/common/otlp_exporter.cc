@@ -70,7 +70,8 @@ void OtlpExporter::answered(const plugin::WebAnswer& answer) {
   if (!good && tries_ <= 1) {
     log::write(log::Level::warn, row(signal_).event,
                {{"plugin", name_},
-                {"why", answer.status == 0 ? "cannot be reached" : fmt::format("HTTP {}", answer.status)}});
+                {"why", answer.status == 0 ? "cannot be reached" : fmt::format("HTTP {}", answer.status)},
+                {"fault", answer.fault}});
   }
   if (waits_) return;
   tries_ = 0;
