@@ -13,6 +13,7 @@
 #include "exchange/exchange_plugins.h"
 #include "exchange/exchange_questions.h"
 #include "exchange/exchange_report.h"
+#include "exchange/step_seam.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -29,6 +30,12 @@ using std::chrono::milliseconds;
 
 // A part of a merged answer cannot take longer (aggregate.partTimeout).
 constexpr milliseconds kMaxPart{3600 * 1000};
+
+template <class Step>
+void seen(Step step, StepEvent event) {
+  if (lineward_step_seen != nullptr)
+    lineward_step_seen(static_cast<unsigned>(step), static_cast<unsigned>(event));
+}
 
 }  // namespace
 
@@ -64,6 +71,7 @@ Exchange::~Exchange() = default;
 // The life of an exchange, top to bottom. Whatever wakes it sets step_ and calls this.
 void Exchange::advance() {
   for (;;) {
+    seen(step_, StepEvent::advance);
     switch (step_) {
       case Step::admitted:
         lease_ = owner_.served(*from_);
@@ -130,6 +138,7 @@ void Exchange::advance() {
 // ---- from upstream ----
 
 void Exchange::on_call_phase(CallPhase phase) {
+  seen(step_, StepEvent::phase);
   if (ended() || acknowledged_ || !clock_.enter(phase))
     return;  // a listen that is opened again is open all along
   if (phase == CallPhase::written) record_.written(clock_.queued_for(), clock_.in_first_turn());
@@ -137,12 +146,14 @@ void Exchange::on_call_phase(CallPhase phase) {
 }
 
 void Exchange::on_call_message(mcp::Message message) {
+  seen(step_, StepEvent::message);
   if (ended()) return;
   if (plugins_) return plugins_->from_server(std::move(message));
   received(std::move(message));
 }
 
 void Exchange::received(mcp::Message&& message) {
+  seen(step_, StepEvent::received);
   if (message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error) {
     return final_message(std::move(message));
   }
@@ -259,6 +270,7 @@ void Exchange::final_message(mcp::Message&& message) {
 }
 
 void Exchange::on_call_failed(const core::Failure& failure) {
+  seen(step_, StepEvent::failure);
   if (ended() || (plugins_ && plugins_->holds_back(failure))) return;
   failed(failure);
 }
@@ -284,12 +296,14 @@ void Exchange::failed(const core::Failure& given) {
 // ---- from the client and from operators ----
 
 void Exchange::client_gone(EndReason why) {
+  seen(step_, StepEvent::gone);
   if (ended()) return;
   end(why, 0, why == EndReason::client_too_slow ? "the client reads too slowly" : "the client went away",
       Nobody{});
 }
 
 void Exchange::tell(EndReason reason, std::string_view why) {
+  seen(step_, StepEvent::told);
   if (ended()) return;
   if (reason == EndReason::cancelled_client) {
     if (from_->method == Method::initialize) return;  // never cancelled by a message
@@ -304,6 +318,7 @@ void Exchange::tell(EndReason reason, std::string_view why) {
 
 // What its end takes back (a question) still goes out while it is ending.
 bool Exchange::send(std::string message) {
+  seen(step_, StepEvent::sending);
   if (step_ == Step::ended || !reply_->can_send()) return false;
   reply_->send(std::move(message));
   pause_upstream();
@@ -317,10 +332,12 @@ bool Exchange::ask(std::string message) {
 }
 
 void Exchange::asked() {
+  seen(step_, StepEvent::asked);
   if (!ended()) clock_.asked();
 }
 
 void Exchange::answered() {
+  seen(step_, StepEvent::answered);
   if (!ended()) clock_.answered();
 }
 
@@ -346,6 +363,7 @@ void Exchange::choose_limits() {
 
 // At the aggregate: from here on its server's limits count, and it is that server's call by name.
 void Exchange::on_call_routed(const core::RoutedPtr& to) {
+  seen(step_, StepEvent::routed);
   if (ended() || (routed_ && routed_->server == to->server)) return;
   use_routed(to);
   choose_limits();
@@ -360,6 +378,7 @@ void Exchange::use_routed(const core::RoutedPtr& to) {
 }
 
 void Exchange::deadline(const CallClock::Due& due) {
+  seen(step_, StepEvent::deadline);
   if (ended()) return;
   std::string method = from_->method_name.substr(0, 100);
   std::string text;
@@ -433,6 +452,7 @@ void Exchange::refuse(EndReason reason, int code, const std::string& text, int s
 }
 
 void Exchange::end(EndReason reason, int code, std::string_view why, Goodbye goodbye) {
+  seen(step_, StepEvent::end);
   LW_DEBUG_CHECK(!ended());
   if (ended()) return;
   step_ = Step::ending;

@@ -1,5 +1,6 @@
 #include "http_client/peer_link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/seal_keys.h"
@@ -48,7 +49,8 @@ class PeerTransfer final : public core::PeerCall, public HttpTransferOwner {
 }  // namespace
 
 Result<std::shared_ptr<PeerLinks>> PeerLinks::make(
-    net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers) {
+    net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers,
+    std::chrono::milliseconds kept) {
   std::shared_ptr<PeerLinks> links(new PeerLinks(loop));
   for (const auto& [name, text] : peers) {
     auto url = parse_http_url(text);
@@ -64,6 +66,8 @@ Result<std::shared_ptr<PeerLinks>> PeerLinks::make(
     PoolOptions options;
     options.connect_timeout = kConnect;
     options.limits.body_bytes = kMaxPeerBody;
+    // A request that meets the end of its connection may have been seen: nobody makes it again.
+    options.idle_timeout = std::min(options.idle_timeout, kept / 2);
     peer->pool = std::make_unique<HttpPool>(loop, peer->url, std::move(tls), options);
     links->peers_[name] = std::move(peer);
   }

@@ -18,9 +18,11 @@ namespace lineward::upstream {
 
 class PeerLinks final : public core::PeerApi {
  public:
-  // `peers`: name → url. Nothing is connected yet.
+  // `peers`: name → url. Nothing is connected yet. `kept`: how long a peer keeps a connection on which
+  // nothing happens.
   static Result<std::shared_ptr<PeerLinks>> make(
-      net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers);
+      net::Loop& loop, const std::vector<std::pair<std::string, std::string>>& peers,
+      std::chrono::milliseconds kept);
 
   bool knows(const std::string& peer) const override { return peers_.count(peer) > 0; }
   std::vector<std::string> names() const override;

@@ -8,7 +8,8 @@
 
 namespace lineward {
 
-Result<Replication> make_replication(net::Loop& loop, const config::Replicas& config, bool has_http) {
+Result<Replication> make_replication(net::Loop& loop, const config::Config& all, bool has_http) {
+  const config::Replicas& config = all.replicas;
   Replication made;
   if (config.key_file.empty() || !has_http) return made;
   auto keys = config::read_replica_keys(config.key_file);
@@ -18,7 +19,7 @@ Result<Replication> make_replication(net::Loop& loop, const config::Replicas& co
   auto others = config.peers;
   std::erase_if(others, [&](const auto& peer) { return peer.first == config.name; });
   if (others.empty()) return made;
-  auto links = upstream::PeerLinks::make(loop, others);
+  auto links = upstream::PeerLinks::make(loop, others, all.listen.idle_timeout);  // they have the same
   if (!links) return Unexpected<Error>{links.error()};
   made.peers = std::move(*links);
   return made;

@@ -17,7 +17,7 @@ namespace lineward {
 using Replication = client::ReplicaLinks;
 
 // Reads the file of keys. Without HTTP clients there is nothing to replicate.
-Result<Replication> make_replication(net::Loop& loop, const config::Replicas& config, bool has_http);
+Result<Replication> make_replication(net::Loop& loop, const config::Config& config, bool has_http);
 // `http` may be null.
 void use_replication(Replication replication, client::HttpFront* http, exchange::ExchangeTable& exchanges);
 

@@ -142,7 +142,7 @@ bool Worker::wants_plugins(const ServerPlacement& placement) const {
 }
 
 Status<> Worker::prepare_replication(const config::Config& next) {
-  auto made = make_replication(loop_, next.replicas, http_ != nullptr);
+  auto made = make_replication(loop_, next, http_ != nullptr);
   if (!made) return Unexpected<Error>{made.error()};
   replication_ = std::move(*made);
   return Done{};

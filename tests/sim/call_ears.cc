@@ -90,6 +90,11 @@ void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& mes
     return;
   }
   for (const Json& tool : message["result"].value("tools", Json::array())) {
+    const std::string name = tool.value("name", "");
+    const int hidden = plan.policies.hides_look;
+    if (hidden >= 0 && (mine.together ? name == fmt::format("s{}__look", hidden)
+                                      : name == "look" && static_cast<int>(mine.server) == hidden))
+      ledger.violation("a list has a tool in it that is hidden", name);
     const std::string text = tool.value("description", "");
     if (text.rfind("for c", 0) != 0) continue;
     const auto asker = static_cast<size_t>(std::atoi(text.c_str() + 5));
@@ -98,7 +103,7 @@ void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& mes
     const ServerPlan& server = plan.servers[mine.server];
     if (!mine.together && made + server.ttl_ms * kMillisecond + kSecond < asked.at)
       ledger.violation("a list that is older than it may be",
-                        fmt::format("{} asked for at {} may live {} ms", text, asked.at, server.ttl_ms));
+                       fmt::format("{} asked for at {} may live {} ms", text, asked.at, server.ttl_ms));
     if (asker == client || !plan.keys || plan.clients[asker].who == mine.who) continue;
     bool everybodys = false;
     for (size_t i = 0; i < plan.servers.size(); ++i)
@@ -115,8 +120,7 @@ void judge_listen(Ledger& ledger, const Plan& plan, size_t client, const Heard& 
     return;
   const ServerPlan& server = plan.servers[mine.server];
   // A session's process may end because nobody calls it, and takes along what it was subscribed to.
-  if (!mine.modern &&
-      (!server.http || plan.config.servers[mine.server].isolation == config::Isolation::call))
+  if (!mine.modern && (!server.http || plan.config.servers[mine.server].isolation == config::Isolation::call))
     return;
   if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
   if (mine.modern && !mine.wants_resource) return;
@@ -125,7 +129,7 @@ void judge_listen(Ledger& ledger, const Plan& plan, size_t client, const Heard& 
     wanted += pulse > heard.acknowledged + kSecond && pulse < heard.stopped - kSecond ? 1 : 0;
   if (wanted > 0 && heard.updates == 0)
     ledger.violation("who listens does not hear what the server tells",
-                      fmt::format("client {} missed {} updates", client, wanted));
+                     fmt::format("client {} missed {} updates", client, wanted));
 }
 
 }  // namespace lineward::sim

@@ -44,14 +44,15 @@ struct CallText {
   std::string raw_id, token, tool, answers, meta;
 };
 std::string call_body(const CallPlan& plan, const CallText& text);
-// What is asked with an input_required result, answered: members of the params of the retry. The tags in it are looked at.
+// What is asked with an input_required result, answered: members of the params of the retry. The tags in it
+// are looked at.
 std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result);
 // What a modern client wishes to hear.
 std::string wishes_of(const ClientPlan& client, size_t index);
 bool is_wished(const ClientPlan& client, size_t index, const std::string& method, const std::string& text);
 
-// Which tools there are. Others may have asked the same: what they were told must not come here unless they are the same to the
-// gateway.
+// Which tools there are. Others may have asked the same: what they were told must not come here unless they
+// are the same to the gateway.
 struct Asked {
   Time at;
   bool has_left;

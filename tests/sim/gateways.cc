@@ -84,7 +84,9 @@ void Gateways::run_alone(const std::function<void()>& begin) {
 // The first thread only waits.
 void Gateways::run_replicas(const std::function<void()>& begin) {
   for (size_t i = 0; i < sites_.size(); ++i)
-    world_.hosts()[address_of(i)].accept = [this, i](std::shared_ptr<Link> from) { join(std::move(from), i); };
+    world_.hosts()[address_of(i)].accept = [this, i](std::shared_ptr<Link> from) {
+      join(std::move(from), i);
+    };
   begin();
   for (size_t i = 0; i < sites_.size(); ++i)
     open(i);

@@ -1,5 +1,5 @@
-// The gateways of a world: one, on the world's own thread, or several replicas, each on a thread of its own, on which it may begin
-// again after it has ended.
+// The gateways of a world: one, on the world's own thread, or several replicas, each on a thread of its own,
+// on which it may begin again after it has ended.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@
 
 namespace lineward::sim {
 
-// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads end here.
+// What this thread has counted and not told yet is told: HeldBytes keeps small sums to itself, and threads
+// end here.
 uint64_t held_bytes();
 
 class Gateways {
@@ -66,7 +67,8 @@ class Gateways {
   const Plan& plan_;
   config::Config configured_;
   std::vector<Site> sites_;
-  // The first workers of all gateways count in one place, the process's: the numbers of a world are what it adds, over all replicas.
+  // The first workers of all gateways count in one place, the process's: the numbers of a world are what it
+  // adds, over all replicas.
   Ends before_;
   std::vector<std::shared_ptr<Joint>> joints_;
   bool stopping_ = false;

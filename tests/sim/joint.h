@@ -1,5 +1,5 @@
-// What lies between two gateways: one has connected to the other, and each sees its own end of a Link. Bytes, ends and breaks of
-// either go on to the other as they come.
+// What lies between two gateways: one has connected to the other, and each sees its own end of a Link. Bytes,
+// ends and breaks of either go on to the other as they come.
 #pragma once
 
 #include <memory>

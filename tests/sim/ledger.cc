@@ -82,6 +82,8 @@ bool Ledger::asked_too_late(const std::string& tag) {
 }
 
 void Ledger::check_client(size_t client, std::string_view text) {
+  if (plan_.policies.redacts && text.find("sk-sim-") != std::string_view::npos)
+    violation("what is to be blacked out reached a client", std::string(text.substr(0, 300)));
   for (;;) {
     const std::string tag = tag_in(text);
     if (tag.empty()) return;
@@ -99,13 +101,21 @@ void Ledger::judge() {
     for (const auto& attempt : record.attempts)
       judge_leave(record, *attempt);
     if (plan_.calm) judge_calm(record);
+    // An exit before the first answer says that the server is old: who comes first finds out that it is not.
+    const ServerPlan& kind = plan_.servers[record.plan->server];
+    if (record.plan->is_probe && !kind.http && kind.modern && record.plan->ops.front().wait == 0 &&
+        plan_.has(FaultPlan::Kind::kill) && record.outcome.find("upstream_protocol") != std::string::npos)
+      continue;
+    if (record.plan->is_probe && is_forbidden(record)) continue;
     // Each replica has a circuit of its own, and closes it when it is asked.
     const bool may_be_open = plan_.replicas > 1 && record.outcome.find("circuit_open") != std::string::npos;
     if (record.plan->is_probe && !drained && record.outcome != "result" && !may_be_open)
       violation("a server is not served as ever when all calls have ended", tag + " " + record.outcome);
   }
-  for (size_t i = 0; i < plan_.servers.size(); ++i)
+  for (size_t i = 0; i < plan_.servers.size(); ++i) {
     judge_places(i);
+    judge_rate(i);
+  }
   judge_log();
 }
 
@@ -121,6 +131,8 @@ void Ledger::judge_call(const CallRecord& record) {
   if (run > 1 && !may_repeat) violation("a call was run twice", tag);
   if (run > plan_.config.servers[record.plan->server].retry.attempts && may_repeat)
     violation("a call was repeated more often than it may be", tag);
+  if (is_forbidden(record) && !record.plan->asks() && !record.attempts.empty())
+    violation("what a policy forbids reached the server", tag + " " + record.outcome);
   // Nobody answers but the server.
   bool answered = false;
   for (const auto& attempt : record.attempts)
@@ -139,15 +151,51 @@ void Ledger::judge_call(const CallRecord& record) {
   const bool nameless = kind.http && !kind.modern && !kind.sessions;
   for (const auto& attempt : record.attempts) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
-        !attempt->was_full && record.sent >= 0 && record.sent <= record.left_read &&
+        !attempt->was_full && record.sent >= 0 && record.sent + passing() <= record.left_read &&
         attempt->answer_read > record.left_read + passing() && !plan_.replica_ends())
       violation("a late answer was passed on", tag);
   }
   // A stream is cut only when the gateway stops, when its reader takes nothing, or when there is too little
   // memory.
-  if (record.outcome == "cut" && record.left < 0 && !drained && !plan_.replica_ends() && !plan_.narrow &&
-      record.plan->slow_reader == 0 && !record.request_cut && record.sent >= 0)
+  if (record.outcome == "cut" && record.left < 0 && !drained && !plan_.replica_ends() &&
+      !plan_.has(FaultPlan::Kind::crowded) && !plan_.narrow && record.plan->slow_reader == 0 &&
+      !record.request_cut && record.sent >= 0)
     violation("a client's connection was closed instead of an answer", tag);
+}
+
+// By a plugin: what it forbids is not told to the server.
+bool Ledger::is_forbidden(const CallRecord& record) const {
+  const Policies& policies = plan_.policies;
+  const bool hidden = record.plan->reads_only && policies.hides_look == static_cast<int>(record.plan->server);
+  return hidden || (policies.burst > 0 && (record.outcome.find("rate_limited") != std::string::npos ||
+                                           record.outcome.rfind("status 429", 0) == 0));
+}
+
+// No more calls get through at a server's own path than its bucket has, between any two moments.
+void Ledger::judge_rate(size_t server) {
+  const Policies& policies = plan_.policies;
+  if (policies.burst == 0) return;
+  std::vector<std::pair<Time, Time>> passed;  // between these two it was let through
+  for (const auto& [tag, record] : calls_) {
+    (void)tag;
+    if (record.plan->server != server || record.plan->asks() || record.attempts.empty()) continue;
+    if (!plan_.clients[record.client].together)
+      passed.emplace_back(record.begun, record.attempts.front()->sent);
+  }
+  for (const auto& first : passed) {
+    for (const auto& last : passed) {
+      const Time from = first.first, until = last.second;
+      if (until < from) continue;
+      int count = 0;
+      for (const auto& one : passed)
+        count += one.first >= from && one.second <= until ? 1 : 0;
+      const auto most = static_cast<Time>(plan_.replicas) *
+                        (policies.burst + (until - from) * policies.per_second / kSecond + 1);
+      if (count > most)
+        return violation("more calls were let through than the rate allows",
+                         fmt::format("s{}: {} in {} ms", server, count, (until - from) / 1000));
+    }
+  }
 }
 
 // What goes from one replica to another on its way.
@@ -191,7 +239,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   Time left = record.left_by_message ? record.left_read : record.link->gateway_saw_end;
   if (left < 0) return;
   // A cancel that overtook its call is one of nothing.
-  if (record.left_by_message && record.sent > left) return;
+  if (record.left_by_message && record.sent + passing() > left) return;
   const Time resume =
       record.modern || record.left_by_message ? 0 : plan_.config.listen.resume_window.count() * kMillisecond;
   if (record.modern || record.left_by_message) {
@@ -213,8 +261,7 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
   if (attempt.died >= 0 && attempt.died <= bound) return;
   // What was written into a pipe that stands still is not read any more when its process ends.
   for (const FaultPlan& fault : plan_.faults) {
-    if (fault.kind == FaultPlan::Kind::stall && fault.strikes(attempt.server) && attempt.died >= 0)
-      return;
+    if (fault.kind == FaultPlan::Kind::stall && fault.strikes(attempt.server) && attempt.died >= 0) return;
   }
   const bool modern_http = attempt.http && plan_.servers[attempt.server].modern;
   const Time told = attempt.cancels > 0 ? attempt.cancel_sent : attempt.closed ? attempt.closed_at : -1;
@@ -296,8 +343,10 @@ void Ledger::judge_places(size_t server) {
       if (attempt->server != server) continue;
       if (attempt->was_full) return;
       Time until = INT64_MAX;
-      for (const Time end : {attempt->answer_read, attempt->died, attempt->closed_at, attempt->cancel_sent,
-                             record.left, record.left_read}) {
+      // A process that is ended because of another call is waited for no more.
+      const bool given_up = record.outcome.find("upstream_exited") != std::string::npos;
+      for (const Time end : {given_up ? record.ended : -1, attempt->answer_read, attempt->died,
+                             attempt->closed_at, attempt->cancel_sent, record.left, record.left_read}) {
         if (end >= 0) until = std::min(until, end);
       }
       // When the gateway gave it up is not known where it told nobody.

@@ -88,6 +88,8 @@ class Ledger {
   void judge_call(const CallRecord& record);
   void judge_leave(const CallRecord& record, const Attempt& attempt);
   Time passing() const;
+  bool is_forbidden(const CallRecord& record) const;
+  void judge_rate(size_t server);
   void judge_time(const CallRecord& record);
   void judge_places(size_t server);
   void judge_calm(const CallRecord& record);

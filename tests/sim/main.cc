@@ -14,6 +14,7 @@
 
 #include "log/log.h"
 #include "run.h"
+#include "transitions.h"
 
 namespace {
 
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {
   uint64_t worlds = UINT64_MAX, from = 0;
   bool one = false, tell = false, twice = false, keep_going = false, from_given = false;
   uint64_t seed = 0;
-  std::string seeds;
+  std::string seeds, transitions_file;
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     auto value = [&] { return i + 1 < argc ? argv[++i] : "0"; };
@@ -74,6 +75,8 @@ int main(int argc, char** argv) {
       from_given = true;
     } else if (name == "--seeds")
       seeds = value();
+    else if (name == "--transitions")
+      transitions_file = value();
     else if (name == "--tell")
       tell = true;
     else if (name == "--bytes")
@@ -153,6 +156,11 @@ int main(int argc, char** argv) {
     for (uint64_t which = from; done < worlds && seconds() - begun < limit; ++which) {
       if (!look(which)) break;
     }
+  }
+  if (!transitions_file.empty()) {
+    const std::string faults = transition_faults(transitions_file);
+    if (!faults.empty()) fmt::print("{}{}", transitions(), faults);
+    failed += faults.empty() ? 0 : 1;
   }
   const double took = seconds() - begun;
   const double busy = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;

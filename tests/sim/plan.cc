@@ -199,6 +199,8 @@ void draw_probes(Plan& plan) {
         server.isolation != config::Isolation::automatic && server.isolation != config::Isolation::shared;
     if (!plan.servers[i].http && kept_apart && server.instances < 64) continue;
     if (!plan.servers[i].http) most = std::min<size_t>(most, server.instances);
+    // Calls that may be asked have a process each, which takes its time to start.
+    if (client.can_be_asked) most = 1;
     for (size_t k = 0; k <= most; ++k) {
       CallPlan call;
       call.tag = fmt::format("T{}.{}.", index, client.calls.size());
@@ -268,6 +270,55 @@ void make_replicas(Random& random, Plan& plan) {
     fault.length = random.between(10 * kMillisecond, 4 * kSecond);
     plan.faults.push_back(fault);
   }
+}
+
+// What runs out, or cannot be found.
+void draw_shortages(Random& random, Plan& plan) {
+  using Kind = FaultPlan::Kind;
+  for (uint64_t i = 1 + random.below(2); i > 0; --i) {
+    FaultPlan fault;
+    fault.server = random.below(plan.servers.size());
+    const bool http = plan.servers[fault.server].http;
+    fault.kind = random.percent(30)   ? Kind::crowded
+                 : !http              ? Kind::spawnless
+                 : random.percent(50) ? Kind::nameless
+                                      : Kind::slow_name;
+    // One connection is all that the client on stdio has.
+    if (fault.kind == Kind::crowded && plan.on_stdio) continue;
+    fault.at = random.percent(30) ? 0 : random.between(0, 6 * kSecond);
+    fault.length = random.between(50 * kMillisecond, 4 * kSecond);
+    plan.faults.push_back(fault);
+  }
+}
+
+void draw_policies(Random& random, Plan& plan) {
+  Policies& mine = plan.policies;
+  std::string text = "plugins:\n";
+  if (random.percent(40)) {
+    mine.burst = static_cast<int>(random.between(1, 5));
+    mine.per_second = static_cast<int>(random.between(1, 10));
+    text += fmt::format(
+        "  - rateLimit: {{ key: server, requests: {}, per: 1s, burst: {}, methods: [tools/call] }}\n",
+        mine.per_second, mine.burst);
+  }
+  if (random.percent(40)) {
+    mine.hides_look = static_cast<int>(random.below(plan.servers.size()));
+    text += fmt::format("  - toolFilter: {{ deny: [look] }}\n    servers: [s{}]\n", mine.hides_look);
+  }
+  mine.redacts = random.percent(40) || (mine.burst == 0 && mine.hides_look < 0);
+  if (mine.redacts) text += "  - redact: { where: wire, patterns: [\"sk-sim-[0-9]+\"] }\n";
+  text += "mcpServers:\n";
+  for (const ServerPlan& server : plan.servers)
+    text += fmt::format("  {}: {{ command: sim }}\n", server.name);
+  config::LoadOptions options;
+  options.read_files = false;
+  options.plugins = &plugins::specs();
+  auto read = config::load_text(text, "sim", options);
+  if (!read.ok()) {
+    fmt::print("{}", read.report(false));
+    std::abort();
+  }
+  plan.config.plugins = read.config.plugins;
 }
 
 // Alice's and Bob's: API keys are given as their hashes.
@@ -468,6 +519,10 @@ Plan draw_plan(uint64_t seed) {
   if (!plan.calm) {
     Random own(seed, "faults");
     draw_faults(own, plan);
+    Random shortage(seed, "shortage");
+    if (shortage.percent(15)) draw_shortages(shortage, plan);
+    Random policy(seed, "policy");
+    if (policy.percent(20)) draw_policies(policy, plan);
   }
   if (plan.calm && random.percent(30)) {
     FaultPlan fault;
@@ -484,10 +539,10 @@ Plan draw_plan(uint64_t seed) {
 }
 
 std::string describe(const Plan& plan) {
-  std::string text =
-      fmt::format("seed {}{}{}{}{}\n", plan.seed, plan.calm ? " (calm)" : "", plan.on_stdio ? " on stdio" : "",
-                  plan.replicas > 1 ? fmt::format(" {} replicas", plan.replicas) : "",
-                  plan.config.workers > 1 ? fmt::format(" {} workers", plan.config.workers) : "");
+  std::string text = fmt::format(
+      "seed {}{}{}{}{}\n", plan.seed, plan.calm ? " (calm)" : "", plan.on_stdio ? " on stdio" : "",
+      plan.replicas > 1 ? fmt::format(" {} replicas", plan.replicas) : "",
+      plan.config.workers > 1 ? fmt::format(" {} workers", plan.config.workers) : "");
   for (size_t i = 0; i < plan.servers.size(); ++i) {
     const ServerPlan& s = plan.servers[i];
     const config::Server& c = plan.config.servers[i];
@@ -535,7 +590,9 @@ std::string describe(const Plan& plan) {
                       call.cut_request_at >= 0 ? fmt::format(" request cut at {}", call.cut_request_at) : "");
     }
   }
-  static constexpr const char* kFaults[] = {"kill", "refuse", "silence", "reset", "stall", "jump", "reload", "halt", "stop"};
+  static constexpr const char* kFaults[] = {"kill",      "refuse",    "silence", "reset", "stall",
+                                            "jump",      "reload",    "halt",    "stop",  "nameless",
+                                            "slow name", "spawnless", "crowded"};
   for (const FaultPlan& fault : plan.faults) {
     if (!fault.dropped)
       text += fmt::format(

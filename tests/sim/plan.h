@@ -102,7 +102,21 @@ struct ServerPlan {
 };
 
 struct FaultPlan {
-  enum class Kind : uint8_t { kill, refuse, silence, reset, stall, jump, reload, halt, stop } kind = Kind::kill;
+  enum class Kind : uint8_t {
+    kill,
+    refuse,
+    silence,
+    reset,
+    stall,
+    jump,
+    reload,
+    halt,
+    stop,
+    nameless,
+    slow_name,
+    spawnless,
+    crowded
+  } kind = Kind::kill;
   size_t server = 0;  // or, where one ends at once or in order and begins again later, the replica
   Time at = 0;
   Time length = 0;
@@ -110,19 +124,30 @@ struct FaultPlan {
                      // comes back), how many calls it may have at once
   bool dropped = false;
   bool is_of_replica() const { return kind == Kind::halt || kind == Kind::stop; }
-  // Something happens to that server.
+  // Something happens to that server; where descriptors run out, to all.
   bool strikes(size_t index) const {
+    if (!dropped && kind == Kind::crowded) return true;
     return !dropped && server == index && kind != Kind::jump && !is_of_replica();
   }
 };
 
+// What the configuration's plugins forbid.
+struct Policies {
+  // rateLimit of tools/call, for each server: so many at once, and so many in a second.
+  int burst = 0;  // 0: there is none
+  int per_second = 0;
+  int hides_look = -1;   // toolFilter: that tool of this server does not exist
+  bool redacts = false;  // redact, on the wire: what servers say of a key
+};
+
 struct Plan {
   uint64_t seed = 0;
-  bool calm = false;    // nothing goes wrong and nobody leaves: every call must succeed
-  bool keys = false;    // clients have API keys
-  size_t replicas = 1;  // gateways, which are peers
+  bool calm = false;      // nothing goes wrong and nobody leaves: every call must succeed
+  bool keys = false;      // clients have API keys
+  size_t replicas = 1;    // gateways, which are peers
   bool on_stdio = false;  // there is one client, on the gateway's stdin and stdout
-  bool narrow = false;  // there is little memory for what is held, in all and for each client
+  bool narrow = false;    // there is little memory for what is held, in all and for each client
+  Policies policies;
   config::Config config;
   std::vector<ServerPlan> servers;
   std::vector<ClientPlan> clients;
@@ -130,6 +155,12 @@ struct Plan {
   bool replica_ends() const {
     for (const FaultPlan& fault : faults) {
       if (!fault.dropped && fault.is_of_replica()) return true;
+    }
+    return false;
+  }
+  bool has(FaultPlan::Kind kind) const {
+    for (const FaultPlan& fault : faults) {
+      if (!fault.dropped && fault.kind == kind) return true;
     }
     return false;
   }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <map>
 #include <thread>
 
 #include "base/held_bytes.h"
@@ -19,7 +21,8 @@ namespace {
 // Everything that runs in one world, in the order in which it must go.
 class Stage {
  public:
-  Stage(const Plan& plan, bool tell) : plan_(plan), world_(plan.seed), ledger_(world_, plan), gateways_(world_, ledger_, plan) {
+  Stage(const Plan& plan, bool tell)
+      : plan_(plan), world_(plan.seed), ledger_(world_, plan), gateways_(world_, ledger_, plan) {
     world_.calm = plan.calm;
     if (tell) world_.tell_all();
   }
@@ -28,6 +31,7 @@ class Stage {
  private:
   void begin();
   std::unique_ptr<Client> make_client(size_t index);
+  void cannot_start(const std::shared_ptr<Child>& child);
   void fault(const FaultPlan& fault);
   void reload() { gateways_.raise("SIGHUP", SIGHUP); }
   void last_clients();
@@ -41,6 +45,8 @@ class Stage {
   std::vector<std::shared_ptr<StdioServer>> processes_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<Time> spawnless_until_;                // no process of that server can be started
+  std::map<std::string, World::Name> proper_names_;  // before something happened to them
   Gateways gateways_;
 };
 
@@ -61,6 +67,10 @@ void Stage::begin() {
                         std::shared_ptr<Child> child) -> std::shared_ptr<Program> {
     for (size_t i = 0; i < plan_.servers.size(); ++i) {
       if (plan_.servers[i].name != request.argv.back()) continue;
+      if (world_.now() < spawnless_until_[i]) {
+        world_.after(kMillisecond, [this, child] { cannot_start(child); });
+        return nullptr;
+      }
       auto process = std::make_shared<StdioServer>(world_, ledger_, plan_.servers[i], i, std::move(child));
       std::erase_if(processes_, [](const auto& one) { return !one->running(); });
       processes_.push_back(process);
@@ -69,6 +79,7 @@ void Stage::begin() {
     }
     return nullptr;
   };
+  spawnless_until_.resize(plan_.servers.size());
   servers_.resize(plan_.servers.size());
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
     if (plan_.servers[i].http)
@@ -105,6 +116,15 @@ void Stage::begin() {
   world_.at(plan_.last + 2 * limits_of_all(plan_) + 20 * kSecond, [this] { last_clients(); });
 }
 
+void Stage::cannot_start(const std::shared_ptr<Child>& child) {
+  child->out->to_gateway.end();
+  child->err->to_gateway.end();
+  child->in->from_gateway.close_reader();
+  world_.in_home(child->home, [child] {
+    if (child->on_failed) child->on_failed(EMFILE);
+  });
+}
+
 void Stage::fault(const FaultPlan& fault) {
   const size_t index = fault.server;
   const Time until = world_.now() + fault.length;
@@ -135,6 +155,22 @@ void Stage::fault(const FaultPlan& fault) {
       flag = true;
       if (fault.kind == FaultPlan::Kind::refuse) servers_[index]->reset_all();
       world_.at(until, [&flag] { flag = false; });
+      break;
+    }
+    case FaultPlan::Kind::spawnless: spawnless_until_[index] = until; break;
+    case FaultPlan::Kind::crowded: world_.crowded_until = std::max(world_.crowded_until, until); break;
+    case FaultPlan::Kind::nameless:
+    case FaultPlan::Kind::slow_name: {
+      auto found = world_.names().find(plan_.servers[index].name + ".sim");
+      if (found == world_.names().end()) break;
+      World::Name& name = found->second;
+      const World::Name before = proper_names_.try_emplace(found->first, name).first->second;
+      if (fault.kind == FaultPlan::Kind::nameless) {
+        name.addresses.clear();
+      } else {
+        name.delay = 20 * kSecond;
+      }
+      world_.at(until, [&name, before] { name = before; });
       break;
     }
     case FaultPlan::Kind::halt:

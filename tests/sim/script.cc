@@ -219,11 +219,12 @@ void Script::answer(Op::Kind kind) {
   if (kind == Op::Kind::error) {
     text = refusal(raw_id_, -32050, tag);
   } else {
-    text = reply(
-        raw_id_,
-        fmt::format(R"({{{}"content":[{{"type":"text","text":"{}"}}],{} "structuredContent": {} }})",
-                    modern_ ? R"("resultType":"complete",)" : "", tag,
-                    kind == Op::Kind::tool_error ? R"("isError":true,)" : "", content_of(*record_.plan)));
+    text =
+        reply(raw_id_,
+              fmt::format(
+                  R"({{{}"content":[{{"type":"text","text":"{} sk-sim-{}"}}],{} "structuredContent": {} }})",
+                  modern_ ? R"("resultType":"complete",)" : "", tag, record_.plan->at,
+                  kind == Op::Kind::tool_error ? R"("isError":true,)" : "", content_of(*record_.plan)));
   }
   last_ = text;
   attempt_.answered = world_.now();

@@ -161,9 +161,9 @@ void StdioClient::question(const Json& message, const std::string& text) {
   world_.after(record->plan->answer_after, [this, raw_id, tag] {
     if (left_) return;
     world_.tell(fmt::format("client {} answers the question {}", index_, raw_id));
-    write(fmt::format(
-        R"({{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"tag":"{}"}}}}}})", raw_id,
-        tag));
+    write(
+        fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"tag":"{}"}}}}}})",
+                    raw_id, tag));
   });
 }
 
@@ -191,14 +191,12 @@ void StdioClient::ask(const std::string& raw_id, const std::string& method, cons
   own_[raw_id] = [then = std::move(then)](const Json& message) {
     if (then) then(message);
   };
-  write(
-      fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{}}})", raw_id, method, params));
+  write(fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{}}})", raw_id, method, params));
 }
 
 void StdioClient::initialize(int tries) {
   if (left_) return;
-  ask(
-      fmt::format("\"i{}\"", tries), "initialize",
+  ask(fmt::format("\"i{}\"", tries), "initialize",
       fmt::format(
           R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"c{}","version":"1"}}}})",
           mine_.version, capabilities(), index_),
@@ -206,10 +204,10 @@ void StdioClient::initialize(int tries) {
 }
 
 void StdioClient::initialized(const Json& message, int tries) {
-  world_.tell(fmt::format("client {} {} its session", index_, message.contains("result") ? "has" : "has not"));
+  world_.tell(
+      fmt::format("client {} {} its session", index_, message.contains("result") ? "has" : "has not"));
   if (!message.contains("result")) {
-    if (plan_.calm)
-      ledger_.violation("an initialize failed although nothing goes wrong", message.dump());
+    if (plan_.calm) ledger_.violation("an initialize failed although nothing goes wrong", message.dump());
     if (tries < 3) world_.after(500 * kMillisecond, [this, tries] { initialize(tries + 1); });
     return;
   }
@@ -273,8 +271,7 @@ void StdioClient::call(const CallPlan& plan, const std::string& answers) {
   text.tool = (mine_.together ? plan_.servers[plan.server].name + "__" : "") + tool_of(plan);
   text.answers = answers;
   text.meta = plan.wants_progress ? fmt::format(R"("progressToken":{})", text.token) : "";
-  if (mine_.modern)
-    text.meta += (text.meta.empty() ? "" : ",") + modern_meta(index_, capabilities());
+  if (mine_.modern) text.meta += (text.meta.empty() ? "" : ",") + modern_meta(index_, capabilities());
   CallRecord& record = ledger_.begin(plan, index_, mine_.modern);
   record.link = in_;
   record.remote = "stdio";
@@ -285,8 +282,7 @@ void StdioClient::call(const CallPlan& plan, const std::string& answers) {
   writer_->when_read([&record, this] { record.sent = world_.now(); });
   world_.tell(fmt::format("client {} calls {} of s{}", index_, plan.tag, plan.server));
   if (plan.leave == Leave::stay || !answers.empty()) return;
-  world_.after(plan.leave_after,
-               [this, &record, raw_id = text.raw_id] { leave_call(record, raw_id); });
+  world_.after(plan.leave_after, [this, &record, raw_id = text.raw_id] { leave_call(record, raw_id); });
 }
 
 void StdioClient::leave_call(CallRecord& record, const std::string& raw_id) {

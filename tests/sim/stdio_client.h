@@ -54,7 +54,7 @@ class StdioClient final : public Client {
   std::shared_ptr<Link> in_, out_;
   std::unique_ptr<Writer> writer_;
   std::string buffer_;
-  std::map<std::string, Running> calls_;                         // by raw id; they stay, so that what comes late is known
+  std::map<std::string, Running> calls_;  // by raw id; they stay, so that what comes late is known
   std::map<std::string, std::function<void(const Json&)>> own_;  // other requests
   std::vector<const CallPlan*> waiting_;                         // for the session
   bool session_open_ = false, left_ = false;

@@ -140,6 +140,8 @@ class World {
   void mix(std::string_view bytes);
   uint64_t hash() const { return hash_; }
   std::string& log() { return log_; }
+  Time crowded_until = 0;  // the gateway has no descriptor left
+  bool is_crowded() const { return now_ < crowded_until; }
   bool calm = false;  // nothing is so slow that a limit could be met
   uint64_t turns = 0;
   size_t open_handles = 0;

@@ -54,7 +54,8 @@ void StdioUpstream::start_failed(const ProcessEnd& end) {
   if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
 }
 
-// So does one that does not know what every legacy server knows. Who was refused is served in the other era (ModernBridge).
+// So does one that does not know what every legacy server knows. Who was refused is served in the other era
+// (ModernBridge).
 void StdioUpstream::initialize_refused() {
   if (era_.verdict().is_weak()) era_.forget();
 }

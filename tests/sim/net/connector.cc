@@ -158,6 +158,7 @@ void Connector::try_next() {
   const sim::Time delay = host == world().hosts().end() ? 100 : host->second.delay;
   world().at_home(world().home(), world().now() + delay, lifetime_.guard([this, attempt] {
     if (!done_ || attempt != next_) return;
+    if (world().is_crowded()) return attempt_failed(EMFILE);
     auto there = world().hosts().find(address_);
     if (there == world().hosts().end() || there->second.refuses || !there->second.accept)
       return attempt_failed(ECONNREFUSED);

@@ -34,6 +34,13 @@ Result<std::unique_ptr<Listener>, ListenFailure> Listener::join(Loop& loop, int,
   Listener* here = self.get();
   world().listeners()[here->address_].push_back(
       {here, world().home(), [here](std::shared_ptr<sim::Link> link) {
+         // Who comes then is sent away, so that what is under way has what it needs.
+         if (world().is_crowded()) {
+           link->from_gateway.end();
+           link->to_gateway.close_reader();
+           if (here->out_of_descriptors_) here->out_of_descriptors_();
+           return;
+         }
          std::string peer = link->peer;
          auto stream = ByteStream::from_socket(here->loop_, world().put(std::move(link)));
          if (stream) here->accepted_(std::move(*stream), std::move(peer));
