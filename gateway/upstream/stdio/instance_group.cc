@@ -281,7 +281,7 @@ void InstanceGroup::on_instance_free(StdioInstance& instance) {
 void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
   if (answer.kind() != mcp::MessageKind::error) return;
   facade_.forget_handshake();
-  owner_.initialize_refused();
+  owner_.start_failed({mcp::EndReason::upstream_protocol, "refused initialize", {}});
 }
 
 void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,

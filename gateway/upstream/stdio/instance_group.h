@@ -33,10 +33,9 @@ class GroupOwner {
   virtual bool room_soon() const = 0;
   // One that was started ahead, or null.
   virtual std::unique_ptr<StdioInstance> take_spare() = 0;
-  // A process ended before it was ready: perhaps the era is not what it was taken for.
+  // A process ended before it was ready, or refused a client's own `initialize`: perhaps the era is not what
+  // it was taken for.
   virtual void start_failed(const ProcessEnd& end) = 0;
-  // A process refused a client's own `initialize`: likewise.
-  virtual void initialize_refused() = 0;
   virtual bool room_in_flight() const = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;

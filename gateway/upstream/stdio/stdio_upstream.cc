@@ -49,15 +49,10 @@ void StdioUpstream::wake() {
   if (!era_.is_known() || back) era_.ask();
 }
 
-// A process that never got ready contradicts a verdict that rests on an exit alone: the next call asks anew.
+// A process that never got ready, or does not know what every legacy server knows, contradicts a verdict that
+// rests on an exit alone: the next call asks anew. Who was refused is served in the other era (ModernBridge).
 void StdioUpstream::start_failed(const ProcessEnd& end) {
   if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
-}
-
-// So does one that does not know what every legacy server knows. Who was refused is served in the other era
-// (ModernBridge).
-void StdioUpstream::initialize_refused() {
-  if (era_.verdict().is_weak()) era_.forget();
 }
 
 void StdioUpstream::on_prober_free() {

@@ -60,7 +60,6 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
   bool room_soon() const override { return false; }
   std::unique_ptr<StdioInstance> take_spare() override { return nullptr; }
   void start_failed(const ProcessEnd&) override {}
-  void initialize_refused() override {}
   bool room_in_flight() const override { return in_flight < most_in_flight; }
   bool stopping() const override { return false; }
   void schedule_pump() override {
