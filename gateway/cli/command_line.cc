@@ -54,8 +54,6 @@ constexpr std::string_view kOverview =
     "  call       call one of them                    lineward call echo message=hi\n"
     "  doctor     what is wrong with a configuration, its servers and this machine\n"
     "  console    all of it in a browser, live        lineward console\n"
-    "  top, tail  watch it: a screen, or a line for each thing that happens\n"
-    "  servers, server, sessions, subs   what it stands in front of, and who is there\n"
     "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
     "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
@@ -116,6 +114,9 @@ class Usage : public CLI::Formatter {
                        : name == "ps"         ? "[OPTIONS] [ID]"
                        : name == "cancel"     ? "[OPTIONS] ID…"
                        : name == "audit"      ? "verify [OPTIONS] FILE…"
+                       : name == "adapt"      ? "[OPTIONS] FILE"
+                       : name == "init"       ? "[OPTIONS] [FILE]"
+                       : name == "fmt"        ? "[OPTIONS] [FILE]"
                        : name == "server"     ? "[OPTIONS] NAME [start | stop | restart | drain]"
                        : name == "tools"      ? "[OPTIONS] [SERVER | URL | FILE] [-- COMMAND ARGS…]"
                        : name == "call"       ? "[OPTIONS] TOOL [NAME=VALUE…] [-- COMMAND ARGS…]"
@@ -124,19 +125,6 @@ class Usage : public CLI::Formatter {
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
                                               : "[OPTIONS]";
-    std::string rest = name == "run"                     ? "[OPTIONS] [FILE] [-- COMMAND ARGS…]"
-                       : name == "stdio"                 ? "[OPTIONS] [URL | FILE] [-- COMMAND ARGS…]"
-                       : name == "validate"              ? "[OPTIONS] [FILE]"
-                       : name == "help"                  ? "[TOPIC]"
-                       : name == "ps"                    ? "[OPTIONS] [ID]"
-                       : name == "cancel"                ? "[OPTIONS] ID…"
-                       : name == "adapt"                 ? "[OPTIONS] FILE"
-                       : name == "init" || name == "fmt" ? "[OPTIONS] [FILE]"
-                       : name == "audit"                 ? "verify [OPTIONS] FILE…"
-                       : name == "hash-key"              ? "[--new] NAME [SCOPE…]"
-                       : name == "completion"            ? "SHELL"
-                       : name == "man"                   ? "[PAGE]"
-                                                         : "[OPTIONS]";
     return fmt::format("Usage: lineward {} {}\n", name, rest);
   }
 };
@@ -347,27 +335,9 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
     around.out << text;
     return ExitCode::ok;
   }
-  return bad_usage(
-      around.err,
-      fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-                  "status, reload, audit, healthcheck, schema, completion, man, version, options, "
-                  "status, reload, tools, call, healthcheck, schema, completion, man, version, options, "
-                  "plugins, {}",
-                  config::clip(topic), fmt::join(config::help_topics(), ", ")),
-      fmt::format(
-          "there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-          "status, reload, audit, adapt, init, fmt, healthcheck, schema, completion, man, version, options, "
-          "status, reload, tools, call, doctor, healthcheck, schema, completion, man, version, options, "
-          "plugins, {}",
-          config::clip(topic), fmt::join(config::help_topics(), ", ")),
-      "status, reload, console, healthcheck, schema, completion, man, version, options, "
-      "");
   return bad_usage(around.err,
-                   fmt::format("there is no help on '{}'; there is on run, stdio, validate, ps, cancel, "
-                               "status, reload, top, tail, servers, server, sessions, subs, healthcheck, "
-                               "schema, completion, man, version, options, "
-                               "plugins, {}",
-                               config::clip(topic), fmt::join(config::help_topics(), ", ")),
+                   fmt::format("there is no help on '{}'; there is on {}, plugins, {}", config::clip(topic),
+                               fmt::join(kCommands, ", "), fmt::join(config::help_topics(), ", ")),
                    "");
 }
 

@@ -61,12 +61,9 @@ constexpr Exit kExits[] = {
     {75, "the address is in use"},
     {77, "not permitted: to bind, to read the configuration, or to change something (admin.readOnly)"},
     {78, "the configuration is invalid"},
-    {124, "time ran out (tools, call)"},
+    {124, "a wait ran out of time"},
     {130, "stopped at once by a second SIGINT; tools, call: by the first"},
     {143, "stopped at once by a second SIGTERM; tools, call: by the first"},
-    {124, "a wait ran out of time"},
-    {130, "stopped at once by a second SIGINT"},
-    {143, "stopped at once by a second SIGTERM"},
 };
 
 }  // namespace
