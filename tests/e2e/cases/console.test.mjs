@@ -19,10 +19,11 @@ const server = (command, more = {}) => ({ command: command[0], args: command.sli
 const ADMIN = /Admin {4}(http:\/\/[^/\s]+)\/api\/v1/;
 
 /** A gateway with the admin API on TCP: {gateway, root, call}. */
-async function running(t, { admin = {}, servers = {}, env = {} } = {}) {
+async function running(t, { admin = {}, servers = {}, listen = {}, env = {} } = {}) {
   const gateway = await startGatewayFrom(
     t,
     {
+      listen: { address: '127.0.0.1:0', ...listen },
       ops: { address: 'off' },
       admin: { address: '127.0.0.1:0', ...admin },
       mcpServers: { github: server(plainFixture()), other: server(plainFixture()), ...servers },
@@ -86,7 +87,7 @@ describe('the console', { skip }, () => {
     for (const { answer } of [first, second]) assert.equal((await answer).error.code, 499);
     await page.keyboard.press('/');
     await page.keyboard.type('slo');
-    assert.match(page.url(), /find=slo/);
+    await page.waitForFunction(() => location.hash.includes('find=slo'));
     await page.keyboard.press('Escape');
     await page.keyboard.press('?');
     await page.getByRole('dialog').getByText('next, previous call').waitFor();
@@ -213,7 +214,10 @@ describe('the console', { skip }, () => {
 
   test('1,500 calls in flight scroll and update without a stutter, with the rows in sight alone', async (t) => {
     const MANY = 1500; // of a build with sanitizers; a release takes 5,000 as well
-    const { root, call } = await running(t, { servers: { many: server(plainFixture(), { limits: { maxInFlight: MANY } }) } });
+    const { root, call } = await running(t, {
+      listen: { principalShare: 100 },
+      servers: { many: server(plainFixture(), { limits: { maxInFlight: MANY }, timeouts: { request: '5m' } }) },
+    });
     const calls = [];
     for (let i = 0; i < MANY; i++) calls.push(call({ onCancel: 'silent' }, 'slow', 'many'));
     t.after(() => calls.forEach(({ abort }) => abort()));
