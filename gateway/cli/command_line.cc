@@ -59,7 +59,7 @@ constexpr std::string_view kOverview =
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
     "  help       a command or a group of options     lineward help timeouts\n"
-    "  schema, completion, man   for editors, shells and man(1)\n"
+    "  healthcheck, schema, completion, man   for containers, editors, shells and man(1)\n"
     "  version    what this is\n";
 
 constexpr const char* kRunFooter =
