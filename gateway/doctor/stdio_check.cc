@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 
@@ -71,9 +72,10 @@ class Session {
   End ask(const std::string& request, int64_t id, milliseconds patience) {
     const auto until = Clock::now() + patience;
     process_.write_line(request, until);  // that it does not read shows in its answer
-    return wait_for(id, until);
+    return wait_for({id}, until);
   }
-  End wait_for(int64_t id, Clock::time_point until) {
+  // Whichever of them is answered first: answered_id().
+  End wait_for(std::initializer_list<int64_t> ids, Clock::time_point until) {
     std::string line;
     for (size_t lines = 0; lines < kMaxLines; ++lines) {
       switch (process_.next(line, until)) {
@@ -86,7 +88,11 @@ class Session {
         if (banner_.empty() && line.find_first_not_of(" \t\r") != std::string::npos) banner_ = line;
         continue;
       }
-      if (answer_.contains("method") || answer_.value("id", json()) != id) continue;
+      if (answer_.contains("method")) continue;
+      const json id = answer_.value("id", json());
+      const auto* found = std::find_if(ids.begin(), ids.end(), [&](int64_t one) { return id == one; });
+      if (found == ids.end()) continue;
+      answered_id_ = *found;
       if (first_answer_ == Clock::duration::zero()) first_answer_ = Clock::now() - begun_;
       return answer_.contains("result") ? End::answered : End::refused;
     }
@@ -94,6 +100,7 @@ class Session {
   }
   void tell(std::string_view line) { process_.write_line(line, Clock::now() + trial_.patience); }
 
+  int64_t answered_id() const { return answered_id_; }
   const json& result() const {
     static const json none = json::object();
     auto found = answer_.find("result");
@@ -126,6 +133,7 @@ class Session {
   Clock::time_point begun_ = Clock::now();
   Clock::duration first_answer_ = Clock::duration::zero();
   json answer_;
+  int64_t answered_id_ = 0;
   std::string banner_;
   std::string failure_;
 };
@@ -157,19 +165,32 @@ class StdioCheck {
   std::unique_ptr<Session> open() {
     auto session = fresh();
     if (!session) return nullptr;
-    const auto discovered =
+    Session::End answer =
         session->ask(mcp::discover_request(1), 1, std::min<milliseconds>(trial_.patience, kSilentDiscover));
-    if (discovered == Session::End::answered && speaks_modern(session->result())) {
+    const std::string initialize = mcp::initialize_request(2, mcp::bare_initialize_params());
+    std::string ended;
+    if (answer == Session::End::late) {
+      // It starts slowly, or says nothing to what it does not know: the next answer tells.
+      const auto until = Clock::now() + trial_.patience;
+      session->tell(initialize);
+      answer = session->wait_for({1, 2}, until);
+      if (answer == Session::End::refused && session->answered_id() == 1)
+        answer = session->wait_for({2}, until);
+    } else if (answer == Session::End::refused) {
+      answer = session->ask(initialize, 2, trial_.patience);
+    }
+    if (answer == Session::End::exited) {
+      // Some end when they are asked what they do not know: they get a process of their own.
+      ended = session->exit_text();
+      if (!(session = fresh())) return nullptr;
+      answer = session->ask(initialize, 2, trial_.patience);
+    }
+    if (answer == Session::End::answered && session->answered_id() == 1 && speaks_modern(session->result())) {
       modern_ = true;
       return judge_era(std::move(session));
     }
-    // Some end, or say nothing more, when they are asked what they do not know: they get a process of their
-    // own.
-    const bool anew = discovered == Session::End::exited || discovered == Session::End::late;
-    const std::string ended = discovered == Session::End::exited ? session->exit_text() : std::string();
-    if (anew && !(session = fresh())) return nullptr;
-    const auto answer =
-        session->ask(mcp::initialize_request(2, mcp::bare_initialize_params()), 2, trial_.patience);
+    if (answer == Session::End::answered && session->answered_id() == 1)
+      answer = session->ask(initialize, 2, trial_.patience);
     if (answer == Session::End::answered) {
       session->tell(mcp::kInitialized);
       if (!ended.empty())
@@ -321,7 +342,7 @@ class StdioCheck {
     session.tell(mcp::cancel_notification(4, "lineward doctor tries it",
                                           modern_ ? mcp::Era::modern : mcp::Era::legacy));
     const auto begun = Clock::now();
-    const auto after = session.wait_for(4, begun + server_.timeouts.cancel_grace);
+    const auto after = session.wait_for({4}, begun + server_.timeouts.cancel_grace);
     if (after == Session::End::answered) {
       findings_.doubt(
           "cancel",

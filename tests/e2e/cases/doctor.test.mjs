@@ -23,14 +23,14 @@ const faulty = (...faults) => ({ command: process.execPath, args: [FIXTURE, ...f
 const SECRET = 'very-s3cret-value';
 
 /** Runs the doctor over a configuration: {code, find(check), text, all}. Nothing that it has started may be left. */
-async function examine(t, config, { args = [], env = {} } = {}) {
+async function examine(t, config, { args = [], env = {}, patience = '15s' } = {}) {
   const folder = temporaryFolder(t);
   const path = join(folder, 'lineward.json');
   const text = typeof config === 'string' ? config : JSON.stringify({ ops: 'off', listen: { address: '127.0.0.1:0' }, ...config });
   writeFileSync(path, text);
   const tag = `doctor-${folder}`;
   const ours = { DOCTOR_E2E_TAG: tag, XDG_RUNTIME_DIR: folder, ...env };
-  const { code, out, err } = await lineward(['doctor', '--format', 'json', '--patience', '15s', ...args, path], ours);
+  const { code, out, err } = await lineward(['doctor', '--format', 'json', '--patience', patience, ...args, path], ours);
   const left = tagged('DOCTOR_E2E_TAG', tag);
   assert.deepEqual(left, [], 'nothing is left running');
   assert.doesNotMatch(out + err, new RegExp(SECRET), 'no secret is shown');
@@ -152,8 +152,8 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
   test('13 a slow start: more than timeouts.startup, and more than five seconds', async (t) => {
     const slow = { ...faulty('--modern', '--slow', '900'), timeouts: { startup: '500ms' } };
     await planted(t, slow, 'startup', { text: /its first answer came after/, fix: /timeouts: \{ startup: / });
-    // A legacy server that takes its time is asked anew by initialize.
-    await planted(t, faulty('--slow', '5200'), 'startup', { status: 'warning', text: /after [5-9]/, fix: /prewarm/ });
+    for (const era of [[], ['--modern']])
+      await planted(t, faulty(...era, '--slow', '5200'), 'startup', { status: 'warning', text: /after [5-9]/, fix: /prewarm/ });
   });
 
   test('14 an era that is not its own, either way', async (t) => {
@@ -163,9 +163,9 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
   });
 
   test('15 silence, and a list that does not come', async (t) => {
-    const args = ['--patience', '1500ms'];
-    await planted(t, faulty('--silent'), 'start', { text: /it answered nothing within 1\.5s/, fix: /--stdio/, args });
-    await planted(t, faulty('--lists-nothing'), 'tools', { text: /did not answer tools\/list/, fix: /waits for/, args });
+    const patience = '1500ms';
+    await planted(t, faulty('--silent'), 'start', { text: /it answered nothing within 1\.5s/, fix: /--stdio/, patience });
+    await planted(t, faulty('--lists-nothing'), 'tools', { text: /did not answer tools\/list/, fix: /waits for/, patience });
   });
 
   for (const [what, text, fix, make] of [
