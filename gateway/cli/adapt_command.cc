@@ -138,8 +138,7 @@ ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
   if (!file) return code;
   const adapt::Adapted adapted = adapt::write_client_file(*file, *to);
   if (flags.from == "auto")
-    around.err << fmt::format("note: read as a file of {}; --from says otherwise\n",
-                              adapt::product(file->form));
+    around.err << fmt::format("note: read as {}; --from says otherwise\n", adapt::name(file->form));
   tell(adapted.remarks, around);
   print_file(around, adapted.text);
   return ExitCode::ok;

@@ -27,7 +27,7 @@ describe('files', { skip: DIRECT }, () => {
     );
     const ours = await lineward(['adapt', cursor]);
     assert.equal(ours.code, 0, ours.err);
-    assert.match(ours.err, /read as a file of Cursor/);
+    assert.match(ours.err, /read as cursor/);
     assert.doesNotMatch(ours.err, /s3cr3t/);
     assert.match(ours.out, /TOKEN: s3cr3t/);
     const file = join(folder, 'lineward.yaml');
