@@ -103,7 +103,7 @@ class Writer {
   }
 
   std::string one_variable(const ClientServer& server, std::string_view inner, const std::string& where) {
-    const std::string as_it_is = "${" + std::string(inner) + "}";
+    std::string as_it_is = "${" + std::string(inner) + "}";
     const Variable found = variable_in(inner);
     const std::string name(found.name);
     if (!name.empty() && traits_.variables != Variables::none) {
@@ -139,6 +139,7 @@ class Writer {
   std::vector<std::string> spelled(const ClientServer& server, const std::vector<std::string>& texts,
                                    const char* where) {
     std::vector<std::string> out;
+    out.reserve(texts.size());
     for (const std::string& text : texts)
       out.push_back(spelled(server, text, where));
     return out;
