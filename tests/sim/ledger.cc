@@ -151,7 +151,7 @@ void Ledger::judge_call(const CallRecord& record) {
   const bool nameless = kind.http && !kind.modern && !kind.sessions;
   for (const auto& attempt : record.attempts) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
-        !attempt->was_full && record.sent >= 0 && record.sent + passing() <= record.left_read &&
+        !attempt->was_full && record.sent >= 0 && record.sent + passing() < record.left_read &&
         attempt->answer_read > record.left_read + passing() && !plan_.replica_ends())
       violation("a late answer was passed on", tag);
   }
@@ -343,10 +343,12 @@ void Ledger::judge_places(size_t server) {
       if (attempt->server != server) continue;
       if (attempt->was_full) return;
       Time until = INT64_MAX;
-      // A process that is ended because of another call is waited for no more.
-      const bool given_up = record.outcome.find("upstream_exited") != std::string::npos;
-      for (const Time end : {given_up ? record.ended : -1, attempt->answer_read, attempt->died,
-                             attempt->closed_at, attempt->cancel_sent, record.left, record.left_read}) {
+      // When a call was given up whose process is ended because of another one is not known.
+      if (plan_.config.servers[server].cancel == config::CancelMode::kill &&
+          record.outcome.find("upstream_exited") != std::string::npos)
+        continue;
+      for (const Time end : {attempt->answer_read, attempt->died, attempt->closed_at, attempt->cancel_sent,
+                             record.left, record.left_read}) {
         if (end >= 0) until = std::min(until, end);
       }
       // When the gateway gave it up is not known where it told nobody.
