@@ -55,7 +55,6 @@ constexpr std::string_view kOverview =
     "  doctor     what is wrong with a configuration, its servers and this machine\n"
     "  console    all of it in a browser, live        lineward console\n"
     "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
-    "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
     "  help       a command or a group of options     lineward help timeouts\n"
