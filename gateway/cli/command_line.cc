@@ -46,7 +46,7 @@ constexpr std::string_view kOverview =
     "  run        the gateway in the foreground       lineward run --help\n"
     "  stdio      the same as the stdio server of one client   lineward stdio --help\n"
     "  validate   check a configuration, start nothing  (also -t)\n"
-    "  status     one screen about the running gateway\n"
+    "  status     one screen about the running gateway; console: all of it in a browser\n"
     "  ps         its calls in flight                 lineward ps --help\n"
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
@@ -57,6 +57,7 @@ constexpr std::string_view kOverview =
     "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
+    "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  healthcheck, schema, completion, man   for containers, editors, shells and man(1)\n"
     "  version    what this is\n";
