@@ -53,11 +53,9 @@ constexpr std::string_view kOverview =
     "  tools      its tools, or those of any server   lineward tools https://mcp.example.com/mcp\n"
     "  call       call one of them                    lineward call echo message=hi\n"
     "  doctor     what is wrong with a configuration, its servers and this machine\n"
-    "  console    all of it in a browser, live        lineward console\n"
     "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
-    "  healthcheck   asks a running gateway whether it is ready; for containers\n"
     "  help       a command or a group of options     lineward help timeouts\n"
     "  healthcheck, schema, completion, man   for containers, editors, shells and man(1)\n"
     "  version    what this is\n";

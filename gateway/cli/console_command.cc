@@ -12,7 +12,7 @@
 #include "cli/browser.h"
 #include "cli/console_bridge.h"
 #include "cli/control_client.h"
-#include "cli/control_commands.h"
+#include "cli/gateway_choice.h"
 #include "net/loop.h"
 #include "net/signals.h"
 
@@ -48,7 +48,7 @@ void add_console(CLI::App& app, ConsoleFlags& flags) {
 }
 
 ExitCode console(const ConsoleFlags& flags, const Surroundings& around) {
-  ControlFlags which;
+  GatewayFlags which;
   which.admin = flags.admin;
   auto chosen = choose_gateway(which, around);
   if (auto* code = std::get_if<ExitCode>(&chosen)) return *code;

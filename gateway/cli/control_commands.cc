@@ -47,19 +47,6 @@ Style wide_style_of(const ControlFlags& flags, const Surroundings& around) {
   return style;
 }
 
-ExitCode unavailable(const Surroundings& around, const std::string& text, const std::string& where,
-                     const std::string& fix) {
-  around.err << "error: " << text << "\n";
-  if (!where.empty()) around.err << "  where  " << where << "\n";
-  around.err << "  fix    " << fix << "\n";
-  return ExitCode::unavailable;
-}
-
-ExitCode failed(const Surroundings& around, const std::string& socket, const std::string& why) {
-  return unavailable(around, why, "the control socket " + socket,
-                     "is it running, and yours? lineward ps --admin unix:/path names another");
-}
-
 struct Filter {
   std::string upstream, method;
   int64_t older_ms = 0;
@@ -206,26 +193,6 @@ bool is_plain_id(const std::string& id) {
 }
 
 }  // namespace
-
-std::variant<std::string, ExitCode> choose_gateway(const ControlFlags& flags, const Surroundings& around) {
-  std::string address = flags.admin.empty() ? around.variable("LINEWARD_ADMIN_ADDRESS") : flags.admin;
-  Found found = find_gateway(address);
-  if (!found.fault.empty()) return bad_usage(around.err, found.fault, "lineward ps --help");
-  if (!found.socket.empty()) return found.socket;
-  if (found.several.empty()) {
-    return unavailable(around, "no running gateway of this user was found",
-                       fmt::format("looked in {}", fmt::join(admin::socket_directories(), ", ")),
-                       "start one: lineward run -- COMMAND; or name its socket: --admin unix:/path");
-  }
-  around.err << fmt::format("error: {} gateways are running; name one of them\n", found.several.size());
-  for (const std::string& socket : found.several) {
-    auto reply = ask(socket, "/api/v1/status");
-    std::string what =
-        reply && reply->status == 200 ? text_of(reply->body, "url") : std::string("does not answer");
-    around.err << fmt::format("  --admin unix:{}   {}\n", socket, what);
-  }
-  return ExitCode::usage;
-}
 
 void add_control(CLI::App& app, ControlFlags& flags) {
   auto command = [&](const char* name, const char* about, const char* footer) {

@@ -25,8 +25,6 @@ struct ControlFlags : GatewayFlags {
 
 // Adds the commands to the command line.
 void add_control(CLI::App& app, ControlFlags& flags);
-// The socket to ask, or an exit code after everything has been said.
-std::variant<std::string, ExitCode> choose_gateway(const ControlFlags& flags, const Surroundings& around);
 bool is_control(std::string_view command);
 ExitCode run_control(std::string_view command, const ControlFlags& flags, const Surroundings& around);
 
