@@ -181,7 +181,9 @@ function open(content, closed = () => {}) {
   dialog.addEventListener('close', () => {
     dialogOpen = false;
     closed();
-    if (before?.isConnected) before.focus({ preventScroll: true });
+    // The event comes later than the end of the dialog: who has gone on to another field meanwhile keeps it.
+    const nowhere = [null, document.body].includes(document.activeElement) || dialog.contains(document.activeElement);
+    if (nowhere && before?.isConnected) before.focus({ preventScroll: true });
   }, { once: true });
   dialog.showModal();
 }
