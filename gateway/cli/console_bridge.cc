@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectLimit{3000};
 // Longer than a cancel is waited for.
-constexpr milliseconds kAnswerLimit{40000};
-constexpr uint64_t kMaxAnswer = 64ull << 20;
+constexpr milliseconds kBridgeLimit{40000};
+constexpr uint64_t kMaxBridged = 64ull << 20;
 // What waits for a browser that reads slowly, before the gateway is not read from.
 constexpr size_t kBacklog = 256 * 1024;
 constexpr std::string_view kOpen = "/open/";
@@ -57,7 +57,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
   }
 
   void start(const std::string& socket) {
-    timer_.start(kAnswerLimit, [this] { give_up(504, "the gateway did not answer in time"); });
+    timer_.start(kBridgeLimit, [this] { give_up(504, "the gateway did not answer in time"); });
     connector_.emplace(loop_, socket, kConnectLimit, [this](net::Connector::Connected connected) {
       if (!connected) return give_up(502, "the gateway does not answer: it has ended, or is about to begin");
       stream_ = std::move(*connected);
@@ -73,7 +73,7 @@ class ConsoleBridge::Passing final : public net::StreamOwner,
  private:
   static http::ResponseLimits limits() {
     http::ResponseLimits out;
-    out.body_bytes = kMaxAnswer;
+    out.body_bytes = kMaxBridged;
     return out;
   }
 

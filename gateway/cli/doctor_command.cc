@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "admin/control_path.h"
-#include "cli/columns.h"
+#include "cli/cells.h"
 #include "cli/control_client.h"
 #include "cli/json_fields.h"
 #include "cli/prepare.h"
@@ -32,7 +32,7 @@ using doctor::Findings;
 using doctor::Verdict;
 using nlohmann::json;
 
-constexpr const char* kHelp = "lineward doctor --help";
+constexpr const char* kDoctorHelp = "lineward doctor --help";
 constexpr const char* kDoctorFooter =
     "Reads the configuration, looks at this machine, and starts each server for a moment. Nothing is left\n"
     "running. Ends with 1 when something is wrong, with 0 when nothing is, or only what may make trouble.\n"
@@ -187,9 +187,9 @@ void add_doctor(CLI::App& app, DoctorFlags& flags) {
 ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   Flags& given = flags.server;
   auto trial = trial_of(flags);
-  if (!trial) return bad_usage(around.err, trial.error().text, kHelp);
+  if (!trial) return bad_usage(around.err, trial.error().text, kDoctorHelp);
   if (!given.file.empty() && !given.config.empty())
-    return bad_usage(around.err, "the configuration is named twice", kHelp);
+    return bad_usage(around.err, "the configuration is named twice", kDoctorHelp);
   config::LoadOptions load;
   load.env = around.env;
   load.plugins = &plugins::specs();
@@ -199,7 +199,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
     load.servers.emplace_back();
     fault = server_from_flags(given, around.env, load.servers.back());
   }
-  if (!fault.empty()) return bad_usage(around.err, fault, kHelp);
+  if (!fault.empty()) return bad_usage(around.err, fault, kDoctorHelp);
 
   Report report(flags.format == "json", around.wants_colour(given.color, around.out_is_terminal()), around);
   const bool named = !given.file.empty() || !given.config.empty();
@@ -237,7 +237,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   }
   if (!found)
     return bad_usage(around.err,
-                     fmt::format("the configuration has no server '{}'", printable(given.server, 64)), kHelp);
+                     fmt::format("the configuration has no server '{}'", printable(given.server, 64)), kDoctorHelp);
   return report.end();
 }
 

@@ -22,9 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kHelp = "lineward healthcheck --help";
+constexpr const char* kHealthcheckHelp = "lineward healthcheck --help";
 constexpr std::string_view kDefaultAddress = "127.0.0.1:9464";
-constexpr size_t kMaxAnswer = 64 * 1024;
+constexpr size_t kMaxProbeAnswer = 64 * 1024;
 constexpr const char* kHealthFooter =
     "Ends with 0 when the gateway is ready, with 1 when it says that it is not, with 69 when nobody "
     "answers.\n"
@@ -122,7 +122,7 @@ std::string answer_of(int fd, std::string_view path, Clock::time_point until) {
     return {};
   std::string answer;
   std::array<char, 4096> bytes;
-  while (answer.size() < kMaxAnswer && wait_for(fd, POLLIN, until)) {
+  while (answer.size() < kMaxProbeAnswer && wait_for(fd, POLLIN, until)) {
     const ssize_t n = recv(fd, bytes.data(), bytes.size(), 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (n <= 0) return answer;
@@ -151,10 +151,10 @@ void add_healthcheck(CLI::App& app, HealthcheckFlags& flags) {
 
 ExitCode healthcheck(const HealthcheckFlags& flags, const Surroundings& around) {
   const auto timeout = config::parse_duration(flags.timeout);
-  if (!timeout) return bad_usage(around.err, "--timeout: " + timeout.error().text, kHelp);
+  if (!timeout) return bad_usage(around.err, "--timeout: " + timeout.error().text, kHealthcheckHelp);
   const std::string address = address_of(flags, around);
   if (address == "off")
-    return bad_usage(around.err, "the ops listener is off: there is nobody to ask", kHelp);
+    return bad_usage(around.err, "the ops listener is off: there is nobody to ask", kHealthcheckHelp);
   const auto until = Clock::now() + *timeout;
   const Socket socket{connect_to(address, until)};
   if (socket.fd < 0) {

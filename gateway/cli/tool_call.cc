@@ -37,7 +37,7 @@ constexpr size_t kMaxFile = 32 << 20;
 constexpr int kMaxRounds = 50;  // of questions within one call
 constexpr int kMaxNumbered = 10'000;
 constexpr milliseconds kSilent{700};  // a quick call shows no bar
-constexpr const char* kHelp = "lineward call --help";
+constexpr const char* kCallHelp = "lineward call --help";
 
 Result<std::string> read_stream(std::istream& stream, const std::string& name) {
   std::string text;
@@ -228,7 +228,7 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
   auto arguments = mcp_client::with_words(options.arguments, options.words, schema, read_file);
   if (!arguments)
     return bad_usage(around.err, arguments.error().text,
-                     "lineward tools --schema TOOL, " + std::string(kHelp));
+                     "lineward tools --schema TOOL, " + std::string(kCallHelp));
   const std::vector<std::string> lacking = mcp_client::missing(*arguments, schema);
   if (lacking.empty()) return *arguments;
   around.err << fmt::format("error: {} wants more arguments\n", config::clip(options.tool));

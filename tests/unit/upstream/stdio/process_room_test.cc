@@ -35,7 +35,7 @@ struct World final : GroupOwner, StdioHealthOwner {
   void take_leaving(std::unique_ptr<StdioInstance> instance) override {
     groups.take_leaving(std::move(instance));
   }
-  void instance_gone(StdioInstance& instance) override { groups.gone(instance); }
+  void instance_gone(StdioInstance& instance) override { groups.free_gone(instance); }
   void instance_lost() override {}
   void group_served(InstanceGroup&) override {}
   void count_in_flight(int64_t) override {}
