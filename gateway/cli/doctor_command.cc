@@ -237,7 +237,8 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   }
   if (!found)
     return bad_usage(around.err,
-                     fmt::format("the configuration has no server '{}'", printable(given.server, 64)), kDoctorHelp);
+                     fmt::format("the configuration has no server '{}'", printable(given.server, 64)),
+                     kDoctorHelp);
   return report.end();
 }
 
