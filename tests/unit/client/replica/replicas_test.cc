@@ -12,7 +12,8 @@ namespace {
 const std::string kOne = "wuWnmEBfyR6N8Vv3eEtcwVVl1vJ9tO+Tq0xVnDk0cX4=";
 const std::string kTwo = "4hRGl7oXq5dN9o4y3u0yJmB0l1mS5b2W6jvYVg0h2yQ=";
 constexpr seconds kNow{1'790'000'000}, kLife{3600};
-const Replicas::Sealed kSession{"0123456789abcdef0123456789abcdef", {"s-1", "2025-11-25"}};
+const Replicas::Sealed kSession{"0123456789abcdef0123456789abcdef",
+                                {"session-of-the-server-1", "2025-11-25"}};
 
 Replicas replicas(const std::string& keys, const std::string& name = "a") {
   auto made = SealKeys::parse(keys);
@@ -25,13 +26,13 @@ Replicas replicas(const std::string& keys, const std::string& name = "a") {
 TEST_CASE("a sealed id holds what another replica needs, and nothing that can be read") {
   Replicas a = replicas(kOne, "a"), b = replicas(kOne, "b");
   std::string id = a.sealed_id(kSession, "files", "alice", kNow);
-  CHECK(id.find("s-1") == std::string::npos);
+  CHECK(id.find("session-of-the-server-1") == std::string::npos);
   for (char c : id)
     CHECK((c > ' ' && c < 0x7f));
   auto read = b.read(id, "files", "alice", kNow + seconds(10));
   REQUIRE(read.kind == Kind::sealed);
   CHECK(read.session.id == kSession.id);
-  CHECK(read.session.state.server_session == "s-1");
+  CHECK(read.session.state.server_session == "session-of-the-server-1");
   CHECK(read.session.state.revision == "2025-11-25");
   CHECK(id != a.sealed_id(kSession, "files", "alice", kNow));
 }
