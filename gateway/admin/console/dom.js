@@ -6,7 +6,7 @@ export const $ = (id) => document.getElementById(id);
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   set(element, props);
-  element.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== false));
+  element.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
   return element;
 }
 
