@@ -101,13 +101,13 @@ describe('the console', { skip }, () => {
     await page.goto(`${root}/console`);
     await row(page).first().waitFor();
     await page.waitForFunction(() => /^1\//.test(document.querySelector('#servers-table tbody td.n')?.textContent));
-    await page.getByRole('button', { name: 'Stop github' }).click();
+    await page.getByRole('button', { name: 'Stop github', exact: true }).click();
     await page.getByRole('dialog').getByText('1 call in flight will be cancelled.').waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop', exact: true }).click();
     assert.equal((await slow.answer).error.code, 499);
-    await page.getByRole('button', { name: 'Start github' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
-    await page.getByRole('button', { name: 'Stop github' }).waitFor();
+    await page.getByRole('button', { name: 'Start github', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Start', exact: true }).click();
+    await page.getByRole('button', { name: 'Stop github', exact: true }).waitFor();
   });
 
   test('dark and light, wide and narrow: axe finds nothing, and nothing is wider than the screen', async (t) => {
