@@ -56,9 +56,10 @@ finish() {
   exit $?
 }
 
+# Clang makes sanitized code in half of GCC's time. GCC has its turn with what users get: the build that is not sanitized.
 build_asan() {
   say "build with AddressSanitizer and UndefinedBehaviorSanitizer"
-  conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=address,undefined &&
+  CC=clang CXX=clang++ conf/scripts/configure.sh $asan -DCMAKE_BUILD_TYPE=Debug -DLINEWARD_TESTS=ON -DLINEWARD_SANITIZE=address,undefined &&
     cmake --build $asan -j "$jobs" || {
     add build 0 1
     finish

@@ -77,7 +77,11 @@ std::vector<std::string> full_files(const std::string& path) {
 }
 
 AuditFile::~AuditFile() {
-  if (fd_ >= 0) ::close(fd_);
+  close();
+}
+
+void AuditFile::close() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 int AuditFile::open_locked(std::string& why) const {
@@ -211,7 +215,7 @@ bool AuditFile::open_new() {
   }
   struct stat info {};
   ::fstat(fd, &info);
-  if (fd_ >= 0) ::close(fd_);
+  close();
   fd_ = fd;
   size_ = static_cast<uint64_t>(info.st_size);
   left_from_ = 0;  // a record that was begun elsewhere is written whole here
@@ -236,7 +240,7 @@ bool AuditFile::rotate(uint32_t keep) {
     return false;
   }
   sync();
-  ::close(std::exchange(fd_, -1));
+  close();
   size_ = 0;
   remove_old(keep);
   return open_new();

@@ -264,6 +264,7 @@ void Trail::Shared::run() {
     if (last && (file.pending() || (rest.empty() && waiting.empty()))) {
       lock.unlock();
       end();
+      file.close();  // before anybody hears of the end: what comes next may open it at once
       lock.lock();
       held.set(0);
       ended = true;

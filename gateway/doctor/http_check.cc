@@ -31,9 +31,9 @@
 namespace lineward::doctor {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using net::spawning::OwnedFd;
 using nlohmann::json;
+using std::chrono::steady_clock;
 
 constexpr size_t kMaxAnswer = 1 << 20;
 constexpr int64_t kMuchSkew = 60;  // seconds; tokens are mostly checked with as much leeway
@@ -46,7 +46,7 @@ struct Step {
 
 class Line {
  public:
-  Line(const upstream::HttpUrl& url, Clock::time_point until) : url_(url), until_(until) {}
+  Line(const upstream::HttpUrl& url, steady_clock::time_point until) : url_(url), until_(until) {}
 
   Step connect(const config::Server& server, const std::optional<upstream::HttpProxy>& proxy);
   // The whole answer's head, and what of its body came with it.
@@ -61,17 +61,17 @@ class Line {
   // False at its end, at an error, and when the time is over.
   bool send_all(std::string_view bytes);
   bool receive(std::string& bytes);
-  bool is_late() const { return Clock::now() >= until_; }
+  bool is_late() const { return steady_clock::now() >= until_; }
 
   const upstream::HttpUrl& url_;
-  Clock::time_point until_;
+  steady_clock::time_point until_;
   OwnedFd socket_;
   std::unique_ptr<net::TlsEngine> tls_;
 };
 
 bool Line::wait(short what) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - steady_clock::now()).count();
     if (left <= 0) return false;
     pollfd one{socket_.get(), what, 0};
     const int ready = poll(&one, 1, static_cast<int>(std::min<int64_t>(left, INT_MAX)));
@@ -272,7 +272,7 @@ struct Asked {
 
 Asked ask_once(const config::Server& server, const upstream::HttpUrl& url,
                const std::optional<upstream::HttpProxy>& proxy, const std::string& body,
-               std::string_view version, std::string_view method, Clock::time_point until) {
+               std::string_view version, std::string_view method, steady_clock::time_point until) {
   Asked asked;
   Line line(url, until);
   asked.step = line.connect(server, proxy);
@@ -288,7 +288,7 @@ Asked ask_once(const config::Server& server, const upstream::HttpUrl& url,
 // The session that initialize has opened is not kept.
 void end_session(const config::Server& server, const upstream::HttpUrl& url,
                  const std::optional<upstream::HttpProxy>& proxy, const std::string& answer,
-                 Clock::time_point until) {
+                 steady_clock::time_point until) {
   const std::string session = header_of(answer, "mcp-session-id");
   Line line(url, until);
   if (session.empty() || !line.connect(server, proxy).fault.empty()) return;
@@ -352,9 +352,9 @@ void check_http_server(const config::Server& server, std::chrono::milliseconds p
   if (!proxy)
     return findings.fault("proxy", proxy.error().text, "correct proxy, or HTTPS_PROXY and HTTP_PROXY");
   auto ask = [&](const std::string& body, std::string_view version, std::string_view method) {
-    return ask_once(server, *url, *proxy, body, version, method, Clock::now() + patience);
+    return ask_once(server, *url, *proxy, body, version, method, steady_clock::now() + patience);
   };
-  const auto begun = Clock::now();
+  const auto begun = steady_clock::now();
   Asked modern = ask(mcp::discover_request(1), mcp::kNewestModern, "server/discover");
   if (!modern.step.fault.empty())
     return findings.fault(modern.step.check, modern.step.fault, modern.step.fix);
@@ -363,7 +363,7 @@ void check_http_server(const config::Server& server, std::chrono::milliseconds p
                             printable(url->unix_path.empty() ? url->host_header : url->unix_path),
                             *proxy ? " by its proxy" : "",
                             config::format_duration(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                Clock::now() - begun))));
+                                steady_clock::now() - begun))));
   look_at_clock(modern.answer, findings);
   if (modern.status == 401 || modern.status == 403 || modern.status == 407 ||
       (modern.status >= 300 && modern.status < 400)) {
@@ -376,7 +376,7 @@ void check_http_server(const config::Server& server, std::chrono::milliseconds p
   if (!is_modern || server.protocol_era == config::Era::legacy)
     legacy = ask(mcp::initialize_request(2, mcp::bare_initialize_params()), {}, {});
   const bool is_legacy = legacy.has_result() && legacy.answer.find("protocolVersion") != std::string::npos;
-  end_session(server, *url, *proxy, legacy.answer, Clock::now() + patience);
+  end_session(server, *url, *proxy, legacy.answer, steady_clock::now() + patience);
   if (!is_modern && !is_legacy) {
     if (!legacy.step.fault.empty())
       return findings.fault(legacy.step.check, legacy.step.fault, legacy.step.fix);

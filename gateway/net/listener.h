@@ -55,7 +55,7 @@ class Listener {
   Loop& loop_;
   Accepted accepted_;
   std::function<void()> out_of_descriptors_;
-  int highest_ = 0;  // a descriptor from here on leaves too few
+  [[maybe_unused]] int highest_ = 0;  // a descriptor from here on leaves too few
   Handle<uv_tcp_t> tcp_;
   Handle<uv_pipe_t> pipe_;
   std::string address_;

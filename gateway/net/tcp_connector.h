@@ -50,7 +50,6 @@ class Connector {
   Resolver* resolver_ = nullptr;
   std::string unix_path_;
   milliseconds deadline_;
-  milliseconds limit_;
   Done done_;
   Addresses addresses_;
   size_t next_ = 0;

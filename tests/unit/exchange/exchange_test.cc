@@ -45,8 +45,8 @@ bool has(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("an answer goes to the client under its own id, and ends the exchange once") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
   CHECK(world.upstream.calls.size() == 1);
   CHECK(exchange.waits());
@@ -84,8 +84,8 @@ TEST_CASE("what an answer says decides the reason that is told of the end") {
         Way{R"({"jsonrpc":"2.0","id":17,"result":{"resultType":"input_required"}})",
             EndReason::input_required, 0}}) {
     INFO(way.answer);
-    ExchangeWorld world;
     Client client;
+    ExchangeWorld world;
     world.begin(client, kCall);
     world.upstream.call().answers(way.answer);
     REQUIRE(world.ends.size() == 1);
@@ -96,8 +96,8 @@ TEST_CASE("what an answer says decides the reason that is told of the end") {
 }
 
 TEST_CASE("progress goes on under the client's own token, and only where it named one") {
-  ExchangeWorld world;
   Client client, other;
+  ExchangeWorld world;
   world.begin(client, kCall);
   world.upstream.call().says(progress("17"));
   CHECK(client.last().raw(Field::params_progress_token) == R"("t")");
@@ -110,9 +110,9 @@ TEST_CASE("progress goes on under the client's own token, and only where it name
 }
 
 TEST_CASE("a client that reads slowly holds its server back until it has read, where that can be") {
+  Client client;
   ExchangeWorld world;
   world.server.timeouts.request = milliseconds(40);
-  Client client;
   Exchange& exchange = world.begin_written(client, kCall);
   ServersCall& call = world.upstream.call();
   SECTION("it can be") {
@@ -142,8 +142,8 @@ TEST_CASE("a client that reads slowly holds its server back until it has read, w
 }
 
 TEST_CASE("a client that is gone has its call cancelled, and gets no answer") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
   exchange.client_gone(EndReason::cancelled_client);
   CHECK(world.upstream.call().cancelled == "the client went away");
@@ -156,8 +156,8 @@ TEST_CASE("a client that is gone has its call cancelled, and gets no answer") {
 
 TEST_CASE(
     "a client that cancels by a message gets the end of its stream, and its reason goes to the server") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
   exchange.tell(EndReason::cancelled_client, "enough");
   CHECK(world.upstream.call().cancelled == "enough");
@@ -166,8 +166,8 @@ TEST_CASE(
 }
 
 TEST_CASE("who ends it otherwise says why, under the client's id") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   Exchange& exchange = world.begin(client, kCall);
   exchange.tell(EndReason::cancelled_operator, "for maintenance");
   CHECK(world.upstream.call().cancelled == "for maintenance");
@@ -177,8 +177,8 @@ TEST_CASE("who ends it otherwise says why, under the client's id") {
 }
 
 TEST_CASE("a limit that runs out cancels the call and names itself") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   EndReason reason{};
   SECTION("of the server's work") {
     world.server.timeouts.request = milliseconds(20);
@@ -211,9 +211,9 @@ TEST_CASE("a limit that runs out cancels the call and names itself") {
 }
 
 TEST_CASE("while the client is asked its server's time stands still; then it begins again") {
+  Client client;
   ExchangeWorld world;
   world.server.timeouts.request = milliseconds(50);
-  Client client;
   Exchange& exchange = world.begin_written(client, kCall);
   REQUIRE(exchange.ask(kQuestion));
   CHECK(client.sent == std::vector{kQuestion});
@@ -231,8 +231,8 @@ TEST_CASE("while the client is asked its server's time stands still; then it beg
 }
 
 TEST_CASE("a client that takes no events is not asked") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   client.takes = false;
   Exchange& exchange = world.begin(client, kCall);
   CHECK_FALSE(exchange.ask(kQuestion));
@@ -240,8 +240,8 @@ TEST_CASE("a client that takes no events is not asked") {
 }
 
 TEST_CASE("a failure is told with what the client has to know of it") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   world.begin(client, kCall);
   core::Failure failure{EndReason::upstream_unreachable, "s is away"};
   SECTION("its reason, its text, and when to come again") {
@@ -271,8 +271,8 @@ TEST_CASE("a failure is told with what the client has to know of it") {
 }
 
 TEST_CASE("what goes nowhere reaches no server") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   std::string request = kCall;
   EndReason reason{};
   int status = 200;
@@ -306,8 +306,8 @@ TEST_CASE("what goes nowhere reaches no server") {
 }
 
 TEST_CASE("a session opens with the answer to initialize, or not at all") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   SECTION("a result") {
     world.begin(client, kInitialize);
     CHECK(world.sessions.empty());
@@ -346,8 +346,8 @@ TEST_CASE("a session opens with the answer to initialize, or not at all") {
 }
 
 TEST_CASE("a legacy call that becomes a task is told of with the server's token and the client's") {
-  ExchangeWorld world;
   Client client, other;
+  ExchangeWorld world;
   world.begin(client, kCall);
   world.upstream.call().answers(R"({"jsonrpc":"2.0","id":17,"result":{"task":{"taskId":"a"}}})");
   CHECK(world.tasks == std::vector<std::pair<std::string, std::string>>{{"17", R"("t")"}});
@@ -357,9 +357,9 @@ TEST_CASE("a legacy call that becomes a task is told of with the server's token 
 }
 
 TEST_CASE("a listen hears nothing before its acknowledgement, and all under the client's own id after it") {
+  Client client;
   ExchangeWorld world;
   world.server.timeouts.acknowledge = milliseconds(30);
-  Client client;
   Exchange& exchange = world.begin(client, kListen, Era::modern);
   exchange.on_call_phase(core::CallPhase::written);
   world.upstream.call().says(kChanged);
@@ -384,9 +384,9 @@ TEST_CASE("a listen hears nothing before its acknowledgement, and all under the 
 }
 
 TEST_CASE("a listen that is not acknowledged in time has failed") {
+  Client client;
   ExchangeWorld world;
   world.server.timeouts.acknowledge = milliseconds(20);
-  Client client;
   world.begin(client, kListen, Era::modern).on_call_phase(core::CallPhase::written);
   REQUIRE(world.wait_for([&] { return client.answer.has_value(); }));
   CHECK(has(*client.answer, "timeouts.acknowledge"));
@@ -394,8 +394,8 @@ TEST_CASE("a listen that is not acknowledged in time has failed") {
 }
 
 TEST_CASE("a listen that stood ends in order with its result, whoever ends it") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   Exchange& exchange = world.begin(client, kListen, Era::modern);
   world.upstream.call().says(kAcknowledged);
   SECTION("its server, by a cancel") {
@@ -418,8 +418,8 @@ TEST_CASE("a listen that stood ends in order with its result, whoever ends it") 
 }
 
 TEST_CASE("a question to a modern client parks its call, and the retry goes on with it") {
-  ExchangeWorld world;
   Client client, again;
+  ExchangeWorld world;
   Exchange& exchange = world.begin(client, kAsking, Era::modern);
   exchange.on_call_phase(core::CallPhase::written);
   ServersCall& call = world.upstream.call();
@@ -450,9 +450,9 @@ TEST_CASE("a question to a modern client parks its call, and the retry goes on w
 }
 
 TEST_CASE("a question that is taken back before the client was asked asks nobody") {
+  Client client;
   ExchangeWorld world;
   world.server.timeouts.settle = milliseconds(20);
-  Client client;
   Exchange& exchange = world.begin(client, kAsking, Era::modern);
   world.upstream.call().says(kQuestion);
   world.upstream.call().says(
@@ -466,8 +466,8 @@ TEST_CASE("a question that is taken back before the client was asked asks nobody
 }
 
 TEST_CASE("a client that cannot be asked is told what it lacks; its server that nobody will answer") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   world.begin(client, kCall, Era::modern);
   world.upstream.call().says(kQuestion);
   CHECK(has(*client.answer, R"("code":-32021)"));
@@ -478,8 +478,8 @@ TEST_CASE("a client that cannot be asked is told what it lacks; its server that 
 }
 
 TEST_CASE("what its end leaves open can still be taken back on its stream, before the answer") {
-  ExchangeWorld world;
   Client client;
+  ExchangeWorld world;
   bool sent = false;
   world.on_ending = [&](Exchange& exchange) {
     CHECK(exchange.ended());

@@ -147,7 +147,7 @@ struct Ended {
   int code;
 };
 
-// One server, and exchanges with it.
+// One server, and exchanges with it. Its clients are declared before it: at its end their calls are ended.
 struct ExchangeWorld final : ExchangeOwner {
   ExchangeWorld() {
     server.name = upstream.its_name = "s";

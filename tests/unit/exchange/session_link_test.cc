@@ -125,10 +125,10 @@ TEST_CASE("a question is put to the client under a number, and its answer goes b
 }
 
 TEST_CASE("a question goes out on the stream of the call that it can belong to, whose clock stands still") {
+  Client client, other;
   World world;
   world.all.server.timeouts.request = milliseconds(40);
   world.open_stream();
-  Client client, other;
   Exchange& call = world.call(client);
   world.call(other, kList);
   world.says(question("7"), &call);
@@ -160,10 +160,10 @@ TEST_CASE("a question goes out on the stream of the call that it can belong to, 
 }
 
 TEST_CASE("a question that can be any call's stops the clocks of all that may be asked, and no other") {
+  Client one, two, list;
   World world;
   world.all.server.timeouts.request = milliseconds(40);
   world.open_stream();
-  Client one, two, list;
   Exchange& first = world.call(one);
   Exchange& second = world.call(two);
   world.call(list, kList);
@@ -185,8 +185,8 @@ TEST_CASE("a question that can be any call's stops the clocks of all that may be
 }
 
 TEST_CASE("without a GET stream the newest call that may be asked carries what is said") {
-  World world;
   Client older, newer, list;
+  World world;
   world.call(older);
   world.call(newer);
   world.call(list, kList);
@@ -199,9 +199,9 @@ TEST_CASE("without a GET stream the newest call that may be asked carries what i
 }
 
 TEST_CASE("what is about the session goes to its GET stream though a call runs; a log line to the call") {
+  Client client;
   World world;
   world.open_stream();
-  Client client;
   Exchange& call = world.call(client);
   world.says(kChanged, &call);
   world.says(kLog, &call);
@@ -212,8 +212,8 @@ TEST_CASE("what is about the session goes to its GET stream though a call runs; 
 }
 
 TEST_CASE("the end of a call takes back what was asked during it, unless its server finished it") {
-  World world;
   Client client;
+  World world;
   Exchange& call = world.call(client);
   world.says(question("7"), &call);
   SECTION("its server finished it: the answer may still come") {
@@ -256,9 +256,9 @@ TEST_CASE("a question for which too much else waits is refused") {
 }
 
 TEST_CASE("questions of a session are bounded: those whose call is over make room, others are refused") {
+  Client client;
   World world;
   world.open_stream();
-  Client client;
   Exchange& call = world.call(client);
   for (int i = 0; i < 256; ++i)
     world.says(question(std::to_string(1000 + i)), &call);

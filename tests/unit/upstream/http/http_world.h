@@ -43,7 +43,7 @@ struct HttpAsked {
 class HttpFake {
  public:
   // A legacy one answers handshakes and pings by itself: sessions s-1, s-2 …; GET is held open.
-  HttpFake(net::Loop& loop, mcp::Era era) : loop_(loop), era_(era) {
+  HttpFake(net::Loop& loop, mcp::Era era) : era_(era) {
     auto opened = net::Listener::open(loop, "127.0.0.1:0", [this](auto stream, std::string) {
       Peer& peer = peers_.emplace_back(*this, peers_.size());
       peer.stream = std::move(stream);
@@ -148,7 +148,6 @@ class HttpFake {
   }
 
  private:
-  net::Loop& loop_;
   const mcp::Era era_;
   std::list<Peer> peers_;
   std::vector<std::shared_ptr<HttpAsked>> kept_;
