@@ -101,11 +101,6 @@ void Ledger::judge() {
     for (const auto& attempt : record.attempts)
       judge_leave(record, *attempt);
     if (plan_.calm) judge_calm(record);
-    // An exit before the first answer says that the server is old: who comes first finds out that it is not.
-    const ServerPlan& kind = plan_.servers[record.plan->server];
-    if (record.plan->is_probe && !kind.http && kind.modern && record.plan->ops.front().wait == 0 &&
-        plan_.has(FaultPlan::Kind::kill) && record.outcome.find("upstream_protocol") != std::string::npos)
-      continue;
     if (record.plan->is_probe && is_forbidden(record)) continue;
     // Each replica has a circuit of its own, and closes it when it is asked.
     const bool may_be_open = plan_.replicas > 1 && record.outcome.find("circuit_open") != std::string::npos;

@@ -314,7 +314,10 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     // stay: they are opened again, until the budget for that is used up.
     std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
-    if (!was_ready) owner_.start_failed(end);
+    if (!was_ready) {
+      owner_.start_failed(end);
+      if (instance.record().has_answered && end.reason == mcp::EndReason::upstream_protocol) refuse_era();
+    }
     if ((!was_ready || !instance.record().has_answered) && instances_.empty()) refuse_waiting(failure);
     if (failures_ > kListenRestarts) {
       listens_.fail_all(failure);
@@ -443,6 +446,14 @@ void InstanceGroup::refuse_waiting(const core::Failure& failure) {
   std::erase_if(queue_, ends);
   for (StdioCall* call : calls)
     call->fail(failure);
+}
+
+// Nothing of them was sent.
+void InstanceGroup::refuse_era() {
+  if (!own_handshake() || has_ready()) return;
+  std::erase_if(queue_, [this](StdioCall* call) {
+    return call->request.client_era == mcp::Era::modern && owner_.waits_for_other_era(*call);
+  });
 }
 
 void InstanceGroup::close(std::string_view why) {

@@ -24,6 +24,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
   // From here on for the upstream and its instances.
   StdioInstance* instance = nullptr;  // once written
   mcp::Era instance_era = mcp::Era::modern;
+  bool era_doubted = false;      // it has waited for its server's era a second time
   bool half_open_probe = false;  // whether the server is back (circuit_breaker.h)
   // A modern client's call on a legacy server.
   bool crosses_eras() const {

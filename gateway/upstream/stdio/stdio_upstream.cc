@@ -55,6 +55,17 @@ void StdioUpstream::start_failed(const ProcessEnd& end) {
   if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
 }
 
+// Another group's process may have contradicted the verdict before. That it is asked once only ends what would
+// go round for ever at a server that refuses both eras.
+bool StdioUpstream::waits_for_other_era(StdioCall& call) {
+  const bool certain = era_.is_known() && !era_.is_modern();
+  if (stopping_ || certain || std::exchange(call.era_doubted, true)) return false;
+  call.group.clear();
+  if (era_.is_modern()) return !enqueue(call);
+  era_.wait(call);
+  return true;
+}
+
 void StdioUpstream::on_prober_free() {
   check_stopped();
   era_.prober_free();

@@ -24,6 +24,22 @@ struct FakeProcess {
   bool running = true;
 };
 
+CallerGroup of_modern(uint32_t most) {
+  CallerGroup plan;
+  plan.key = "all";
+  plan.most = most;
+  return plan;
+}
+
+// Modern clients on a server that is taken for a legacy one.
+CallerGroup of_legacy() {
+  CallerGroup plan;
+  plan.key = "old";
+  plan.era = mcp::Era::legacy;
+  plan.initialize_params = "{}";
+  return plan;
+}
+
 // The group with what it needs, and a spawner whose commands are the test's.
 struct GroupWorld final : GroupOwner, StdioHealthOwner {
   StdioWorld stdio;
@@ -35,14 +51,14 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
   bool room = true;
   int lost = 0;
   bool answers_handshake = true;
+  bool doubts_era = false;
+  std::vector<StdioCall*> doubted;
   std::unique_ptr<InstanceGroup> group;
   net::Lifetime lifetime;
 
-  explicit GroupWorld(uint32_t most = 1) {
+  explicit GroupWorld(uint32_t most = 1) : GroupWorld(of_modern(most)) {}
+  explicit GroupWorld(CallerGroup plan) {
     stdio.server.restart.backoff = stdio.server.restart.max_backoff = std::chrono::milliseconds(50);
-    CallerGroup plan;
-    plan.key = "all";
-    plan.most = most;
     group = std::make_unique<InstanceGroup>(stdio.loop, *stdio.spawner, stdio.server, *this, std::move(plan));
   }
   ~GroupWorld() {
@@ -60,6 +76,10 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
   bool room_soon() const override { return false; }
   std::unique_ptr<StdioInstance> take_spare() override { return nullptr; }
   void start_failed(const ProcessEnd&) override {}
+  bool waits_for_other_era(StdioCall& call) override {
+    doubted.push_back(&call);
+    return doubts_era;
+  }
   bool room_in_flight() const override { return in_flight < most_in_flight; }
   bool stopping() const override { return false; }
   void schedule_pump() override {
@@ -149,6 +169,15 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
       if (done()) return true;
     }
     return false;
+  }
+  // Its first process hears `initialize`, and knows no such method.
+  void refuse_initialize() {
+    REQUIRE(wait_for([&] { return heard(1) == 1; }));
+    const std::string text = R"({"jsonrpc":"2.0","id":)" +
+                             std::string(parse(processes[1].heard[0]).raw(mcp::Field::id)) +
+                             R"(,"error":{"code":-32601,"message":"none"}})" + "\n";
+    REQUIRE(write(processes[1].fds.at(1).get(), text.data(), text.size()) ==
+            static_cast<ssize_t>(text.size()));
   }
   size_t heard(uint64_t id) { return processes.count(id) == 0 ? 0 : processes.at(id).heard.size(); }
   bool says(uint64_t id, size_t at, const std::string& tool) {
@@ -287,4 +316,25 @@ TEST_CASE("without room for a process its callers are told so, and the group's e
   world.group->close("its upstream ends");
   REQUIRE(a.asker.failed);
   CHECK(a.asker.failed->reason == EndReason::cancelled_drain);
+}
+
+TEST_CASE("calls that waited for a process that refused initialize wait for their server's true era") {
+  GroupWorld world(of_legacy());
+  world.doubts_era = true;
+  Called a(world, "a"), b(world, "b");
+  world.refuse_initialize();
+  REQUIRE(world.wait_for([&] { return world.lost == 1; }));
+  CHECK(world.doubted == std::vector<StdioCall*>{&a.call, &b.call});
+  CHECK_FALSE(a.asker.failed);
+  CHECK_FALSE(b.asker.failed);
+  CHECK_FALSE(world.group->wants_pump());  // it has forgotten them
+}
+
+TEST_CASE("calls that waited for a process that refused initialize fail where the era is certain") {
+  GroupWorld world(of_legacy());
+  Called a(world, "a");
+  world.refuse_initialize();
+  REQUIRE(world.wait_for([&] { return a.asker.failed.has_value(); }));
+  CHECK(a.asker.failed->reason == EndReason::upstream_protocol);
+  CHECK(world.doubted.size() == 1);
 }

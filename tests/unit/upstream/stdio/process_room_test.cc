@@ -28,6 +28,7 @@ struct World final : GroupOwner, StdioHealthOwner {
   bool room_soon() const override { return groups.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare() override { return nullptr; }
   void start_failed(const ProcessEnd&) override {}
+  bool waits_for_other_era(StdioCall&) override { return false; }
   bool room_in_flight() const override { return true; }
   bool stopping() const override { return false; }
   void schedule_pump() override {}
