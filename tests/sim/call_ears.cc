@@ -49,8 +49,8 @@ std::string modern_meta(size_t client, const std::string& capabilities) {
 
 std::string call_body(const CallPlan& plan, const CallText& text) {
   return fmt::format(
-      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":"{}","arguments":{}{}{}}}}})",
-      text.raw_id, text.tool, arguments_of(plan), text.answers,
+      R"({{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{{"name":{},"arguments":{}{}{}}}}})",
+      text.raw_id, plan.names_no_string ? "5" : '"' + text.tool + '"', arguments_of(plan), text.answers,
       text.meta.empty() ? "" : ",\"_meta\":{" + text.meta + "}");
 }
 

@@ -201,6 +201,8 @@ void draw_probes(Plan& plan) {
     if (!plan.servers[i].http) most = std::min<size_t>(most, server.instances);
     // Calls that may be asked have a process each, which takes its time to start.
     if (client.can_be_asked) most = 1;
+    // One after the other, where a caller may not have more.
+    const bool alone = plan.config.listen.max_in_flight_per_principal > 0;
     for (size_t k = 0; k <= most; ++k) {
       CallPlan call;
       call.tag = fmt::format("T{}.{}.", index, client.calls.size());
@@ -208,6 +210,7 @@ void draw_probes(Plan& plan) {
       call.is_probe = true;
       call.fresh_connection = true;
       call.at = base + (k == 0 ? 10 : 20) * kSecond;
+      if (alone) call.at = base + 10 * kSecond + static_cast<Time>(client.calls.size()) * 2 * kSecond;
       const Time together = std::min(150 * kMillisecond, server.timeouts.request.count() * kMillisecond / 3);
       call.ops = {{Op::Kind::wait, k == 0 ? 0 : together}, {Op::Kind::result}};
       client.calls.push_back(call);
@@ -365,6 +368,18 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
   return call;
 }
 
+// Callers that want too much at once, and those that do not say what they want.
+void draw_abuse(Random& random, Plan& plan) {
+  if (random.percent(8) && !plan.on_stdio && plan.replicas == 1)
+    plan.config.listen.max_in_flight_per_principal = static_cast<uint32_t>(random.between(2, 4));
+  for (ClientPlan& client : plan.clients) {
+    // Over HTTP a modern client says in a header what it wants, too.
+    if (client.modern && !plan.on_stdio) continue;
+    for (CallPlan& call : client.calls)
+      call.names_no_string = random.percent(2) && !call.asks();
+  }
+}
+
 void draw_faults(Random& random, Plan& plan) {
   const uint64_t count = random.percent(40) ? 0 : random.below(5);
   for (uint64_t i = 0; i < count; ++i) {
@@ -397,6 +412,11 @@ std::string address_of(size_t replica) {
 
 const char* key_of(int who) {
   return who == 0 ? "alice-0123456789abcdef" : "bob-0123456789abcdef00";
+}
+
+std::string share_of(const Plan& plan, size_t client) {
+  if (!plan.keys) return fmt::format("address 10.0.0.{}", client + 1);
+  return plan.clients[client].who == 0 ? "principal alice" : "principal bob";
 }
 
 uint32_t places_after(const FaultPlan& reload) {
@@ -523,6 +543,8 @@ Plan draw_plan(uint64_t seed) {
     if (shortage.percent(15)) draw_shortages(shortage, plan);
     Random policy(seed, "policy");
     if (policy.percent(20)) draw_policies(policy, plan);
+    Random abuse(seed, "abuse");
+    draw_abuse(abuse, plan);
   }
   if (plan.calm && random.percent(30)) {
     FaultPlan fault;
@@ -582,6 +604,7 @@ std::string describe(const Plan& plan) {
                       (call.obeys_cancel ? "" : " (ignores cancels)") +
                           std::string(call.reads_only ? " (reads only)" : "") +
                           std::string(call.leaves_at_answer ? " (as its answer comes)" : "") +
+                          std::string(call.names_no_string ? " (names no string)" : "") +
                           std::string(call.never_answers ? " (never answers)" : ""),
                       kLeave[static_cast<int>(call.leave)],
                       call.leave == Leave::stay

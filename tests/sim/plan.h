@@ -54,6 +54,7 @@ struct CallPlan {
   Time slow_reader = 0;           // reads nothing for so long
   Time answer_after = 0;          // the server's questions
   bool never_answers = false;
+  bool names_no_string = false;  // the tool's name is a number
   bool asks() const {
     for (const Op& op : ops) {
       if (op.kind == Op::Kind::question) return true;
@@ -170,6 +171,9 @@ struct Plan {
 
 // What a client shows to be who it is, and as whom the gateway knows it.
 const char* key_of(int who);
+
+// Whose share of the memory a client's bytes are of (client/http/caller_account.h).
+std::string share_of(const Plan& plan, size_t client);
 
 // Where a replica listens.
 std::string address_of(size_t replica);

@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "base/account.h"
 #include "base/held_bytes.h"
 #include "gateways.h"
 #include "http_client.h"
@@ -268,6 +269,12 @@ void Stage::check_empty() {
   bool keeps = false;  // what servers said of their tools, and what they allowed to keep
   for (size_t i = 0; i < plan_.servers.size(); ++i)
     keeps = keeps || plan_.servers[i].describes || plan_.config.servers[i].cache.enabled;
+  for (size_t i = 0; i < plan_.clients.size() && !keeps; ++i) {
+    const uint64_t held = Account::of(share_of(plan_, i))->held();
+    if (held != 0)
+      ledger_.violation("a caller's share counts bytes when all clients have gone",
+                        fmt::format("{} of client {}", held, i));
+  }
   if (held_bytes() != 0 && !keeps)
     ledger_.violation("bytes are counted as held when all clients have gone",
                       fmt::format("{}", HeldBytes::total()));

@@ -17,6 +17,9 @@ constexpr std::array<const char*, 13> kEvents = {"advance", "phase",    "message
                                                  "routed",  "gone",     "told",    "deadline", "sending",
                                                  "asked",   "answered", "end"};
 
+// Only ever fewer.
+constexpr size_t kMostUnmet = 3;
+
 std::array<std::array<uint64_t, kEvents.size()>, kSteps.size()> met{};
 
 }  // namespace
@@ -34,6 +37,7 @@ std::string transition_faults(const std::string& file) {
   std::ifstream in(file);
   std::set<std::string> said;
   std::string faults;
+  size_t unmet = 0;
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
     std::string step, event, what;
@@ -49,6 +53,12 @@ std::string transition_faults(const std::string& file) {
     }
     if (what == "reached" && times == 0)
       faults += fmt::format("{} {} is not reached any more\n", step, event);
+    if (what == "unmet" && ++unmet > kMostUnmet)
+      faults += fmt::format("{} {} is unmet, one more than {}\n", step, event, kMostUnmet);
+    if (what == "unmet" && times > 0)
+      faults += fmt::format("{} {} is reached: {} has to say so\n", step, event, file);
+    if (what != "reached" && what != "impossible" && what != "unmet")
+      faults += fmt::format("{} {} is '{}', which is nothing\n", step, event, what);
     if (what == "impossible" && times > 0)
       faults += fmt::format("{} {} is said to be impossible, and was met\n", step, event);
   }
