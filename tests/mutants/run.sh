@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [--seconds N] [--quick] [--few] [--again] [--touched] [--table] [--list] [MODULE | MODULE/NAME]…
 # Plants each bug of tests/mutants alone, builds, and looks which suite finds it (README.md): the module's own unit tests,
-# simulated worlds, the wire scripts, all other unit tests; the first that fails ends it. Everything happens in
-# build/mutants, in a copy of this tree.
+# the likeliest wire scripts, simulated worlds, the other wire scripts, all other unit tests; the first that fails ends it.
+# Everything happens in build/mutants, in a copy of this tree.
 #   --seconds N   begins no further bug after N seconds; the next run goes on from there
 #   --again       judges what has been judged already too
 #   --touched     a verdict stands as long as the files that the patch touches are as they were, whatever the others are
@@ -10,7 +10,7 @@
 #   --few         without the unit tests of other modules, which take long to link: what only they find survives
 #   --table       only the table of what is known
 #   --list        the bugs that would be judged
-# JOBS (default: cores) for building and wire scripts; for each bug MUTANT_WORLDS (5000) simulated worlds, and with --quick
+# JOBS (default: cores) for building and wire scripts; for each bug MUTANT_WORLDS (2000) simulated worlds, and before them
 # MUTANT_SCRIPTS (60) wire scripts.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
@@ -22,7 +22,7 @@ build=$tree/build/fast  # two folders below the sources as every build is, so th
 clean=$home/clean       # what was built without any bug
 results=$home/results.tsv
 jobs=${JOBS:-$(nproc)}
-worlds=${MUTANT_WORLDS:-5000}
+worlds=${MUTANT_WORLDS:-2000}
 likely=${MUTANT_SCRIPTS:-60}
 
 limit=''
@@ -281,7 +281,8 @@ wire() {  # GATEWAY MUTANT [LIST]; what was not run yet then is in wire.rest
 
 # ---- the tree without a bug ----
 
-# What fails without any bug finds none: it is left out, and named.
+# What fails without any bug finds none: it is left out, and named. A bug changes one file: headers are compiled once, and
+# sources one by one.
 baseline() {
   local begun rest=''
   [ "$(cat "$home/baseline" 2>/dev/null)" != "$around" ] || return 0
@@ -289,8 +290,8 @@ baseline() {
   rm -rf "$home/baseline" "$home/baseline.times" "$home/units" "$home/steady" "$clean"
   mkdir -p "$home/units" "$home/steady" "$clean"
   : >"$home/unsteady.wire"
-  (cd "$tree" && conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DLINEWARD_TESTS=ON \
-    -DLINEWARD_PCH="$(command -v ccache >/dev/null && echo OFF || echo ON)" -DLINEWARD_REVISION=mutants) || fail "cannot be configured"
+  (cd "$tree" && conf/scripts/configure.sh "$build" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DLINEWARD_TESTS=ON \
+    -DLINEWARD_PCH=ON -DLINEWARD_UNITY=OFF -DLINEWARD_REVISION=mutants) || fail "cannot be configured"
   build lineward wire-runner sim || { tail -40 "$home/build.log"; fail "this tree does not compile"; }
   cp "$build/lineward" "$build/tests/sim/sim" "$clean/"
   begun=$SECONDS
@@ -345,16 +346,15 @@ judge() {  # MUTANT
     build "$(target_of "$module")" || { verdict error "" "does not compile"; return; }
     unit "$module" || { verdict caught unit "$found"; return; }
   fi
+  build lineward || { verdict error "" "does not compile"; return; }
+  likely_first "$name" | grep -vxFf "$home/unsteady.wire" >"$home/wire.all"
+  head -"$likely" "$home/wire.all" >"$home/wire.likely"
+  wire "$build/lineward" "$name" "$home/wire.likely" || { verdict caught wire "$found"; return; }
   build sim || { verdict error "" "does not compile"; return; }
   worlds "$build/tests/sim/sim" || { verdict caught sim "$found"; return; }
-  build lineward || { verdict error "" "does not compile"; return; }
-  if [ -n "$quick" ]; then
-    likely_first "$name" | grep -vxFf "$home/unsteady.wire" | head -"$likely" >"$home/wire.likely"
-    wire "$build/lineward" "$name" "$home/wire.likely" || { verdict caught wire "$found"; return; }
-    verdict open
-    return
-  fi
-  wire "$build/lineward" "$name" || { verdict caught wire "$found"; return; }
+  [ -z "$quick" ] || { verdict open; return; }
+  tail -n +$((likely + 1)) "$home/wire.all" >"$home/wire.rest"
+  wire "$build/lineward" "$name" "$home/wire.rest" || { verdict caught wire "$found"; return; }
   [ -z "$few" ] || { verdict survived; return; }
   if [ "$(find "$home/units" -type f | wc -l)" != "$(units | wc -l)" ]; then
     uproot
