@@ -10,6 +10,8 @@ for kind in "$@"; do
     build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libspdlog-dev libcli11-dev libssl-dev
                       libfyaml-dev libre2-dev libhiredis-dev libjwt-dev nlohmann-json3-dev prometheus-cpp-dev) ;;
     test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev llvm lld prometheus redis-server haproxy
+                      libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev prometheus-cpp-dev) ;;
+    test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev lld prometheus redis-server haproxy
                    gcovr chromium) ;;
   esac
 done

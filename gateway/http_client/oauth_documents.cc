@@ -1,16 +1,13 @@
 #include "http_client/oauth_documents.h"
 
 #include <fmt/format.h>
-#include <jwt.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "http_client/basic_credentials.h"
+#include "http_client/jwt_signer.h"
 
 namespace lineward::upstream {
 namespace {
@@ -21,10 +18,6 @@ constexpr size_t kMaxValue = 2048;   // of a challenge's parameter
 constexpr size_t kMaxToken = 16384;  // header lines have an end
 constexpr int64_t kAssertionLasts = 300;
 constexpr std::string_view kAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-
-struct FreeJwt {
-  void operator()(jwt_t* jwt) const { jwt_free(jwt); }
-};
 
 std::optional<Json> parse_object(std::string_view text) {
   Json json = Json::parse(text, nullptr, false);
@@ -86,46 +79,26 @@ bool offers(const ServerMetadata& server, std::string_view method) {
          server.auth_methods.end();
 }
 
-jwt_alg_t algorithm_of(config::SigningAlgorithm algorithm) {
-  switch (algorithm) {
-    case config::SigningAlgorithm::es256: return JWT_ALG_ES256;
-    case config::SigningAlgorithm::es384: return JWT_ALG_ES384;
-    case config::SigningAlgorithm::es512: return JWT_ALG_ES512;
-    case config::SigningAlgorithm::rs256: return JWT_ALG_RS256;
-    case config::SigningAlgorithm::rs384: return JWT_ALG_RS384;
-    case config::SigningAlgorithm::rs512: return JWT_ALG_RS512;
-  }
-  return JWT_ALG_ES256;
-}
-
 // RFC 7523 section 3, with the issuer as the one audience.
 Result<std::string> assertion(const config::ClientCredentials& credentials, const ServerMetadata& server,
                               int64_t now) {
-  jwt_t* raw = nullptr;
-  if (jwt_new(&raw) != 0) return fail("no memory for an assertion");
-  std::unique_ptr<jwt_t, FreeJwt> jwt(raw);
   unsigned char random[16];
   if (RAND_bytes(random, sizeof random) != 1) return fail("no random bytes for an assertion");
   std::string id;
   for (unsigned char byte : random)
     id += fmt::format("{:02x}", byte);
   const std::string& audience = server.issuer.empty() ? server.token_endpoint : server.issuer;
-  bool filled = jwt_add_grant(raw, "iss", credentials.client_id.c_str()) == 0 &&
-                jwt_add_grant(raw, "sub", credentials.client_id.c_str()) == 0 &&
-                jwt_add_grant(raw, "aud", audience.c_str()) == 0 &&
-                jwt_add_grant(raw, "jti", id.c_str()) == 0 && jwt_add_grant_int(raw, "iat", now) == 0 &&
-                jwt_add_grant_int(raw, "exp", now + kAssertionLasts) == 0;
-  if (!filled) return fail("no memory for an assertion");
-  if (jwt_set_alg(raw, algorithm_of(credentials.algorithm),
-                  reinterpret_cast<const unsigned char*>(credentials.private_key.data()),
-                  static_cast<int>(credentials.private_key.size())) != 0) {
-    return fail("clientCredentials.privateKey cannot be used");
-  }
-  char* text = jwt_encode_str(raw);
-  if (text == nullptr) return fail("clientCredentials.privateKey does not fit clientCredentials.algorithm");
-  std::string out(text);
-  std::free(text);  // NOLINT: libjwt gives what malloc gave it
-  return out;
+  Json claims = {{"iss", credentials.client_id},
+                 {"sub", credentials.client_id},
+                 {"aud", audience},
+                 {"jti", id},
+                 {"iat", now},
+                 {"exp", now + kAssertionLasts}};
+  // What is not UTF-8 in the server's own words would throw.
+  auto token = signed_token(claims.dump(-1, ' ', false, Json::error_handler_t::replace),
+                            credentials.algorithm, credentials.private_key);
+  if (!token) return fail("clientCredentials.privateKey cannot be used: " + token.error().text);
+  return token;
 }
 
 }  // namespace
