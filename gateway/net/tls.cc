@@ -10,6 +10,8 @@
 #include <array>
 #include <climits>
 
+#include "net/authorities.h"
+
 namespace lineward::net {
 namespace {
 
@@ -48,7 +50,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const TlsOptions& opt
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_default_passwd_cb(raw, no_password);
   if (options.ca_file.empty()) {
-    SSL_CTX_set_default_verify_paths(raw);
+    trust_the_machines(raw);
   } else if (SSL_CTX_load_verify_locations(raw, options.ca_file.c_str(), nullptr) != 1) {
     return fail(fmt::format("the authorities in {} cannot be used: {}", options.ca_file, last_error()));
   }

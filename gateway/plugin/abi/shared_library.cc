@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "net/self_contained.h"
+
 namespace lineward::plugin {
 namespace {
 
@@ -46,6 +48,12 @@ Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::string& pa
   if (stat(path.c_str(), &info) != 0)
     return fail(fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
   if (!S_ISREG(info.st_mode)) return fail(path + " is no file");
+  if (net::kSelfContained) {
+    return fail(fmt::format(
+        "{} cannot be loaded: this Lineward is one static binary, which loads no shared objects; use the "
+        "Debian package or a build of your own (make build), or a hook of kind `hook`",
+        path));
+  }
   std::shared_ptr<SharedLibrary> library(new SharedLibrary);
   dlerror();
   library->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
