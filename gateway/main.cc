@@ -17,6 +17,8 @@
 
 #include "cli/command_line.h"
 #include "log/log.h"
+#include "net/self_contained.h"
+#include "process/launcher.h"
 #include "process/spawner.h"
 #include "runtime/gateway.h"
 
@@ -118,8 +120,11 @@ lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::
 
 // What is thrown this far ends in an abort that names it.
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
+  lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);
   fill_standard_descriptors();
+  const lineward::net::Launcher launcher = lineward::net::follow_launcher();
+  if (launcher == lineward::net::Launcher::gone) return static_cast<int>(ExitCode::terminated);
   // First of all, while this process is small, has one thread and has read no secret.
   auto spawner = lineward::net::fork_spawner(nullptr);
   auto parsed = lineward::cli::parse_command_line(argc, argv, LINEWARD_VERSION, environment, std::cout,
@@ -139,7 +144,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   options.source = invocation.config_file.empty() ? "command line" : invocation.config_file;
   options.load = invocation.load;
   options.exit_with_upstream = invocation.exit_with_upstream;
-  options.exit_with_parent = invocation.exit_with_parent;
+  options.exit_with_parent = invocation.exit_with_parent || launcher == lineward::net::Launcher::alive;
   options.quiet = invocation.quiet;
   int code = 0;
   {
