@@ -18,6 +18,7 @@
 #include "cli/command_line.h"
 #include "log/log.h"
 #include "net/self_contained.h"
+#include "process/first_process.h"
 #include "process/launcher.h"
 #include "process/spawner.h"
 #include "runtime/gateway.h"
@@ -120,6 +121,7 @@ lineward::Result<lineward::cli::StartedGateway> start_gateway(lineward::config::
 
 // What is thrown this far ends in an abort that names it.
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
+  lineward::net::serve_as_first_process();
   lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);
   fill_standard_descriptors();
