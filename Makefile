@@ -1,10 +1,11 @@
 # Thin wrappers around CMake, CTest and the scripts under tests/. `make help` lists them.
 BUILD ?= build
 JOBS ?= $(shell nproc)
+ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install
+.PHONY: help build release static dist dist-test run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +22,17 @@ build: deps  ## The binary: build/lineward
 
 release: deps  ## The binary to install: build/release/lineward, built twice and laid out by what the first did under load
 	@JOBS=$(JOBS) conf/scripts/release.sh $(BUILD)/release
+
+static:  ## One binary that needs no library where it runs: build/static/amd64/lineward (ARCH=arm64: for that)
+	@conf/scripts/deps.sh build static $(filter arm64,$(ARCH))
+	@JOBS=$(JOBS) conf/scripts/static.sh $(ARCH)
+
+dist:  ## What a release consists of, in build/dist
+	@conf/scripts/deps.sh build static arm64 dist
+	@JOBS=$(JOBS) conf/scripts/dist.sh
+
+dist-test: test-deps  ## Uses each artefact of `make dist` once, as its user would (ONLY="static npm")
+	@tests/packages/run.sh $(ONLY)
 
 run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-server"
 	@conf/scripts/run.sh $(BUILD) "$(CMD)" $(ARGS)

@@ -7,9 +7,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const top = join(import.meta.dirname, '../..');
+const top = fileURLToPath(new URL('../..', import.meta.url));
 const [out, ...binaries] = process.argv.slice(2);
 const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? 0);
 const created = new Date(epoch * 1000).toISOString();

@@ -4,9 +4,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { execFileSync } from 'node:child_process';
 
-const top = join(import.meta.dirname, '../..');
+const top = fileURLToPath(new URL('../..', import.meta.url));
 const [arch, binary] = process.argv.slice(2);
 const deps = join(top, 'build/static-deps', arch);
 const version = execFileSync(join(top, 'conf/scripts/version.sh'), { encoding: 'utf8' }).trim();
