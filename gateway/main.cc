@@ -17,7 +17,9 @@
 
 #include "cli/command_line.h"
 #include "log/log.h"
+#include "net/activation_sockets.h"
 #include "net/self_contained.h"
+#include "net/service_variables.h"
 #include "process/first_process.h"
 #include "process/launcher.h"
 #include "process/spawner.h"
@@ -148,6 +150,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   options.exit_with_upstream = invocation.exit_with_upstream;
   options.exit_with_parent = invocation.exit_with_parent || launcher == lineward::net::Launcher::alive;
   options.quiet = invocation.quiet;
+  options.service = lineward::net::take_service_variables();
+  if (auto adopted = lineward::net::activation_sockets().adopt(options.service); !adopted) {
+    lineward::log::tell("lineward: " + adopted.error().text + "\n");
+    return static_cast<int>(ExitCode::bad_config);
+  }
   int code = 0;
   {
     // How many more it takes stands in the configuration. So these begin with a copy of it, and of secrets

@@ -15,6 +15,7 @@
 #include "cli/audit_command.h"
 #include "cli/console_command.h"
 #include "cli/control_commands.h"
+#include "cli/copy_self.h"
 #include "cli/doctor_command.h"
 #include "cli/flags.h"
 #include "cli/hash_key.h"
@@ -91,10 +92,10 @@ constexpr const char* kHelpFooter =
     "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
-    "run",      "stdio",       "validate", "help",       "version", "options",  "ps",     "cancel",
-    "status",   "reload",      "audit",    "servers",    "server",  "sessions", "subs",   "tail",
-    "top",      "tools",       "call",     "adapt",      "init",    "fmt",      "doctor", "console",
-    "hash-key", "healthcheck", "schema",   "completion", "man",     "metrics",  "openapi"};
+    "run",      "stdio",       "validate", "help",       "version", "options",  "ps",      "cancel",
+    "status",   "reload",      "audit",    "servers",    "server",  "sessions", "subs",    "tail",
+    "top",      "tools",       "call",     "adapt",      "init",    "fmt",      "doctor",  "console",
+    "hash-key", "healthcheck", "schema",   "completion", "man",     "metrics",  "openapi", "copy-self"};
 
 bool is_command(std::string_view word) {
   return std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end();
@@ -122,6 +123,7 @@ class Usage : public CLI::Formatter {
                        : name == "hash-key"   ? "[--new] NAME [SCOPE…]"
                        : name == "completion" ? "SHELL"
                        : name == "man"        ? "[PAGE]"
+                       : name == "copy-self"  ? "DIR"
                                               : "[OPTIONS]";
     return fmt::format("Usage: lineward {} {}\n", name, rest);
   }
@@ -391,6 +393,8 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   add_healthcheck(app, health);
   ToolFlags tools;
   add_tools(app, tools);
+  CopySelfFlags copy;
+  add_copy_self(app, copy);
   DoctorFlags doctor;
   add_doctor(app, doctor);
   ReferenceFlags reference;
@@ -440,6 +444,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   if (first == "top") return top(screen, around);
   if (first == "console") return console(console_flags, around);
   if (first == "healthcheck") return healthcheck(health, around);
+  if (first == "copy-self") return copy_self(copy, around);
   if (is_reference(first)) return run_reference(first, app, reference, version, around);
   if (is_adapt(first)) return run_adapt(first, adapt_flags, around);
   if (first == "audit") return run_audit(audit_flags, around);

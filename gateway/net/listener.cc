@@ -1,18 +1,17 @@
 #include "net/listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+
+#include "net/activation_sockets.h"
+#include "net/socket_address.h"
 
 namespace lineward::net {
 namespace {
@@ -25,43 +24,6 @@ int highest_descriptor() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1'000'000'000) return 1'000'000'000;
   const auto most = static_cast<int>(limit.rlim_cur);
   return most - std::clamp(most / 8, 16, 256);
-}
-
-std::string describe(const sockaddr_storage& address) {
-  char host[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-    inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
-    return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
-  }
-  const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-  inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
-  return fmt::format("{}:{}", host, ntohs(v4.sin_port));
-}
-
-bool is_loopback_address(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
-  }
-  return (ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24) == 127;
-}
-
-// Splits "host:port", ":port", "[::1]:port". Only literal addresses and "localhost": a listener needs no
-// resolver.
-bool parse_address(const std::string& text, sockaddr_storage& out) {
-  size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return false;
-  std::string host = text.substr(0, colon);
-  std::string port = text.substr(colon + 1);
-  unsigned number = 0;
-  auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc() || end != port.data() + port.size() || number > 65535) return false;
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  if (host == "localhost") host = "127.0.0.1";
-  if (host.empty() || host == "*") host = "0.0.0.0";
-  if (uv_ip4_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in*>(&out)) == 0)
-    return true;
-  return uv_ip6_addr(host.c_str(), static_cast<int>(number), reinterpret_cast<sockaddr_in6*>(&out)) == 0;
 }
 
 Unexpected<ListenFailure> failure(int error, const std::string& address) {
@@ -123,6 +85,8 @@ void Listener::on_connection(uv_stream_t* handle, int status) {
 
 Result<std::unique_ptr<Listener>, ListenFailure> Listener::open(Loop& loop, const std::string& address,
                                                                 Accepted accepted) {
+  if (auto given = activation_sockets().take(address))
+    return join(loop, given->fd, std::move(given->address), given->loopback, std::move(accepted));
   std::unique_ptr<Listener> self(new Listener(loop, std::move(accepted)));
   self->highest_ = highest_descriptor();
   if (address.rfind("unix:", 0) == 0) {

@@ -22,7 +22,8 @@ class Listener {
   // `peer` is "127.0.0.1:51234", or "unix".
   using Accepted = std::function<void(std::unique_ptr<ByteStream> stream, std::string peer)>;
 
-  // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free one.
+  // `address` is "host:port", ":port" (all addresses) or "unix:/path"; port 0 picks a free one. A socket that
+  // a service manager has opened at this address is taken instead (activation_sockets.h).
   static Result<std::unique_ptr<Listener>, ListenFailure> open(Loop& loop, const std::string& address,
                                                                Accepted accepted);
   // Takes connections from the same socket on another loop, on another thread: a descriptor from share(),

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "config/forward_rules.h"
 #include "log/log.h"
 #include "log/printable.h"
+#include "net/activation_sockets.h"
 #include "runtime/remote_members.h"
 
 namespace lineward {
@@ -75,6 +77,7 @@ Gateway::~Gateway() {
   parent_timer_.reset();
   stop_limit_.reset();
   signals_.clear();
+  service_.reset();
   if (operations_) first_->plugin_host().use_metrics(nullptr);
   operations_.reset();
   reloader_.reset();
@@ -117,6 +120,8 @@ int Gateway::start() {
   join_remote_members(*this);
   net::Loop& loop = first_->loop();
   reloader_ = std::make_unique<Reloader>(*this, draining_, std::move(options_.load), options_.source);
+  service_ = std::make_unique<ServiceReport>(loop, options_.service, [this] { return slowest_beat(); });
+  reloader_->tell({[this] { service_->reloading(); }, [this] { service_->reloaded(); }});
   reloader_->follow_watch();
   operations_ = std::make_unique<admin::Operations>(
       admin::Sources{loop, first_->config(), *this, options_.version, options_.revision, options_.source,
@@ -125,6 +130,7 @@ int Gateway::start() {
       [this](core::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
   if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
+  if (int failed = all_sockets_taken(); failed != code(cli::ExitCode::ok)) return failed;
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGHUP, [this] { hung_up(); }));
@@ -136,7 +142,23 @@ int Gateway::start() {
   }
   if (options_.exit_with_parent) watch_parent();
   print_banner();
+  service_->ready(fmt::format("serving at {}", first_->front().address()));
   return code(cli::ExitCode::ok);
+}
+
+// A socket that nobody accepts from would let its clients wait for ever.
+int Gateway::all_sockets_taken() const {
+  const auto left = net::activation_sockets().untaken();
+  if (left.empty()) return code(cli::ExitCode::ok);
+  const config::Config& config = first_->config();
+  log::tell(fmt::format(
+      "lineward: the service manager passes a socket at {}, and the configuration names no such address "
+      "(listen.address is {}, ops.address {})\n"
+      "  fix   write the same address as ListenStream= of the socket unit and in the configuration, or "
+      "disable the "
+      "socket unit\n",
+      fmt::join(left, ", "), config.listen.address, config.ops.address));
+  return code(cli::ExitCode::bad_config);
 }
 
 // ---- the workers ----
@@ -321,17 +343,32 @@ void Gateway::on_signal(int signal) {
   drain();
 }
 
-void Gateway::drain() {
-  if (draining_) return;
-  draining_ = true;
+size_t Gateway::calls_in_flight() {
   size_t calls = 0;
   for (size_t index = 0; index < pool_.size(); ++index)
     run(index, [&] { calls += worker(index).exchanges().live().size(); });
+  return calls;
+}
+
+// A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
+milliseconds Gateway::stop_time() const {
+  milliseconds longest{0};
+  for (const auto& server : first_->config().servers)
+    longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
+  return longest + kOverdue * 5;
+}
+
+void Gateway::drain() {
+  if (draining_) return;
+  draining_ = true;
+  const size_t calls = calls_in_flight();
   const config::Shutdown& limits = first_->config().shutdown;
   log::write(log::Level::info, "drain", {{"calls", uint64_t{calls}}, {"limit_ms", limits.drain.count()}});
   if (calls > 0 && !options_.quiet)
     log::tell(fmt::format("draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", calls,
                           limits.drain.count()));
+  service_->stopping(limits.delay + limits.drain + stop_time(),
+                     [this] { return fmt::format("stopping: {} calls left", calls_in_flight()); });
   if (limits.delay.count() > 0 && first_->front().address() != "stdio") {
     delay_->start(limits.delay, [this] { begin_drain(); });
   } else {
@@ -366,17 +403,11 @@ void Gateway::one_over() {
 
 void Gateway::stop_upstreams() {
   if (std::exchange(stopping_, true)) return;
-  // A process that cannot be killed (it hangs in the kernel) must not keep us: the spawner goes on trying.
-  milliseconds longest{0};
-  for (const auto& server : first_->config().servers) {
-    longest = std::max(longest, server.stop.stdin_grace + server.stop.term_grace);
-  }
   const auto now = first_->loop().now();
-  stop_limit_->start(longest + (drain_until_ > now ? drain_until_ - now : milliseconds(0)) + kOverdue * 5,
-                     [this] {
-                       log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
-                       finish(exit_code_);
-                     });
+  stop_limit_->start(stop_time() + (drain_until_ > now ? drain_until_ - now : milliseconds(0)), [this] {
+    log::write(log::Level::warn, "stop", {{"why", "a server's process did not end"}});
+    finish(exit_code_);
+  });
   not_stopped_ = pool_.size();
   on_each([this](Worker& worker) {
     worker.stop([this, index = worker.index()] { on_first(index, [this] { one_stopped(); }); });

@@ -12,9 +12,11 @@
 #include "cluster/server_placement.h"
 #include "cluster/worker_pool.h"
 #include "config/config.h"
+#include "net/service_variables.h"
 #include "net/signals.h"
 #include "process/child_process.h"
 #include "runtime/reloader.h"
+#include "runtime/service_report.h"
 #include "runtime/worker.h"
 #include "runtime/worker_directory.h"
 #include "runtime/worker_threads.h"
@@ -33,6 +35,7 @@ struct RunOptions {
   bool exit_with_upstream = false;
   bool exit_with_parent = false;
   bool quiet = false;
+  net::ServiceVariables service;  // of the service manager that started us; empty: none did
 };
 
 class Gateway final : public WorkerDirectory {
@@ -73,6 +76,8 @@ class Gateway final : public WorkerDirectory {
   void client_left(mcp::EndReason why);
   void one_over();
   void one_stopped();
+  int all_sockets_taken() const;
+  size_t calls_in_flight();
   int cannot_listen(const net::ListenFailure& failure, const char* option);
   void print_banner();
   void warm_up();
@@ -80,6 +85,7 @@ class Gateway final : public WorkerDirectory {
   void on_signal(int signal);
   void drain();
   void begin_drain();
+  std::chrono::milliseconds stop_time() const;
   void stop_upstreams();
   void finish(int exit);
   void watch_parent();
@@ -104,6 +110,7 @@ class Gateway final : public WorkerDirectory {
   std::optional<admin::WorkerView> first_view_;
   WorkerThreads threads_;
   std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<ServiceReport> service_;
   std::unique_ptr<admin::Operations> operations_;
   std::vector<std::unique_ptr<net::SignalWatch>> signals_;
   std::unique_ptr<net::Timer> delay_;

@@ -116,6 +116,14 @@ ReloadReport Reloader::rejected(bool dry_run, std::string_view by, std::string e
 }
 
 ReloadReport Reloader::reload(bool dry_run, std::string_view by) {
+  if (dry_run || draining_ || !events_.begins) return reread(dry_run, by);
+  events_.begins();
+  ReloadReport report = reread(dry_run, by);
+  events_.over();
+  return report;
+}
+
+ReloadReport Reloader::reread(bool dry_run, std::string_view by) {
   const auto begin = net::Loop::nanoseconds();
   if (draining_) return refused(dry_run, "the gateway is stopping");
   if (!load_)

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "admin/reload_api.h"
 #include "client/endpoint/http_front.h"
@@ -24,6 +25,13 @@
 
 namespace lineward {
 
+// Who wants to know that what is served may be changing. Both are told of one attempt, also of one that
+// failed.
+struct ReloadEvents {
+  std::function<void()> begins;
+  std::function<void()> over;
+};
+
 class Reloader final : public admin::ReloadApi {
  public:
   // `load` reads what was read at the start; empty where there is no file. `file` is its path.
@@ -34,12 +42,14 @@ class Reloader final : public admin::ReloadApi {
   const admin::ReloadCounts& counts() const override { return counts_; }
   admin::ServerActed act(const std::string& server, admin::ServerAct act, bool force) override;
   bool is_held(const std::string& server) const override { return held_.count(server) > 0; }
+  void tell(ReloadEvents events) { events_ = std::move(events); }
   // As `reload.watch` says.
   void follow_watch();
   // A server that was on its way out is gone: its paths are too.
   void server_left();
 
  private:
+  admin::ReloadReport reread(bool dry_run, std::string_view by);
   admin::ReloadReport refused(bool dry_run, std::string error) const;
   admin::ReloadReport rejected(bool dry_run, std::string_view by, std::string error, std::string report);
   // What stdio's one client would have to be told, and cannot be.
@@ -60,6 +70,7 @@ class Reloader final : public admin::ReloadApi {
   std::vector<std::shared_ptr<plugin::PluginSet>> plugins_;  // of each worker, while they change
   std::function<config::LoadResult()> load_;
   std::string file_;
+  ReloadEvents events_;
   admin::ReloadCounts counts_;
   std::string last_rejection_;
   std::unique_ptr<net::FileWatch> watch_;

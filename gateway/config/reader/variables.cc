@@ -16,6 +16,8 @@ namespace lineward::config {
 namespace {
 
 constexpr size_t kMaxSecretFile = 64 * 1024;
+// What begins the path of a file that systemd has laid out for the unit; the one variable in such a path.
+constexpr std::string_view kCredentials = "$CREDENTIALS_DIRECTORY/";
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -116,6 +118,15 @@ class Expander {
 
   void file(std::string_view path) {
     if (!sources_.read_files) return fault("missing-file", "files are not read here", "");
+    std::string credential;
+    if (take_prefix(path, kCredentials)) {
+      const auto folder = sources_.env ? sources_.env("CREDENTIALS_DIRECTORY") : std::nullopt;
+      if (!folder || folder->empty())
+        return fault("missing-variable", "the variable CREDENTIALS_DIRECTORY is not set",
+                     "systemd sets it for a unit that has LoadCredential=");
+      credential = *folder + "/" + std::string(path);
+      path = credential;
+    }
     Result<std::string> text = read_small_file(resolve_path(path, sources_.directory), kMaxSecretFile);
     if (!text) return fault("missing-file", fmt::format("${{file:}}: {}", text.error().text), "");
     std::string_view content = *text;

@@ -1,5 +1,6 @@
-// ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${input:id} and the editor words in string
-// values. One pass: what a variable holds is never expanded again. $${ stands for ${.
+// ${env:N}, ${N}, ${N:-default}, ${env:N:-default}, ${file:/path}, ${file:$CREDENTIALS_DIRECTORY/name},
+// ${input:id} and the editor words in string values. One pass: what a variable holds is never expanded again.
+// $${ stands for ${.
 #pragma once
 
 #include <functional>
