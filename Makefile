@@ -6,6 +6,7 @@ CMD ?=
 ARGS ?=
 
 .PHONY: help build release static dist dist-test run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps deb install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -87,6 +88,9 @@ mixed: test-deps  ## Both eras, all kinds of servers, aborts, deaths and reloads
 
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh
+
+deb: deps  ## Debian packages (binary, units, pages; and debug symbols) in build/deb/packages
+	@JOBS=$(JOBS) conf/scripts/deb.sh $(BUILD)/deb
 
 install: build  ## Into PREFIX (default /usr/local); BUILD=build/release after `make release`
 	@cmake --install $(BUILD) --prefix $${PREFIX:-/usr/local}
