@@ -7,6 +7,7 @@ ARGS ?=
 
 .PHONY: help build release static dist dist-test run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install
 .PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps deb install
+.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps docs deb dist-test-packages install
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,8 +90,15 @@ mixed: test-deps  ## Both eras, all kinds of servers, aborts, deaths and reloads
 bench: test-deps  ## Side by side with other gateways (BENCH_CALLS=1000000); table, JSON and SVG in benchmarks/out
 	@benchmarks/run.sh
 
+docs:  ## The documentation as pages in build/site; its pictures from their texts, its links looked at
+	@cd conf/docs && { [ -d node_modules ] || npm ci --no-audit --no-fund --loglevel=error; }
+	@node conf/docs/pictures.mjs && node conf/docs/site.mjs $(BUILD)/site
+
 deb: deps  ## Debian packages (binary, units, pages; and debug symbols) in build/deb/packages
 	@JOBS=$(JOBS) conf/scripts/deb.sh $(BUILD)/deb
+
+dist-test-packages: test-deps  ## The chart, the documentation's commands and the Debian package, each as its user would (minutes)
+	@tests/packages/run.sh
 
 install: build  ## Into PREFIX (default /usr/local); BUILD=build/release after `make release`
 	@cmake --install $(BUILD) --prefix $${PREFIX:-/usr/local}
