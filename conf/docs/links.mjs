@@ -64,7 +64,7 @@ export function anchorsOf(text) {
   );
 }
 
-/** "docs/x.md: there is no …" for each link that leads nowhere. Other sites are not asked. */
+/** "PAGE: there is no …" for each link that leads nowhere. Other sites are not asked. */
 export function brokenLinks(root, pages = pagesOf(root)) {
   const anchors = new Map();
   const anchorsAt = (page) => {

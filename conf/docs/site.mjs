@@ -9,17 +9,21 @@ import { brokenLinks, pagesOf, slugger } from './links.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const out = process.argv[2] ?? join(root, 'build/site');
 
-// What a reader meets in this order; a page that stands nowhere here comes under "Reference".
-const CONTENTS = {
-  '': ['README.md'],
-  'Begin': ['docs/start.md', 'docs/concepts.md', 'docs/clients.md', 'docs/recipes.md', 'docs/doctor.md'],
-  'Run it': ['docs/systemd.md', 'docs/containers.md', 'docs/kubernetes.md', 'docs/replicas.md', 'docs/workers.md', 'docs/releases.md'],
-  'Operate': ['docs/console.md', 'docs/runbook.md', 'docs/metrics.md', 'docs/telemetry.md', 'docs/reload.md', 'docs/audit.md', 'docs/growth.md'],
-  'Secure': ['SECURITY.md', 'docs/auth.md', 'docs/credentials.md', 'docs/isolation.md', 'docs/rate-limits.md'],
-  'Coming from': ['docs/migration.md'],
-  'Reference': ['docs/cli.md', 'docs/errors.md', 'docs/limits.md', 'docs/headers.md', 'docs/behaviour.md', 'CHANGELOG.md'],
-  'Develop': ['ARCHITECTURE.md', 'CONTRIBUTING.md'],
+// What a reader meets in this order, as names below docs/, or of a page above it; those that are not there (yet) are left out, and a
+// page that stands nowhere here comes under "Reference".
+const ORDER = {
+  '': 'README',
+  Begin: 'start concepts clients recipes doctor',
+  'Run it': 'systemd containers kubernetes replicas workers releases',
+  Operate: 'console runbook metrics telemetry reload audit growth',
+  Secure: 'SECURITY auth credentials isolation rate-limits',
+  'Coming from': 'migration',
+  Reference: 'cli errors limits headers behaviour CHANGELOG',
+  Develop: 'ARCHITECTURE CONTRIBUTING',
 };
+const CONTENTS = Object.fromEntries(
+  Object.entries(ORDER).map(([group, names]) => [group, names.split(' ').map((name) => `${/^[A-Z]/.test(name) ? '' : 'docs/'}${name}.md`)]),
+);
 
 const pages = pagesOf(root);
 const faults = brokenLinks(root, pages);
