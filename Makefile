@@ -5,9 +5,7 @@ ARCH ?= x86-64
 CMD ?=
 ARGS ?=
 
-.PHONY: help build release static dist dist-test run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps deb install
-.PHONY: help build release run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps docs deb dist-test-packages install
+.PHONY: help build release static dist dist-test run test unit wire threads e2e reload-loss conformance check format lint fuzz faults growth sim mutants soak mixed bench clean deps test-deps install deb docs
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -96,9 +94,6 @@ docs:  ## The documentation as pages in build/site; its pictures from their text
 
 deb: deps  ## Debian packages (binary, units, pages; and debug symbols) in build/deb/packages
 	@JOBS=$(JOBS) conf/scripts/deb.sh $(BUILD)/deb
-
-dist-test-packages: test-deps  ## The chart, the documentation's commands and the Debian package, each as its user would (minutes)
-	@tests/packages/run.sh
 
 install: build  ## Into PREFIX (default /usr/local); BUILD=build/release after `make release`
 	@cmake --install $(BUILD) --prefix $${PREFIX:-/usr/local}

@@ -8,18 +8,15 @@ packages=()
 for kind in "$@"; do
   case $kind in
     build) packages+=(g++ cmake ninja-build pkg-config libuv1-dev libfmt-dev libspdlog-dev libcli11-dev libssl-dev
-                      libfyaml-dev libre2-dev libhiredis-dev libjwt-dev nlohmann-json3-dev prometheus-cpp-dev) ;;
-    test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev llvm lld prometheus redis-server haproxy
                       libfyaml-dev libre2-dev libhiredis-dev nlohmann-json3-dev prometheus-cpp-dev) ;;
     static) packages+=(git dpkg-dev) ;;
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;
     dist) packages+=(umoci nodejs) ;;
-    test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev lld prometheus redis-server haproxy
+    test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev llvm lld prometheus redis-server haproxy
                    gcovr chromium) ;;
   esac
 done
-case " $* " in *" test "* | *" dist "*) command -v npm >/dev/null || packages+=(npm)
-  ;; esac
+case " $* " in *" test "* | *" dist "*) command -v npm >/dev/null || packages+=(npm) ;; esac
 case " $* " in *" test "*) command -v kubectl >/dev/null || packages+=(kubernetes-client) ;; esac
 
 missing=()

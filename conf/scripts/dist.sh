@@ -17,6 +17,8 @@ binaries  make_binaries
 npm       conf/scripts/npm.sh "$dist/npm" "amd64=build/static/amd64/lineward" "arm64=build/static/arm64/lineward"
 image     make_image
 sbom      make_sbom
+deb       make_deb
+chart     make_chart
 '
 
 make_source() {
@@ -46,6 +48,18 @@ make_sbom() {
   for arch in amd64 arm64; do
     conf/scripts/sbom.mjs $arch "build/static/$arch/lineward" >"$dist/bin/lineward-linux-$arch.cdx.json"
   done
+}
+
+# Of this machine's architecture, for the Debian that it runs.
+make_deb() {
+  conf/scripts/deb.sh build/deb
+  mkdir -p "$dist/deb"
+  cp build/deb/packages/*.*deb "$dist/deb"
+}
+
+make_chart() {
+  tar --create --gzip --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C conf/kubernetes \
+    --transform 's,^chart,lineward,' chart >"$dist/lineward-chart-$version.tgz"
 }
 
 [ -z "$(git status --porcelain)" ] || echo "dist.sh: this tree has changes that are not committed; the source tarball is without them" >&2

@@ -13,6 +13,8 @@ static      tests/packages/static.sh
 arm64       tests/packages/arm64.sh
 npm         conf/npm/test/run.sh build/dist/npm
 image       tests/packages/image.sh
+chart       tests/packages/chart.sh
+deb         tests/packages/deb.sh
 '
 
 passed=0
@@ -33,11 +35,3 @@ done <<<"$tests"
 [ ${#failed[@]} = 0 ] || printf '\nfailed: %s\n' "${failed[*]}"
 printf '\n%d passed, %d failed\n' "$passed" "${#failed[@]}"
 [ ${#failed[@]} = 0 ] && [ "$passed" -gt 0 ]
-# run.sh: what takes minutes, needs root or a mirror, and is therefore not in `make test`: the Helm chart and the Debian package.
-set -euo pipefail
-(cd tests/packages/kubernetes && { [ -d node_modules ] || npm ci --ignore-scripts --no-audit --no-fund --legacy-peer-deps --loglevel=error; })
-LINEWARD=${LINEWARD:-$PWD/build/deb/lineward}
-[ -x "$LINEWARD" ] || conf/scripts/deb.sh build/deb >/dev/null
-export LINEWARD
-node --test tests/packages/kubernetes/chart.test.mjs
-tests/packages/deb.sh
