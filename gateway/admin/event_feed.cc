@@ -35,8 +35,8 @@ bool begins(std::string_view text, std::string_view with) {
 
 // The event that a line is of, besides being a line; empty: none.
 std::string event_of(std::string_view line) {
-  constexpr std::string_view kUpstream = "upstream.";
-  if (begins(line, kUpstream)) return "server." + std::string(line.substr(kUpstream.size()));
+  constexpr std::string_view kOfServers = "upstream.";
+  if (begins(line, kOfServers)) return "server." + std::string(line.substr(kOfServers.size()));
   if (begins(line, "session.")) return std::string(line);
   if (begins(line, "config.") || begins(line, "admin.") || line == "drain" || line == "stop")
     return "gateway." + std::string(line);

@@ -82,14 +82,14 @@ void ControlConnection::receive() {
 }
 
 void ControlConnection::parse() {
-  using Next = http::ResponseParser::Next;
+  using Parsed = http::ResponseParser::Next;
   for (;;) {
     switch (parser_.next()) {
-      case Next::need_more: return;
-      case Next::head: status_ = parser_.info().status; break;
-      case Next::body: body_ += parser_.take_body(); break;
-      case Next::complete: complete_ = true; return;
-      case Next::failed:
+      case Parsed::need_more: return;
+      case Parsed::head: status_ = parser_.info().status; break;
+      case Parsed::body: body_ += parser_.take_body(); break;
+      case Parsed::complete: complete_ = true; return;
+      case Parsed::failed:
         if (parser_.too_long())
           return fail(fmt::format("{} answers with more than {} MiB", socket_, kMaxAnswer >> 20));
         return fail(socket_ + (status_ == 0 ? " did not answer as a gateway does" : " has hung up"));

@@ -55,10 +55,10 @@ ExitCode no_such_server(const std::string& socket, const std::string& name, cons
   return ExitCode::failure;
 }
 
-enum class Answer : uint8_t { yes, no, nobody_to_ask };
+enum class Decision : uint8_t { yes, no, nobody_to_ask };
 
-Answer ask_whether(const std::string& question, const Surroundings& around) {
-  if (isatty(STDIN_FILENO) != 1 || !around.err_is_terminal()) return Answer::nobody_to_ask;
+Decision ask_whether(const std::string& question, const Surroundings& around) {
+  if (isatty(STDIN_FILENO) != 1 || !around.err_is_terminal()) return Decision::nobody_to_ask;
   around.err << question << " Go on? [y/N] ";
   around.err.flush();
   pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -66,9 +66,9 @@ Answer ask_whether(const std::string& question, const Surroundings& around) {
   if (poll(&input, 1, static_cast<int>(milliseconds(kPatience).count())) <= 0 ||
       !std::getline(std::cin, said)) {
     around.err << "\n";
-    return Answer::no;
+    return Decision::no;
   }
-  return said == "y" || said == "Y" || said == "yes" ? Answer::yes : Answer::no;
+  return said == "y" || said == "Y" || said == "yes" ? Decision::yes : Decision::no;
 }
 
 // Nothing where it may be done.
@@ -78,9 +78,9 @@ std::optional<ExitCode> unwanted(const ServerAction& wanted, const ServerWork& w
   const std::string effect =
       fmt::format("{} {} {}.", wanted.action, wanted.name, action_effect(wanted.action, wanted.force, work));
   switch (ask_whether(effect, around)) {
-    case Answer::yes: return std::nullopt;
-    case Answer::no: around.err << "nothing was done\n"; return ExitCode::failure;
-    case Answer::nobody_to_ask: break;
+    case Decision::yes: return std::nullopt;
+    case Decision::no: around.err << "nothing was done\n"; return ExitCode::failure;
+    case Decision::nobody_to_ask: break;
   }
   around.err << fmt::format("{} Add --yes to do it{}\n", effect,
                             wanted.action == "stop" ? ", or drain it: its calls go on then" : "");

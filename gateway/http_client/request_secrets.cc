@@ -18,8 +18,8 @@ bool is_public(std::string_view name) {
 }
 
 void black_out(std::string& text, std::string_view secret) {
-  constexpr size_t kShortest = 6;  // shorter ones are words that mean something else
-  if (secret.size() < kShortest) return;
+  constexpr size_t kShortestSecret = 6;  // shorter ones are words that mean something else
+  if (secret.size() < kShortestSecret) return;
   for (size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3))
     text.replace(at, secret.size(), "***");
 }
