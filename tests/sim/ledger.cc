@@ -386,6 +386,7 @@ void Ledger::judge_places(size_t server) {
 void Ledger::judge_queue(size_t server) {
   const config::Server& configured = plan_.config.servers[server];
   const auto whole = configured.limits.queue_timeout.count();
+  if (plan_.policies.hooks) return;  // what waits for a verdict waits nowhere else
   for (const FaultPlan& fault : plan_.faults) {
     const bool changes_limits = fault.kind == FaultPlan::Kind::reload && fault.server == server;
     if (!fault.dropped && (changes_limits || fault.kind == FaultPlan::Kind::jump)) return;

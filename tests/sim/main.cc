@@ -1,4 +1,4 @@
-// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--seeds FILE] [--tell]: worlds one after the other.
+// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--small] [--seeds FILE] [--tell]: worlds one after the other.
 // The first that fails is made smaller and told.
 #include <fmt/format.h>
 #include <time.h>
@@ -56,7 +56,7 @@ int explain(uint64_t seed, bool small) {
 int main(int argc, char** argv) {
   double limit = 10;
   uint64_t worlds = UINT64_MAX, from = 0;
-  bool one = false, tell = false, twice = false, keep_going = false, from_given = false;
+  bool one = false, tell = false, twice = false, keep_going = false, from_given = false, small = false;
   uint64_t seed = 0;
   std::string seeds, transitions_file;
   for (int i = 1; i < argc; ++i) {
@@ -83,6 +83,8 @@ int main(int argc, char** argv) {
       World::tells_bytes = tell = true;
     else if (name == "--twice")
       twice = true;
+    else if (name == "--small")
+      small = true;
     else if (name == "--keep-going")
       keep_going = true;
     else {
@@ -154,7 +156,7 @@ int main(int argc, char** argv) {
   } else {
     if (!from_given) from = (static_cast<uint64_t>(std::random_device()()) << 16) % 1000000007;
     for (uint64_t which = from; done < worlds && seconds() - begun < limit; ++which) {
-      if (!look(which)) break;
+      if ((!small || is_small(which)) && !look(which)) break;
     }
   }
   if (!transitions_file.empty()) {

@@ -309,6 +309,15 @@ void draw_policies(Random& random, Plan& plan) {
     text += fmt::format("  - toolFilter: {{ deny: [look] }}\n    servers: [s{}]\n", mine.hides_look);
   }
   mine.redacts = random.percent(40) || (mine.burst == 0 && mine.hides_look < 0);
+  mine.hooks = Random(plan.seed, "hooks").percent(25);
+  if (mine.hooks) {
+    text += fmt::format(
+        "  - hook: {{ url: \"http://{}/decide\", methods: [tools/call], timeout: 2s, onError: open }}\n",
+        Policies::kHookAddress);
+    // There it is waited for; whoever looks whether all is well again wants to come through.
+    for (config::Server& server : plan.config.servers)
+      server.limits.queue_timeout = std::max(server.limits.queue_timeout, milliseconds(1000));
+  }
   if (mine.redacts) text += "  - redact: { where: wire, patterns: [\"sk-sim-[0-9]+\"] }\n";
   text += "mcpServers:\n";
   for (const ServerPlan& server : plan.servers)
@@ -435,6 +444,10 @@ Time limits_of_all(const Plan& plan) {
   return longest;
 }
 
+bool is_small(uint64_t seed) {
+  return Random(seed, "size").percent(60);
+}
+
 Plan draw_plan(uint64_t seed) {
   Random random(seed, "plan");
   Plan plan;
@@ -450,7 +463,7 @@ Plan draw_plan(uint64_t seed) {
   config.ops.address = "off";
   config.admin.address = "off";
   // Most are small: what takes little is found in them a few times as soon.
-  const bool small = Random(seed, "size").percent(60);
+  const bool small = is_small(seed);
   size_t servers = random.percent(60) ? 1 + random.below(2) : 1 + random.below(4);
   if (small) servers = std::min<size_t>(servers, 2);
   for (size_t i = 0; i < servers; ++i) {

@@ -139,6 +139,8 @@ struct Policies {
   int per_second = 0;
   int hides_look = -1;   // toolFilter: that tool of this server does not exist
   bool redacts = false;  // redact, on the wire: what servers say of a key
+  bool hooks = false;    // hook: a service is asked about every call, and lets it pass
+  static constexpr const char* kHookAddress = "10.2.0.1:9100";
 };
 
 struct Plan {
@@ -178,6 +180,8 @@ std::string share_of(const Plan& plan, size_t client);
 // Where a replica listens.
 std::string address_of(size_t replica);
 Plan draw_plan(uint64_t seed);
+// At most two servers, and two clients with three calls each.
+bool is_small(uint64_t seed);
 // How many calls a server may have at once after a reload that says so.
 uint32_t places_after(const FaultPlan& reload);
 // Long after the last thing has begun every call must have ended by its limits.

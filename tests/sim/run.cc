@@ -11,6 +11,7 @@
 #include "base/account.h"
 #include "base/held_bytes.h"
 #include "gateways.h"
+#include "hook_service.h"
 #include "http_client.h"
 #include "http_server.h"
 #include "stdio_client.h"
@@ -45,6 +46,7 @@ class Stage {
   Ledger ledger_;
   std::vector<std::shared_ptr<StdioServer>> processes_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
+  std::unique_ptr<HookService> hook_service_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Time> spawnless_until_;                // no process of that server can be started
   std::map<std::string, World::Name> proper_names_;  // before something happened to them
@@ -86,6 +88,7 @@ void Stage::begin() {
     if (plan_.servers[i].http)
       servers_[i] = std::make_unique<HttpServer>(world_, ledger_, plan_.servers[i], i);
   }
+  if (plan_.policies.hooks) hook_service_ = std::make_unique<HookService>(world_, plan_);
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
     for (const Time pulse : plan_.servers[i].pulses) {
       world_.at(pulse, [this, i] {

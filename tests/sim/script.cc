@@ -4,14 +4,6 @@
 
 namespace lineward::sim {
 
-std::string raw_member(const std::string& message, const char* name) {
-  // Actors write and get one-line JSON in which these members come first or are found by parsing; ids are
-  // texts or numbers.
-  Json parsed = Json::parse(message, nullptr, false);
-  if (!parsed.is_object() || !parsed.contains(name)) return {};
-  return parsed[name].dump();
-}
-
 std::string reply(const std::string& raw_id, const std::string& result) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", raw_id, result);
 }

@@ -64,8 +64,6 @@ class Script {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// A member of the outermost object as it was written, or empty: ids keep their form.
-std::string raw_member(const std::string& message, const char* name);
 // The URI that a client listens to.
 std::string uri_of(size_t client);
 constexpr size_t kNoClient = 99;  // no client is this one
