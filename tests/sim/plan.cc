@@ -203,6 +203,7 @@ void draw_probes(Plan& plan) {
     if (client.can_be_asked) most = 1;
     // One after the other, where a caller may not have more.
     const bool alone = plan.config.listen.max_in_flight_per_principal > 0;
+    if (alone) most = 1;
     for (size_t k = 0; k <= most; ++k) {
       CallPlan call;
       call.tag = fmt::format("T{}.{}.", index, client.calls.size());
@@ -210,7 +211,7 @@ void draw_probes(Plan& plan) {
       call.is_probe = true;
       call.fresh_connection = true;
       call.at = base + (k == 0 ? 10 : 20) * kSecond;
-      if (alone) call.at = base + 10 * kSecond + static_cast<Time>(client.calls.size()) * 2 * kSecond;
+      if (alone) call.at = base + 10 * kSecond + static_cast<Time>(client.calls.size()) * kSecond;
       const Time together = std::min(150 * kMillisecond, server.timeouts.request.count() * kMillisecond / 3);
       call.ops = {{Op::Kind::wait, k == 0 ? 0 : together}, {Op::Kind::result}};
       client.calls.push_back(call);
@@ -380,7 +381,7 @@ CallPlan draw_call(Random& random, const Plan& plan, const ClientPlan& client, s
 // Callers that want too much at once, and those that do not say what they want.
 void draw_abuse(Random& random, Plan& plan) {
   if (random.percent(8) && !plan.on_stdio && plan.replicas == 1)
-    plan.config.listen.max_in_flight_per_principal = static_cast<uint32_t>(random.between(2, 4));
+    plan.config.listen.max_in_flight_per_principal = static_cast<uint32_t>(random.between(3, 5));
   for (ClientPlan& client : plan.clients) {
     // Over HTTP a modern client says in a header what it wants, too.
     if (client.modern && !plan.on_stdio) continue;
