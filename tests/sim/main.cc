@@ -1,5 +1,5 @@
-// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--small] [--seeds FILE] [--tell]: worlds one after the other.
-// The first that fails is made smaller and told.
+// sim [--seed N] [--seconds N] [--worlds N] [--from N] [--small] [--seeds FILE] [--tell]: worlds one after
+// the other. The first that fails is made smaller and told.
 #include <fmt/format.h>
 #include <time.h>
 

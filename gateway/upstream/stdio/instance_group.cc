@@ -281,7 +281,8 @@ void InstanceGroup::on_instance_free(StdioInstance& instance) {
 void InstanceGroup::on_instance_initialized(StdioInstance&, const mcp::Message& answer) {
   if (answer.kind() != mcp::MessageKind::error) return;
   facade_.forget_handshake();
-  owner_.start_failed({mcp::EndReason::upstream_protocol, "refused initialize", {}});
+  std::deque<StdioCall*> nobody;
+  owner_.start_failed({mcp::EndReason::upstream_protocol, "refused initialize", {}}, nobody);
 }
 
 void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& end,
@@ -315,8 +316,10 @@ void InstanceGroup::on_instance_down(StdioInstance& instance, const ProcessEnd& 
     std::string text = instance.record().has_answered ? end.text : start_failure_text(end, server_);
     core::Failure failure{end.reason, fmt::format("{} {}", server_.name, text)};
     if (!was_ready) {
-      owner_.start_failed(end);
-      if (instance.record().has_answered && end.reason == mcp::EndReason::upstream_protocol) refuse_era();
+      const bool refused = own_handshake() && instance.record().has_answered && !has_ready() &&
+                           end.reason == mcp::EndReason::upstream_protocol;
+      std::deque<StdioCall*> nobody;
+      owner_.start_failed(end, refused ? queue_ : nobody);
     }
     if ((!was_ready || !instance.record().has_answered) && instances_.empty()) refuse_waiting(failure);
     if (failures_ > kListenRestarts) {
@@ -446,14 +449,6 @@ void InstanceGroup::refuse_waiting(const core::Failure& failure) {
   std::erase_if(queue_, ends);
   for (StdioCall* call : calls)
     call->fail(failure);
-}
-
-// Nothing of them was sent.
-void InstanceGroup::refuse_era() {
-  if (!own_handshake() || has_ready()) return;
-  std::erase_if(queue_, [this](StdioCall* call) {
-    return call->request.client_era == mcp::Era::modern && owner_.waits_for_other_era(*call);
-  });
 }
 
 void InstanceGroup::close(std::string_view why) {

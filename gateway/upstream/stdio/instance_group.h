@@ -34,11 +34,9 @@ class GroupOwner {
   // One that was started ahead, or null.
   virtual std::unique_ptr<StdioInstance> take_spare() = 0;
   // A process ended before it was ready, or refused a client's own `initialize`: perhaps the era is not what
-  // it was taken for.
-  virtual void start_failed(const ProcessEnd& end) = 0;
-  // A modern client's call waited for a process that refused `initialize`. True: its server is perhaps no
-  // legacy one, and the call waits there for what it is; once for each call.
-  virtual bool waits_for_other_era(StdioCall& call) = 0;
+  // it was taken for. `refused`: the calls for which it refused Lineward's; those go out of there that wait
+  // for the true era, once each.
+  virtual void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) = 0;
   virtual bool room_in_flight() const = 0;
   virtual bool stopping() const = 0;
   virtual void schedule_pump() = 0;
@@ -131,8 +129,6 @@ class InstanceGroup final : public InstanceOwner {
   void remember(const StdioCall& call);
   void restore(StdioInstance& instance);
   void fail_queue(const core::Failure& failure);
-  // The process that they waited for refused `initialize`.
-  void refuse_era();
 
   net::Loop& loop_;
   net::Spawner& spawner_;

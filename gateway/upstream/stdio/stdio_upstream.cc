@@ -50,20 +50,20 @@ void StdioUpstream::wake() {
 }
 
 // A process that never got ready, or does not know what every legacy server knows, contradicts a verdict that
-// rests on an exit alone: the next call asks anew. Who was refused is served in the other era (ModernBridge).
-void StdioUpstream::start_failed(const ProcessEnd& end) {
+// rests on an exit alone: the next call asks anew. A legacy client that was refused is served in the other
+// era (ModernBridge). A modern one's call was not sent, and waits; but once only, for a server may refuse
+// both.
+void StdioUpstream::start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) {
   if (era_.verdict().is_weak() && end.reason != mcp::EndReason::cancelled_drain) era_.forget();
-}
-
-// Another group's process may have contradicted the verdict before. That it is asked once only ends what would
-// go round for ever at a server that refuses both eras.
-bool StdioUpstream::waits_for_other_era(StdioCall& call) {
+  // Another group's process may have contradicted it before.
   const bool certain = era_.is_known() && !era_.is_modern();
-  if (stopping_ || certain || std::exchange(call.era_doubted, true)) return false;
-  call.group.clear();
-  if (era_.is_modern()) return !enqueue(call);
-  era_.wait(call);
-  return true;
+  if (stopping_ || certain) return;
+  std::erase_if(refused, [this](StdioCall* call) {
+    if (call->request.client_era == mcp::Era::legacy || std::exchange(call->era_doubted, true)) return false;
+    if (era_.is_modern()) return !enqueue(*call);
+    era_.wait(*call);
+    return true;
+  });
 }
 
 void StdioUpstream::on_prober_free() {

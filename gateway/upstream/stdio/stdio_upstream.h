@@ -58,8 +58,7 @@ class StdioUpstream final : public core::Upstream,
   bool room_for_instance(const InstanceGroup& asking) override { return room_.take(asking); }
   bool room_soon() const override { return groups_.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare() override { return spares_.take(); }
-  void start_failed(const ProcessEnd& end) override;
-  bool waits_for_other_era(StdioCall& call) override;
+  void start_failed(const ProcessEnd& end, std::deque<StdioCall*>& refused) override;
   bool room_in_flight() const override { return in_flight_ < server_.limits.max_in_flight; }
   void count_in_flight(int64_t change) override { in_flight_ += static_cast<size_t>(change); }
   bool stopping() const override { return stopping_; }

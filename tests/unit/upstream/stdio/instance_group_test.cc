@@ -75,10 +75,9 @@ struct GroupWorld final : GroupOwner, StdioHealthOwner {
   bool room_for_instance(const InstanceGroup&) override { return room; }
   bool room_soon() const override { return false; }
   std::unique_ptr<StdioInstance> take_spare() override { return nullptr; }
-  void start_failed(const ProcessEnd&) override {}
-  bool waits_for_other_era(StdioCall& call) override {
-    doubted.push_back(&call);
-    return doubts_era;
+  void start_failed(const ProcessEnd&, std::deque<StdioCall*>& refused) override {
+    doubted.insert(doubted.end(), refused.begin(), refused.end());
+    if (doubts_era) refused.clear();
   }
   bool room_in_flight() const override { return in_flight < most_in_flight; }
   bool stopping() const override { return false; }

@@ -27,8 +27,7 @@ struct World final : GroupOwner, StdioHealthOwner {
   bool room_for_instance(const InstanceGroup& asking) override { return room.take(asking); }
   bool room_soon() const override { return groups.leaving() > 0; }
   std::unique_ptr<StdioInstance> take_spare() override { return nullptr; }
-  void start_failed(const ProcessEnd&) override {}
-  bool waits_for_other_era(StdioCall&) override { return false; }
+  void start_failed(const ProcessEnd&, std::deque<StdioCall*>&) override {}
   bool room_in_flight() const override { return true; }
   bool stopping() const override { return false; }
   void schedule_pump() override {}
