@@ -153,7 +153,7 @@ test('the authorities of each distribution, and of SSL_CERT_FILE and SSL_CERT_DI
 });
 
 test('a plugin that is a shared object is refused when the configuration is read, with the reason', async (t) => {
-  const root = world(t, { '/plugin.so': 'x', '/lineward.yaml': 'plugins:\n  - kind: /plugin.so\nmcpServers:\n  a: { url: "http://127.0.0.1:1/mcp" }\n' });
+  const root = world(t, { '/plugin.so': 'x', '/lineward.yaml': 'plugins:\n  - path: /plugin.so\nmcpServers:\n  a: { url: "http://127.0.0.1:1/mcp" }\n' });
   const done = await inside(root, ['validate', '/lineward.yaml']);
   assert.equal(done.code, 78, JSON.stringify(done));
   assert.match(done.err + done.out, /static binary.*no shared objects/s);

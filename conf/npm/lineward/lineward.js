@@ -50,7 +50,7 @@ const child = spawn(find_binary(), process.argv.slice(2), {
   env: { ...process.env, LINEWARD_PARENT: String(process.pid) },
 });
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2']) {
   process.on(signal, () => came_from_terminal(signal) || child.kill(signal));
 }
 
