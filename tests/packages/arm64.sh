@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# arm64.sh [FOLDER…]: wire tests against the arm64 binary under qemu-user; the runner is this machine's own (build/asan). Without folders of
+# tests/wire: those that show each part of it once. Time passes slower there, so scripts about time alone are left out.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+folders=("$@")
+[ $# -gt 0 ] || folders=(00_sanity 10_http 20_streamable_http 30_stdio 35_stdio_front 40_eras)
+binary=$PWD/build/static/arm64/lineward
+runner=build/asan/tests/wire/wire-runner
+[ -x "$runner" ] || { echo "arm64.sh: $runner is missing: cmake --build build/asan --target wire-runner" >&2; exit 69; }
+gateway=$(mktemp)
+trap 'rm -f "$gateway"' EXIT
+if [ "$(uname -m)" = aarch64 ]; then command="exec $binary"; else command="exec qemu-aarch64-static $binary"; fi
+printf '#!/bin/sh\n%s "$@"\n' "$command" >"$gateway"
+chmod +x "$gateway"
+"$gateway" --version || exit 1
+passed=0
+failed=()
+for script in $(for folder in "${folders[@]}"; do ls "tests/wire/$folder"/*.wire; done); do
+  if timeout 300 "$runner" --gateway "$gateway" "$script" >/dev/null 2>&1 || timeout 300 "$runner" --gateway "$gateway" "$script" >/dev/null 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed+=("${script#tests/wire/}")
+  fi
+done
+[ ${#failed[@]} = 0 ] || printf 'failed: %s\n' "${failed[@]}"
+echo "$passed of $((passed + ${#failed[@]})) wire tests passed"
+[ ${#failed[@]} = 0 ]
