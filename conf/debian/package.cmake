@@ -35,7 +35,6 @@ install(FILES ${debian_made}/changelog.gz ${debian_folder}/copyright DESTINATION
 install(FILES ${CMAKE_SOURCE_DIR}/conf/edge.yaml ${CMAKE_SOURCE_DIR}/conf/sidecar.yaml ${CMAKE_SOURCE_DIR}/conf/stdio.yaml
               ${CMAKE_SOURCE_DIR}/conf/replicas.yaml ${CMAKE_SOURCE_DIR}/conf/every-option.yaml
         DESTINATION share/doc/lineward/examples ${in_debian})
-install(FILES ${debian_folder}/lintian-overrides DESTINATION share/lintian/overrides RENAME lineward ${in_debian})
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME lineward)
@@ -48,7 +47,8 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 set(CPACK_COMPONENTS_ALL lineward headers debian)
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_STRIP_FILES ON)
+# Not stripped beforehand: what the generator takes off becomes the package of symbols.
+set(CPACK_STRIP_FILES OFF)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 set(CPACK_BUILD_SOURCE_DIRS ${CMAKE_SOURCE_DIR})
@@ -59,13 +59,13 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "nodejs")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "transparent proxy and gateway for MCP servers
- Lineward stands between clients and servers of the Model Context Protocol
- and gives servers what they lack: each call has exactly one end, limits and
- cancellation hold, and clients and servers of different revisions of the
- protocol understand each other.
- .
- Servers run as processes on stdin and stdout, or are reached over HTTP;
- clients may be on either side too.")
+Lineward stands between clients and servers of the Model Context Protocol
+and gives servers what they lack: each call has exactly one end, limits and
+cancellation hold, and clients and servers of different revisions of the
+protocol understand each other.
+
+Servers run as processes on stdin and stdout, or are reached over HTTP;
+clients may be on either side too.")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${debian_folder}/conffiles ${debian_folder}/postinst ${debian_folder}/prerm ${debian_folder}/postrm)
 include(CPack)
