@@ -8,9 +8,9 @@ cd "$root"
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
 mount -t cgroup2 cgroup2 sys/fs/cgroup
-mount -t tmpfs tmpfs run
+mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs tmpfs tmp
-mount -t tmpfs tmpfs dev
+mount -t tmpfs -o mode=755 tmpfs dev
 for node in null zero full random urandom tty; do
   : >"dev/$node"
   mount --bind "/dev/$node" "dev/$node"

