@@ -34,19 +34,42 @@ bool is_client_matter(std::string_view key) {
          key.substr(0, 7) == "default";
 }
 
+bool has_text(const Node& node) {
+  return node.kind == NodeKind::scalar;
+}
+
 std::vector<std::string> texts_of(const Node& node) {
   std::vector<std::string> out;
-  if (node.kind == NodeKind::scalar) out.push_back(node.text);
-  for (const Node& item : node.items)
-    out.push_back(item.text);
+  if (has_text(node)) out.push_back(node.text);
+  for (const Node& item : node.items) {
+    if (has_text(item)) out.push_back(item.text);
+  }
   return out;
 }
 
 ClientServer::Pairs pairs_of(const Node& node) {
   ClientServer::Pairs out;
-  for (const Member& member : node.members)
-    out.emplace_back(member.key, member.value.text);
+  for (const Member& member : node.members) {
+    if (has_text(member.value)) out.emplace_back(member.key, member.value.text);
+  }
   return out;
+}
+
+// Is there something else in it than texts, which texts_of() and pairs_of() leave out?
+bool has_more_than_texts(const Node& node) {
+  return std::any_of(node.items.begin(), node.items.end(),
+                     [](const Node& item) { return !has_text(item); }) ||
+         std::any_of(node.members.begin(), node.members.end(),
+                     [](const Member& member) { return !has_text(member.value); });
+}
+
+// Of a url, as clients name it; nothing for one that Lineward does not speak.
+std::optional<std::string> transport_named(std::string_view word) {
+  if (word == "stdio" || word == "auto") return "";  // a command says that it is stdio
+  if (word == "sse") return "sse";
+  static constexpr std::array<std::string_view, 5> kHttp{"http", "https", "streamable-http", "streamableHttp",
+                                                         "streamable_http"};
+  return std::find(kHttp.begin(), kHttp.end(), word) != kHttp.end() ? std::optional("http") : std::nullopt;
 }
 
 // Gemini replaces $NAME too.
@@ -100,6 +123,10 @@ class Reader {
   bool read_common(const Member& one, ClientServer& server) {
     const std::string& key = one.key;
     const Node& value = one.value;
+    static constexpr std::array<std::string_view, 5> kTexts{"command", "args", "env", "headers",
+                                                            "http_headers"};
+    if (std::find(kTexts.begin(), kTexts.end(), key) != kTexts.end() && has_more_than_texts(value))
+      remark(server.name, fmt::format("{} has something that is no text, which is left out", key));
     if (key == "command") {
       // One list of words is Codex's and others' way.
       std::vector<std::string> words = texts_of(value);
@@ -117,14 +144,18 @@ class Reader {
       server.cwd = value.text;
     } else if (key == "url" || key == "httpUrl" || key == "serverUrl") {
       server.url = value.text;
-      if (file_.form == Form::gemini) server.type = key == "httpUrl" ? "http" : "sse";
+      // Where it does not say more itself, before or behind this.
+      if (file_.form == Form::gemini && server.type.empty()) server.type = key == "httpUrl" ? "http" : "sse";
     } else if (key == "headers" || key == "http_headers") {
       for (auto& pair : pairs_of(value))
         server.headers.push_back(std::move(pair));
     } else if (key == "type" || key == "transportType" || key == "transport") {
-      // A command says that it is stdio.
-      const bool nothing = value.text == "stdio" || value.text == "auto";
-      server.type = nothing ? "" : value.text == "sse" ? "sse" : "http";
+      const auto named = transport_named(value.text);
+      if (!named) {
+        remark(server.name,
+               fmt::format("Lineward speaks no {} ({}), which is left out", config::clip(value.text), key));
+      }
+      server.type = named.value_or("");
     } else if (key == "disabled") {
       server.disabled = is_true(value);
     } else if (key == "enabled") {
@@ -142,8 +173,14 @@ class Reader {
   bool read_codex(const Member& one, ClientServer& server) {
     if (file_.form != Form::codex) return false;
     if (one.key == "env_vars") {
-      for (const std::string& name : texts_of(one.value))
-        server.env.emplace_back(name, "${env:" + name + "}");
+      for (const Node& item : one.value.items) {
+        // A name, or a map with the name and where it comes from.
+        const Member* named = item.find("name");
+        const std::string& name = named != nullptr ? named->value.text : item.text;
+        if (!name.empty()) server.env.emplace_back(name, "${env:" + name + "}");
+      }
+    } else if (one.key == "tools") {
+      remark(server.name, "tools (who approves them) is between the client and its user, and is left out");
     } else if (one.key == "bearer_token_env_var") {
       server.headers.emplace_back("Authorization", "Bearer ${env:" + one.value.text + "}");
     } else if (one.key == "env_http_headers") {
@@ -237,16 +274,49 @@ class Reader {
 // What its words say of a file, where its name says nothing.
 Form guess(const Node& root, const std::string& name) {
   if (ends_with(name, "claude_desktop_config.json")) return Form::claude;
-  if (ends_with(name, ".mcp.json")) return Form::claude_code;
+  if (ends_with(name, ".mcp.json") || ends_with(name, ".claude.json")) return Form::claude_code;
   if (ends_with(name, ".cursor/mcp.json")) return Form::cursor;
   if (ends_with(name, ".gemini/settings.json")) return Form::gemini;
-  if (root.find("servers") != nullptr || root.find("mcp") != nullptr) return Form::vscode;
+  const Member* mcp = root.find("mcp");
+  if (root.find("servers") != nullptr || (mcp != nullptr && mcp->value.find("servers") != nullptr))
+    return Form::vscode;
   if (const Member* servers = root.find("mcpServers")) {
+    if (mcp != nullptr) return Form::gemini;                         // which servers may be used
+    if (root.find("projects") != nullptr) return Form::claude_code;  // ~/.claude.json by another name
     for (const Member& server : servers->value.members) {
       if (server.value.find("httpUrl") != nullptr) return Form::gemini;
     }
   }
   return ends_with(name, ".json") || ends_with(name, ".jsonc") ? Form::mcp_servers : Form::yaml;
+}
+
+// Gemini CLI starts none that is excluded, and none beside those that are allowed.
+void leave_out(ClientFile& file, const Node& mcp) {
+  const auto names = [&](const char* key) {
+    const Member* found = mcp.find(key);
+    return found == nullptr ? std::vector<std::string>() : texts_of(found->value);
+  };
+  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  const std::vector<std::string> allowed = names("allowed"), excluded = names("excluded");
+  for (ClientServer& server : file.servers) {
+    if (has(excluded, server.name) || (!allowed.empty() && !has(allowed, server.name)))
+      server.disabled = true;
+  }
+}
+
+// ~/.claude.json has servers of single projects too.
+void tell_of_projects(ClientFile& file, const Node& root) {
+  const Member* projects = root.find("projects");
+  if (projects == nullptr) return;
+  for (const Member& project : projects->value.members) {
+    const Member* servers = project.value.find("mcpServers");
+    if (servers == nullptr || servers->value.members.empty()) continue;
+    file.remarks.push_back(
+        fmt::format("the servers of project {} are left out; in a project they are in .mcp.json",
+                    config::clip(project.key)));
+  }
 }
 
 bool looks_like_toml(std::string_view text, const std::string& name) {
@@ -291,6 +361,9 @@ Result<ClientFile> read_client_file(std::string_view text, const std::string& na
   if (const Member* inputs = in->find("inputs")) file.inputs = inputs->value;
   Reader reader(file);
   if (servers != nullptr) reader.read_servers(servers->value);
+  const Member* mcp = root.find("mcp");
+  if (file.form == Form::gemini && mcp != nullptr) leave_out(file, mcp->value);
+  if (file.form == Form::claude_code) tell_of_projects(file, root);
   std::string others;
   for (const Member& member : root.members) {
     const bool taken =

@@ -14,6 +14,8 @@ using config::NodeKind;
 
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxKeys = 16;  // of one dotted name
+// Of one table: each is compared with those before it.
+constexpr size_t kMaxMembers = 4096;
 
 bool is_bare(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -118,6 +120,10 @@ class Toml {
     auto found = std::find_if(in.members.begin(), in.members.end(),
                               [&](const Member& member) { return member.key == name; });
     if (found == in.members.end()) {
+      if (in.members.size() >= kMaxMembers) {
+        wrong("a table has more than 4096 keys");
+        return nullptr;
+      }
       Node table;
       table.kind = NodeKind::mapping;
       add_member(in, name, std::move(table));
@@ -176,6 +182,7 @@ class Toml {
     Node read;
     if (!value(read, depth + 1)) return false;
     if (in->find(name.back()) != nullptr) return wrong("a key stands twice in one table");
+    if (in->members.size() >= kMaxMembers) return wrong("a table has more than 4096 keys");
     add_member(*in, name.back(), std::move(read));
     in->members.back().line = line;
     return true;
@@ -262,6 +269,9 @@ class Toml {
       next();
     }
     at_ += many ? 3 : 1;
+    // One or two more of them are its last characters.
+    for (int i = 0; many && i < 2 && peek() == quote; ++i, ++at_)
+      out += quote;
     return true;
   }
 

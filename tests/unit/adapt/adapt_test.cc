@@ -217,6 +217,62 @@ TEST_CASE("clients' files become ours, and are valid") {
   }
 }
 
+TEST_CASE("the user file of Claude Code gives its servers and nothing of its user") {
+  const std::string text =
+      R"({"userID": "somebody", "mcpServers": {"a": {"type": "stdio", "command": "x"}},
+          "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}}, "/q": {"mcpServers": {}}}})";
+  for (const char* name : {".claude.json", "stdin"}) {
+    const ClientFile file = read(text, name);
+    CHECK(file.form == Form::claude_code);
+    CHECK(adapted(file, Form::yaml) == "mcpServers:\n  a:\n    command: x\n");
+    CHECK(joined(file.remarks).find("the servers of project /p are left out") != std::string::npos);
+    CHECK(joined(file.remarks).find("/q") == std::string::npos);
+  }
+}
+
+TEST_CASE("Gemini CLI: which servers it may start, and the transport that a url names") {
+  const std::string text =
+      R"({"mcp": {"allowed": ["a", "b", "c"], "excluded": ["b"]},
+          "mcpServers": {"a": {"type": "http", "url": "https://a/mcp"}, "b": {"url": "https://b/sse"},
+                         "c": {"url": "https://c/mcp", "type": "http"}, "d": {"httpUrl": "https://d/mcp"}}})";
+  const ClientFile file = read(text, "settings.json");
+  CHECK(file.form == Form::gemini);
+  REQUIRE(file.servers.size() == 4);
+  CHECK(file.servers[0].type == "http");
+  CHECK(file.servers[1].type == "sse");
+  CHECK(file.servers[2].type == "http");
+  CHECK(file.servers[3].type == "http");
+  CHECK_FALSE(file.servers[0].disabled);
+  CHECK(file.servers[1].disabled);
+  CHECK_FALSE(file.servers[2].disabled);
+  CHECK(file.servers[3].disabled);
+}
+
+TEST_CASE("Codex: variables that are maps, and who approves tools") {
+  const ClientFile file = read(
+      "[mcp_servers.c]\ncommand = 'x'\nenv_vars = [\"A\", { name = \"B\", source = \"local\" }]\n"
+      "[mcp_servers.c.tools.search]\napproval_mode = \"approve\"\n",
+      "config.toml");
+  REQUIRE(file.servers.size() == 1);
+  CHECK(file.servers[0].env == ClientServer::Pairs{{"A", "${env:A}"}, {"B", "${env:B}"}});
+  CHECK(file.servers[0].own.empty());
+  CHECK(joined(file.remarks).find("approves") != std::string::npos);
+}
+
+TEST_CASE("what is left out of a server is told") {
+  const ClientFile file = read(
+      R"({"mcpServers": {"s": {"command": "x", "args": ["a", null, ["n"], 1], "env": {"N": null, "M": {"q": 1}, "P": 8}},
+              "w": {"type": "ws", "url": "wss://h"}}})",
+      "mcp.json");
+  CHECK(file.servers[0].args == std::vector<std::string>{"a", "1"});
+  CHECK(file.servers[0].env == ClientServer::Pairs{{"P", "8"}});
+  CHECK(file.servers[1].type.empty());
+  const std::string told = joined(file.remarks);
+  CHECK(told.find("'s': args has something that is no text") != std::string::npos);
+  CHECK(told.find("'s': env has something that is no text") != std::string::npos);
+  CHECK(told.find("'w': Lineward speaks no ws") != std::string::npos);
+}
+
 TEST_CASE("a bare timeout is nobody's unless the client is named") {
   const std::string text = R"({"mcpServers": {"s": {"command": "x", "timeout": 30}}})";
   CHECK(joined(read(text, "mcp.json").remarks).find("has no unit") != std::string::npos);
@@ -239,6 +295,16 @@ TEST_CASE("what is no such file is refused with its place") {
   for (int i = 0; i < 40; ++i)
     dotted += ".a";
   CHECK_FALSE(parse_toml(dotted + " = 1"));
+  std::string keys, tables;
+  for (int i = 0; i < 50'000; ++i) {
+    keys += std::to_string(i) + " = 1\n";
+    tables += "[" + std::to_string(i) + "]\n";
+  }
+  for (const std::string& many : {keys, tables}) {
+    auto refused = parse_toml(many);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().text.find("more than 4096 keys") != std::string::npos);
+  }
 }
 
 TEST_CASE("TOML as it is written") {
@@ -250,6 +316,11 @@ TEST_CASE("TOML as it is written") {
   CHECK(root->find("title")->value.text == "a\tb\xc3\xa4");
   CHECK(root->find("odd key")->value.text == "line\n");
   CHECK(root->find("n")->value.text == "1000");
+  auto quotes = parse_toml("a = \"\"\"x\"\"\"\"\nb = \'\'\'y\'\'\'\'\'\nc = \"\"\"\"\"\"\n");
+  REQUIRE(quotes);
+  CHECK(quotes->find("a")->value.text == "x\"");
+  CHECK(quotes->find("b")->value.text == "y\'\'");
+  CHECK(quotes->find("c")->value.text.empty());
   CHECK(root->find("a")->value.find("b")->value.find("x")->value.items[1].items[0].text == "#");
   const auto& list = root->find("list")->value.items;
   REQUIRE(list.size() == 2);
