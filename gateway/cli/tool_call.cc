@@ -204,11 +204,22 @@ ExitCode cancel_call(ServerTalk& talk, const Surroundings& around) {
   return code_of_signal(signal);
 }
 
+const json& object_of(const json& in, const char* key, const json& otherwise) {
+  auto found = in.find(key);
+  return found != in.end() && found->is_object() ? *found : otherwise;
+}
+
 json withdrawn(const json& requests) {
   json out = json::object();
   for (auto it = requests.begin(); it != requests.end(); ++it)
     out[it.key()] = json{{"action", "cancel"}};
   return out;
+}
+
+ExitCode nobody_answered(const std::string& questions, const Surroundings& around) {
+  around.err << "error: the tool asked what nobody could answer here: " << questions
+             << "\n  fix    call it on a terminal, where its question can be answered\n";
+  return ExitCode::failure;
 }
 
 // The arguments, or an exit code after everything has been said.
@@ -217,14 +228,14 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
   const mcp_client::ToolList list = mcp_client::list_tools(talk.client());
   if (list.failed.kind != Answer::Kind::result) return report_no_answer(list.failed, talk, around);
   const json* tool = find_tool(list.tools, options.tool);
-  if (tool == nullptr) {
+  // Where not all of them were looked at, the server knows whether there is one of that name.
+  if (tool == nullptr && !list.cut) {
     around.err << "error: " << no_such_tool(list.tools, options.tool) << "\n  where  " << talk.where()
                << "\n  fix    lineward tools lists what there is\n";
     return ExitCode::failure;
   }
   const json none = json::object();
-  auto found = tool->find("inputSchema");
-  const json& schema = found != tool->end() && found->is_object() ? *found : none;
+  const json& schema = tool != nullptr ? object_of(*tool, "inputSchema", none) : none;
   auto arguments = mcp_client::with_words(options.arguments, options.words, schema, read_file);
   if (!arguments)
     return bad_usage(around.err, arguments.error().text,
@@ -305,11 +316,10 @@ ExitCode call_tool(const CallOptions& options, ServerTalk& talk, const Surroundi
     if (text_of(answer.body, "resultType") != "input_required" || asked == answer.body.end() ||
         !asked->is_object()) {
       const ExitCode code = print_result(answer.body, options, around);
-      if (unanswered.empty()) return code;
-      around.err << "error: the tool asked what nobody could answer here: " << unanswered
-                 << "\n  fix    call it on a terminal, where its question can be answered\n";
-      return ExitCode::failure;
+      return unanswered.empty() ? code : nobody_answered(unanswered, around);
     }
+    // It has been told already that nobody answers.
+    if (!unanswered.empty()) return nobody_answered(unanswered, around);
     if (!questions.can_ask()) unanswered = questions_text(*asked);
     auto responses = questions.answer(*asked);
     if (!responses) {

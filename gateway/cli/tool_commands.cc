@@ -70,6 +70,7 @@ ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, cons
     around.out << pretty(tool->value("inputSchema", json::object()));
     return ExitCode::ok;
   }
+  const size_t shown = list.tools.size();
   if (flags.format == "json") {
     around.out << pretty(json{{"tools", std::move(list.tools)}});
   } else if (list.tools.empty()) {
@@ -77,7 +78,7 @@ ExitCode list_tools(ToolFlags& flags, ServerTalk& talk, const Style& style, cons
   } else {
     around.out << tools_text(list.tools, style);
   }
-  if (list.cut) around.err << fmt::format("note: only the first {} tools are shown\n", list.tools.size());
+  if (list.cut) around.err << fmt::format("note: only the first {} tools are shown\n", shown);
   return ExitCode::ok;
 }
 

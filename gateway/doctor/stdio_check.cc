@@ -86,6 +86,7 @@ class Session {
       answer_ = json::parse(line, nullptr, false);
       if (!answer_.is_object()) {
         if (banner_.empty() && line.find_first_not_of(" \t\r") != std::string::npos) banner_ = line;
+        if (Clock::now() > until) return End::late;
         continue;
       }
       if (answer_.contains("method")) continue;

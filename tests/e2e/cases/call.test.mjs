@@ -165,7 +165,22 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.match(out, /evil\?\[2J/);
     assert.match(out, /tool-2999/);
     const json = JSON.parse((await tools(['--format', 'json'], toolsFixture('--many', '3000'))).out);
-    assert.equal(json.tools.length, 3006);
+    assert.equal(json.tools.length, 3007);
+  });
+
+  test('more tools than are listed: how many are shown is told, and those beyond can be called', async () => {
+    const many = toolsFixture('--many', '10100');
+    const { out, err } = await tools(['--format', 'json'], many);
+    assert.equal(JSON.parse(out).tools.length, 10_000);
+    assert.match(err, /only the first 10000 tools are shown/);
+    const beyond = await call(['tool-10099', 'a=b'], many);
+    assert.doesNotMatch(beyond.err, /there is no tool/);
+  });
+
+  test('a tool that asks again and again, where nobody can answer, is given up at its second question', async () => {
+    const again = await call(['asks-again'], toolsFixture());
+    assert.equal(again.code, 1);
+    assert.match(again.err, /the tool asked what nobody could answer here: Again\?\n {2}fix +call it on a terminal/);
   });
 
   test('Ctrl-C cancels the call and says what became of it; nothing is left', async (t) => {

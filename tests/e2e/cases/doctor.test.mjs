@@ -260,6 +260,15 @@ describe('lineward doctor', { skip: DIRECT }, () => {
     assert.ok(two.ok, two.out);
   });
 
+  test('a server that writes without an end, on stderr or stdout, holds up nobody', async (t) => {
+    for (const to of ['2', '1']) {
+      const noisy = script(t, `noisy-${to}`, `#!/bin/sh\nexec yes 'a line that is no JSON' >&${to}\n`);
+      const begun = Date.now();
+      await planted(t, { command: noisy }, 'start', { text: /answered nothing within 2s/, fix: /--patience/, patience: '2s' });
+      assert.ok(Date.now() - begun < 40_000, `${Date.now() - begun} ms`);
+    }
+  });
+
   test('what does not fit together', async () => {
     for (const [args, said] of [
       [['doctor', '--patience', '5'], /--patience: /],
