@@ -186,7 +186,7 @@ PlainResponse Console::page(const PlainRequest& request, const Access& access) {
   view.role = *access.role;
   view.version = sources_.version;
   const std::string login = login_of(request.head.headers);
-  if (*access.role == Role::operate) view.form_token = logins_.form_token(login);
+  view.form_token = logins_.form_token(login);
   view.logged_in = logins_.digest_of(login).has_value();
   view.note = note_of(request);
   return html(200, console_page(view));

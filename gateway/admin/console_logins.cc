@@ -28,14 +28,21 @@ std::string ConsoleLogins::digest(std::string_view token) {
 }
 
 std::string ConsoleLogins::open(std::string_view token) {
-  if (logins_.size() >= kMost) {
-    logins_.erase(std::min_element(logins_.begin(), logins_.end(), [](const auto& a, const auto& b) {
-      return a.second.opened < b.second.opened;
-    }));
-  }
+  if (logins_.size() >= kMost) make_room();
   std::string login = random_id();
-  logins_.emplace(login, Login{digest(token), loop_.now()});
+  logins_.emplace(login, Login{digest(token), next_++, loop_.now()});
   return login;
+}
+
+// Whoever has most of them loses one: a token logs nobody out but its own.
+void ConsoleLogins::make_room() {
+  std::map<std::string_view, size_t> of_token;
+  for (const auto& [login, one] : logins_)
+    ++of_token[one.digest];
+  logins_.erase(std::min_element(logins_.begin(), logins_.end(), [&](const auto& a, const auto& b) {
+    const size_t many = of_token[a.second.digest], others = of_token[b.second.digest];
+    return many != others ? many > others : a.second.order < b.second.order;
+  }));
 }
 
 void ConsoleLogins::close(const std::string& login) {

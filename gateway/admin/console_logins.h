@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,7 +27,8 @@ class ConsoleLogins {
   // The loop outlives it, and tells it the time.
   explicit ConsoleLogins(const net::Loop& loop);
 
-  // A new login: the value of its cookie. The oldest one ends where there are too many.
+  // A new login: the value of its cookie. Where there are too many, the oldest one ends of the token that
+  // has most of them.
   std::string open(std::string_view token);
   void close(const std::string& login);
   // The digest of the token that it was opened with; nothing where there is no such login, or no more.
@@ -40,13 +42,16 @@ class ConsoleLogins {
  private:
   struct Login {
     std::string digest;
+    uint64_t order;
     std::chrono::milliseconds opened;
   };
+  void make_room();
   std::string seal(std::string_view minute, std::string_view login) const;
 
   const net::Loop& loop_;
   const std::string key_;
   std::map<std::string, Login> logins_;
+  uint64_t next_ = 0;
 };
 
 inline constexpr std::string_view kConsoleCookie = "lineward_console";

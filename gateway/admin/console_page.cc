@@ -69,7 +69,7 @@ std::string head_cell(std::string_view html) {
 // A form of one thing that can be done; the buttons say what.
 std::string form(const ConsoleView& view, const char* key, const std::string& value,
                  std::string_view buttons) {
-  if (view.form_token.empty()) return {};
+  if (view.role != Role::operate) return {};
   return fmt::format(
       "<form method=\"post\" action=\"console/do\"><input type=\"hidden\" name=\"form\" value=\"{}\">"
       "<input type=\"hidden\" name=\"{}\" value=\"{}\">{}</form>",

@@ -18,7 +18,7 @@ struct ConsoleView {  // NOLINT(bugprone-exception-escape): moving a json value 
   nlohmann::json story;  // of the call that is asked for; null: none is
   Role role = Role::read;
   std::string version;
-  std::string form_token;  // empty: nothing can be done here
+  std::string form_token;  // of all its forms; a role that only reads may still log out
   std::string note;        // what became of the last thing that was done
   bool logged_in = false;  // there is something to log out of
 };

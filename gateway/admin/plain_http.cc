@@ -84,7 +84,10 @@ class PlainServer::Connection final : public net::StreamOwner, public PlainSink 
       return writer_->begin(*this);
     }
     stream_->set_owner(nullptr);
-    stream_->write(http::full_response(head, response.body));
+    std::string bytes = http::full_response(head, response.body);
+    // Its length is told, and it does not come (RFC 9110 9.3.2).
+    if (busy_ && parser_.head().method == "HEAD") bytes.resize(bytes.size() - response.body.size());
+    stream_->write(std::move(bytes));
     net::ByteStream::close_after_writes(std::move(stream_), kWritePatience);
     server_.drop(id_);
   }

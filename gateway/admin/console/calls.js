@@ -41,8 +41,9 @@ export class CallTable {
     this.down = false;
     this.list = [];
     this.current = null;
-    this.head = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td', { colspan: 8 }));
-    this.foot = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td', { colspan: 8 }));
+    // Of one cell: with a span over all columns those that a narrow screen hides would take their room from the others.
+    this.head = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td'));
+    this.foot = h('tr', { class: 'pad', 'aria-hidden': 'true' }, h('td'));
     this.body.replaceChildren(this.head, this.foot);
     this.scroll.addEventListener('scroll', () => this.window(), { passive: true });
     new ResizeObserver(() => this.window()).observe(this.scroll);

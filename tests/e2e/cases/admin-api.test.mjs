@@ -92,6 +92,16 @@ function watch(t, socket, path = '/api/v1/events') {
 }
 
 describe('the admin API', { skip }, () => {
+  test('HEAD is told which methods there are, and no body comes with that', async (t) => {
+    const { socket } = await running(t);
+    for (const path of ['/api/v1/status', '/console', '/nothing']) {
+      const { status, body, headers } = await get(socket, path, { method: 'HEAD' });
+      assert.ok(status === 405 || status === 404, `${path}: ${status}`);
+      assert.equal(body, '');
+      assert.ok(Number(headers['content-length']) > 0);
+    }
+  });
+
   test('every request of the OpenAPI document does what the document says', async (t) => {
     const { gateway, ask, check, document, find, seen, socket } = await running(t, { workers: 2 });
     const events = watch(t, socket);

@@ -2,7 +2,7 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 import { existsSync } from 'node:fs';
-import { temporaryFolder } from './events.mjs';
+import { after } from 'node:test';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export const noBrowser = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
@@ -12,21 +12,21 @@ const ARGS = [
   ...['--disable-component-update', '--disable-sync'],
 ];
 
+// One for all tests of a file, started by the first that wants it: each has a context of its own in it, with its own
+// cookies and storage.
+let browser;
+after(async () => (await browser)?.close());
+
 /**
- * A page of a new browser, which ends with the test.
+ * A page that nobody has used, which ends with the test.
  *
  * @returns {{page, faults: string[], hosts: Set<string>}} what the page complained of, and whom it asked
  */
 export async function openBrowser(t, { width = 1400, height = 900, ...more } = {}) {
-  const context = await chromium.launchPersistentContext(temporaryFolder(t), {
-    executablePath: CHROMIUM,
-    headless: true,
-    args: ARGS,
-    viewport: { width, height },
-    ...more,
-  });
+  browser ??= chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS });
+  const context = await (await browser).newContext({ viewport: { width, height }, ...more });
   t.after(() => context.close());
-  const page = context.pages()[0];
+  const page = await context.newPage();
   const faults = [];
   const hosts = new Set();
   page.on('pageerror', (error) => faults.push(error.message));

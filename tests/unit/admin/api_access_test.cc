@@ -121,3 +121,26 @@ TEST_CASE("a token says what its bearer may do, and the file is read anew") {
   file.write("broken\n");
   CHECK(with("Bearer " + reader).refusal.status == 503);
 }
+
+TEST_CASE("https is an origin of names that admin.allowedHosts has, and of nothing else") {
+  config::Admin admin;
+  admin.allowed_hosts = {"gw.example", "port.example:8443"};
+  const auto role = [&](const char* host, const char* origin) {
+    return asks({{"Host", host}, {"Origin", origin}}).access(admin, Way::tcp).role.has_value();
+  };
+  CHECK(role("gw.example", "https://gw.example"));
+  CHECK(role("gw.example", "http://gw.example"));
+  CHECK(role("GW.example", "https://gw.EXAMPLE"));
+  CHECK(role("gw.example:8443", "https://gw.example:8443"));
+  CHECK(role("port.example:8443", "https://port.example:8443"));
+  for (auto [host, origin] :
+       {std::pair("127.0.0.1:8001", "https://127.0.0.1:8001"), std::pair("localhost", "https://localhost"),
+        std::pair("gw.example", "https://gw.example.evil.example"),
+        std::pair("gw.example", "https://gw.example:8443"),
+        std::pair("gw.example:8443", "https://gw.example"), std::pair("gw.example", "https://gw.example/"),
+        std::pair("gw.example", "wss://gw.example"), std::pair("gw.example", "null"),
+        std::pair("gw.example", ""), std::pair("port.example", "https://port.example")}) {
+    INFO(host << " " << origin);
+    CHECK_FALSE(role(host, origin));
+  }
+}

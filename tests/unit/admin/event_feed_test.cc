@@ -5,7 +5,6 @@
 
 using namespace lineward;
 using namespace lineward::admin;
-using nlohmann::json;
 
 namespace {
 
@@ -19,7 +18,7 @@ struct Feed {
     return feed.read(at, groups, most);
   }
   void say(int number, EventGroup group = EventGroup::calls) {
-    feed.publish(group, "call.begin", json{{"n", number}}.dump());
+    feed.publish(group, "call.begin", nlohmann::json{{"n", number}}.dump());
   }
 };
 
@@ -105,7 +104,7 @@ TEST_CASE("the ring is bounded in bytes too") {
   Feed one;
   one.feed.want(kAllGroups);
   uint64_t at = one.feed.newest();
-  const std::string large = json(std::string(1 << 20, 'x')).dump();
+  const std::string large = nlohmann::json(std::string(1 << 20, 'x')).dump();
   for (int i = 0; i < 10; ++i)
     one.feed.publish(EventGroup::calls, "call.begin", large);
   const std::string text = one.read(at, kAllGroups, 64 << 20);
@@ -162,7 +161,7 @@ TEST_CASE("lines of the log are kept, and make events of servers") {
   EventFeed::LogQuery bad;
   bad.least = log::Level::warn;
   REQUIRE(one.feed.lines(bad, more).size() == 1);
-  CHECK(json::parse(one.feed.lines(bad, more)[0].json)["event"] == "upstream.stderr");
+  CHECK(nlohmann::json::parse(one.feed.lines(bad, more)[0].json)["event"] == "upstream.stderr");
   EventFeed::LogQuery behind;
   behind.after = one.feed.lines({}, more)[0].number;
   CHECK(one.feed.lines(behind, more).size() == 1);
@@ -206,7 +205,7 @@ TEST_CASE("what the configuration holds as a secret is in no line and no event")
   CHECK(one.feed.stderr_of("a")[0].text == "my … and …, no more");
   bool more = false;
   CHECK(one.feed.lines({}, more)[0].json.find("s3cr3t") == std::string::npos);
-  json body{{"s3cr3t-value", {"a s3cr3t-value", 7, {{"x", "abcdef123"}}}}};
+  nlohmann::json body{{"s3cr3t-value", {"a s3cr3t-value", 7, {{"x", "abcdef123"}}}}};
   one.feed.secrets().hide(body);
   CHECK(body.dump() == R"({"s3cr3t-value":["a …",7,{"x":"…"}]})");
 }
