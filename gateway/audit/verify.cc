@@ -131,7 +131,8 @@ Status<> Verifier::read(const std::string& path) {
 void Verifier::line(std::string_view text, bool complete) {
   // A record that one file could not take is written again, whole, at the beginning of the next one.
   if (!cut_off_.empty()) {
-    if (line_ == 1 && text.substr(0, cut_off_.size()) == cut_off_) {
+    // What stands between the last record and it is not forgiven with it.
+    if (line_ == 1 && region_ == cut_off_ && text.substr(0, cut_off_.size()) == cut_off_) {
       verdict_.findings.resize(findings_before_region_);
       verdict_.found = found_before_region_;
       in_region_ = false;

@@ -24,7 +24,7 @@ std::string gateway_data(const GatewayError& error) {
   if (error.limit_ms >= 0) data += fmt::format(R"(,"limitMs":{})", error.limit_ms);
   if (error.elapsed_ms >= 0) data += fmt::format(R"(,"elapsedMs":{})", error.elapsed_ms);
   if (error.retry_after_ms >= 0) data += fmt::format(R"(,"retryAfterMs":{})", error.retry_after_ms);
-  data += fmt::format(R"(,"retryable":{}}}}})", r.retryable);
+  data += fmt::format(R"(,"retryable":{},"page":"docs/reasons/{}.md"}}}})", r.retryable, r.name);
   return data;
 }
 

@@ -171,6 +171,27 @@ TEST_CASE("files are put in their order, and one that is missing is missed") {
   CHECK_FALSE(verified({files[0], files[0], files[1], files[2]}).whole());
 }
 
+TEST_CASE("a record that a file could not take stands whole in the next one; nothing else is forgiven") {
+  Folder folder;
+  const std::vector<std::string> lines = log_of(40);
+  const std::string first = folder.file("first"), second = folder.file("second");
+  const std::string head = text_of({lines.begin(), lines.begin() + 20});
+  write_text(second, text_of({lines.begin() + 20, lines.end()}));
+  write_text(first, head + lines[20].substr(0, 30));
+  Verdict begun = verified({first, second});
+  CHECK(begun.whole());
+  REQUIRE(begun.notes.size() == 1);
+  CHECK(begun.notes[0].text.find("could not be finished there") != std::string::npos);
+  // A beginning that fits does not cover what somebody has put in before it.
+  for (const std::string& put_in :
+       {std::string("something else\n"), std::string("{}\n{}\n"), std::string("\n")}) {
+    write_text(first, head + put_in + lines[20].substr(0, 30));
+    CHECK_FALSE(verified({first, second}).whole());
+  }
+  write_text(first, head + lines[21].substr(0, 30));
+  CHECK_FALSE(verified({first, second}).whole());
+}
+
 TEST_CASE("garbage is no audit log, and nothing of it is believed") {
   Folder folder;
   const std::string path = folder.file("audit.jsonl");
