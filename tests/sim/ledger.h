@@ -92,7 +92,6 @@ class Ledger {
   void judge_rate(size_t server);
   void judge_time(const CallRecord& record);
   void judge_places(size_t server);
-  void judge_queue(size_t server);
   void judge_calm(const CallRecord& record);
   void judge_log();
   World& world_;

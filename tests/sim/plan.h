@@ -140,7 +140,7 @@ struct Policies {
   int hides_look = -1;   // toolFilter: that tool of this server does not exist
   bool redacts = false;  // redact, on the wire: what servers say of a key
   bool hooks = false;    // hook: a service is asked about every call, and lets it pass
-  static constexpr const char* kHookAddress = "10.2.0.1:9100";
+  static constexpr const char* kHookAddress = "127.2.0.1:9100";
 };
 
 struct Plan {
