@@ -4,6 +4,7 @@
 #   docker run -p 8000:8000 lineward:node run -- npx -y @modelcontextprotocol/server-everything
 FROM node:22-bookworm-slim
 ARG TARGETARCH
+COPY root/etc/lineward/ /etc/lineward/
 COPY bin/lineward-linux-${TARGETARCH} /usr/local/bin/lineward
 LABEL org.opencontainers.image.title="lineward" \
       org.opencontainers.image.description="A transparent proxy and gateway for the Model Context Protocol, with Node" \

@@ -5,4 +5,4 @@ cd "$(dirname "$0")/../.."
 [ "$(id -u)" = 0 ] || { echo "image.sh: namespaces need root" >&2; exit 77; }
 LINEWARD_IMAGE=$(realpath "${1:-build/dist/lineward-$(conf/scripts/version.sh).oci.tar}")
 export LINEWARD_IMAGE
-exec tests/e2e/node.sh --test --test-reporter=spec tests/packages/image.test.mjs
+exec tests/e2e/node.sh --test --test-force-exit --test-reporter=spec tests/packages/image.test.mjs

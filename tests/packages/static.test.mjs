@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,10 @@ const run = promisify(execFile);
 // A world with the binary at its root and these files.
 function world(t, files = {}) {
   const root = mkdtempSync(join(tmpdir(), 'lineward-world-'));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+  t.after(() => {
+    if (existsSync(join(root, 'proc/self'))) execFileSync('umount', ['-l', join(root, 'proc')]);
+    rmSync(root, { recursive: true, force: true });
+  });
   copyFileSync(binary, join(root, 'lineward'));
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(join(root, dirname(path)), { recursive: true });
@@ -29,7 +32,7 @@ function world(t, files = {}) {
 // What the binary says and ends with in that world.
 async function inside(root, args, env = {}) {
   try {
-    const done = await run('chroot', [root, '/lineward', ...args], { env, timeout: 60_000 });
+    const done = await run('/usr/sbin/chroot', [root, '/lineward', ...args], { env, timeout: 60_000 });
     return { code: 0, out: done.stdout, err: done.stderr };
   } catch (error) {
     return { code: error.code, signal: error.signal, out: error.stdout, err: error.stderr };
@@ -154,7 +157,7 @@ test('the authorities of each distribution, and of SSL_CERT_FILE and SSL_CERT_DI
 
 test('a plugin that is a shared object is refused when the configuration is read, with the reason', async (t) => {
   const root = world(t, { '/plugin.so': 'x', '/lineward.yaml': 'plugins:\n  - path: /plugin.so\nmcpServers:\n  a: { url: "http://127.0.0.1:1/mcp" }\n' });
-  const done = await inside(root, ['validate', '/lineward.yaml']);
+  const done = await inside(root, ['run', '--listen', '127.0.0.1:0', '--ops', 'off', '/lineward.yaml']);
   assert.equal(done.code, 78, JSON.stringify(done));
   assert.match(done.err + done.out, /static binary.*no shared objects/s);
 });
@@ -164,12 +167,11 @@ test('a stdio server, here the binary itself, in front of another server', async
   const root = world(t);
   mkdirSync(join(root, 'proc'));
   execFileSync('mount', ['-t', 'proc', 'proc', join(root, 'proc')]);
-  const gateway = spawn('chroot', [root, '/lineward', 'run', '--listen', '127.0.0.1:0', '--ops', 'off', '--admin', 'off', '--', '/lineward', 'stdio', `http://127.0.0.1:${one.port}/mcp`], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const gateway = spawn('/usr/sbin/chroot', [root, '/lineward', 'run', '--listen', '127.0.0.1:0', '--ops', 'off', '--admin', 'off', '--', '/lineward', 'stdio', `http://127.0.0.1:${one.port}/mcp`], { stdio: ['ignore', 'ignore', 'pipe'] });
   const over = new Promise((resolve) => gateway.once('exit', (code, signal) => resolve({ code, signal })));
   t.after(async () => {
     gateway.kill('SIGKILL');
     await over;
-    execFileSync('umount', ['-l', join(root, 'proc')]);
   });
   let said = '';
   const url = await new Promise((resolve, reject) => {

@@ -51,7 +51,7 @@ Result<std::shared_ptr<SharedLibrary>> SharedLibrary::open(const std::string& pa
   if (net::kSelfContained) {
     return fail(fmt::format(
         "{} cannot be loaded: this Lineward is one static binary, which loads no shared objects; use the "
-        "Debian package or a build of your own (make build), or a hook of kind `hook`",
+        "Debian package or a build of your own (make build), or a plugin of kind `hook`",
         path));
   }
   std::shared_ptr<SharedLibrary> library(new SharedLibrary);
