@@ -31,17 +31,29 @@ function find_binary() {
   }
 }
 
+// Of /proc/PID/stat what stands behind the program's name: state, parent, group, session, terminal, its foreground group.
+function stat_of(pid) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return [text.slice(text.indexOf('(') + 1, text.lastIndexOf(')')), ...text.slice(text.lastIndexOf(')') + 2).split(' ')];
+  } catch {
+    return [];
+  }
+}
+
 // A signal that the terminal sends to all of its foreground (Ctrl-C, Ctrl-\) reaches the binary by itself, and a second one would tell
 // it not to wait for calls that run.
 function came_from_terminal(signal) {
   if (signal !== 'SIGINT' && signal !== 'SIGQUIT') return false;
-  try {
-    const stat = readFileSync('/proc/self/stat', 'latin1');
-    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return group === foreground;
-  } catch {
-    return false;
-  }
+  const [, , , group, , , foreground] = stat_of('self');
+  return group !== undefined && group === foreground;
+}
+
+// Who waits for this process: its parent, and npx above the shell that npx starts it with, where it does.
+function above() {
+  const [name, , parent] = stat_of(process.ppid);
+  const by_npx = process.env.npm_command === 'exec' && ['sh', 'dash', 'bash', 'ash', 'busybox'].includes(name);
+  return `${process.ppid} ${by_npx ? parent : ''}`;
 }
 
 const child = spawn(find_binary(), process.argv.slice(2), {
@@ -54,9 +66,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGU
   process.on(signal, () => came_from_terminal(signal) || child.kill(signal));
 }
 
-// npx that is killed leaves this process behind, with somebody else as its parent.
-const parent = process.ppid;
-setInterval(() => process.ppid === parent || child.kill('SIGTERM'), 1000).unref();
+// One of them that is killed leaves this process behind, with somebody else as its parent.
+const before = above();
+setInterval(() => above() === before || child.kill('SIGTERM'), 1000).unref();
 
 child.on('error', (error) => give_up(`${child.spawnfile} cannot be started: ${error.message}`));
 child.on('exit', (code, signal) => {

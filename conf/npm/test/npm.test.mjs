@@ -2,7 +2,7 @@
 // LINEWARD_TARBALLS names their folder; conf/npm/test/run.sh does all of it.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,6 +21,8 @@ const echo = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ech
 test('npx lineward', { timeout: 600_000 }, async (t) => {
   const { env, url } = await registry(t, tarballs);
   const folder = empty_folder(t);
+  // What the network takes is no part of what is tested: the server is in npx's cache from here on.
+  execFileSync('npm', ['exec', '-y', '--package', '@modelcontextprotocol/server-everything', '--', 'true'], { cwd: folder, env, stdio: 'ignore' });
   const own = (extra = {}) => ({ cwd: folder, env: { ...env, XDG_RUNTIME_DIR: folder, ...extra } });
 
   // Started, with what it says on stderr as it comes; killed by the test's end at the latest, with its group.
@@ -53,6 +55,8 @@ test('npx lineward', { timeout: 600_000 }, async (t) => {
     }
   }
   const launcher = () => join(folder, 'node_modules/.bin/lineward');
+  // Of no server, which is a configuration too.
+  writeFileSync(join(folder, 'lineward.yaml'), 'mcpServers: {}\n');
 
   await t.test('--version, in an empty folder, with nothing run at the installation', () => {
     const out = execFileSync('npx', ['-y', 'lineward', '--version'], { ...own(), encoding: 'utf8' });

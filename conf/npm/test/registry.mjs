@@ -19,7 +19,7 @@ export async function registry(t, tarballs) {
   const home = mkdtempSync(join(tmpdir(), 'lineward-npm-'));
   const port = await free_port();
   const others = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim();
-  writeFileSync(join(home, 'verdaccio.yaml'), readFileSync(join(here, 'verdaccio.yaml'), 'utf8').replace('REGISTRY', others));
+  writeFileSync(join(home, 'verdaccio.yaml'), readFileSync(join(here, 'verdaccio.yaml'), 'utf8').replace('"REGISTRY"', JSON.stringify(others)));
   const server = spawn(process.execPath,
     [join(here, 'node_modules/verdaccio/bin/verdaccio'), '--config', join(home, 'verdaccio.yaml'), '--listen', `127.0.0.1:${port}`],
     { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] });
