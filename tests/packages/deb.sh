@@ -217,7 +217,7 @@ load=$!
 sleep 2
 echo '# mine' >>"$root/etc/lineward/lineward.yaml"
 before=$(inside systemctl show -p MainPID --value lineward.service)
-inside apt-get install -y -qq --no-install-recommends /root/next.deb >"$work/apt" 2>&1 || die "upgrade: $(tail -5 "$work/apt")"
+inside apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold /root/next.deb >"$work/apt" 2>&1 || die "upgrade: $(tail -5 "$work/apt")"
 active lineward.service || die "not running after the upgrade"
 [ "$(inside systemctl show -p MainPID --value lineward.service)" != "$before" ] || die "the old one still runs"
 inside dpkg-query -W -f '${Version}' lineward | grep -q '+2' || die "not upgraded"
@@ -274,7 +274,7 @@ inside pgrep -f 'demo-server|server-everything' >/dev/null && die "servers are l
 ok "removed: stopped, servers too; the configuration stays"
 rm -rf "$root/etc/lineward/credentials" "$root/etc/lineward/team.yaml" "$root/etc/systemd/system/lineward.service.d"
 inside apt-get purge -y -qq lineward >"$work/apt" 2>&1 || die "purge: $(tail -5 "$work/apt")"
-left=$(find "$root"/{etc,usr,lib,var/lib,var/cache,var/log} -xdev -name '*lineward*' -not -path '*/dpkg/*' -not -path '*/apt/*' -not -path '*/journal/*' 2>/dev/null || true)
+left=$(find "$root"/{etc,usr,lib,var/lib,var/cache,var/log} -xdev -name '*lineward*' -not -path '*/dpkg/*' -not -path '*/apt/*' -not -path '*/journal/*' -not -path '*/cache/man/*' 2>/dev/null || true)
 [ -z "$left" ] || die "left behind: $left"
 [ -z "$(inside systemctl list-unit-files --no-legend 'lineward*')" ] || die "units are left"
 ok "purged: nothing is left"
