@@ -151,6 +151,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   options.exit_with_parent = invocation.exit_with_parent || launcher == lineward::net::Launcher::alive;
   options.quiet = invocation.quiet;
   options.service = lineward::net::take_service_variables();
+  // The process of one client is no service: what it inherits was meant for the client.
+  if (invocation.config.listen.address == "stdio") options.service = {};
   if (auto adopted = lineward::net::activation_sockets().adopt(options.service); !adopted) {
     lineward::log::tell("lineward: " + adopted.error().text + "\n");
     return static_cast<int>(ExitCode::bad_config);

@@ -117,6 +117,11 @@ describe('under a service manager', { skip }, () => {
     assert.equal(await one.next(/^exit/), 'exit 0');
   });
 
+  test('the process of one client says nothing for the service that its client may be', async (t) => {
+    const one = managed(t, [`notify=${abstract()}`], ['--listen', 'stdio', fileWith(t)]);
+    assert.equal(await one.next(/^(notify|exit)/), 'exit 0'); // its stdin has ended
+  });
+
   test('a credential of the unit is a file in the configuration', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'token'), 'Bearer of-the-unit\n');
