@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # deb.sh [DIR] (LINEWARD_DEB_BUILT=1: what is in DIR/packages): the Debian package, used as its user would: lintian, installed in a fresh Debian that has nothing else, started by a systemd
 # of its own, reloaded, activated by a socket, upgraded under load, removed and purged. As root; network for Debian's mirror.
-# DIR (build/deb) has the build. What it needs: lintian, debootstrap, dpkg-dev, perl, node.
+# DIR (build/deb) has the build. What it needs: lintian, debootstrap, dpkg-dev, node, and what tests/e2e has from npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dir=${1:-build/deb}
+for tool in lintian debootstrap dpkg-shlibdeps node; do
+  command -v "$tool" >/dev/null || { echo "$tool is missing: apt-get install lintian debootstrap dpkg-dev nodejs" >&2; exit 69; }
+done
+[ "$(id -u)" = 0 ] || { echo "deb.sh boots a system of its own and has to be run as root" >&2; exit 77; }
 passed=0
 work=$(mktemp -d)
 booted=
