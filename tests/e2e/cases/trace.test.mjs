@@ -51,6 +51,7 @@ describe('traces', { skip: DIRECT }, () => {
     assert.equal(attributes['network.transport'], 'tcp');
     assert.equal(attributes['lineward.reason'], 'ok');
     assert.equal(up.attributes['server.address'], '127.0.0.1');
+    assert.deepEqual([up.attributes['network.protocol.name'], up.attributes['network.protocol.version']], ['http', '1.1']);
     assert.equal(server.resource['service.name'], 'lineward');
     assert.ok(BigInt(server.startTimeUnixNano) <= BigInt(up.startTimeUnixNano));
     assert.equal(otlp.requests[0].headers['x-key'], 'k');
