@@ -8,6 +8,14 @@
 namespace lineward::cli {
 namespace {
 
+// What `lineward server NAME` takes behind the name.
+constexpr std::string_view kServerActions = "start stop restart drain";
+// Options whose value is the name of a server.
+constexpr std::string_view kNamesServer = "--server|--upstream";
+// The names of the servers of the running gateway: the first column, below its head. Names are plain words.
+constexpr std::string_view kServerNames =
+    "lineward servers 2>/dev/null | sed -n '2,$s/^\\([A-Za-z0-9_-]*\\) .*/\\1/p'";
+
 struct Choice {
   std::string name;  // with its dashes
   std::string about;
@@ -41,6 +49,10 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+bool names_server(const Choice& option) {
+  return option.name == "--server" || option.name == "--upstream";
+}
+
 std::string names(const std::vector<Choice>& choices) {
   std::string out;
   for (const Choice& choice : choices)
@@ -67,18 +79,29 @@ std::string bash_script(const CLI::App& app) {
   return fmt::format(
       "# bash completion of lineward: source <(lineward completion bash)\n"
       "_lineward() {{\n"
-      "  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command= words= i\n"
+      "  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command= words= i "
+      "given=0\n"
       "  COMPREPLY=()\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case ${{COMP_WORDS[i]}} in\n"
       "      --) return ;;  # a server's own command\n"
       "      -*) ;;\n"
-      "      *) [ -n \"$command\" ] || command=${{COMP_WORDS[i]}} ;;\n"
+      "      *) [ -z \"$command\" ] || given=$((given + 1)); [ -n \"$command\" ] || "
+      "command=${{COMP_WORDS[i]}} ;;\n"
       "    esac\n"
       "  done\n"
       "  case $before in\n"
+      "    {3}) mapfile -t COMPREPLY < <(compgen -W \"$({5})\" -- \"$current\"); return ;;\n"
       "    {1}) return ;;  # its value: files\n"
       "  esac\n"
+      "  if [[ $command == server && $current != -* ]]; then\n"
+      "    case $given in\n"
+      "      0) words=$({5}) ;;\n"
+      "      1) words='{4}' ;;\n"
+      "    esac\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "    return\n"
+      "  fi\n"
       "  case $command in\n"
       "    '') words='{2}' ;;\n"
       "    help) words='{2}' ;;\n"
@@ -89,7 +112,7 @@ std::string bash_script(const CLI::App& app) {
       "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
       "}}\n"
       "complete -o default -F _lineward lineward\n",
-      cases, values, command_names(app));
+      cases, values, command_names(app), kNamesServer, kServerActions, kServerNames);
 }
 
 // What stands between quotes in a specification of zsh's _arguments.
@@ -114,10 +137,14 @@ std::string zsh_script(const CLI::App& app) {
     std::string specifications;
     for (const Choice& option : options_of(*command)) {
       specifications += fmt::format(" \\\n        '{}[{}]{}'", option.name, zsh_words(option.about),
-                                    option.takes_value ? ":value:_files" : "");
+                                    !option.takes_value    ? ""
+                                    : names_server(option) ? ":server:_lineward_servers"
+                                                           : ":value:_files");
     }
-    const std::string rest =
-        command->get_name() == "completion" ? "'*:shell:(bash zsh fish)'" : "'*:file:_files'";
+    std::string rest = "'*:file:_files'";
+    if (command->get_name() == "completion") rest = "'*:shell:(bash zsh fish)'";
+    if (command->get_name() == "server")
+      rest = fmt::format("'1:server:_lineward_servers' '2:action:({})'", kServerActions);
     cases += fmt::format("      {})\n        _arguments -s{} \\\n        {} ;;\n", command->get_name(),
                          specifications, rest);
   }
@@ -125,6 +152,11 @@ std::string zsh_script(const CLI::App& app) {
       "#compdef lineward\n"
       "# zsh completion of lineward: lineward completion zsh > a file called _lineward in a folder of "
       "$fpath\n"
+      "_lineward_servers() {{\n"
+      "  local -a servers\n"
+      "  servers=(${{(f)\"$({})\"}})\n"
+      "  compadd -a servers\n"
+      "}}\n"
       "_lineward() {{\n"
       "  local -a commands\n"
       "  commands=(\n{}  )\n"
@@ -138,7 +170,7 @@ std::string zsh_script(const CLI::App& app) {
       "  case $command in\n{}  esac\n"
       "}}\n"
       "if [ \"$funcstack[1]\" = _lineward ]; then _lineward \"$@\"; else compdef _lineward lineward; fi\n",
-      commands, cases);
+      kServerNames, commands, cases);
 }
 
 std::string fish_words(const std::string& text) {
@@ -151,6 +183,7 @@ std::string fish_words(const std::string& text) {
 }
 
 std::string fish_script(const CLI::App& app) {
+  const std::string servers(kServerNames);
   std::string out =
       "# fish completion of lineward: lineward completion fish > ~/.config/fish/completions/lineward.fish\n";
   for (const CLI::App* command : commands_of(app)) {
@@ -160,10 +193,17 @@ std::string fish_script(const CLI::App& app) {
       const bool one = option.name.rfind("--", 0) != 0;
       out += fmt::format("complete -c lineward -n '__fish_seen_subcommand_from {}' {} {}{} -d '{}'\n",
                          command->get_name(), one ? "-s" : "-l", option.name.substr(one ? 1 : 2),
-                         option.takes_value ? " -r" : "", fish_words(option.about));
+                         !option.takes_value    ? ""
+                         : names_server(option) ? fmt::format(" -x -a '({})'", fish_words(servers))
+                                                : " -r",
+                         fish_words(option.about));
     }
   }
   out += "complete -c lineward -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
+  out += fmt::format(
+      "complete -c lineward -n '__fish_seen_subcommand_from server' -f -a '({})'\n"
+      "complete -c lineward -n '__fish_seen_subcommand_from server' -f -a '{}'\n",
+      fish_words(servers), kServerActions);
   return out;
 }
 

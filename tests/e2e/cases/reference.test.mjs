@@ -108,11 +108,11 @@ describe('lineward schema', { skip }, () => {
 });
 
 describe('lineward completion', { skip }, () => {
-  const complete = (script, words) => {
+  const complete = (script, words, env = {}) => {
     const asked = spawnSync(
       'bash',
       ['-c', `eval "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _lineward; printf '%s\\n' "\${COMPREPLY[@]}"`, 'x', ...words],
-      { encoding: 'utf8', env: { ...process.env, SCRIPT: script } },
+      { encoding: 'utf8', env: { ...process.env, SCRIPT: script, ...env } },
     );
     assert.equal(asked.status, 0, asked.stderr);
     return asked.stdout.split('\n').filter(Boolean);
@@ -126,6 +126,20 @@ describe('lineward completion', { skip }, () => {
     assert.deepEqual(complete(out, ['lineward', 'run', '--', 'npx', '--l']), []);
     assert.deepEqual(complete(out, ['lineward', 'run', '--listen', '']), []);
     assert.deepEqual(complete(out, ['lineward', 'completion', 'f']), ['fish']);
+  });
+  test('bash: the servers of the running gateway, and what can be done with one', async (t) => {
+    // In the place of the binary, as the command that is on PATH: it lists as `lineward servers` does.
+    const bin = temporaryFolder(t);
+    writeFileSync(join(bin, 'lineward'), `#!/bin/sh\n[ "$1" = servers ] && printf 'SERVER  STATE\\ngithub  ready\\ngit-2   ready\\n/mcp    ready\\n'\n`, { mode: 0o755 });
+    const { out } = await lineward(['completion', 'bash']);
+    const given = (...words) => complete(out, ['lineward', ...words], { PATH: `${bin}:${process.env.PATH}` });
+    assert.deepEqual(given('server', ''), ['github', 'git-2']);
+    assert.deepEqual(given('server', 'gith'), ['github']);
+    assert.deepEqual(given('server', 'github', 're'), ['restart']);
+    assert.deepEqual(given('server', 'github', '').sort(), ['drain', 'restart', 'start', 'stop']);
+    assert.deepEqual(given('server', 'github', 'stop', ''), []);
+    assert.ok(given('server', 'github', '--').includes('--reason'));
+    assert.deepEqual(given('ps', '--upstream', 'git-'), ['git-2']);
   });
   test('zsh and fish: every command and option has its line', async () => {
     for (const shell of ['zsh', 'fish']) {
