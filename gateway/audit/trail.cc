@@ -228,7 +228,14 @@ void Trail::Shared::tell_state() {
 }
 
 void Trail::Shared::end() {
-  if (!put()) return;
+  if (!put()) {
+    // Nobody is there any more who could try again.
+    log::write_aside(
+        log::Level::error, "audit",
+        {{"error", file.fault()},
+         {"then", "the process ends: the records that waited are lost, and the log is not closed"}});
+    return;
+  }
   close_record("stop");
   if (put()) {
     file.sync();

@@ -275,6 +275,33 @@ TEST_CASE("a disk that is full loses nothing while there is room, then says how 
   }
 }
 
+TEST_CASE("a process that ends while its log cannot be written says that what waited is lost") {
+  Folder folder;
+  Open log(folder);
+  log.begin();
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const int stderr_before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  ::close(ends[1]);
+  bool full_seen = false;
+  {
+    FullDisk full(4 * 1024);
+    for (int i = 0; i < 100; ++i)
+      call(i);
+    full_seen = eventually([] { return !counts().writable; });
+    log.end();
+  }
+  ::dup2(stderr_before, STDERR_FILENO);  // which ends the pipe
+  ::close(stderr_before);
+  std::string said(16 * 1024, '\0');
+  const ssize_t size = ::read(ends[0], said.data(), said.size());
+  ::close(ends[0]);
+  said.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  CHECK(full_seen);
+  CHECK(said.find("the records that waited are lost, and the log is not closed") != std::string::npos);
+}
+
 TEST_CASE("a record that one file could not take to its end stands whole in the next one") {
   Folder folder;
   Open log(folder);
