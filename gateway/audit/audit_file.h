@@ -42,6 +42,8 @@ class AuditFile {
   const std::string& fault() const { return fault_; }
   // To the disk itself.
   void sync();
+  // Nothing is written from here on: another process may have it, or another log of this one.
+  void close();
 
   uint64_t size() const { return size_; }
   // Has its name been given to another file, or to none?

@@ -272,6 +272,8 @@ void Trail::Shared::run() {
       lock.unlock();
       end();
       file.close();  // before anybody hears of the end: what comes next may open it at once
+      // Who hears that it has ended may open the same file at once.
+      file.close();
       lock.lock();
       held.set(0);
       ended = true;

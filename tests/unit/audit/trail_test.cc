@@ -276,6 +276,7 @@ TEST_CASE("a disk that is full loses nothing while there is room, then says how 
 }
 
 TEST_CASE("a process that ends while its log cannot be written says that what waited is lost") {
+  log::configure(log::Format::logfmt, log::Level::error, false);
   Folder folder;
   Open log(folder);
   log.begin();
