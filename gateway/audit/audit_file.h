@@ -54,8 +54,6 @@ class AuditFile {
   bool rotate(uint32_t keep);
   // Opens what stands under its name now, or makes it. The one before is closed.
   bool reopen();
-  // Nothing is written after it. The name is free for the next one, in this process as well.
-  void close();
 
  private:
   bool open_new();

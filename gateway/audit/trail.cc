@@ -271,7 +271,6 @@ void Trail::Shared::run() {
     if (last && (file.pending() || (rest.empty() && waiting.empty()))) {
       lock.unlock();
       end();
-      file.close();  // before anybody hears of the end: what comes next may open it at once
       // Who hears that it has ended may open the same file at once.
       file.close();
       lock.lock();
