@@ -43,9 +43,13 @@ test('npx lineward', { timeout: 600_000 }, async (t) => {
     }
   }
   const running = (child) => says(child, /http:\/\/127\.0\.0\.1:(\d+)\/mcp/).then((found) => found[0]);
-  const processes = (mark) => readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
-    try { return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark); } catch { return false; }
-  }).map((pid) => `${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')}`);
+  // One that ends while it is looked at is not there.
+  const processes = (mark) => readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).flatMap((pid) => {
+    try {
+      if (!readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)) return [];
+      return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')}`];
+    } catch { return []; }
+  });
   async function none_left(mark) {
     const until = Date.now() + 60_000;
     let left = [];
