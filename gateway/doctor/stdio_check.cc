@@ -175,8 +175,9 @@ class StdioCheck {
       const auto until = Clock::now() + trial_.patience;
       session->tell(initialize);
       answer = session->wait_for({1, 2}, until);
-      if (answer == Session::End::refused && session->answered_id() == 1)
-        answer = session->wait_for({2}, until);
+      // Two questions, answered in either order: one that is refused says nothing of the other.
+      if (answer == Session::End::refused)
+        answer = session->wait_for({session->answered_id() == 1 ? 2 : 1}, until);
     } else if (answer == Session::End::refused) {
       answer = session->ask(initialize, 2, trial_.patience);
     }
