@@ -2,7 +2,8 @@
 // that this binary has, and the blocks marked "sh run" are run, each page's in one shell, in an empty folder.
 //
 // npx is played here: packages that the tests have anyway (tests/e2e/node_modules) stand for the registry. The addresses that
-// Lineward takes by itself become free ones, so that pages can be read beside each other.
+// Lineward takes by itself become free ones, so that pages can be read beside each other, and so does its control socket: a
+// command that names no gateway would find those of other tests.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -113,6 +114,7 @@ exec "${process.execPath}" "${modules}/$name/dist/index.js" "$@"
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
         env: { ...process.env, PATH: `${folder}:${process.env.PATH}`, HOME: folder, XDG_RUNTIME_DIR: folder,
+               LINEWARD_ADMIN_ADDRESS: `unix:${join(folder, 'admin.sock')}`,
                LINEWARD_LISTEN_ADDRESS: `127.0.0.1:${mcp}`, LINEWARD_OPS_ADDRESS: `127.0.0.1:${ops}` }, // prettier-ignore
       });
       t.after(() => {
