@@ -7,7 +7,7 @@
 #include "admin/console_logins.h"
 #include "base/random_id.h"
 #include "http/response_parser.h"
-#include "net/tcp_connector.h"
+#include "net/connector.h"
 
 namespace lineward::cli {
 namespace {

@@ -18,8 +18,8 @@
 #include "http_client/http_url.h"
 #include "mcp/end_reason.h"
 #include "net/byte_stream.h"
+#include "net/connector.h"
 #include "net/loop.h"
-#include "net/tcp_connector.h"
 #include "net/tls.h"
 
 namespace lineward::upstream {

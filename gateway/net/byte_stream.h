@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/held_bytes.h"
 #include "base/result.h"
@@ -50,7 +51,12 @@ class ByteStream {
   void pause_reading();
   bool reading() const { return reading_; }
 
-  void write(std::string bytes);
+  void write(std::string bytes) {
+    if (bytes.empty() || closed() || ending_writes_ || shut_) return;
+    backlog_ += bytes.size();
+    queue_.push(std::move(bytes));
+    schedule_flush();
+  }
   // Offers what is queued to the kernel at once rather than at the end of the turn. Never calls back.
   void flush_now();
   // Whom the bytes that wait here count for.
@@ -61,11 +67,21 @@ class ByteStream {
   uint64_t sent() const { return sent_; }
 
   // Sends what is queued, then tells the other side that no more will come. Reading goes on.
-  void end_writes();
+  void end_writes() {
+    ending_writes_ = true;
+    schedule_flush();
+  }
   // Ends the stream at once; queued bytes are lost.
   void close();
   // Sends what is queued, then closes; gives up after `patience`. No more callbacks from here on.
-  static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience);
+  static void close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
+    if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
+    stream->owner_ = nullptr;
+    stream->pause_reading();
+    stream->last_bytes_ = true;
+    LastWriters& others = stream->loop_.last_writers_;
+    others.take(std::move(stream), patience);
+  }
   bool closed() const { return !pipe_ && !tcp_; }
   // Takes the socket off this loop, to go on on another: its descriptor, and the stream is closed. -1 where
   // that cannot be: something is still to be written, it has ended, or descriptors are out.
@@ -88,10 +104,16 @@ class ByteStream {
   void ready(int status, int events);
   void receive();
   int try_send();
-  void drop_queue();
+  void drop_queue() {
+    queue_.clear();
+    gone_ = 0;
+    backlog_ = 0;
+  }
   void flush();
   void shut();
-  void schedule_flush();
+  void schedule_flush() {
+    if (!writing_) flush_later_.schedule();
+  }
   void written(WriteRequest* request, int status);
   void ended(int error);
 
@@ -115,9 +137,7 @@ class ByteStream {
   Deferred flush_later_;
   bool ending_writes_ = false;
   bool shut_ = false;
-  // Set by close_after_writes(): the loop owns the stream until it is done.
-  std::unique_ptr<Timer> last_bytes_;
-  void last_bytes_sent();
+  bool last_bytes_ = false;  // since close_after_writes(): the loop owns the stream until it is done
   Lifetime lifetime_;
 };
 

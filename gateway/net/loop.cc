@@ -37,14 +37,14 @@ Loop::Loop()
     // Before the poll: what comes idle in its callbacks was not asked for in it. No other thread writes it.
     loop->turn_.store(loop->turn() + 1, std::memory_order_relaxed);
     loop->note_turn();
-    loop->run_deferred();
+    loop->deferred_.run();
   });
   uv_check_start(handles_->after_poll.get(), [](uv_check_t* h) {
     if (h->data == nullptr) return;
     auto* loop = static_cast<Loop*>(h->data);
     loop->settled_ = true;
     loop->polled_at_ = *loop->time_;  // libuv read its clock when the poll was over, before the callbacks
-    loop->run_deferred();
+    loop->deferred_.run();
     loop->settled_ = false;
   });
 }
@@ -64,7 +64,7 @@ void Loop::stop() {
 void Loop::close_all() {
   if (closed_) return;
   last_writers_.clear();
-  run_deferred();
+  deferred_.run();
   handles_->timer.close();
   handles_->before_poll.close();
   handles_->after_poll.close();
@@ -79,14 +79,6 @@ uint64_t Loop::nanoseconds() {
   return uv_hrtime();
 }
 
-void Loop::defer(std::function<void()> work) {
-  deferred_.push_back({nullptr, nullptr, std::move(work), {}});
-}
-
-void Loop::defer(Lifetime& whose, std::function<void()> work) {
-  deferred_.push_back({nullptr, nullptr, std::move(work), whose.watch()});
-}
-
 void Loop::note_turn() {
   const uint64_t took = polled_at_ == 0 ? 0 : *time_ - polled_at_;
   if (took == 0) return;
@@ -95,48 +87,6 @@ void Loop::note_turn() {
         .counts[static_cast<size_t>(std::lower_bound(up_to.begin(), up_to.end(), took) - up_to.begin())];
   slow_turns_.sum += took;
   slow_turns_.longest = std::max(slow_turns_.longest, took);
-}
-
-void Loop::run_deferred() {
-  if (running_deferred_) return;
-  running_deferred_ = true;
-  // Work may defer more work; all of it runs before the loop sleeps.
-  while (!deferred_.empty()) {
-    working_.swap(deferred_);
-    for (size_t i = 0; i < working_.size(); ++i) {
-      const Work& work = working_[i];
-      if (work.function && !(work.whose && work.whose->gone())) work.function();
-      if (work.run == &Deferred::run && work.with != nullptr) work.run(work.with);
-    }
-    // What is retired outlives the work that was deferred together with it.
-    for (size_t i = 0; i < working_.size(); ++i) {
-      if (working_[i].run != nullptr && working_[i].run != &Deferred::run) working_[i].run(working_[i].with);
-    }
-    working_.clear();
-  }
-  running_deferred_ = false;
-}
-
-void Deferred::schedule() {
-  if (scheduled_) return;
-  scheduled_ = true;
-  loop_.deferred_.push_back({&Deferred::run, this, {}, {}});
-}
-
-void Deferred::run(void* it) {
-  auto* self = static_cast<Deferred*>(it);
-  self->scheduled_ = false;
-  self->work_(self->with_);
-}
-
-void Deferred::cancel() {
-  if (!scheduled_) return;
-  scheduled_ = false;
-  for (auto* list : {&loop_.deferred_, &loop_.working_}) {
-    for (Loop::Work& work : *list) {
-      if (work.run == &Deferred::run && work.with == this) work.with = nullptr;
-    }
-  }
 }
 
 void Loop::arm() {

@@ -6,20 +6,16 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include "net/lifetime.h"
+#include "net/deferred_work.h"
+#include "net/last_writers.h"
 #include "net/timer_wheel.h"
 
 struct uv_loop_s;
 
 namespace lineward::net {
-
-class ByteStream;
 
 using std::chrono::milliseconds;
 
@@ -34,7 +30,7 @@ class Loop {
   void run();  // until stop()
   void stop();
   // Runs the deferred work now: frees what was retired. For the end of main.
-  void close_deferred() { run_deferred(); }
+  void close_deferred() { deferred_.run(); }
   // Runs what is pending, then until every handle is closed. For the end of main and of tests.
   void close_all();
   milliseconds now() const { return milliseconds(*time_); }  // monotonic, cached per turn
@@ -58,14 +54,14 @@ class Loop {
   const SlowTurns& slow_turns() const { return slow_turns_; }
 
   // Calls `work` once, after the callbacks of this turn, before the loop sleeps.
-  void defer(std::function<void()> work);
+  void defer(std::function<void()> work) { deferred_.add(std::move(work)); }
   // The same, unless the object that `whose` is of has gone by then.
-  void defer(Lifetime& whose, std::function<void()> work);
+  void defer(Lifetime& whose, std::function<void()> work) { deferred_.add(whose, std::move(work)); }
   // Frees the object at that time, after the work that was deferred in the same turn. The one way to free
   // what may be on the stack.
   template <class T>
   void retire(std::unique_ptr<T> object) {
-    if (object) deferred_.push_back({[](void* it) { delete static_cast<T*>(it); }, object.release(), {}, {}});
+    if (object) deferred_.retire([](void* it) { delete static_cast<T*>(it); }, object.release());
   }
   // Lets go of a share at that time.
   template <class T>
@@ -80,27 +76,17 @@ class Loop {
   friend class Deferred;
   friend class ByteStream;
   struct Handles;
-  struct Work {
-    void (*run)(void*) = nullptr;  // null: `function`, if there is one
-    void* with = nullptr;
-    std::function<void()> function;
-    std::optional<Lifetime::Watch> whose;  // `function` is left out once that one has gone
-  };
   void arm();
   void fire();
   void note_turn();
-  void run_deferred();
   std::unique_ptr<uv_loop_s> loop_;
   const uint64_t* time_;  // in it
   std::unique_ptr<Handles> handles_;
   TimerWheel timers_;
   uint64_t armed_for_ = TimerWheel::kNever;  // when the libuv timer comes, in ms
   bool catching_up_ = false;                 // the poll goes first once
-  std::vector<Work> deferred_;
-  std::vector<Work> working_;  // of those, what is being done
-  bool running_deferred_ = false;
-  // Streams that only send their last bytes (no cancels of calls). They have no other owner.
-  std::map<ByteStream*, std::unique_ptr<ByteStream>> last_writers_;
+  DeferredWork deferred_;
+  LastWriters last_writers_{*this};
   static constexpr uint64_t kReadsUnnoted = 7;  // odd: reads of clients and servers take turns
   uint64_t reads_ = 0;
   uint64_t read_at_ = 0;
@@ -109,28 +95,6 @@ class Loop {
   bool closed_ = false;
   uint64_t polled_at_ = 0;  // ms; 0: not yet
   SlowTurns slow_turns_;
-};
-
-// Work that an object defers again and again, as Loop::defer does. Dies with the object, and costs no memory.
-// `work` may destroy it.
-class Deferred {
- public:
-  Deferred(Loop& loop, void (*work)(void*), void* with) : loop_(loop), work_(work), with_(with) {}
-  ~Deferred() { cancel(); }
-  Deferred(const Deferred&) = delete;
-  Deferred& operator=(const Deferred&) = delete;
-
-  void schedule();  // once, however often it is called until then
-  void cancel();
-  bool scheduled() const { return scheduled_; }
-
- private:
-  friend class Loop;
-  static void run(void* self);
-  Loop& loop_;
-  void (*work_)(void*);
-  void* with_;
-  bool scheduled_ = false;
 };
 
 // A one-shot timer. No libuv handle of its own: all timers of a loop share one, so it may be destroyed or

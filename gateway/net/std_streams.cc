@@ -92,19 +92,8 @@ void StdStreams::write(std::string bytes) {
   }
 }
 
-void StdStreams::flush_now() {
-  if (out_.stream) out_.stream->flush_now();
-}
-
 void StdStreams::end_later(int error) {
   loop_.defer(lifetime_, [this, error] { ended(error); });
-}
-
-void StdStreams::ended(int error) {
-  if (broken_ || (error == 0 && input_ended_)) return;
-  (error == 0 ? input_ended_ : broken_) = true;
-  pause_reading();
-  owner_.on_end(error);
 }
 
 }  // namespace lineward::net

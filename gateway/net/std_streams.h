@@ -26,7 +26,9 @@ class StdStreams {
   void start_reading();
   void pause_reading();
   void write(std::string bytes);
-  void flush_now();
+  void flush_now() {
+    if (out_.stream) out_.stream->flush_now();
+  }
   // Bytes not yet taken by the kernel.
   size_t backlog() const { return out_.stream ? out_.stream->backlog() : 0; }
   // The input is a file: its end says that there are no more requests, not that nobody waits for the answers.
@@ -47,7 +49,12 @@ class StdStreams {
   Status<> open(Side& side, int fd, int flags);
   void read_file();
   void end_later(int error);
-  void ended(int error);
+  void ended(int error) {
+    if (broken_ || (error == 0 && input_ended_)) return;
+    (error == 0 ? input_ended_ : broken_) = true;
+    pause_reading();
+    owner_.on_end(error);
+  }
 
   Loop& loop_;
   StreamOwner& owner_;

@@ -294,16 +294,6 @@ ChildProcess::~ChildProcess() {
   }
 }
 
-int ChildProcess::take_stdin() {
-  return std::exchange(fds_[0], -1);
-}
-int ChildProcess::take_stdout() {
-  return std::exchange(fds_[1], -1);
-}
-int ChildProcess::take_stderr() {
-  return std::exchange(fds_[2], -1);
-}
-
 void ChildProcess::signal(TreeSignal which) {
   spawner_.state_->post_signal(id_, which);
 }

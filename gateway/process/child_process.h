@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -58,9 +59,9 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   // Valid from start() on; -1 after they were taken.
-  int take_stdin();
-  int take_stdout();
-  int take_stderr();
+  int take_stdin() { return std::exchange(fds_[0], -1); }
+  int take_stdout() { return std::exchange(fds_[1], -1); }
+  int take_stderr() { return std::exchange(fds_[2], -1); }
   pid_t pid() const { return pid_; }  // 0 until started
   bool running() const { return running_; }
   void signal(TreeSignal which);

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "net/byte_stream.h"
+#include "net/connector.h"
 #include "net/loop.h"
 #include "net/resolver.h"
-#include "net/tcp_connector.h"
 #include "net/tls.h"
 #include "plugins/rate_limit/redis_url.h"
 

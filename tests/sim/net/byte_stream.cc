@@ -78,30 +78,8 @@ std::optional<uint32_t> ByteStream::peer_uid() const {
   return std::nullopt;
 }
 
-void ByteStream::write(std::string bytes) {
-  if (bytes.empty() || closed() || ending_writes_ || shut_) return;
-  backlog_ += bytes.size();
-  queue_.push(std::move(bytes));
-  schedule_flush();
-}
-
-void ByteStream::end_writes() {
-  ending_writes_ = true;
-  schedule_flush();
-}
-
-void ByteStream::schedule_flush() {
-  if (!writing_) flush_later_.schedule();
-}
-
 size_t ByteStream::backlog() const {
   return backlog_;
-}
-
-void ByteStream::drop_queue() {
-  queue_.clear();
-  gone_ = 0;
-  backlog_ = 0;
 }
 
 int ByteStream::try_send() {
@@ -142,7 +120,7 @@ void ByteStream::flush() {
     const int error = try_send();
     if (error != 0) {
       drop_queue();
-      if (last_bytes_) return last_bytes_sent();
+      if (last_bytes_) return loop_.last_writers_.done(*this);
       return ended(error);
     }
     if (!queue_.empty()) {
@@ -156,7 +134,7 @@ void ByteStream::flush() {
       return;
     }
   }
-  if (last_bytes_) return last_bytes_sent();
+  if (last_bytes_) return loop_.last_writers_.done(*this);
   if (ending_writes_) {
     shut();
     ending_writes_ = false;
@@ -187,24 +165,6 @@ void ByteStream::close() {
   watched_ = 0;
   pipe_.close();
   tcp_.close();
-}
-
-void ByteStream::close_after_writes(std::unique_ptr<ByteStream> stream, milliseconds patience) {
-  if (!stream || stream->closed() || (stream->backlog_ == 0 && !stream->writing_)) return;
-  ByteStream* self = stream.get();
-  self->owner_ = nullptr;
-  self->pause_reading();
-  self->loop_.last_writers_.emplace(self, std::move(stream));
-  self->last_bytes_ = std::make_unique<Timer>(self->loop_);
-  self->last_bytes_->start(patience, [self] { self->last_bytes_sent(); });
-}
-
-void ByteStream::last_bytes_sent() {
-  auto found = loop_.last_writers_.find(this);
-  if (found == loop_.last_writers_.end()) return;
-  close();
-  loop_.retire(std::move(found->second));
-  loop_.last_writers_.erase(found);
 }
 
 void ByteStream::start_reading() {

@@ -40,7 +40,7 @@ void Loop::run() {
     loop_->time = static_cast<uint64_t>(world().now() / sim::kMillisecond);
     if (timers_.next() <= loop_->time) fire();
     turn_.store(turn() + 1, std::memory_order_relaxed);
-    run_deferred();
+    deferred_.run();
     if (handles_->stopped) break;
     const uint64_t next = timers_.next();
     world().poll(next == TimerWheel::kNever
@@ -48,7 +48,7 @@ void Loop::run() {
                      : std::max(static_cast<sim::Time>(next) * sim::kMillisecond, world().now()));
     loop_->time = static_cast<uint64_t>(world().now() / sim::kMillisecond);
     settled_ = true;
-    run_deferred();
+    deferred_.run();
     settled_ = false;
   }
 }
@@ -60,60 +60,12 @@ void Loop::stop() {
 void Loop::close_all() {
   if (closed_) return;
   last_writers_.clear();
-  run_deferred();
+  deferred_.run();
   closed_ = true;
 }
 
 uint64_t Loop::nanoseconds() {
   return static_cast<uint64_t>(world().now()) * 1000 + 1;
-}
-
-void Loop::defer(std::function<void()> work) {
-  deferred_.push_back({nullptr, nullptr, std::move(work), {}});
-}
-
-void Loop::defer(Lifetime& whose, std::function<void()> work) {
-  deferred_.push_back({nullptr, nullptr, std::move(work), whose.watch()});
-}
-
-void Loop::run_deferred() {
-  if (running_deferred_) return;
-  running_deferred_ = true;
-  while (!deferred_.empty()) {
-    working_.swap(deferred_);
-    for (size_t i = 0; i < working_.size(); ++i) {
-      const Work& work = working_[i];
-      if (work.function && !(work.whose && work.whose->gone())) work.function();
-      if (work.run == &Deferred::run && work.with != nullptr) work.run(work.with);
-    }
-    for (size_t i = 0; i < working_.size(); ++i) {
-      if (working_[i].run != nullptr && working_[i].run != &Deferred::run) working_[i].run(working_[i].with);
-    }
-    working_.clear();
-  }
-  running_deferred_ = false;
-}
-
-void Deferred::schedule() {
-  if (scheduled_) return;
-  scheduled_ = true;
-  loop_.deferred_.push_back({&Deferred::run, this, {}, {}});
-}
-
-void Deferred::run(void* it) {
-  auto* self = static_cast<Deferred*>(it);
-  self->scheduled_ = false;
-  self->work_(self->with_);
-}
-
-void Deferred::cancel() {
-  if (!scheduled_) return;
-  scheduled_ = false;
-  for (auto* list : {&loop_.deferred_, &loop_.working_}) {
-    for (Loop::Work& work : *list) {
-      if (work.run == &Deferred::run && work.with == this) work.with = nullptr;
-    }
-  }
 }
 
 // Nothing to set: run() looks at the wheel in each turn.

@@ -100,15 +100,4 @@ void StdStreams::write(std::string bytes) {
   if (!broken_) out_.stream->write(std::move(bytes));
 }
 
-void StdStreams::flush_now() {
-  if (out_.stream) out_.stream->flush_now();
-}
-
-void StdStreams::ended(int error) {
-  if (broken_ || (error == 0 && input_ended_)) return;
-  (error == 0 ? input_ended_ : broken_) = true;
-  pause_reading();
-  owner_.on_end(error);
-}
-
 }  // namespace lineward::net

@@ -119,16 +119,6 @@ ChildProcess::~ChildProcess() {
   }
 }
 
-int ChildProcess::take_stdin() {
-  return std::exchange(fds_[0], -1);
-}
-int ChildProcess::take_stdout() {
-  return std::exchange(fds_[1], -1);
-}
-int ChildProcess::take_stderr() {
-  return std::exchange(fds_[2], -1);
-}
-
 void ChildProcess::signal(TreeSignal which) {
   auto found = spawner_.state_->live.find(id_);
   if (found != spawner_.state_->live.end() && found->second.process->program)

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "loopback_socket.h"
+#include "net/connector.h"
 #include "net/listener.h"
-#include "net/tcp_connector.h"
 
 using namespace lineward;
 using namespace lineward::net;

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "net/byte_stream.h"
+#include "net/connect_attempt.h"
 #include "net/resolver.h"
 
 namespace lineward::net {
@@ -38,11 +39,11 @@ class Connector {
   const std::string& address() const { return address_; }
 
  private:
+  void begin(milliseconds limit);
   void use(const Addresses& addresses);
   void try_next();
   void try_unix();
-  void attempt_failed(int error);
-  void succeeded();
+  void attempted(std::unique_ptr<ByteStream> stream, int error);  // an error where it is null
   void finish(Connected connected);
   void finish_later(ConnectFailure failure);
 
@@ -55,9 +56,8 @@ class Connector {
   size_t next_ = 0;
   std::string address_;
   std::string last_error_;
-  Handle<uv_tcp_t> tcp_;
-  Handle<uv_pipe_t> pipe_;
-  Timer attempt_;
+  ConnectAttempt attempt_;
+  Timer share_;  // of the time, for this address
   Timer overall_;
   Lifetime lifetime_;
 };

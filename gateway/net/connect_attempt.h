@@ -1,0 +1,40 @@
+// One attempt to connect to one address: what the Connector makes of the addresses that it has, one after the
+// other.
+//
+// Owned by the Connector. Calls back at most once for each start(), never from inside it, and not after
+// stop().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/address.h"
+#include "net/byte_stream.h"
+
+namespace lineward::net {
+
+class ConnectAttempt {
+ public:
+  // The stream, or null and a negative errno. Called last: may destroy the attempt.
+  using Done = std::function<void(std::unique_ptr<ByteStream> stream, int error)>;
+
+  ConnectAttempt(Loop& loop, Done done);
+  ~ConnectAttempt();
+  ConnectAttempt(const ConnectAttempt&) = delete;
+  ConnectAttempt& operator=(const ConnectAttempt&) = delete;
+
+  // 0, or a negative errno: then nothing is called. One that was under way is given up.
+  int start(const Address& address);
+  int start(const std::string& unix_path);  // no longer than sockaddr_un has room for
+  void stop();
+
+ private:
+  struct Pending;
+  void connected(int status);
+  Loop& loop_;
+  Done done_;
+  std::shared_ptr<Pending> pending_;  // what is under way
+};
+
+}  // namespace lineward::net

@@ -1,0 +1,64 @@
+// Work for later in a turn of the loop: what Loop::defer and Loop::retire were given, and what a Deferred
+// schedules. The loop runs it; nothing here knows of libuv.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "net/lifetime.h"
+
+namespace lineward::net {
+
+class Deferred;
+class Loop;
+
+class DeferredWork {
+ public:
+  void add(std::function<void()> work) { waiting_.push_back({nullptr, nullptr, std::move(work), {}}); }
+  // Is left out when the object that `whose` is of has gone by then.
+  void add(Lifetime& whose, std::function<void()> work) {
+    waiting_.push_back({nullptr, nullptr, std::move(work), whose.watch()});
+  }
+  // `free` gets the object after all work that waits with it.
+  void retire(void (*free)(void*), void* object) { waiting_.push_back({free, object, {}, {}}); }
+  // Runs what waits, and what that adds, until nothing waits. Does nothing from inside of itself.
+  void run();
+
+ private:
+  friend class Deferred;
+  struct Work {
+    void (*run)(void*) = nullptr;  // null: `function`, if there is one
+    void* with = nullptr;
+    std::function<void()> function;
+    std::optional<Lifetime::Watch> whose;  // `function` is left out once that one has gone
+  };
+  std::vector<Work> waiting_;
+  std::vector<Work> working_;  // of those, what is being done
+  bool running_ = false;
+};
+
+// Work that an object defers again and again, as Loop::defer does. Dies with the object, and costs no memory.
+// `work` may destroy it.
+class Deferred {
+ public:
+  Deferred(Loop& loop, void (*work)(void*), void* with);
+  ~Deferred() { cancel(); }
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+
+  void schedule();  // once, however often it is called until then
+  void cancel();
+  bool scheduled() const { return scheduled_; }
+
+ private:
+  friend class DeferredWork;
+  static void run(void* self);
+  DeferredWork& queue_;
+  void (*work_)(void*);
+  void* with_;
+  bool scheduled_ = false;
+};
+
+}  // namespace lineward::net
