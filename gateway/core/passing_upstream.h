@@ -24,6 +24,9 @@ class PassingUpstream : public Upstream {
   Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) override {
     return inner_->start(std::move(request), owner);
   }
+  Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest& request) override {
+    return inner_->wait_in_front(request);
+  }
   void open_scope(const Scope& scope, ScopeOwner& owner) override { inner_->open_scope(scope, owner); }
   void close_scope(const Scope& scope) override { inner_->close_scope(scope); }
   PortableScopes* portable(const Scope& scope) override { return inner_->portable(scope); }

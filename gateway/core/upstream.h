@@ -213,12 +213,24 @@ struct Tells {
   bool any() const { return tools || prompts || resources; }
 };
 
+// A place among the calls that a server has or that wait for it, until it is destroyed.
+class WaitingPlace {
+ public:
+  virtual ~WaitingPlace() = default;
+};
+
 class Upstream {
  public:
   virtual ~Upstream() = default;
   virtual const std::string& name() const = 0;
   // Takes the request. Fails at once only when nothing can be queued any more.
   virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) = 0;
+  // For a call that waits in front of this upstream, for something else that was asked of it: it is one more
+  // in the queue, and fails as start() would. The upstream outlives the place; whoever has it gives it up
+  // right before start(). Null: calls are not counted here.
+  virtual Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest&) {
+    return std::unique_ptr<WaitingPlace>();
+  }
   // A session's life. Between the two, the owner must live.
   virtual void open_scope(const Scope& scope, ScopeOwner& owner) = 0;
   virtual void close_scope(const Scope& scope) = 0;

@@ -51,13 +51,13 @@ std::optional<core::Failure> ToolCall::begin() {
   bool asks = role_ == HeaderRole::make || tools_.inner().era() == mcp::Era::modern;
   bool wants_facts = request_.method == Method::tools_call && role_ != HeaderRole::none && asks;
   if (!wants_facts || tools_.book().view(view_).known || !tools_.may_learn(view_)) return go();
-  learn();
-  return std::nullopt;
+  return learn();
 }
 
-void ToolCall::learn() {
-  listing_ = true;
-  tools_.learn(*this);
+std::optional<core::Failure> ToolCall::learn() {
+  auto failure = tools_.learn(*this);
+  listing_ = !failure;
+  return failure;
 }
 
 void ToolCall::listing_phase(CallPhase phase) {
@@ -67,6 +67,7 @@ void ToolCall::listing_phase(CallPhase phase) {
 void ToolCall::learned(bool listed) {
   if (!live()) return;
   listing_ = false;
+  place_.reset();
   if (auto failure = std::exchange(failure_, std::nullopt)) {
     const ToolFacts* known = facts();
     if (!listed || known == nullptr || !known->repeatable || !tools_.may_repeat()) return fail(*failure);
@@ -97,10 +98,8 @@ std::optional<core::Failure> ToolCall::go() {
   if (role_ == HeaderRole::check && request_.method == Method::tools_call && attempts_ == 0) {
     if (std::string fault = header_fault(); !fault.empty()) {
       bool old = tools_.loop().now() - tools_.book().view(view_).listed_at > kFresh;
-      if (old && tools_.may_learn(view_) && !std::exchange(relisted_, true)) {  // the tool may have changed
-        learn();
-        return std::nullopt;
-      }
+      if (old && tools_.may_learn(view_) && !std::exchange(relisted_, true))
+        return learn();  // the tool may have changed
       auto refusal =
           mcp::Message::parse(mcp::error_message("0", mcp::kHeaderMismatch, "Header mismatch: " + fault));
       tools_.loop().defer(lifetime_,
@@ -181,11 +180,11 @@ bool ToolCall::refused_headers(const mcp::Message& message) {
                   message.kind() == mcp::MessageKind::error &&
                   mcp::error_code(message) == mcp::kHeaderMismatch;
   if (!mismatch || heard_ || !tools_.may_learn(view_) || std::exchange(relisted_, true)) return false;
+  if (learn()) return false;  // as many wait as may: the refusal stands
   log::write(log::Level::info, "tool.headers_refused",
              {{"upstream", tools_.name()}, {"tool", tool_.substr(0, 128)}});
   retire_inner();
   refusal_ = message;
-  learn();
   return true;
 }
 
@@ -217,8 +216,8 @@ bool ToolCall::repeats(const core::Failure& failure) {
   if (request_.method != Method::tools_call) return false;
   retire_inner();
   if (!tools_.book().view(view_).known && tools_.may_learn(view_)) {
+    if (learn()) return false;
     failure_ = failure;
-    learn();
     return true;
   }
   const ToolFacts* known = facts();
@@ -255,6 +254,7 @@ void ToolCall::cancel(core::CancelCause why) {
   timer_.stop();
   if (listing_) tools_.forget(*this);
   listing_ = false;
+  place_.reset();
   if (cancel_inner(why)) return;
   core::upstream_stats(tools_.server().name)
       .cancel_settled(request_.tag, {});  // between two tries, or before the first

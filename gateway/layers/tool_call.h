@@ -33,6 +33,8 @@ class ToolCall final : public core::PassingCall {
 
   // For ToolUpstream: the list is there, or cannot be had (`listed` false).
   void learned(bool listed);
+  // Its place among the calls of the server, while it waits.
+  void waits_at(std::unique_ptr<core::WaitingPlace> place) { place_ = std::move(place); }
   // The call waits for its server's list.
   void listing_phase(core::CallPhase phase);
   const core::CallRequest& request() const { return request_; }
@@ -45,7 +47,7 @@ class ToolCall final : public core::PassingCall {
 
   std::optional<core::Failure> go();
   void go_later(std::chrono::milliseconds after);
-  void learn();
+  std::optional<core::Failure> learn();
   void tell(core::CallPhase phase);
   void answer(mcp::Message message);
   void fail(const core::Failure& failure);
@@ -68,6 +70,7 @@ class ToolCall final : public core::PassingCall {
   bool written_ = false;  // this attempt's bytes went out
   bool relisted_ = false;
   bool listing_ = false;
+  std::unique_ptr<core::WaitingPlace> place_;  // with it, but for the first that waits
   bool keeps_message_ = false;
   net::Timer timer_;
   net::Lifetime lifetime_;

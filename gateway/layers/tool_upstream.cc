@@ -96,10 +96,17 @@ void ToolUpstream::reconfigured() {
 
 // ---- the list ----
 
-void ToolUpstream::learn(ToolCall& call) {
+std::optional<core::Failure> ToolUpstream::learn(ToolCall& call) {
   auto& listing = listings_[call.view()];
   bool first = !listing;
-  if (first) listing = std::make_unique<Listing>(*this, call.view(), call.request());
+  // The request for the list has the place of the first of those that wait for it.
+  if (first) {
+    listing = std::make_unique<Listing>(*this, call.view(), call.request());
+  } else if (auto place = inner_->wait_in_front(call.request())) {
+    call.waits_at(std::move(*place));
+  } else {
+    return place.error();
+  }
   listing->waiting.push_back(&call);
   // Not from here: its caller is not to be called back yet.
   loop_.defer(lifetime_, [this, first, view = call.view(), one = listing.get()] {
@@ -110,6 +117,7 @@ void ToolUpstream::learn(ToolCall& call) {
     for (ToolCall* each : waiting)
       each->listing_phase(one->phase);
   });
+  return std::nullopt;
 }
 
 void ToolUpstream::forget(ToolCall& call) {

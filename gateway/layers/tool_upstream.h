@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ class ToolUpstream final : public core::PassingUpstream {
   const config::Server& server() const { return server_; }
   ToolCatalog& book() { return book_; }
   std::string view_key(const core::CallRequest& request) const;
-  // Asks for the list on behalf of `call`, which hears of it through learned(), never from here.
-  void learn(ToolCall& call);
+  // Asks for the list on behalf of `call`, which hears of it through learned(), never from here. A failure:
+  // as many calls wait already as may.
+  std::optional<core::Failure> learn(ToolCall& call);
   // False while its list lets us wait: a call goes on with what is known.
   bool may_learn(const std::string& view);
   void forget(ToolCall& call);

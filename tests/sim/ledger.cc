@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <cstdio>
 
 namespace lineward::sim {
 namespace {
@@ -109,6 +110,7 @@ void Ledger::judge() {
   }
   for (size_t i = 0; i < plan_.servers.size(); ++i) {
     judge_places(i);
+    judge_queue(i);
     judge_rate(i);
   }
   judge_log();
@@ -376,6 +378,43 @@ void Ledger::judge_places(size_t server) {
       return violation(
           "a server has more calls at once than it may",
           fmt::format("{} is one of {}, allowed are {}", *one.tag, beside + 1, limit_at(one.from)));
+  }
+}
+
+// No more calls wait for a server than may: those whose time to wait was over have waited for all of it. Here
+// the log tells, since it is what says when the gateway gave them up.
+void Ledger::judge_queue(size_t server) {
+  const config::Server& configured = plan_.config.servers[server];
+  const auto whole = configured.limits.queue_timeout.count();
+  if (plan_.policies.hooks) return;  // what waits for a verdict waits nowhere else
+  for (const FaultPlan& fault : plan_.faults) {
+    const bool changes_limits = fault.kind == FaultPlan::Kind::reload && fault.server == server;
+    if (!fault.dropped && (changes_limits || fault.kind == FaultPlan::Kind::jump)) return;
+  }
+  std::vector<int64_t> ends;  // in milliseconds of the day
+  const std::string name = fmt::format(" upstream={} ", plan_.servers[server].name);
+  const std::string_view log = world_.log();
+  for (size_t at = 0, end; (end = log.find('\n', at)) != std::string_view::npos; at = end + 1) {
+    const std::string_view line = log.substr(at, end - at);
+    const size_t time = line.find('T');
+    if (line.find(" reason=timeout_queue ") == std::string_view::npos ||
+        line.find(name) == std::string_view::npos || time == std::string_view::npos)
+      continue;
+    int hours = 0, minutes = 0, seconds = 0, rest = 0;
+    const std::string digits(line.substr(time + 1, 12));
+    if (std::sscanf(digits.c_str(), "%d:%d:%d.%d", &hours, &minutes, &seconds, &rest) != 4) continue;
+    ends.push_back(((hours * 60 + minutes) * 60 + seconds) * 1000 + rest);
+  }
+  constexpr int64_t kSlack = 50;
+  const uint64_t most =
+      (uint64_t{configured.limits.max_in_flight} + configured.limits.max_queue) * plan_.replicas;
+  for (const int64_t one : ends) {
+    uint64_t beside = 0;
+    for (const int64_t other : ends)
+      beside += other >= one && other - whole + kSlack < one ? 1 : 0;
+    if (beside > most)
+      return violation("more calls wait for a server than may",
+                       fmt::format("s{}: {}, allowed are {}", server, beside, most));
   }
 }
 

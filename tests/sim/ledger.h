@@ -89,6 +89,7 @@ class Ledger {
   void judge_leave(const CallRecord& record, const Attempt& attempt);
   Time passing() const;
   bool is_forbidden(const CallRecord& record) const;
+  void judge_queue(size_t server);
   void judge_rate(size_t server);
   void judge_time(const CallRecord& record);
   void judge_places(size_t server);

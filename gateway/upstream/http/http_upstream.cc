@@ -92,18 +92,11 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     return Refused{
         {EndReason::upstream_unreachable, fmt::format("{} cannot be reached: {}", server_.name, broken_)}};
   }
-  // Those that wait for a session and for the era have places in flight ahead of them, too.
-  const uint64_t places = uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue;
-  if (era_->waiting() + slots_->waiting() + groups_->queued() + calls_->in_flight() >= places) {
-    core::limit_reached(core::Limit::queue);
-    return Refused{{EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
-                                                       server_.limits.max_queue, server_.name)}};
-  }
-  if (auto full = shares_.refusal(request, server_)) return Refused{std::move(*full)};
+  if (auto full = places_.refusal(request, calls_here())) return Refused{std::move(*full)};
   auto is_probe = health_.admit();
   if (!is_probe) return Refused{is_probe.error()};
   auto call = std::make_unique<HttpCall>(*calls_, std::move(request), owner);
-  if (!call->is_listen()) call->place.take(shares_, call->request.account());
+  if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->health_probe = *is_probe;
   bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && !era_->is_current()) {
@@ -116,6 +109,11 @@ Result<std::unique_ptr<core::Call>, core::Failure> HttpUpstream::start(core::Cal
     }
   }
   return Result<std::unique_ptr<core::Call>, core::Failure>(std::move(call));
+}
+
+// Those that wait for a session and for the era have places in flight ahead of them, too.
+uint64_t HttpUpstream::calls_here() const {
+  return era_->waiting() + slots_->waiting() + groups_->queued() + calls_->in_flight();
 }
 
 std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {

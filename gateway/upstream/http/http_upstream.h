@@ -24,6 +24,7 @@
 #include "upstream/http/question_slots.h"
 #include "upstream/http/session_keeper.h"
 #include "upstream/http/sse_fallback.h"
+#include "upstream/shared/call_places.h"
 
 namespace lineward::upstream {
 
@@ -51,6 +52,10 @@ class HttpUpstream final : public core::Upstream,
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
+      const core::CallRequest& request) override {
+    return places_.wait_in_front(request, calls_here());
+  }
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   core::PortableScopes* portable(const core::Scope& scope) override;
@@ -81,6 +86,7 @@ class HttpUpstream final : public core::Upstream,
   // HttpCallTableOwner
   std::optional<core::Failure> enqueue(HttpCall& call) override;
 
+  uint64_t calls_here() const;  // limits.maxInFlight and limits.maxQueue are for them
   void note_hop();
   void schedule_pump() { pump_later_.schedule(); }
   void pump();
@@ -108,7 +114,7 @@ class HttpUpstream final : public core::Upstream,
   std::unique_ptr<SseFallback> sse_;
   std::unique_ptr<HttpCallTable> calls_;
   std::unique_ptr<SessionKeeper> sessions_;
-  CallerShares shares_;
+  CallPlaces places_{server_};
   SessionPlanner planner_{server_};
   RequestIds ids_;
   std::function<void()> stopped_;

@@ -92,12 +92,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
                                                                         core::CallOwner& owner) {
   using Refused = Unexpected<core::Failure>;
   if (stopping_) return Refused{stopping_now()};
-  if (live_calls_ >= uint64_t{server_.limits.max_in_flight} + server_.limits.max_queue) {
-    core::limit_reached(core::Limit::queue);
-    return Refused{{mcp::EndReason::queue_full, fmt::format("{} calls wait for {} already (limits.maxQueue)",
-                                                            server_.limits.max_queue, server_.name)}};
-  }
-  if (auto full = shares_.refusal(request, server_)) return Refused{std::move(*full)};
+  if (auto full = places_.refusal(request, live_calls_)) return Refused{std::move(*full)};
   // A process that is up is no reason to refuse: only starts are held back.
   const bool needs_start = !health_.circuit_closed() && !has_process_for(request);
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};

@@ -13,6 +13,7 @@
 
 #include "core/upstream.h"
 #include "net/lifetime.h"
+#include "upstream/shared/call_places.h"
 #include "upstream/stdio/process_room.h"
 #include "upstream/stdio/stdio_era_prober.h"
 #include "upstream/stdio/stdio_health.h"
@@ -37,6 +38,10 @@ class StdioUpstream final : public core::Upstream,
   const config::Server& server() const { return server_; }
   Result<std::unique_ptr<core::Call>, core::Failure> start(core::CallRequest&& request,
                                                            core::CallOwner& owner) override;
+  Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(
+      const core::CallRequest& request) override {
+    return places_.wait_in_front(request, live_calls_);
+  }
   void open_scope(const core::Scope& scope, core::ScopeOwner& owner) override;
   void close_scope(const core::Scope& scope) override;
   void forward(const core::Scope& scope, mcp::Era client_era, const mcp::Message& message) override;
@@ -50,7 +55,7 @@ class StdioUpstream final : public core::Upstream,
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
-  CallerShares& shares() { return shares_; }
+  CallerShares& shares() { return places_.shares(); }
   void withdraw(StdioCall& call);
 
   // GroupOwner
@@ -97,7 +102,7 @@ class StdioUpstream final : public core::Upstream,
   ProcessRoom room_{server_, groups_, spares_};
   net::Timer room_timer_;
   size_t live_calls_ = 0;
-  CallerShares shares_;
+  CallPlaces places_{server_};
   size_t in_flight_ = 0;  // of all groups
   net::Deferred pump_later_;
   std::function<void()> lost_;
