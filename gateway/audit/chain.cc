@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/freed.h"
 
 namespace lineward::audit {
 namespace {
@@ -33,8 +34,7 @@ bool is_hash(std::string_view text) {
 std::string sha256_hex(std::string_view text) {
   // What fetches an algorithm by its name costs more than a short hash does.
   static EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  thread_local std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                               EVP_MD_CTX_free);
+  thread_local std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
   std::array<unsigned char, 32> digest{};
   unsigned length = 0;
   LW_CHECK(EVP_DigestInit_ex2(context.get(), kSha256, nullptr) == 1 &&

@@ -11,6 +11,7 @@
 
 #include "audit/chain.h"
 #include "base/check.h"
+#include "base/freed.h"
 
 namespace lineward::audit {
 namespace {
@@ -54,7 +55,7 @@ int no_password(char*, int, int, void*) {
 using Reader = EVP_PKEY* (*)(FILE*);
 
 Result<std::shared_ptr<EVP_PKEY>> read_key(const std::string& path, Reader reader, const char* what) {
-  std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  std::unique_ptr<FILE, Freed<std::fclose>> file(std::fopen(path.c_str(), "re"));
   if (!file) return fail(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   std::shared_ptr<EVP_PKEY> key(reader(file.get()), EVP_PKEY_free);
   if (!key || EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519)
@@ -89,7 +90,7 @@ Result<SigningKey> SigningKey::read_public(const std::string& path) {
 
 std::string SigningKey::sign(uint64_t seq, std::string_view prev) const {
   const std::string text = signed_text(seq, prev);
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
   std::array<unsigned char, kSignatureBytes> signature{};
   size_t size = signature.size();
   LW_CHECK(EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
@@ -101,7 +102,7 @@ bool SigningKey::has_signed(uint64_t seq, std::string_view prev, std::string_vie
   const std::string text = signed_text(seq, prev);
   const std::string raw = unhex(signature);
   if (raw.size() != kSignatureBytes) return false;
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
   return EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
          EVP_DigestVerify(context.get(), bytes(raw), raw.size(), bytes(text), text.size()) == 1;
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/freed.h"
 
 namespace lineward {
 namespace {
@@ -20,15 +21,12 @@ const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-struct Free {
-  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
-  void operator()(EVP_PKEY_CTX* context) const { EVP_PKEY_CTX_free(context); }
-};
-using Cipher = std::unique_ptr<EVP_CIPHER_CTX, Free>;
+using Cipher = std::unique_ptr<EVP_CIPHER_CTX, Freed<EVP_CIPHER_CTX_free>>;
 
 void derive(std::string_view secret, std::string_view what, std::array<unsigned char, 32>& out) {
   constexpr std::string_view kSalt = "lineward replicas";
-  std::unique_ptr<EVP_PKEY_CTX, Free> context(EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr));
+  std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX_free>> context(
+      EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr));
   size_t length = out.size();
   LW_CHECK(context != nullptr && EVP_PKEY_derive_init(context.get()) == 1 &&
            EVP_PKEY_CTX_set_hkdf_md(context.get(), EVP_sha256()) == 1 &&

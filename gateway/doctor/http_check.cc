@@ -19,6 +19,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/freed.h"
 #include "config/duration.h"
 #include "http_client/http_proxy.h"
 #include "http_client/http_url.h"
@@ -131,7 +132,7 @@ Step Line::connect_tcp(const std::string& host, uint16_t port, bool is_proxy) {
             is_proxy ? "correct the proxy (HTTPS_PROXY, HTTP_PROXY or proxy), or name the host in NO_PROXY"
                      : "is the name right? See /etc/resolv.conf and the network"};
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+  const std::unique_ptr<addrinfo, Freed<freeaddrinfo>> all(found);
   int why = ETIMEDOUT;
   for (const addrinfo* one = all.get(); one != nullptr && !is_late(); one = one->ai_next) {
     socket_.reset(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

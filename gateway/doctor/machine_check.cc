@@ -17,6 +17,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/freed.h"
 #include "log/printable.h"
 #include "process/spawn_wire.h"
 
@@ -125,7 +126,7 @@ void check_address(const std::string& option, const std::string& address,
   if (getaddrinfo(host.empty() || host == "*" ? nullptr : host.c_str(), parts.port.c_str(), &hints, &found) !=
       0)
     return;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+  const std::unique_ptr<addrinfo, Freed<freeaddrinfo>> all(found);
   const OwnedFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/base64url.h"
+#include "base/freed.h"
 
 namespace lineward::upstream {
 namespace {
@@ -37,13 +38,6 @@ constexpr std::array<Signing, 6> kSignings{{
     {config::SigningAlgorithm::rs512, "RS512", EVP_sha512, {}},
 }};
 
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* it) const {
-    Free(it);
-  }
-};
 using PrivateKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
 const Signing& signing_of(config::SigningAlgorithm algorithm) {

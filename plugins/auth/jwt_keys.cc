@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/freed.h"
 #include "plugins/auth/jwt_token.h"
 #include "plugins/auth/strict_json.h"
 
@@ -47,13 +48,6 @@ constexpr std::array<JwtAlgorithm, 11> kAlgorithms{{
 constexpr size_t kMaxKeys = 100;
 constexpr int kLeastRsaBits = 2048, kMaxRsaBits = 8192, kMaxExponentBits = 64;
 
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* it) const {
-    Free(it);
-  }
-};
 using Number = std::unique_ptr<BIGNUM, Freed<BN_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeKey>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX_free>>;

@@ -8,19 +8,13 @@
 #include <memory>
 #include <utility>
 
+#include "base/freed.h"
 #include "config/options/read_value.h"
 #include "config/options/text_check.h"
 #include "config/reader/jsonc.h"
 
 namespace lineward::config {
 namespace {
-
-struct DiagDeleter {
-  void operator()(fy_diag* diag) const { fy_diag_destroy(diag); }
-};
-struct ParserDeleter {
-  void operator()(fy_parser* parser) const { fy_parser_destroy(parser); }
-};
 
 void discard_output(fy_diag*, void*, const char*, size_t) {}
 
@@ -216,13 +210,13 @@ void run_parser(std::string_view text, Document& document) {
   fy_diag_cfg_default(&diag_config);
   diag_config.fp = nullptr;
   diag_config.output_fn = discard_output;
-  std::unique_ptr<fy_diag, DiagDeleter> diag(fy_diag_create(&diag_config));
+  std::unique_ptr<fy_diag, Freed<fy_diag_destroy>> diag(fy_diag_create(&diag_config));
   fy_diag_set_collect_errors(diag.get(), true);
   fy_parse_cfg config{};
   config.flags = static_cast<fy_parse_cfg_flags>(FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE |
                                                  FYPCF_SLOPPY_FLOW_INDENTATION);
   config.diag = diag.get();
-  std::unique_ptr<fy_parser, ParserDeleter> parser(fy_parser_create(&config));
+  std::unique_ptr<fy_parser, Freed<fy_parser_destroy>> parser(fy_parser_create(&config));
   if (parser == nullptr || fy_parser_set_string(parser.get(), text.data(), text.size()) != 0) {
     add_syntax_error(document, "the YAML parser could not start", 1, 1);
     return;

@@ -6,15 +6,16 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/freed.h"
+
 namespace lineward::audit {
 
 void make_key(const std::string& path) {
-  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"),
-                                                          EVP_PKEY_free);
+  std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>> key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   REQUIRE(key);
-  std::unique_ptr<FILE, int (*)(FILE*)> both(std::fopen(path.c_str(), "we"), std::fclose);
+  std::unique_ptr<FILE, Freed<std::fclose>> both(std::fopen(path.c_str(), "we"));
   REQUIRE(PEM_write_PrivateKey(both.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
-  std::unique_ptr<FILE, int (*)(FILE*)> open(std::fopen((path + ".pub").c_str(), "we"), std::fclose);
+  std::unique_ptr<FILE, Freed<std::fclose>> open(std::fopen((path + ".pub").c_str(), "we"));
   REQUIRE(PEM_write_PUBKEY(open.get(), key.get()) == 1);
 }
 

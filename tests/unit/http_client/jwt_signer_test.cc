@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/base64url.h"
+#include "base/freed.h"
 
 using namespace lineward;
 using namespace lineward::upstream;
@@ -17,13 +18,6 @@ using config::SigningAlgorithm;
 
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* it) const {
-    Free(it);
-  }
-};
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
 std::string pem_of(const Key& key, const EVP_CIPHER* cipher = nullptr) {

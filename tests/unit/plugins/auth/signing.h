@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/freed.h"
+
 namespace lineward::test {
 
 inline std::string encode(std::string_view bytes) {
@@ -64,7 +66,7 @@ class SigningKey {
     const EVP_MD* digest = alg.substr(2) == "256"   ? EVP_sha256()
                            : alg.substr(2) == "384" ? EVP_sha384()
                                                     : EVP_sha512();
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+    std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
     EVP_PKEY_CTX* options = nullptr;
     REQUIRE(EVP_DigestSignInit(context.get(), &options, type_ == "OKP" ? nullptr : digest, nullptr,
                                key_.get()) == 1);

@@ -1,0 +1,14 @@
+// What a C library hands out, owned: std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>.
+#pragma once
+
+namespace lineward {
+
+template <auto Free>
+struct Freed {
+  template <class T>
+  void operator()(T* it) const {
+    Free(it);
+  }
+};
+
+}  // namespace lineward
