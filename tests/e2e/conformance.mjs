@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGateway, startGatewayTogether, startGatewayToUrl, startListener } from './lib/gateway.mjs';
+import { META, modernPost } from './lib/modern.mjs';
 import { conformanceRequirements, conformanceSuite, legacyFixture, memory, modernFixture } from './lib/servers.mjs';
 
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
@@ -72,22 +73,9 @@ function requiredScenarios(revision) {
 
 /** Lists the tools once as a 2026-07-28 client that declares these capabilities: a process for such clients is up then. */
 async function warm(url, capabilities) {
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'warm-up', version: '1.0.0' },
-    'io.modelcontextprotocol/clientCapabilities': capabilities,
-  };
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/list',
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }),
-    signal: AbortSignal.timeout(60_000),
-  });
+  const _meta = { [`${META}clientInfo`]: { name: 'warm-up', version: '1.0.0' }, [`${META}clientCapabilities`]: capabilities };
+  const request = modernPost('tools/list', { _meta }, { id: 1 });
+  const response = await fetch(url, { ...request, signal: AbortSignal.timeout(60_000) });
   await response.text();
 }
 

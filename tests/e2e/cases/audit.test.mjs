@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
+import { modernPost } from '../lib/modern.mjs';
 import { callTool, eventually, lineward } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -38,32 +39,11 @@ describe('audit', { skip: DIRECT }, () => {
       ],
     };
     const one = await running(t, { a: plain('a'), b: plain('b') }, { more });
-    const post = (server, name, args = {}, headers = { 'x-api-key': apiKey }) =>
-      fetch(one.at(server), {
-        method: 'POST',
-        headers: {
-          'Content-Type': 'application/json',
-          Accept: 'application/json, text/event-stream',
-          'MCP-Protocol-Version': '2026-07-28',
-          'Mcp-Method': 'tools/call',
-          'Mcp-Name': name,
-          ...headers,
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: {
-            name,
-            arguments: args,
-            _meta: {
-              'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-              'io.modelcontextprotocol/clientCapabilities': {},
-              progressToken: 'p',
-            },
-          },
-        }),
-      }).then((response) => response.text());
+    const post = async (server, name, args = {}, headers = { 'x-api-key': apiKey }) => {
+      const params = { name, arguments: args, _meta: { progressToken: 'p' } };
+      const response = await fetch(one.at(server), modernPost('tools/call', params, { id: 1, headers }));
+      await response.text();
+    };
 
     await post('a', 'echo', { nonce: SECRET });
     await post('b', 'echo', { nonce: 'second' });

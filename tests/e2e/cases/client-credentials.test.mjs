@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayTo } from '../lib/gateway.mjs';
+import { modernPost } from '../lib/modern.mjs';
 import { MODERN } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -89,20 +90,7 @@ async function gateway(t, server, credentials) {
 
 let nextId = 1;
 async function post(target, method, params = {}) {
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': MODERN,
-    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': MODERN,
-    'mcp-method': method,
-    ...(params.name && { 'mcp-name': params.name }),
-  };
-  const body = JSON.stringify({ jsonrpc: '2.0', id: nextId++, method, params: { ...params, _meta } });
-  const response = await fetch(target.url, { method: 'POST', headers, body });
+  const response = await fetch(target.url, modernPost(method, params, { id: nextId++ }));
   return { status: response.status, headers: response.headers, ...(await response.json()) };
 }
 const call = (target) => post(target, 'tools/call', { name: 'who' });

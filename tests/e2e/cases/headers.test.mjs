@@ -243,7 +243,7 @@ describe('refusals on their way down', () => {
     // the form without a path, which this server does not have; another path; another method
     assert.equal((await send(new URL(wellKnown, url), { method: 'GET' })).status, 404);
     assert.equal((await send(new URL(`${wellKnown}/other`, url), { method: 'GET' })).status, 404);
-    assert.equal((await send(new URL(`${wellKnown}/mcp`, url), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: {} })).status, 405);
+    assert.equal((await send(new URL(`${wellKnown}/mcp`, url), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })).status, 405);
   });
 
   test('metadata that is none is not passed on', async (t) => {

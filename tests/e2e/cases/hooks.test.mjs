@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { binary } from '../lib/binary.mjs';
 import { fixtureRecord, temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
+import { modernPost } from '../lib/modern.mjs';
 import { eventually } from '../lib/operator.mjs';
 import { answer, beginEvents, call, event, gatewayError, json, rawCall, startOrigin } from '../lib/raw-origin.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -136,23 +137,8 @@ describe('hooks', { skip: DIRECT }, () => {
       response.end(event({ jsonrpc: '2.0', id: message.id, result: { content: [], resultType: 'complete' } }));
     };
     const gateway = await start(t, { events: ['notification', 'end'] }, { record, serve });
-    const response = await fetch(gateway.url, {
-      method: 'POST',
-      headers: {
-        accept: 'application/json, text/event-stream', 'content-type': 'application/json',
-        'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'x',
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0', id: 1, method: 'tools/call',
-        params: {
-          name: 'x',
-          _meta: {
-            progressToken: 'p', 'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-            'io.modelcontextprotocol/clientCapabilities': {},
-          },
-        },
-      }),
-    });
+    const request = modernPost('tools/call', { name: 'x', _meta: { progressToken: 'p' } }, { id: 1 });
+    const response = await fetch(gateway.url, request);
     assert.doesNotMatch(await response.text(), /notifications\/progress/);
     await record.until({ event: 'end', tag: 'x' });
     assert.deepEqual(record.events.filter((one) => one.tag === 'x').map((one) => one.event), ['notification', 'end']);

@@ -12,6 +12,7 @@ import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startListener } from '../lib/gateway.mjs';
+import { modernPost } from '../lib/modern.mjs';
 import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
@@ -170,26 +171,8 @@ function load(url, connections, next, each) {
   const call = (number) =>
     new Promise((resolve) => {
       const nonce = `n${number}`;
-      const meta = {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientCapabilities': {},
-        'io.modelcontextprotocol/clientInfo': { name: 'load', version: '1' },
-      };
-      const body = JSON.stringify({
-        jsonrpc: '2.0',
-        id: number,
-        method: 'tools/call',
-        params: { name: 'echo', arguments: { nonce }, _meta: meta },
-      });
-      const headers = {
-        'Content-Type': 'application/json',
-        'Content-Length': Buffer.byteLength(body),
-        Accept: 'application/json, text/event-stream',
-        'MCP-Protocol-Version': '2026-07-28',
-        'Mcp-Method': 'tools/call',
-        'Mcp-Name': 'echo',
-      };
-      const sent = request({ agent, hostname, port, path: pathname, method: 'POST', headers }, (response) => {
+      const { body, ...post } = modernPost('tools/call', { name: 'echo', arguments: { nonce } }, { id: number });
+      const sent = request({ agent, hostname, port, path: pathname, ...post }, (response) => {
         let text = '';
         response.on('data', (bytes) => (text += bytes));
         response.on('end', () => {

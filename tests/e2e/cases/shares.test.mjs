@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { describe } from 'node:test';
 import { startGatewayToUrl } from '../lib/gateway.mjs';
+import { modernPost } from '../lib/modern.mjs';
 import { eventually } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -75,28 +76,14 @@ describe('shares', { skip }, () => {
     t.after(() => origin.closeAllConnections());
     const gateway = await startGatewayToUrl(`http://127.0.0.1:${origin.address().port}/mcp`);
     t.after(() => gateway.stop());
-    const post = (message) => {
-      const _meta = {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
-        'io.modelcontextprotocol/clientCapabilities': {},
-      };
-      const headers = {
-        'Content-Type': 'application/json',
-        Accept: 'application/json, text/event-stream',
-        'MCP-Protocol-Version': '2026-07-28',
-        'Mcp-Method': message.method,
-      };
-      const body = JSON.stringify({ jsonrpc: '2.0', ...message, params: { ...message.params, _meta } });
-      return fetch(gateway.url, { method: 'POST', headers, body });
-    };
-    assert.equal((await post({ id: 1, method: 'prompts/list' })).status, 200);
+    const post = (method, params, id) => fetch(gateway.url, modernPost(method, params, { id }));
+    assert.equal((await post('prompts/list', {}, 1)).status, 200);
     for (let i = 0; i < 5; ++i) {
-      const { status } = await post({ method: 'notifications/odd', params: { text: 'x'.repeat(7_000_000) } });
+      const { status } = await post('notifications/odd', { text: 'x'.repeat(7_000_000) });
       assert.equal(status, 202);
     }
     await eventually(() => large.length >= 2, 'two notifications');
-    assert.deepEqual((await (await post({ id: 2, method: 'prompts/list' })).json()).result.prompts, []);
+    assert.deepEqual((await (await post('prompts/list', {}, 2)).json()).result.prompts, []);
     assert.equal(large.length, 2);
   });
 });

@@ -8,6 +8,7 @@ import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { Inbox, bounded, temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
+import { META, modernPost } from '../lib/modern.mjs';
 import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
 import { modernFixture, plainFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
@@ -74,22 +75,9 @@ function onTerminal(t, args, { columns = 80, rows = 24, env = {} } = {}) {
 /** What a modern client sends to listen; ends with the test. */
 function listen(t, url, id, notifications) {
   const leave = new AbortController();
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-    'io.modelcontextprotocol/clientInfo': { name: 'inspector', version: '2.12' },
-  };
-  fetch(url, {
-    method: 'POST',
-    signal: leave.signal,
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      'MCP-Protocol-Version': '2026-07-28',
-      'Mcp-Method': 'subscriptions/listen',
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params: { notifications, _meta: meta } }),
-  })
+  const _meta = { [`${META}clientInfo`]: { name: 'inspector', version: '2.12' } };
+  const request = modernPost('subscriptions/listen', { notifications, _meta }, { id });
+  fetch(url, { ...request, signal: leave.signal })
     .then((response) => response.text())
     .catch(() => {});
   t.after(() => leave.abort());

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { binary } from './binary.mjs';
 import { LIMIT_MS } from './events.mjs';
+import { META, lastMessage, modernPost } from './modern.mjs';
 
 /** Runs a command of the binary, or of what stands around it, to its end: {code, out, err}. */
 export function lineward(args, env = {}, program = binary()) {
@@ -37,29 +38,11 @@ export const opsOf = (gateway) => /Metrics {2}http:\/\/([^/\s]+)\/metrics/.exec(
 /** A modern tools/call by hand. abort() leaves; answer resolves with the last message. */
 export function callTool(url, name, args = {}, { id = 1, token = 'p' } = {}) {
   const leave = new AbortController();
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-    'io.modelcontextprotocol/clientInfo': { name: 'probe', version: '2.1' },
-    progressToken: token,
-  };
-  const answer = fetch(url, {
-    method: 'POST',
-    signal: leave.signal,
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      'MCP-Protocol-Version': '2026-07-28',
-      'Mcp-Method': 'tools/call',
-      'Mcp-Name': name,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args, _meta: meta } }),
-  })
+  const _meta = { [`${META}clientInfo`]: { name: 'probe', version: '2.1' }, progressToken: token };
+  const request = modernPost('tools/call', { name, arguments: args, _meta }, { id });
+  const answer = fetch(url, { ...request, signal: leave.signal })
     .then((response) => response.text())
-    .then((text) => {
-      const last = text.includes('data:') ? text.split('data:').at(-1) : text;
-      return JSON.parse(last);
-    });
+    .then(lastMessage);
   answer.catch(() => {});
   return { answer, abort: () => leave.abort() };
 }

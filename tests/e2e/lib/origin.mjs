@@ -1,5 +1,6 @@
 // An HTTP server under a test's full control, which records every request it gets.
 import http from 'node:http';
+import { META, modernPost } from './modern.mjs';
 
 /**
  * `answer(request, response, body)` answers each request; `body` is the parsed JSON, or undefined.
@@ -52,32 +53,14 @@ export function send(url, { method = 'POST', headers = {}, body } = {}) {
       response.on('error', reject);
     });
     request.on('error', reject);
-    request.end(body === undefined ? undefined : JSON.stringify(body));
+    request.end(body);
   });
 }
 
-const META = 'io.modelcontextprotocol/';
-
 /** A modern request with all it needs; `headers` are added. */
 export function modern(url, id, method, params = {}, headers = {}) {
-  const _meta = {
-    [`${META}protocolVersion`]: '2026-07-28',
-    [`${META}clientInfo`]: { name: 'test', version: '1' },
-    [`${META}clientCapabilities`]: {},
-    ...params._meta,
-  };
-  const name = params.name ?? params.uri;
-  return send(url, {
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      'MCP-Protocol-Version': '2026-07-28',
-      'Mcp-Method': method,
-      ...(name ? { 'Mcp-Name': name } : {}),
-      ...headers,
-    },
-    body: { jsonrpc: '2.0', id, method, params: { ...params, _meta } },
-  });
+  const _meta = { [`${META}clientInfo`]: { name: 'test', version: '1' }, ...params._meta };
+  return send(url, modernPost(method, { ...params, _meta }, { id, headers }));
 }
 
 /** A request in a legacy session (none: an `initialize`). */
@@ -89,7 +72,7 @@ export function legacy(url, session, id, method, params = {}, headers = {}) {
       ...(session ? { 'Mcp-Session-Id': session, 'MCP-Protocol-Version': '2025-11-25' } : {}),
       ...headers,
     },
-    body: { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), method, params },
+    body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
   });
 }
 

@@ -4,9 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { LIMIT_MS, bounded } from './events.mjs';
-
-const MODERN = '2026-07-28';
-const META = 'io.modelcontextprotocol/';
+import { META, MODERN, lastMessage, modernPost } from './modern.mjs';
 
 export const answer = (id, result) => JSON.stringify({ jsonrpc: '2.0', id, result });
 export const json = (response, status, text, headers = {}) =>
@@ -74,18 +72,8 @@ export async function startOrigin(t, serve, { era = 'modern', tls, name = '127.0
 
 /** The bytes of a modern request. */
 export function modernRequest(url, id, method, params = {}, { headers = {}, host = new URL(url).host } = {}) {
-  const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta };
-  const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } });
-  const all = {
-    Host: host,
-    Accept: 'application/json, text/event-stream',
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    'MCP-Protocol-Version': MODERN,
-    'Mcp-Method': method,
-    ...(params.name && { 'Mcp-Name': params.name }),
-    ...headers,
-  };
+  const { headers: fields, body } = modernPost(method, params, { id, headers });
+  const all = { Host: host, 'Content-Length': Buffer.byteLength(body), ...fields };
   const head = Object.entries(all).map(([key, value]) => `${key}: ${value}\r\n`);
   return `POST ${new URL(url).pathname} HTTP/1.1\r\n${head.join('')}\r\n${body}`;
 }
@@ -102,22 +90,8 @@ export async function rawCall(t, url, id, method, params, options) {
 
 /** One modern request by fetch: {status, message, headers}. */
 export async function call(url, method, params = {}, { id = 1, headers = {} } = {}) {
-  const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta };
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-      'mcp-protocol-version': MODERN,
-      'mcp-method': method,
-      ...(params.name && { 'mcp-name': params.name }),
-      ...headers,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }),
-  });
-  const text = await response.text();
-  const data = text.startsWith('{') ? text : text.split('\n').filter((line) => line.startsWith('data: ')).pop()?.slice(6);
-  return { status: response.status, headers: response.headers, message: data && JSON.parse(data) };
+  const response = await fetch(url, modernPost(method, params, { id, headers }));
+  return { status: response.status, headers: response.headers, message: lastMessage(await response.text()) };
 }
 
 /** What Lineward says of an error of its own. */

@@ -9,9 +9,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { bounded } from './events.mjs';
 import { startGateway, startListener } from './gateway.mjs';
+import { MODERN } from './modern.mjs';
 
 export const DIRECT = process.env.LINEWARD_E2E_DIRECT === '1';
-export const MODERN = '2026-07-28';
+export { MODERN };
 export const LEGACY = '2025-11-25';
 
 /**

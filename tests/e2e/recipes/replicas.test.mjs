@@ -7,6 +7,7 @@ import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startListener } from '../lib/gateway.mjs';
 import { freePort } from '../lib/haproxy.mjs';
+import { lastMessage } from '../lib/modern.mjs';
 import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT, legacyClient, textOf } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -59,7 +60,7 @@ test('conf/replicas.yaml: sessions of both kinds work at either replica', { skip
     });
     const text = await response.text();
     assert.equal(response.status, 200, text);
-    const { id, result } = JSON.parse(text.includes('data:') ? text.split('data:').at(-1) : text);
+    const { id, result } = lastMessage(text);
     assert.deepEqual([id, JSON.parse(result.content[0].text).pid], [99, pid]);
   }
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom } from '../lib/gateway.mjs';
+import { lastMessage } from '../lib/modern.mjs';
 import { test } from '../lib/test.mjs';
 import { modernHeaders, MODERN_META } from '../datasets/bench.mjs';
 import { isSanitized } from './readers.mjs';
@@ -22,8 +23,7 @@ function load(url, agent, reasons) {
       let text = '';
       response.on('data', (bytes) => (text += bytes));
       response.on('end', () => {
-        const last = text.includes('data:') ? text.split('data:').at(-1) : text; // one that waited long is a stream
-        const reason = JSON.parse(last).error?.data?.['io.lineward/gateway']?.reason ?? 'none';
+        const reason = lastMessage(text).error?.data?.['io.lineward/gateway']?.reason ?? 'none';
         reasons[reason] = (reasons[reason] ?? 0) + 1;
         resolve(performance.now() - sent);
       });
