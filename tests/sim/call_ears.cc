@@ -67,21 +67,6 @@ std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result)
                      result.value("requestState", Json()).dump());
 }
 
-std::string wishes_of(const ClientPlan& client, size_t index) {
-  std::string wishes = client.wants_tools ? R"("toolsListChanged":true)" : "";
-  if (client.wants_prompts) wishes += std::string(wishes.empty() ? "" : ",") + R"("promptsListChanged":true)";
-  if (!client.together && client.wants_resource)
-    wishes += fmt::format(R"({}"resourceSubscriptions":["{}"])", wishes.empty() ? "" : ",", uri_of(index));
-  return wishes;
-}
-
-bool is_wished(const ClientPlan& client, size_t index, const std::string& method, const std::string& text) {
-  return !((method == "notifications/tools/list_changed" && !client.wants_tools) ||
-           (method == "notifications/prompts/list_changed" && !client.wants_prompts) ||
-           (method == "notifications/resources/updated" &&
-            (!client.wants_resource || client.together || text.find(uri_of(index)) == std::string::npos)));
-}
-
 void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& message, Asked asked) {
   const ClientPlan& mine = plan.clients[client];
   if (!message.is_object() || !message.contains("result")) {
@@ -111,25 +96,6 @@ void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& mes
                                   (mine.together || i == mine.server));
     if (!everybodys) ledger.violation("a list that somebody else was given", text);
   }
-}
-
-// Where nothing goes wrong who listens hears of what the server tells.
-void judge_listen(Ledger& ledger, const Plan& plan, size_t client, const Heard& heard) {
-  const ClientPlan& mine = plan.clients[client];
-  if (!plan.calm || mine.together || mine.listens_at < 0 || mine.listens_dropped || heard.acknowledged < 0)
-    return;
-  const ServerPlan& server = plan.servers[mine.server];
-  // A session's process may end because nobody calls it, and takes along what it was subscribed to.
-  if (!mine.modern && (!server.http || plan.config.servers[mine.server].isolation == config::Isolation::call))
-    return;
-  if (server.http && !server.modern && (!server.sessions || !server.get_stream)) return;
-  if (mine.modern && !mine.wants_resource) return;
-  int wanted = 0;
-  for (const Time pulse : server.pulses)
-    wanted += pulse > heard.acknowledged + kSecond && pulse < heard.stopped - kSecond ? 1 : 0;
-  if (wanted > 0 && heard.updates == 0)
-    ledger.violation("who listens does not hear what the server tells",
-                     fmt::format("client {} missed {} updates", client, wanted));
 }
 
 }  // namespace lineward::sim

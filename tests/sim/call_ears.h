@@ -8,18 +8,6 @@
 
 namespace lineward::sim {
 
-// One of those that call.
-class Client {
- public:
-  Client() = default;
-  virtual ~Client() = default;
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-  virtual void begin() = 0;
-  // It has nothing more to do: says goodbye where it does so, and closes what it has.
-  virtual void leave() = 0;
-};
-
 class CallEars {
  public:
   CallEars(World& world, Ledger& ledger, size_t client) : world_(world), ledger_(ledger), client_(client) {}
@@ -47,9 +35,6 @@ std::string call_body(const CallPlan& plan, const CallText& text);
 // What is asked with an input_required result, answered: members of the params of the retry. The tags in it
 // are looked at.
 std::string answers_to(Ledger& ledger, const CallPlan& plan, const Json& result);
-// What a modern client wishes to hear.
-std::string wishes_of(const ClientPlan& client, size_t index);
-bool is_wished(const ClientPlan& client, size_t index, const std::string& method, const std::string& text);
 
 // Which tools there are. Others may have asked the same: what they were told must not come here unless they
 // are the same to the gateway.
@@ -58,11 +43,5 @@ struct Asked {
   bool has_left;
 };
 void judge_list(Ledger& ledger, const Plan& plan, size_t client, const Json& message, Asked asked);
-// Where nothing goes wrong who listens hears of what the server tells.
-struct Heard {
-  Time acknowledged, stopped;
-  int updates;
-};
-void judge_listen(Ledger& ledger, const Plan& plan, size_t client, const Heard& heard);
 
 }  // namespace lineward::sim

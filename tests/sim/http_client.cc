@@ -131,7 +131,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     const std::string tag = tag_in(text);
     // What is told to a session goes on any stream that it has.
     if (!client_.mine_.modern && parsed.value("method", "") == "notifications/resources/updated") {
-      ++client_.updates_;
+      client_.listen_ears_.updated();
       return;
     }
     const bool request = parsed.contains("method") && parsed.contains("id");
@@ -150,8 +150,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
     if (parsed.contains("result") && parsed["result"].value("resultType", "") == "input_required") {
       if (parsed.value("id", Json()).dump() != exchange_.raw_id)
         client_.ledger_.violation("a question has another id than the call", text);
-      record->parked = true;
-      return client_.asked(*record->plan, parsed["result"]);
+      return client_.asked(*record, parsed["result"]);
     }
     client_.ears_.answer(*record, exchange_.raw_id, parsed, text, status_ == 200);
   }
@@ -187,13 +186,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
 };
 
 HttpClient::HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t index)
-    : world_(world),
-      ledger_(ledger),
-      plan_(plan),
-      mine_(plan.clients[index]),
-      index_(index),
-      ears_(world, ledger, index),
-      random_(plan.seed, "client at work", index) {}
+    : Client(world, ledger, plan, index), random_(plan.seed, "client at work", index) {}
 
 HttpClient::~HttpClient() = default;
 
@@ -243,7 +236,7 @@ void HttpClient::begin() {
   for (const CallPlan& one : mine_.calls) {
     if (one.dropped) continue;
     first = first < 0 ? one.at : std::min(first, one.at);
-    world_.at(one.at, [this, &one] { call(one); });
+    world_.at(one.at, [this, &one] { call(one, {}); });
   }
   const bool listens = mine_.listens_at >= 0 && !mine_.listens_dropped;
   if (listens) first = first < 0 ? mine_.listens_at : std::min(first, mine_.listens_at);
@@ -291,7 +284,7 @@ void HttpClient::listen() {
   if (mine_.modern) {
     const std::string body = fmt::format(
         R"({{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen","params":{{"notifications":{{{}}},"_meta":{{{}}}}}}})",
-        exchange.raw_id, wishes_of(mine_, index_), modern_meta(index_, "{}"));
+        exchange.raw_id, listen_ears_.wishes(), modern_meta(index_, "{}"));
     listening_->send(
         std::move(exchange),
         request("POST", mine_.server,
@@ -310,12 +303,11 @@ void HttpClient::listen() {
                 uri_of(index_)),
             nullptr, [this](int status, const Head&, const Json& message) {
               world_.tell(fmt::format("client {} has subscribed: {}", index_, status));
-              if (message.is_object() && message.contains("result")) acknowledged_ = world_.now();
+              if (message.is_object() && message.contains("result")) listen_ears_.subscribed();
             });
   }
   world_.after(mine_.listens_for, [this] {
-    world_.tell(fmt::format("client {} listens no more", index_));
-    stopped_listening_ = world_.now();
+    listen_ears_.stopped();
     if (listening_ && !listening_->gone()) listening_->close(random_.percent(30));
     // Else its session goes on with the subscription.
     if (!mine_.modern && !mine_.together && random_.percent(50))
@@ -329,31 +321,19 @@ void HttpClient::listen() {
 }
 
 void HttpClient::listen_ended() {
-  world_.tell(fmt::format("client {}'s listen has ended", index_));
+  listen_ears_.ended();
   listening_.reset();
-  stopped_listening_ = std::max(stopped_listening_, Time(0));
 }
 
 void HttpClient::heard(const Json& message, const Exchange& exchange, const std::string& text) {
   const std::string method = message.value("method", "");
   if (!mine_.modern) {
-    if (method == "notifications/resources/updated") ++updates_;
+    if (method == "notifications/resources/updated") listen_ears_.updated();
     if (method == "elicitation/create") answer(mine_.calls.front(), message["id"].dump(), tag_in(text));
     return;
   }
   if (method.empty()) return;  // it has ended
-  if (message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].dump() != exchange.raw_id)
-    ledger_.violation("a notification of a listen has another id than the listen", text);
-  if (method == "notifications/subscriptions/acknowledged") {
-    if (acknowledged_ >= 0) ledger_.violation("a listen was acknowledged twice", text);
-    acknowledged_ = world_.now();
-    world_.tell(fmt::format("client {}'s listen is acknowledged", index_));
-    return;
-  }
-  if (acknowledged_ < 0) ledger_.violation("something came on a listen before it was acknowledged", text);
-  if (!is_wished(mine_, index_, method, text))
-    ledger_.violation("a listen is told what it did not wish to hear", text);
-  if (method == "notifications/resources/updated") ++updates_;
+  listen_ears_.notification(exchange.raw_id, message, text);
 }
 
 void HttpClient::open_session(int tries) {
@@ -376,7 +356,7 @@ void HttpClient::open_session(int tries) {
     if (tag_in(session_) != "") ledger_.violation("a session id has a tag in it", session_);
     aside("POST", R"({"jsonrpc":"2.0","method":"notifications/initialized"})", nullptr, nullptr);
     for (const CallPlan* one : std::exchange(waiting_, {}))
-      call(*one);
+      call(*one, {});
   });
 }
 
@@ -395,23 +375,6 @@ void HttpClient::aside(const std::string& verb, const std::string& body, std::fu
   };
   over->send(std::move(exchange), request(verb, mine_.server, session_fields() + fields, body), -1);
   if (read) over->out().when_read(std::move(read));
-}
-
-// It thinks a while, and comes back with its answers.
-void HttpClient::asked(const CallPlan& plan, const Json& result) {
-  if (!mine_.can_be_asked) ledger_.violation("a client is asked that did not declare it", result.dump());
-  const std::string members = answers_to(ledger_, plan, result);
-  CallRecord& record = *ledger_.find(plan.tag);
-  if (plan.never_answers) {
-    record.left = world_.now();
-    record.left_parked = true;
-    return;
-  }
-  world_.after(plan.answer_after, [this, &plan, &record, members] {
-    if (record.left >= 0) return;
-    record.parked = false;
-    call(plan, members);
-  });
 }
 
 void HttpClient::answer(const CallPlan& plan, const std::string& raw_id, const std::string& tag) {
@@ -512,7 +475,7 @@ void HttpClient::cancel(CallRecord& record, const std::string& raw_id) {
 
 void HttpClient::leave() {
   if (left_) return;
-  judge_listen(ledger_, plan_, index_, {acknowledged_, stopped_listening_, updates_});
+  listen_ears_.judge();
   auto close_all = [this] {
     left_ = true;
     for (auto& one : connections_)

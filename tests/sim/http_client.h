@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "call_ears.h"
+#include "client.h"
 #include "http_text.h"
 #include "ledger.h"
 #include "script.h"
@@ -19,7 +19,6 @@ class HttpClient final : public Client {
   HttpClient(World& world, Ledger& ledger, const Plan& plan, size_t index);
   ~HttpClient() override;
   void begin() override;
-  // It has nothing more to do: says goodbye where it does so, and closes what it has.
   void leave() override;
 
  private:
@@ -44,21 +43,12 @@ class HttpClient final : public Client {
   void listen_ended();
   void list(int tries);
   void heard(const Json& message, const Exchange& exchange, const std::string& text);
-  // With `answers` the retry of one that was asked: members of its params.
-  void call(const CallPlan& call, const std::string& answers = {});
-  void asked(const CallPlan& call, const Json& result);
+  void call(const CallPlan& call, const std::string& answers) override;
   void answer(const CallPlan& call, const std::string& raw_id, const std::string& tag);
-  std::string capabilities() const { return mine_.can_be_asked ? R"({"elicitation":{}})" : "{}"; }
   void cancel(CallRecord& record, const std::string& raw_id);
   void aside(const std::string& verb, const std::string& body, std::function<void()> read,
              std::function<void(int, const Head&, const Json&)> done, const std::string& fields = {});
 
-  World& world_;
-  Ledger& ledger_;
-  const Plan& plan_;
-  const ClientPlan& mine_;
-  size_t index_;
-  CallEars ears_;
   Random random_;
   std::vector<std::shared_ptr<Connection>> connections_;
   uint64_t last_connection_ = 0;
@@ -68,9 +58,6 @@ class HttpClient final : public Client {
   std::vector<const CallPlan*> waiting_;
   bool left_ = false;
   std::shared_ptr<Connection> listening_;
-  Time acknowledged_ = -1;
-  Time stopped_listening_ = -1;
-  int updates_ = 0;
 };
 
 }  // namespace lineward::sim

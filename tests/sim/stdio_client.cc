@@ -13,12 +13,7 @@ constexpr const char* kListen = "\"l0\"";
 
 StdioClient::StdioClient(World& world, Ledger& ledger, const Plan& plan, size_t index,
                          std::shared_ptr<Link> in, std::shared_ptr<Link> out)
-    : world_(world),
-      ledger_(ledger),
-      plan_(plan),
-      mine_(plan.clients[index]),
-      index_(index),
-      ears_(world, ledger, index),
+    : Client(world, ledger, plan, index),
       in_(std::move(in)),
       out_(std::move(out)),
       writer_(std::make_unique<Writer>(in_)) {
@@ -35,7 +30,7 @@ void StdioClient::begin() {
   for (const CallPlan& one : mine_.calls) {
     if (one.dropped) continue;
     begins(one.at);
-    world_.at(one.at, [this, &one] { call(one); });
+    world_.at(one.at, [this, &one] { call(one, {}); });
   }
   if (mine_.listens_at >= 0 && !mine_.listens_dropped) {
     begins(mine_.listens_at);
@@ -48,7 +43,7 @@ void StdioClient::begin() {
 
 void StdioClient::leave() {
   if (left_) return;
-  judge_listen(ledger_, plan_, index_, {acknowledged_, stopped_listening_, updates_});
+  listen_ears_.judge();
   left_ = true;
   for (auto& [raw_id, running] : calls_) {
     (void)raw_id;
@@ -112,7 +107,7 @@ void StdioClient::answered(const std::string& raw_id, const Json& message, const
     ledger_.violation("a message came on the stream of another call",
                       record.plan->tag + " got " + text.substr(0, 300));
   if (message.contains("result") && message["result"].value("resultType", "") == "input_required")
-    return input_required(record, message["result"]);
+    return asked(record, message["result"]);
   ears_.answer(record, raw_id, message, text, true);
 }
 
@@ -128,24 +123,9 @@ void StdioClient::told(const Json& message, const std::string& text) {
     return ears_.progress(*found->second.record, token, message, text);
   }
   const Json meta = params.value("_meta", Json::object());
-  if (meta.contains("io.modelcontextprotocol/subscriptionId")) return of_listen(message, text);
-  if (!mine_.modern && method == "notifications/resources/updated") ++updates_;
-}
-
-void StdioClient::of_listen(const Json& message, const std::string& text) {
-  const std::string method = message["method"];
-  if (message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].dump() != kListen)
-    ledger_.violation("a notification of a listen has another id than the listen", text);
-  if (method == "notifications/subscriptions/acknowledged") {
-    if (acknowledged_ >= 0) ledger_.violation("a listen was acknowledged twice", text);
-    acknowledged_ = world_.now();
-    world_.tell(fmt::format("client {}'s listen is acknowledged", index_));
-    return;
-  }
-  if (acknowledged_ < 0) ledger_.violation("something came on a listen before it was acknowledged", text);
-  if (!is_wished(mine_, index_, method, text))
-    ledger_.violation("a listen is told what it did not wish to hear", text);
-  if (method == "notifications/resources/updated") ++updates_;
+  if (meta.contains("io.modelcontextprotocol/subscriptionId"))
+    return listen_ears_.notification(kListen, message, text);
+  if (!mine_.modern && method == "notifications/resources/updated") listen_ears_.updated();
 }
 
 // ---- questions ----
@@ -164,23 +144,6 @@ void StdioClient::question(const Json& message, const std::string& text) {
     write(
         fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"tag":"{}"}}}}}})",
                     raw_id, tag));
-  });
-}
-
-void StdioClient::input_required(CallRecord& record, const Json& result) {
-  const CallPlan& plan = *record.plan;
-  record.parked = true;
-  if (!mine_.can_be_asked) ledger_.violation("a client is asked that did not declare it", result.dump());
-  const std::string members = answers_to(ledger_, plan, result);
-  if (plan.never_answers) {
-    record.left = world_.now();
-    record.left_parked = true;
-    return;
-  }
-  world_.after(plan.answer_after, [this, &plan, &record, members] {
-    if (record.left >= 0) return;
-    record.parked = false;
-    call(plan, members);
   });
 }
 
@@ -214,7 +177,7 @@ void StdioClient::initialized(const Json& message, int tries) {
   session_open_ = true;
   write(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   for (const CallPlan* one : std::exchange(waiting_, {}))
-    call(*one);
+    call(*one, {});
 }
 
 void StdioClient::list() {
@@ -231,22 +194,18 @@ void StdioClient::listen() {
   world_.tell(fmt::format("client {} listens", index_));
   if (mine_.modern) {
     ask(kListen, "subscriptions/listen",
-        fmt::format(R"({{"notifications":{{{}}},"_meta":{{{}}}}})", wishes_of(mine_, index_),
+        fmt::format(R"({{"notifications":{{{}}},"_meta":{{{}}}}})", listen_ears_.wishes(),
                     modern_meta(index_, "{}")),
-        [this](const Json&) {
-          world_.tell(fmt::format("client {}'s listen has ended", index_));
-          stopped_listening_ = std::max(stopped_listening_, Time(0));
-        });
+        [this](const Json&) { listen_ears_.ended(); });
   } else if (!mine_.together) {
     ask(std::to_string(++last_own_), "resources/subscribe", fmt::format(R"({{"uri":"{}"}})", uri_of(index_)),
         [this](const Json& message) {
-          if (message.contains("result")) acknowledged_ = world_.now();
+          if (message.contains("result")) listen_ears_.subscribed();
         });
   }
   world_.after(mine_.listens_for, [this] {
     if (left_) return;
-    world_.tell(fmt::format("client {} listens no more", index_));
-    stopped_listening_ = world_.now();
+    listen_ears_.stopped();
     if (mine_.modern) {
       write(fmt::format(
           R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{}}}}})", kListen));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "call_ears.h"
+#include "client.h"
 #include "writer.h"
 
 namespace lineward::sim {
@@ -31,26 +31,17 @@ class StdioClient final : public Client {
   void line(const std::string& text);
   void answered(const std::string& raw_id, const Json& message, const std::string& text);
   void told(const Json& message, const std::string& text);
-  void of_listen(const Json& message, const std::string& text);
   void question(const Json& message, const std::string& text);
-  void input_required(CallRecord& record, const Json& result);
   void initialize(int tries);
   void initialized(const Json& message, int tries);
-  void call(const CallPlan& call, const std::string& answers = {});
+  void call(const CallPlan& call, const std::string& answers) override;
   void leave_call(CallRecord& record, const std::string& raw_id);
   void listen();
   void list();
   void write(const std::string& message);
   void ask(const std::string& raw_id, const std::string& method, const std::string& params,
            std::function<void(const Json&)> then);
-  std::string capabilities() const { return mine_.can_be_asked ? R"({"elicitation":{}})" : "{}"; }
 
-  World& world_;
-  Ledger& ledger_;
-  const Plan& plan_;
-  const ClientPlan& mine_;
-  size_t index_;
-  CallEars ears_;
   std::shared_ptr<Link> in_, out_;
   std::unique_ptr<Writer> writer_;
   std::string buffer_;
@@ -60,8 +51,6 @@ class StdioClient final : public Client {
   bool session_open_ = false, left_ = false;
   size_t rounds_ = 0;
   uint64_t last_own_ = 800;
-  Time acknowledged_ = -1, stopped_listening_ = -1;
-  int updates_ = 0;
 };
 
 }  // namespace lineward::sim
