@@ -185,9 +185,7 @@ int main(int argc, char** argv) {
   options.take("--tool", plan.tool);
   options.take("--streams", plan.streams, 1, 100'000);
   options.take("--rounds", plan.rounds, 1, 10'000);
-  int64_t seconds = plan.limit.count();
-  options.take("--seconds", seconds, 1, 3600);
-  plan.limit = std::chrono::seconds(seconds);
+  options.take("--seconds", plan.limit, 1, 3600);
   if (!plan.front.take(options) || !options.done()) {
     fmt::print(stderr,
                "usage: bench-fanout --port P --pid FRONT --marker TEXT [--streams N] [--rounds N] …\n");

@@ -278,9 +278,7 @@ int main(int argc, char** argv) {
   options.take("--calls", plan.calls, 0, 100'000'000);
   options.take("--warmup", plan.warmup, 0, 100'000'000);
   options.take("--tools", plan.tools, 0, 1'000'000);
-  int64_t seconds = plan.limit.count();
-  options.take("--seconds", seconds, 1, 3600);
-  plan.limit = std::chrono::seconds(seconds);
+  options.take("--seconds", plan.limit, 1, 3600);
   std::string paths, names = "echo";
   options.take("--paths", paths);
   options.take("--names", names);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -35,6 +36,11 @@ class Options {
     std::string text;
     if (take(name, text))
       out = static_cast<Number>(std::clamp<int64_t>(std::atoll(text.c_str()), least, most));
+  }
+  void take(const std::string& name, std::chrono::seconds& out, int64_t least, int64_t most) {
+    int64_t count = out.count();
+    take(name, count, least, most);
+    out = std::chrono::seconds(count);
   }
   // All of them were taken.
   bool done() const { return complete_ && values_.empty(); }
