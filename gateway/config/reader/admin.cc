@@ -86,11 +86,8 @@ void check_admin(const Node& root, const LoadOptions& options, LoadResult& resul
   if (!tokens) {
     findings.add("tokenFile", "bad-token-file", "admin.tokenFile: " + tokens.error().text,
                  "a line for each: operate $(openssl rand -base64 24)");
-  } else if (everybody_reads(admin.token_file)) {
-    findings
-        .add("tokenFile", "open-token-file", "admin.tokenFile can be read by every user of this machine",
-             "chmod 600 it")
-        .severity = Severity::warning;
+  } else {
+    findings.check_secrecy("tokenFile", "open-token-file", admin.token_file);
   }
 }
 

@@ -27,11 +27,8 @@ void check_audit(const Node& root, const LoadOptions& options, LoadResult& resul
   if (auto key = read_small_file(audit.key_file, kMaxAuditKey); !key) {
     findings.add("keyFile", "bad-key-file", "audit.keyFile: " + key.error().text,
                  "openssl genpkey -algorithm ed25519 -out audit.key");
-  } else if (everybody_reads(audit.key_file)) {
-    findings
-        .add("keyFile", "open-key-file", "audit.keyFile can be read by every user of this machine",
-             "chmod 600 it")
-        .severity = Severity::warning;
+  } else {
+    findings.check_secrecy("keyFile", "open-key-file", audit.key_file);
   }
 }
 

@@ -40,11 +40,8 @@ void check_replicas(const Node& root, const LoadOptions& options, LoadResult& re
   if (!keys) {
     findings.add("keyFile", "bad-key-file", "replicas.keyFile: " + keys.error().text,
                  "one key a line: openssl rand -base64 32 > replicas.key");
-  } else if (everybody_reads(replicas.key_file)) {
-    findings
-        .add("keyFile", "open-key-file", "replicas.keyFile can be read by every user of this machine",
-             "chmod 600 it")
-        .severity = Severity::warning;
+  } else {
+    findings.check_secrecy("keyFile", "open-key-file", replicas.key_file);
   }
 }
 

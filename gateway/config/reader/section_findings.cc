@@ -1,5 +1,6 @@
 #include "config/reader/section_findings.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace lineward::config {
@@ -22,9 +23,12 @@ Diagnostic& SectionFindings::add(const char* option, std::string code, std::stri
   return result_.diagnostics.back();
 }
 
-bool everybody_reads(const std::string& path) {
+void SectionFindings::check_secrecy(const char* option, std::string code, const std::string& path) {
   struct stat info {};
-  return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0;
+  if (stat(path.c_str(), &info) != 0 || (info.st_mode & S_IROTH) == 0) return;
+  add(option, std::move(code), fmt::format("{}.{} can be read by every user of this machine", name_, option),
+      "chmod 600 it")
+      .severity = Severity::warning;
 }
 
 }  // namespace lineward::config

@@ -16,14 +16,13 @@ class SectionFindings {
       : section_(root.find(name)), name_(std::move(name)), result_(result) {}
 
   Diagnostic& add(const char* option, std::string code, std::string message, std::string hint);
+  // A warning where every user of this machine can read the file of secrets that the option names.
+  void check_secrecy(const char* option, std::string code, const std::string& path);
 
  private:
   const Member* section_;
   std::string name_;
   LoadResult& result_;
 };
-
-// A file of secrets that every user of this machine can read.
-bool everybody_reads(const std::string& path);
 
 }  // namespace lineward::config
