@@ -33,11 +33,6 @@ const std::string kAnswer = R"({"jsonrpc":"2.0","id":17,"result":{"content":[]}}
 const std::string kLog =
     R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}})";
 
-std::string progress(const std::string& token) {
-  return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" + token +
-         R"(,"progress":1}})";
-}
-
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }

@@ -18,6 +18,7 @@
 namespace lineward::exchange {
 
 using mcp::parse;
+using mcp::progress;
 
 // What came to a client on the stream of one exchange.
 struct Client {

@@ -15,4 +15,10 @@ inline Message parse(const std::string& text) {
   return *std::move(message);
 }
 
+// Progress of a request: `token` is its raw progressToken.
+inline std::string progress(const std::string& token) {
+  return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" + token +
+         R"(,"progress":1}})";
+}
+
 }  // namespace lineward::mcp

@@ -13,17 +13,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-const std::string kListen =
-    R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}})";
-
 std::string acknowledged(const HttpAsked& listen) {
   return R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":)" +
          listen.id() + "}}}";
-}
-
-std::string progress(const std::string& token) {
-  return R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" + token +
-         R"(,"progress":1}})";
 }
 
 std::string answer(const std::string& id) {
@@ -108,7 +100,7 @@ TEST_CASE("no more calls are in flight than may be; listens and parked calls tak
   HttpWorld world(Era::modern);
   world.server.limits.max_in_flight = 1;
   Asker listens, one, two, three;
-  world.start(world.of(Era::modern, kListen), listens);
+  world.start(world.listen(), listens);
   REQUIRE(world.heard_of(1));
   core::Call& first = world.start(world.request(Era::modern, "one"), one);
   REQUIRE(world.heard_of(2));
@@ -172,7 +164,7 @@ TEST_CASE("with cancel: never the server is not told, and its late answer is swa
 TEST_CASE("a listen that was lost is opened again, and its client hears of it; one that never stood fails") {
   HttpWorld world(Era::modern);
   Asker listens;
-  world.start(world.of(Era::modern, kListen), listens);
+  world.start(world.listen(), listens);
   REQUIRE(world.heard_of(1));
   SECTION("it stood") {
     world.fake->event(world.asked(0), acknowledged(world.asked(0)));

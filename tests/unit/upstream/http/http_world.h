@@ -23,6 +23,7 @@ namespace lineward::upstream {
 
 using core::Asker;
 using mcp::parse;
+using mcp::progress;
 
 // One request as the server got it.
 struct HttpAsked {
@@ -180,6 +181,12 @@ struct HttpWorld {
   core::CallRequest request(mcp::Era era, const std::string& tool, const std::string& session = {}) {
     return of(era, R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + tool + "\"}}",
               session);
+  }
+  // A modern client's, for changes of the tools.
+  core::CallRequest listen() {
+    return of(
+        mcp::Era::modern,
+        R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}})");
   }
   core::CallRequest of(mcp::Era era, std::string text, const std::string& session = {}) {
     core::CallRequest made;

@@ -13,8 +13,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-const std::string kListen =
-    R"({"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}})";
 const std::string kChanged = R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})";
 
 std::string question(const std::string& raw_id) {
@@ -101,7 +99,7 @@ TEST_CASE("a legacy client's session that it never initialised is none") {
 TEST_CASE("who listens has a session, and another one when that was lost; what was missed is told") {
   HttpWorld world(Era::legacy);
   Asker listens, caller;
-  world.start(world.of(Era::modern, kListen), listens);
+  world.start(world.listen(), listens);
   REQUIRE(world.wait_for([&] { return !listens.heard.empty(); }));
   CHECK(parse(listens.heard[0]).method() == "notifications/subscriptions/acknowledged");
   REQUIRE(world.fake->streams.size() == 1);
