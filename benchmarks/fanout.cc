@@ -186,11 +186,9 @@ int main(int argc, char** argv) {
   options.take("--streams", plan.streams, 1, 100'000);
   options.take("--rounds", plan.rounds, 1, 10'000);
   options.take("--seconds", plan.limit, 1, 3600);
-  if (!plan.front.take(options) || !options.done()) {
-    fmt::print(stderr,
-               "usage: bench-fanout --port P --pid FRONT --marker TEXT [--streams N] [--rounds N] …\n");
+  if (!plan.front.take_last(options,
+                            "bench-fanout --port P --pid FRONT --marker TEXT [--streams N] [--rounds N] …"))
     return 2;
-  }
   bench::raise_descriptor_limit();
   return bench::run(plan);
 }

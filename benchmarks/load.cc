@@ -282,12 +282,9 @@ int main(int argc, char** argv) {
   std::string paths, names = "echo";
   options.take("--paths", paths);
   options.take("--names", names);
-  if (!plan.front.take(options) || !options.done()) {
-    fmt::print(
-        stderr,
-        "usage: bench-load --port P --pid FRONT --marker TEXT [--era E] [--clients N] [--calls N] …\n");
+  if (!plan.front.take_last(
+          options, "bench-load --port P --pid FRONT --marker TEXT [--era E] [--clients N] [--calls N] …"))
     return 2;
-  }
   plan.paths = bench::parts_of(paths.empty() ? plan.front.target.path : paths);
   plan.names = bench::parts_of(names);
   return bench::run(plan);

@@ -1,6 +1,7 @@
 // The options of a program: "--name value", each once, in any order.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -76,6 +77,12 @@ struct Front {
     if (options.take("--era", era)) target.era = era == "legacy" ? Era::legacy : Era::modern;
     if (options.take("--header", header)) target.header = header + "\r\n";
     return target.port != 0 && pid > 0 && !marker.empty();
+  }
+  // The last of a program's options: what is left then is wrong, and `usage` is printed.
+  bool take_last(Options& options, const char* usage) {
+    if (take(options) && options.done()) return true;
+    fmt::print(stderr, "usage: {}\n", usage);
+    return false;
   }
 };
 

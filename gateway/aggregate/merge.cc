@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/version.h"
 #include "json/json_at.h"
 #include "json/json_member.h"
 #include "mcp/revision.h"
@@ -19,7 +20,7 @@ using json::member;
 using mcp::Field;
 
 constexpr std::string_view kServerInfo = "io.modelcontextprotocol/serverInfo";
-constexpr std::string_view kOwnInfo = R"({"name":"lineward","version":"0.1.0"})";
+constexpr std::string_view kOwnInfo = LINEWARD_IMPLEMENTATION;
 
 class Object {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/version.h"
 #include "http/header_list.h"
 
 namespace lineward::upstream {
@@ -30,7 +31,7 @@ class HttpDocument final : public HttpTransferOwner {
     request.method = "GET";
     request.target = path;
     request.headers = {
-        {"User-Agent", "lineward/0.1.0"}, {"Accept", "application/json"}, {"Accept-Encoding", "identity"}};
+        {"User-Agent", LINEWARD_USER_AGENT}, {"Accept", "application/json"}, {"Accept-Encoding", "identity"}};
     transfer_ = std::make_unique<HttpTransfer>(owner.pool_, std::move(request), *this);
     limit_.start(kLimit, [this] { fail(504, fmt::format("did not come within {} ms", kLimit.count())); });
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 
+#include "base/version.h"
 #include "config/forward_rules.h"
 #include "http/char_class.h"
 #include "mcp/header_value.h"
@@ -19,7 +20,7 @@ namespace {
 using http::equals_ignoring_case;
 using mcp::Field;
 
-constexpr std::string_view kUserAgent = "lineward/0.1.0";
+constexpr std::string_view kUserAgent = LINEWARD_USER_AGENT;
 constexpr std::string_view kParam = "Mcp-Param-";
 
 bool starts_with(std::string_view text, std::string_view prefix) {

@@ -30,6 +30,8 @@ inline constexpr std::array<Revision, 5> kRevisions{{
 
 inline constexpr std::string_view kNewestModern = "2026-07-28";
 inline constexpr std::string_view kNewestLegacy = "2025-11-25";
+inline constexpr std::string_view kFirstOfAll = "2024-11-05";
+inline constexpr std::string_view kWithBatches = "2025-03-26";  // the only one that has them
 
 inline const Revision* find_revision(std::string_view name) {
   for (const auto& r : kRevisions) {

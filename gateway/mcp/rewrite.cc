@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/version.h"
 #include "json/json_member.h"
 
 namespace lineward::mcp {
@@ -121,8 +122,7 @@ struct EnvelopeMember {
 std::array<EnvelopeMember, 3> envelope_members() {
   return {{{Field::meta_protocol_version, "io.modelcontextprotocol/protocolVersion",
             fmt::format(R"("{}")", kNewestModern)},
-           {Field::meta_client_info, "io.modelcontextprotocol/clientInfo",
-            R"({"name":"lineward","version":"0.1.0"})"},
+           {Field::meta_client_info, "io.modelcontextprotocol/clientInfo", LINEWARD_IMPLEMENTATION},
            {Field::meta_client_capabilities, "io.modelcontextprotocol/clientCapabilities", "{}"}}};
 }
 
@@ -178,9 +178,8 @@ std::string initialize_request(int64_t id, std::string_view params) {
 }
 
 std::string initialize_params(std::string_view capabilities, std::string_view revision) {
-  return fmt::format(
-      R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"lineward","version":"0.1.0"}}}})",
-      revision, capabilities);
+  return fmt::format(R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{}}})", revision,
+                     capabilities, LINEWARD_IMPLEMENTATION);
 }
 
 std::string bare_initialize_params() {

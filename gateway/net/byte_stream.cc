@@ -210,15 +210,7 @@ void ByteStream::flush() {
       return;
     }
   }
-  if (queue_.empty() && !writing_ && !closed()) {
-    if (last_bytes_) return loop_.last_writers_.done(*this);
-    if (ending_writes_) {
-      shut();
-      ending_writes_ = false;
-      shut_ = true;
-    }
-    if (owner_) owner_->on_drained();
-  }
+  if (queue_.empty() && !writing_ && !closed()) all_sent();
 }
 
 void ByteStream::shut() {

@@ -110,6 +110,16 @@ class ByteStream {
     backlog_ = 0;
   }
   void flush();
+  // May be the end of this.
+  void all_sent() {
+    if (last_bytes_) return loop_.last_writers_.done(*this);
+    if (ending_writes_) {
+      shut();
+      ending_writes_ = false;
+      shut_ = true;
+    }
+    if (owner_) owner_->on_drained();
+  }
   void shut();
   void schedule_flush() {
     if (!writing_) flush_later_.schedule();

@@ -282,9 +282,6 @@ size_t Spawner::live() const {
 
 // ---- ChildProcess ----
 
-ChildProcess::ChildProcess(Spawner& spawner, uint64_t id, Events events)
-    : spawner_(spawner), id_(id), events_(std::move(events)) {}
-
 ChildProcess::~ChildProcess() {
   const auto found = spawner_.state_->live.find(id_);
   if (found != spawner_.state_->live.end()) found->second.child = nullptr;

@@ -68,7 +68,8 @@ class ChildProcess {
 
  private:
   friend class Spawner;
-  ChildProcess(Spawner& spawner, uint64_t id, Events events);
+  ChildProcess(Spawner& spawner, uint64_t id, Events events)
+      : spawner_(spawner), id_(id), events_(std::move(events)) {}
   Spawner& spawner_;
   uint64_t id_;
   Events events_;

@@ -14,7 +14,7 @@ import { gunzipSync } from 'node:zlib';
 const arch = process.arch === 'x64' ? 'amd64' : 'arm64';
 const work = mkdtempSync(join(tmpdir(), 'lineward-image-'));
 const layout = join(work, 'layout');
-execFileSync('sh', ['-c', `mkdir "$1" && tar -xf "$2" -C "$1"`, 'sh', layout, process.env.LINEWARD_IMAGE]);
+execFileSync('sh', ['-c', `mkdir "$1" && tar -xf "$2" -C "$1"`, 'sh', layout, process.env.LINEWARD_ARTEFACT]);
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 
 const free_port = () => new Promise((resolve) => {

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
 
-const binary = process.env.LINEWARD_STATIC;
+const binary = process.env.LINEWARD_ARTEFACT;
 const dns = '127.123.0.53';  // a loopback address that nobody else is on
 const run = promisify(execFile);
 

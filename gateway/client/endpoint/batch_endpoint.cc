@@ -8,6 +8,7 @@
 #include "client/endpoint/batch_reply.h"
 #include "client/http/admission.h"
 #include "mcp/errors.h"
+#include "mcp/revision.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::client {
@@ -15,7 +16,6 @@ namespace {
 
 using mcp::Field;
 
-constexpr std::string_view kRevision = "2025-03-26";
 constexpr size_t kMaxInBatch = 100;
 
 // One message of a batch, as its own.
@@ -36,7 +36,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     parts_.refusals.refuse(connection, invalid_request(std::move(text)));
   };
   Session* session = parts_.sessions.find(connection);
-  if (session == nullptr || session->revision != kRevision || session->upstream != server)
+  if (session == nullptr || session->revision != mcp::kWithBatches || session->upstream != server)
     return refuse("batches are served in sessions of 2025-03-26 only");
   if (auto refusal = check_legacy_version(connection.head().headers, session->revision))
     return parts_.refusals.refuse(connection, *refusal);

@@ -10,6 +10,7 @@
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/methods.h"
+#include "mcp/revision.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::client {
@@ -114,7 +115,8 @@ void StdioFront::take_fault(const mcp::MessageFault& fault) {
   std::vector<std::string> elements;
   // 2025-03-26 alone has batches; each answer may go out by itself.
   bool batch = fault.kind == mcp::MessageFault::Kind::batch;
-  if (batch && open != nullptr && open->revision == "2025-03-26") elements = mcp::batch_elements(fault.bytes);
+  if (batch && open != nullptr && open->revision == mcp::kWithBatches)
+    elements = mcp::batch_elements(fault.bytes);
   if (elements.empty() || elements.size() > kMaxInBatch) {
     int code = fault.kind == mcp::MessageFault::Kind::not_json ? mcp::kParseError : mcp::kInvalidRequest;
     return refuse(fault.raw_id, code, fault.text);

@@ -1,6 +1,7 @@
 #include "upstream/http/first_revision.h"
 
 #include "json/json_scan.h"
+#include "mcp/revision.h"
 #include "mcp/rewrite.h"
 
 namespace lineward::upstream {
@@ -9,12 +10,9 @@ namespace {
 using mcp::Field;
 using mcp::Method;
 
-constexpr std::string_view kFirstRevision = "2024-11-05";
-constexpr std::string_view kSuccessor = "2025-03-26";
-
 bool asks_for_first_revision(const HttpCall& call) {
   return call.request.on_stdio() && call.request.method == Method::initialize &&
-         call.request.message.text(Field::params_protocol_version) == kFirstRevision;
+         call.request.message.text(Field::params_protocol_version) == mcp::kFirstOfAll;
 }
 
 std::string with_revision(const mcp::Message& message, Field field, std::string_view revision) {
@@ -28,16 +26,17 @@ std::string with_revision(const mcp::Message& message, Field field, std::string_
 std::string legacy_request(const HttpSession& session, const HttpCall& call) {
   const mcp::Message& message = call.request.message;
   if (!session.over_sse() && asks_for_first_revision(call)) {
-    auto newer = mcp::Message::parse(with_revision(message, Field::params_protocol_version, kSuccessor));
+    auto newer =
+        mcp::Message::parse(with_revision(message, Field::params_protocol_version, mcp::kWithBatches));
     if (newer) return mcp::request_for_upstream(*newer, call.id);
   }
   return mcp::request_for_upstream(message, call.id);
 }
 
 mcp::Message legacy_answer(const HttpSession& session, const HttpCall& call, mcp::Message answer) {
-  bool successor = answer.text(Field::result_protocol_version) == kSuccessor;
+  bool successor = answer.text(Field::result_protocol_version) == mcp::kWithBatches;
   if (session.over_sse() || !asks_for_first_revision(call) || !successor) return answer;
-  auto older = mcp::Message::parse(with_revision(answer, Field::result_protocol_version, kFirstRevision));
+  auto older = mcp::Message::parse(with_revision(answer, Field::result_protocol_version, mcp::kFirstOfAll));
   return older ? std::move(*older) : std::move(answer);
 }
 

@@ -134,13 +134,7 @@ void ByteStream::flush() {
       return;
     }
   }
-  if (last_bytes_) return loop_.last_writers_.done(*this);
-  if (ending_writes_) {
-    shut();
-    ending_writes_ = false;
-    shut_ = true;
-  }
-  if (owner_) owner_->on_drained();
+  all_sent();
 }
 
 void ByteStream::shut() {

@@ -100,9 +100,6 @@ size_t Spawner::live() const {
   return state_->live.size();
 }
 
-ChildProcess::ChildProcess(Spawner& spawner, uint64_t id, Events events)
-    : spawner_(spawner), id_(id), events_(std::move(events)) {}
-
 ChildProcess::~ChildProcess() {
   auto found = spawner_.state_->live.find(id_);
   if (found != spawner_.state_->live.end()) {
