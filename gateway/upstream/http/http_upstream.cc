@@ -6,6 +6,7 @@
 
 #include "mcp/rewrite.h"
 #include "metrics/limits.h"
+#include "upstream/http/question_slots.h"
 
 namespace lineward::upstream {
 namespace {

@@ -21,12 +21,13 @@
 #include "upstream/http/http_failures.h"
 #include "upstream/http/http_plain_hop.h"
 #include "upstream/http/portable_sessions.h"
-#include "upstream/http/question_slots.h"
 #include "upstream/http/session_keeper.h"
 #include "upstream/http/sse_fallback.h"
 #include "upstream/shared/call_places.h"
 
 namespace lineward::upstream {
+
+class QuestionSlots;
 
 class HttpUpstream final : public core::Upstream,
                            public core::DocumentSource,

@@ -9,9 +9,7 @@ namespace lineward::upstream {
 
 StdioCall::StdioCall(StdioUpstream& upstream, core::CallRequest&& what, core::CallOwner& owner)
     : TransportCall(std::move(what), owner), upstream_(upstream) {
-  if (is_listen()) return;
-  count(true);
-  place.take(upstream_.shares(), request.account());
+  if (!is_listen()) count(true);
 }
 
 void StdioCall::count(bool now) {

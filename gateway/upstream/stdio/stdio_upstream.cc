@@ -97,6 +97,7 @@ Result<std::unique_ptr<core::Call>, core::Failure> StdioUpstream::start(core::Ca
   const bool needs_start = !health_.circuit_closed() && !has_process_for(request);
   if (needs_start && !health_.try_now()) return Refused{health_.refusal()};
   auto call = std::make_unique<StdioCall>(*this, std::move(request), owner);
+  if (!call->is_listen()) call->place.take(places_.shares(), call->request.account());
   call->half_open_probe = needs_start;
   const bool needs_verdict = call->request.client_era == mcp::Era::modern;
   if (needs_verdict && !era_.is_current()) {

@@ -55,7 +55,6 @@ class StdioUpstream final : public core::Upstream,
 
   // For StdioCall: how many there are (listens aside), and taking an unwritten one out of its queue.
   void count_call(int change) { live_calls_ += static_cast<size_t>(change); }
-  CallerShares& shares() { return places_.shares(); }
   void withdraw(StdioCall& call);
 
   // GroupOwner
