@@ -19,6 +19,10 @@ if (!build) {
   console.error('usage: instructions.mjs BUILD [BEFORE]');
   process.exit(2);
 }
+if (spawnSync('valgrind', ['--version']).error) {
+  console.error('instructions.mjs needs valgrind: apt-get install valgrind');
+  process.exit(69);
+}
 const program = (name) => join(build, 'benchmarks', name); // of the newer build, at both gateways
 
 const ROADS = [
@@ -41,7 +45,7 @@ async function instructions(of, road, calls) {
   const folder = mkdtempSync(join(tmpdir(), 'lineward-callgrind-'));
   const children = [];
   const start = (command, args) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(command, args, { stdio: 'ignore' });
     children.push(child);
     return child;
   };

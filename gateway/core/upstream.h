@@ -226,8 +226,8 @@ class Upstream {
   // Takes the request. Fails at once only when nothing can be queued any more.
   virtual Result<std::unique_ptr<Call>, Failure> start(CallRequest&& request, CallOwner& owner) = 0;
   // For a call that waits in front of this upstream, for something else that was asked of it: it is one more
-  // in the queue, and fails as start() would. The upstream outlives the place; whoever has it gives it up
-  // right before start(). Null: calls are not counted here.
+  // in the queue, and fails where start() would find no place. The upstream outlives the place; whoever has
+  // it gives it up right before start(). Null: calls are not counted here.
   virtual Result<std::unique_ptr<WaitingPlace>, Failure> wait_in_front(const CallRequest&) {
     return std::unique_ptr<WaitingPlace>();
   }

@@ -23,14 +23,13 @@ class CallPlaces {
   // For a call that waits in front of the transport (core::Upstream::wait_in_front).
   Result<std::unique_ptr<core::WaitingPlace>, core::Failure> wait_in_front(const core::CallRequest& request,
                                                                            uint64_t calls);
-  uint64_t in_front() const { return in_front_; }
   CallerShares& shares() { return shares_; }
 
  private:
   class Held;
   const config::Server& server_;
   CallerShares shares_;
-  uint64_t in_front_ = 0;
+  uint64_t in_front_ = 0;  // of them, those that wait in front
 };
 
 }  // namespace lineward::upstream
