@@ -382,7 +382,8 @@ void Ledger::judge_places(size_t server) {
 }
 
 // No more calls wait for a server than may: those whose time to wait was over have waited for all of it. Here
-// the log tells, since it is what says when the gateway gave them up.
+// the log tells, since it is what says when the gateway gave them up. Of calls of tools alone: those who ask
+// for the same list at the same time wait for one request, which has one place (layers/shared_call.h).
 void Ledger::judge_queue(size_t server) {
   const config::Server& configured = plan_.config.servers[server];
   const auto whole = configured.limits.queue_timeout.count();
@@ -398,6 +399,7 @@ void Ledger::judge_queue(size_t server) {
     const std::string_view line = log.substr(at, end - at);
     const size_t time = line.find('T');
     if (line.find(" reason=timeout_queue ") == std::string_view::npos ||
+        line.find(" method=tools/call ") == std::string_view::npos ||
         line.find(name) == std::string_view::npos || time == std::string_view::npos)
       continue;
     int hours = 0, minutes = 0, seconds = 0, rest = 0;
