@@ -238,9 +238,11 @@ void Trail::Shared::end() {
   }
   close_record("stop");
   if (put()) {
-    file.sync();
+    // Told before the disk has it: a disk may be slower than the end may wait, and if the power fails in
+    // between, it is this line that shows what is missing.
     log::write_aside(log::Level::info, "audit.closed",
                      {{"path", limits.path}, {"seq", chain.seq()}, {"hash", chain.hash()}});
+    file.sync();
   }
   tell_state();
 }
@@ -289,15 +291,23 @@ void Trail::Shared::run() {
 Result<std::shared_ptr<Trail>> Trail::open(const config::Audit& config, const std::string& version) {
   auto shared = std::make_shared<Shared>(config, version);
   if (auto begun = shared->begin(); !begun) return Unexpected<Error>{begun.error()};
-  std::thread([shared] { shared->run(); }).detach();
-  return std::shared_ptr<Trail>(new Trail(config, std::move(shared)));
+  std::thread writer([shared] { shared->run(); });
+  return std::shared_ptr<Trail>(new Trail(config, std::move(shared), std::move(writer)));
 }
 
 Trail::~Trail() {
   std::unique_lock lock(shared_->mutex);
   shared_->stop = true;
   shared_->work.notify_one();
-  shared_->done.wait_for(lock, kLastRecords, [this] { return shared_->ended; });
+  const bool ended = shared_->done.wait_for(lock, kLastRecords, [this] { return shared_->ended; });
+  lock.unlock();
+  // One that waits for a disk keeps what it needs. Else it is waited for to its very end: what OpenSSL keeps
+  // for a thread must be given back before the process is taken down.
+  if (ended) {
+    writer_.join();
+  } else {
+    writer_.detach();
+  }
 }
 
 void Trail::take(Kind kind, Fields fields) {

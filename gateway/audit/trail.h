@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "audit/audit.h"
 #include "audit/entry.h"
@@ -37,11 +38,12 @@ class Trail {
 
  private:
   struct Shared;
-  Trail(const config::Audit& config, std::shared_ptr<Shared> shared)
-      : config_(config), shared_(std::move(shared)) {}
+  Trail(const config::Audit& config, std::shared_ptr<Shared> shared, std::thread writer)
+      : config_(config), shared_(std::move(shared)), writer_(std::move(writer)) {}
 
   const config::Audit config_;
   const std::shared_ptr<Shared> shared_;
+  std::thread writer_;
 };
 
 // Where record() goes from here on; null: nowhere. While no other thread records.

@@ -85,6 +85,7 @@ class HttpFront final : public Front, private RequestHandler, private AdmittedRe
     refusals_.note_fault(connection, fault);
   }
   void on_full() override { connections_.make_room_later(); }
+  void on_request_while_full() override { connections_.make_room_now(); }
 
   void on_admitted(ClientConnection& connection, std::string body) override;
   void serve(ClientConnection& connection, std::string body);

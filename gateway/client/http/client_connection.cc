@@ -114,6 +114,10 @@ void ClientConnection::on_data(std::string_view bytes) {
   parser_.append(bytes);
   const auto watch = lifetime_.watch();
   if (!busy_ && !has_head_) {
+    if (config::load_of(HeldBytes::total(), limits_) >= config::Load::no_requests) {
+      handler_.on_request_while_full();
+      if (watch.gone() || !stream_) return;  // it may be one of those who take nothing
+    }
     pump();
   } else if (parser_.buffered() > kMaxPipelined) {
     return cut(mcp::EndReason::cancelled_client);

@@ -42,6 +42,9 @@ class RequestHandler {
   virtual void on_fault(ClientConnection&, const http::RequestFault&) {}
   // So much is held that requests are refused: somebody must make room, at the end of the turn.
   virtual void on_full() = 0;
+  // The same before a request is judged, and at once: what a server is still saying may fill the budget for
+  // many turns, and the request must not pay for clients who take nothing.
+  virtual void on_request_while_full() {}
 
  protected:
   ~RequestHandler() = default;

@@ -25,7 +25,13 @@ ConnectionTable::ConnectionTable(net::Loop& loop, const config::Listen& config, 
       caps_(std::move(caps)),
       last_chance_(loop),
       make_room_later_(
-          loop, [](void* self) { static_cast<ConnectionTable*>(self)->make_room(); }, this) {}
+          loop,
+          [](void* self) {
+            auto* table = static_cast<ConnectionTable*>(self);
+            table->made_room_ = false;
+            table->make_room();
+          },
+          this) {}
 
 void ConnectionTable::keep(std::unique_ptr<ClientConnection> connection) {
   const ClientConnection* key = connection.get();
@@ -93,6 +99,11 @@ size_t ConnectionTable::backlog() const {
 size_t ConnectionTable::idle() const {
   return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(),
                                            [](const auto& entry) { return entry.second->may_ask(); }));
+}
+
+void ConnectionTable::make_room_now() {
+  make_room_later();  // what this turn adds has not been seen yet
+  if (!std::exchange(made_room_, true)) make_room();
 }
 
 // What a client takes right now is no reason to cut it.

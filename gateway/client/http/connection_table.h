@@ -52,6 +52,9 @@ class ConnectionTable {
   // So much is held that requests are refused (listen.maxBufferedBytes): at the end of the turn, who takes
   // least of its answers makes room for the others.
   void make_room_later() { make_room_later_.schedule(); }
+  // The same at once, for the requests that come in this turn; once in a turn. The caller's own connection
+  // may be cut.
+  void make_room_now();
   // Idle connections are closed after one more answer or a second: their clients may have sent something
   // before they could know.
   void close_idle_soon();
@@ -69,6 +72,7 @@ class ConnectionTable {
   size_t most_ = 0;
   net::Timer last_chance_;
   net::Deferred make_room_later_;
+  bool made_room_ = false;  // in this turn
 };
 
 }  // namespace lineward::client

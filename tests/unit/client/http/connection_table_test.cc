@@ -152,6 +152,26 @@ TEST_CASE("where too much waits for clients, who takes least of it makes room fi
   CHECK_FALSE(idle.closed());
 }
 
+TEST_CASE("room that is made for a request is made at once, and once in a turn") {
+  config::Listen limits;
+  limits.max_buffered_bytes = HeldBytes::total() + 700'000;
+  Answering front(limits);
+  FarClient greedy(front.loop, 4096), modest(front.loop, 4096);
+  front.table.accept(greedy.take_stream(), "10.0.0.1:1");
+  front.table.accept(modest.take_stream(), "10.0.0.2:1");
+  greedy.send(get("/500000"));
+  modest.send(get("/300000"));
+  run_until(front.loop, [&] { return front.answered == 2; });
+  front.table.make_room_now();
+  CHECK(front.table.size() == 1);
+  HeldBytes more;
+  more.set(700'000);
+  front.table.make_room_now();
+  CHECK(front.table.size() == 1);
+  turn(front.loop);  // which looks again
+  CHECK(front.table.size() == 0);
+}
+
 TEST_CASE("idle connections are closed a while after they were asked to be, others when all is closed") {
   Answering front;
   FarClient idle(front.loop), busy(front.loop);
