@@ -61,8 +61,10 @@ Worker::~Worker() {
   memory_return_.reset();
   for (net::Timer* timer : {&grace_, &last_requests_, &last_answers_, &heart_})
     timer->stop();
-  if (front_) front_->close_all();
+  // First told, and then closed: who loses its connection would else be taken for one that left.
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
+  loop_.close_deferred();
+  if (front_) front_->close_all();
   loop_.close_deferred();
   front_.reset();
   loop_.close_deferred();
