@@ -260,8 +260,10 @@ std::string request_of(const config::Server& server, const upstream::HttpUrl& ur
       absolute ? "http://" + url.host_header : "", url.target, url.host_header, body.size());
   if (!version.empty()) out += fmt::format("MCP-Protocol-Version: {}\r\nMcp-Method: {}\r\n", version, method);
   for (const auto& [name, value] : server.headers)
-    out += name + ": " + value + "\r\n";
-  return out + "\r\n" + body;
+    out += fmt::format("{}: {}\r\n", name, value);
+  out += "\r\n";
+  out += body;
+  return out;
 }
 
 struct Asked {
