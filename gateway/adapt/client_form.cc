@@ -19,7 +19,7 @@ constexpr std::array<Traits, kForms> kTraits{{
     {Variables::none, false, false, {}, {}, {}, false, {}},
     {Variables::shell_defaults, false, false, {}, {}, {}, false, "timeout"},
     {Variables::env, false, true, {}, {}, {}, false, {}},
-    {Variables::shell, true, false, {}, "includeTools", "excludeTools", false, "timeout"},
+    {Variables::shell_defaults, true, false, {}, "includeTools", "excludeTools", false, "timeout"},
     {Variables::none, true, false, "enabled", "enabled_tools", "disabled_tools", false, {}},
 }};
 

@@ -1,6 +1,7 @@
 // The files in which MCP servers are named: Lineward's own, and those of clients. What each of them can say.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +24,6 @@ enum class Variables : uint8_t {
   all,             // as Lineward: ${env:N}, ${N:-default}, ${file:…}, ${input:…}
   env,             // ${env:N}
   inputs,          // that, and ${input:…}
-  shell,           // ${N}
   shell_defaults,  // ${N} and ${N:-default}
   none
 };
@@ -39,5 +39,8 @@ struct Traits {
   std::string_view timeout;  // a number of milliseconds, the whole of a call
 };
 const Traits& traits(Form form);
+
+// Claude Code takes no notice of a timeout below this.
+constexpr std::chrono::milliseconds kClaudeCodeLeast{1000};
 
 }  // namespace lineward::adapt

@@ -27,11 +27,50 @@ bool is_true(const Node& node) {
 
 // What matters between a client and its user.
 bool is_client_matter(std::string_view key) {
-  static constexpr std::array<std::string_view, 11> kWords{
-      "autoApprove", "alwaysAllow", "trust", "dev",    "oauth",   "auth",
-      "description", "gallery",     "icon",  "scopes", "required"};
+  static constexpr std::array<std::string_view, 20> kWords{"autoApprove",
+                                                           "alwaysAllow",
+                                                           "alwaysLoad",
+                                                           "trust",
+                                                           "dev",
+                                                           "oauth",
+                                                           "oauth_resource",
+                                                           "auth",
+                                                           "scopes",
+                                                           "required",
+                                                           "authProviderType",
+                                                           "targetAudience",
+                                                           "targetServiceAccount",
+                                                           "name",
+                                                           "description",
+                                                           "gallery",
+                                                           "version",
+                                                           "icon",
+                                                           "extension",
+                                                           "omit_tools_from"};
   return std::find(kWords.begin(), kWords.end(), key) != kWords.end() || key.substr(0, 7) == "sandbox" ||
          key.substr(0, 7) == "default";
+}
+
+// A program that prints headers each time a client connects.
+bool is_headers_helper(std::string_view key) {
+  return key == "headersHelper" || key == "http_headers_helper";
+}
+
+// Where a client replaces nothing, ${…} is text for its server; Lineward would replace it.
+void keep_as_text(Node& node) {
+  for (size_t at = node.text.find("${"); at != std::string::npos; at = node.text.find("${", at + 3))
+    node.text.insert(at, 1, '$');
+  for (Node& item : node.items)
+    keep_as_text(item);
+  for (Member& member : node.members)
+    keep_as_text(member.value);
+}
+
+bool has_variable(const Node& node) {
+  return node.text.find("${") != std::string::npos ||
+         std::any_of(node.items.begin(), node.items.end(), has_variable) ||
+         std::any_of(node.members.begin(), node.members.end(),
+                     [](const Member& member) { return has_variable(member.value); });
 }
 
 bool has_text(const Node& node) {
@@ -108,11 +147,17 @@ class Reader {
   void read_server(const Member& member) {
     ClientServer server;
     server.name = member.key;
+    has_http_url_ = false;
     if (member.value.kind != NodeKind::mapping) {
       if (member.value.kind != NodeKind::null) remark(server.name, "it is no map, and is left out");
       return;
     }
-    for (const Member& one : member.value.members) {
+    for (Member one : member.value.members) {
+      if (traits(file_.form).variables == Variables::none && has_variable(one.value)) {
+        remark(server.name, fmt::format("{} replaces no ${{…}}, so those in {} are kept as text, $${{…}}",
+                                        product(file_.form), config::clip(one.key)));
+        keep_as_text(one.value);
+      }
       if (!read_common(one, server) && !read_codex(one, server) && !read_timing(one, server))
         read_rest(one, server);
     }
@@ -143,9 +188,7 @@ class Reader {
     } else if (key == "cwd") {
       server.cwd = value.text;
     } else if (key == "url" || key == "httpUrl" || key == "serverUrl") {
-      server.url = value.text;
-      // Where it does not say more itself, before or behind this.
-      if (file_.form == Form::gemini && server.type.empty()) server.type = key == "httpUrl" ? "http" : "sse";
+      read_url(one, server);
     } else if (key == "headers" || key == "http_headers") {
       for (auto& pair : pairs_of(value))
         server.headers.push_back(std::move(pair));
@@ -155,19 +198,36 @@ class Reader {
         remark(server.name,
                fmt::format("Lineward speaks no {} ({}), which is left out", config::clip(value.text), key));
       }
-      server.type = named.value_or("");
+      if (!has_http_url_) server.type = named.value_or("");
     } else if (key == "disabled") {
       server.disabled = is_true(value);
     } else if (key == "enabled") {
       server.disabled = value.text == "false";
     } else if (key == "includeTools" || key == "enabled_tools") {
       server.allow = texts_of(value);
+      // Gemini CLI takes "name(arguments)" there too, for the name.
+      if (file_.form == Form::gemini) {
+        for (std::string& tool : server.allow)
+          tool.resize(std::min(tool.size(), tool.find('(')));
+      }
     } else if (key == "excludeTools" || key == "disabled_tools") {
       server.deny = texts_of(value);
     } else {
       return false;
     }
     return true;
+  }
+
+  void read_url(const Member& one, ClientServer& server) {
+    if (file_.form != Form::gemini) {
+      server.url = one.value.text;
+      return;
+    }
+    // Of both, Gemini CLI takes httpUrl. A bare url it tries as Streamable HTTP first, then as HTTP+SSE.
+    const bool old = one.key == "httpUrl";
+    if (old || !has_http_url_) server.url = one.value.text;
+    if (old) server.type = "http";
+    has_http_url_ = has_http_url_ || old;
   }
 
   bool read_codex(const Member& one, ClientServer& server) {
@@ -205,7 +265,14 @@ class Reader {
     if (one.key == "startup_timeout_ms") return read_milliseconds(one, server, server.startup);
     if (one.key != "timeout") return false;
     const bool in_ms = file_.form == Form::gemini || file_.form == Form::claude_code;
-    if (in_ms) return read_milliseconds(one, server, server.max_duration);
+    if (in_ms) {
+      read_milliseconds(one, server, server.max_duration);
+      if (file_.form == Form::claude_code && server.max_duration && *server.max_duration < kClaudeCodeLeast) {
+        remark(server.name, "Claude Code ignores a timeout of less than 1000, and it is left out");
+        server.max_duration.reset();
+      }
+      return true;
+    }
     remark(server.name,
            "its timeout has no unit and is left out: it is milliseconds in Claude Code and Gemini CLI, "
            "seconds in "
@@ -250,10 +317,12 @@ class Reader {
                        config::is_group("mcpServers.*." + one.key);
     if (known) {
       server.own.push_back(one);
+    } else if (is_headers_helper(one.key)) {
+      remark(server.name, fmt::format("{}: Lineward starts no program for headers; it is left out", one.key));
     } else if (is_client_matter(one.key)) {
       remark(server.name, fmt::format("{} is between the client and its user, and is left out", one.key));
     } else {
-      remark(server.name, fmt::format("nobody knows {}; it is left out", config::clip(one.key)));
+      remark(server.name, fmt::format("Lineward has nothing for {}; it is left out", config::clip(one.key)));
     }
   }
 
@@ -269,6 +338,7 @@ class Reader {
   }
 
   ClientFile& file_;
+  bool has_http_url_ = false;  // of the server that is read, in a file of Gemini CLI
 };
 
 // What its words say of a file, where its name says nothing.

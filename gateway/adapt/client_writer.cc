@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 
@@ -28,7 +29,8 @@ bool is_name(std::string_view text) {
 }
 
 bool is_editor_word(std::string_view inner) {
-  return inner == "workspaceFolder" || inner == "userHome" || inner == "pathSeparator" || inner == "/";
+  return inner == "workspaceFolder" || inner == "workspaceFolderBasename" || inner == "userHome" ||
+         inner == "pathSeparator" || inner == "/";
 }
 
 Variable variable_in(std::string_view inner) {
@@ -87,10 +89,15 @@ class Writer {
     std::string out;
     for (size_t at = 0; at < text.size();) {
       if (text.substr(at, 3) == "$${") {
-        out += traits_.variables == Variables::none ? "${" : "$${";
+        if (traits_.variables != Variables::none)
+          remark(server, fmt::format("{}: {} has no way to write ${{ as text, and may replace it", where,
+                                     product(to_)));
+        out += "${";
         at += 3;
         continue;
       }
+      if (to_ == Form::gemini && text[at] == '$' && is_name(text.substr(at + 1, 1)))
+        remark(server, fmt::format("{}: Gemini CLI replaces $NAME too, not only ${{NAME}}", where));
       const size_t end = text.substr(at, 2) == "${" ? text.find('}', at) : std::string_view::npos;
       if (end == std::string_view::npos) {
         out += text[at++];
@@ -107,13 +114,12 @@ class Writer {
     const Variable found = variable_in(inner);
     const std::string name(found.name);
     if (!name.empty() && traits_.variables != Variables::none) {
-      const bool keeps = traits_.variables == Variables::shell_defaults;
-      if (found.otherwise && !keeps)
+      if (traits_.variables == Variables::shell_defaults)
+        return "${" + name + (found.otherwise ? ":-" + std::string(*found.otherwise) : "") + "}";
+      if (found.otherwise)
         remark(server,
                fmt::format("{}: {} knows no default for ${{{}}}; it is left out", where, product(to_), name));
-      const bool shell = keeps || traits_.variables == Variables::shell;
-      if (!shell) return "${env:" + name + "}";
-      return "${" + name + (found.otherwise && keeps ? ":-" + std::string(*found.otherwise) : "") + "}";
+      return "${env:" + name + "}";
     }
     const bool editor = traits_.variables == Variables::env || traits_.variables == Variables::inputs;
     if (editor && is_editor_word(inner)) return as_it_is;
@@ -163,6 +169,10 @@ class Writer {
     if (!server.env_file.empty() && !traits_.env_file) leave(server, "envFile", server.env_file);
     if (server.max_duration && traits_.timeout.empty() && to_ != Form::yaml && to_ != Form::codex) {
       leave(server, "timeouts.maxDuration");
+      server.max_duration.reset();
+    }
+    if (server.max_duration && to_ == Form::claude_code && *server.max_duration < kClaudeCodeLeast) {
+      remark(server, "Claude Code ignores a timeout of less than a second; timeouts.maxDuration is left out");
       server.max_duration.reset();
     }
     if (server.startup && to_ != Form::yaml && to_ != Form::codex) {
@@ -242,11 +252,10 @@ class Writer {
   }
 
   void url_members(Node& node, const ClientServer& server) {
-    const bool typed = to_ == Form::vscode || to_ == Form::claude_code ||
+    const bool typed = to_ == Form::vscode || to_ == Form::claude_code || to_ == Form::gemini ||
                        ((to_ == Form::yaml || to_ == Form::mcp_servers) && !server.type.empty());
     if (typed) add_member(node, "type", text_node(server.type.empty() ? "http" : server.type));
-    const bool gemini_http = to_ == Form::gemini && server.type != "sse";
-    add_text(node, gemini_http ? "httpUrl" : "url", spelled(server, server.url, "url"));
+    add_text(node, "url", spelled(server, server.url, "url"));
     if (!server.headers.empty())
       add_member(node, "headers", map_node(spelled(server, server.headers, "headers")));
   }
@@ -360,7 +369,7 @@ class Writer {
     ClientServer::Pairs given, named;
     for (const auto& [key, value] : server.headers) {
       constexpr std::string_view kBearer = "Bearer ";
-      const bool bearer = key == "Authorization" && value.rfind(kBearer, 0) == 0;
+      const bool bearer = ::strcasecmp(key.c_str(), "Authorization") == 0 && value.rfind(kBearer, 0) == 0;
       const std::string_view token =
           bearer ? only_variable(std::string_view(value).substr(kBearer.size())) : "";
       if (!token.empty()) {

@@ -124,7 +124,9 @@ X-Plain = "it's: #1"
 X-Tenant = "TENANT"
 )");
   const std::string gemini = adapted(file, Form::gemini);
-  CHECK(gemini.find(R"("httpUrl": "https://mcp.example.com/mcp")") != std::string::npos);
+  CHECK(gemini.find(R"("type": "http",
+      "url": "https://mcp.example.com/mcp")") != std::string::npos);
+  CHECK(gemini.find(R"("LEVEL": "${LEVEL:-info}")") != std::string::npos);
   CHECK(gemini.find(R"("includeTools": ["search_code"])") != std::string::npos);
   CHECK(gemini.find(R"("timeout": 90000)") != std::string::npos);
   const std::string desktop = adapted(file, Form::claude);
@@ -233,19 +235,76 @@ TEST_CASE("the user file of Claude Code gives its servers and nothing of its use
 TEST_CASE("Gemini CLI: which servers it may start, and the transport that a url names") {
   const std::string text =
       R"({"mcp": {"allowed": ["a", "b", "c"], "excluded": ["b"]},
-          "mcpServers": {"a": {"type": "http", "url": "https://a/mcp"}, "b": {"url": "https://b/sse"},
-                         "c": {"url": "https://c/mcp", "type": "http"}, "d": {"httpUrl": "https://d/mcp"}}})";
+          "mcpServers": {"a": {"type": "http", "url": "https://a/mcp"}, "b": {"url": "https://b/mcp"},
+                         "c": {"url": "https://c/sse", "type": "sse"},
+                         "d": {"url": "https://no", "httpUrl": "https://d/mcp", "type": "sse"}}})";
   const ClientFile file = read(text, "settings.json");
   CHECK(file.form == Form::gemini);
   REQUIRE(file.servers.size() == 4);
   CHECK(file.servers[0].type == "http");
-  CHECK(file.servers[1].type == "sse");
-  CHECK(file.servers[2].type == "http");
+  // Gemini CLI tries both where nothing is said, as Lineward does.
+  CHECK(file.servers[1].type.empty());
+  CHECK(file.servers[2].type == "sse");
   CHECK(file.servers[3].type == "http");
+  CHECK(file.servers[3].url == "https://d/mcp");
   CHECK_FALSE(file.servers[0].disabled);
   CHECK(file.servers[1].disabled);
   CHECK_FALSE(file.servers[2].disabled);
   CHECK(file.servers[3].disabled);
+}
+
+TEST_CASE("Gemini CLI: tools with arguments behind them, and what only it replaces") {
+  const ClientFile file = read(
+      R"x({"mcpServers": {"a": {"command": "x", "includeTools": ["run", "look(at)"], "authProviderType": "g"}}})x",
+      "settings.json", Form::gemini);
+  CHECK(file.servers[0].allow == std::vector<std::string>{"run", "look"});
+  CHECK(joined(file.remarks).find("authProviderType is between the client and its user") !=
+        std::string::npos);
+  const ClientFile ours =
+      read("mcpServers: { a: { command: x, args: [$HOME, 'costs $5', '$${A}'] } }", "l.yaml");
+  const Adapted there = write_client_file(ours, Form::gemini);
+  CHECK(there.text.find(R"(["$HOME", "costs $5", "${A}"])") != std::string::npos);
+  CHECK(joined(there.remarks) ==
+        "server 'a': args: Gemini CLI replaces $NAME too, not only ${NAME}\n"
+        "server 'a': args: Gemini CLI has no way to write ${ as text, and may replace it\n");
+}
+
+TEST_CASE("where a client replaces nothing, its ${…} stay text") {
+  for (const auto& [text, name] :
+       {std::pair(
+            R"({"mcpServers": {"a": {"command": "x", "args": ["${A}", "b"], "env": {"E": "p${E:-f}"}}}})",
+            "claude_desktop_config.json"),
+        std::pair("[mcp_servers.a]\ncommand = 'x'\nargs = ['${A}', 'b']\nenv = { E = 'p${E:-f}' }\n",
+                  "config.toml")}) {
+    const ClientFile file = read(text, name);
+    CHECK(file.servers[0].args == std::vector<std::string>{"$${A}", "b"});
+    CHECK(file.servers[0].env == ClientServer::Pairs{{"E", "p$${E:-f}"}});
+    CHECK(joined(file.remarks).find("replaces no ${…}, so those in args are kept as text") !=
+          std::string::npos);
+    // It goes back as it came.
+    const Adapted back = write_client_file(file, file.form);
+    CHECK(back.text.find("\"p${E:-f}\"") != std::string::npos);
+    auto result = load(adapted(file, Form::yaml));
+    CHECK(result.ok());
+  }
+}
+
+TEST_CASE("Claude Code ignores a timeout of less than a second") {
+  const ClientFile file = read(R"({"mcpServers": {"a": {"command": "x", "timeout": 500}}})", ".mcp.json");
+  CHECK_FALSE(file.servers[0].max_duration);
+  CHECK(joined(file.remarks).find("ignores a timeout") != std::string::npos);
+  const ClientFile ours =
+      read("mcpServers: { a: { command: x, timeouts: { maxDuration: 500ms } } }", "lineward.yaml");
+  const Adapted there = write_client_file(ours, Form::claude_code);
+  CHECK(there.text.find("timeout") == std::string::npos);
+  CHECK(joined(there.remarks).find("ignores a timeout") != std::string::npos);
+}
+
+TEST_CASE("words of editors are no variables of the environment") {
+  const ClientFile file =
+      read(R"({"servers": {"a": {"command": "${workspaceFolder}/${workspaceFolderBasename}"}}})", "mcp.json");
+  CHECK(adapted(file, Form::cursor).find("\"${workspaceFolder}/${workspaceFolderBasename}\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("Codex: variables that are maps, and who approves tools") {
@@ -257,6 +316,12 @@ TEST_CASE("Codex: variables that are maps, and who approves tools") {
   CHECK(file.servers[0].env == ClientServer::Pairs{{"A", "${env:A}"}, {"B", "${env:B}"}});
   CHECK(file.servers[0].own.empty());
   CHECK(joined(file.remarks).find("approves") != std::string::npos);
+  const ClientFile helped =
+      read("[mcp_servers.c]\nurl = 'https://h/mcp'\nhttp_headers_helper = 'token'\n", "c.toml");
+  CHECK(joined(helped.remarks).find("starts no program for headers") != std::string::npos);
+  const ClientFile ours = read(
+      "mcpServers: { a: { url: 'https://h', headers: { authorization: 'Bearer ${env:T}' } } }", "l.yaml");
+  CHECK(adapted(ours, Form::codex).find("bearer_token_env_var = \"T\"") != std::string::npos);
 }
 
 TEST_CASE("what is left out of a server is told") {
