@@ -75,7 +75,7 @@ constexpr const char* kRunFooter =
     "\n"
     "Also understood, with a notice: --stdio \"uvx mcp-server-git\", --port 8000, --streamableHttpPath "
     "/mcp,\n"
-    "--outputTransport streamableHttp, --logLevel debug, --mcp-config mcp.json, --named-server-config "
+    "--outputTransport streamableHttp or sse, --logLevel debug, --mcp-config mcp.json, --named-server-config "
     "mcp.json.";
 
 constexpr const char* kValidateFooter =

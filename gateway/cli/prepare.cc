@@ -60,11 +60,15 @@ std::string take_aliases(Flags& flags, const Surroundings& around) {
     notice(around, "--streamableHttpPath", "--path " + flags.path);
   }
   if (!flags.output_transport.empty()) {
-    if (flags.output_transport != "streamableHttp") {
-      return fmt::format("--outputTransport {} is not built: the transport is always streamableHttp",
+    if (flags.output_transport == "sse") {
+      notice(around, "--outputTransport sse",
+             "listen.legacySse: true, /sse beside the path of Streamable HTTP");
+    } else if (flags.output_transport == "streamableHttp") {
+      notice(around, "--outputTransport streamableHttp", "what happens anyway");
+    } else {
+      return fmt::format("--outputTransport {} is not built: streamableHttp and sse are",
                          config::clip(flags.output_transport));
     }
-    notice(around, "--outputTransport streamableHttp", "what happens anyway");
   }
   if (!flags.their_log_level.empty()) {
     if (!flags.log_level.empty()) return "--logLevel and --log-level are the same thing: give one of them";
@@ -92,6 +96,7 @@ std::vector<config::Setting> settings_of(const Flags& flags) {
   std::vector<config::Setting> settings = {
       {"listen.address", flags.listen, "--listen"},
       {"listen.path", flags.path, "--path"},
+      {"listen.legacySse", flags.output_transport == "sse" ? "true" : "", "--outputTransport"},
       {"mcpServers.*.timeouts.request", flags.timeout, "--timeout"},
       {"mcpServers.*.timeouts.maxDuration", flags.max_duration, "--max-duration"},
       {"mcpServers.*.isolation", flags.isolation, "--isolation"},

@@ -196,7 +196,7 @@ TEST_CASE("bad command lines end with 2 and a way on") {
       {"run", "--port", "1", "--listen", ":2", "--", "x"},
       {"run", "--stdio", "a 'b"},
       {"run", "--stdio", "a", "--", "b"},
-      {"run", "--outputTransport", "sse", "--", "x"},
+      {"run", "--outputTransport", "ws", "--", "x"},
       {"validate", "--strcit"},
       {"validate", "--", "x"},
   };
@@ -275,6 +275,8 @@ TEST_CASE("words of other gateways, each with one line of notice") {
   CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 5);
   CHECK(
       has(outcome.err, "note: --stdio is read as -- npx -y 'a b' (split by blanks and quotes; no shell)\n"));
+  CHECK_FALSE(outcome.invocation.config.listen.legacy_sse);
+  CHECK(call({"--stdio", "x", "--outputTransport", "sse"}).invocation.config.listen.legacy_sse);
 
   Folder folder;
   folder.write("mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"x\"}}}");
