@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "json_text.h"
+
 namespace lineward::sim {
 
 namespace {
@@ -119,7 +121,7 @@ class HttpClient::Connection final : public std::enable_shared_from_this<Connect
 
   void message(const std::string& text) {
     CallRecord* record = exchange_.record;
-    Json parsed = Json::parse(text, nullptr, false);
+    Json parsed = read_json(text);
     if (!parsed.is_object())
       return client_.ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
     if (exchange_.listen) return client_.heard(parsed, exchange_, text);

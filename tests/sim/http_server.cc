@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "json_text.h"
+
 namespace lineward::sim {
 
 class HttpServer::Connection final : public Script::Stage, public std::enable_shared_from_this<Connection> {
@@ -109,7 +111,7 @@ class HttpServer::Connection final : public Script::Stage, public std::enable_sh
       return begin_events();
     }
     if (verb != "POST") return plain(405, "", "");
-    Json message = Json::parse(body_, nullptr, false);
+    Json message = read_json(body_);
     if (!message.is_object())
       return server_.ledger_.violation("a body for a server is no JSON object", body_.substr(0, 200));
     const std::string method = message.value("method", "");

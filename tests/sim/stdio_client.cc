@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "json_text.h"
+
 namespace lineward::sim {
 namespace {
 
@@ -84,7 +86,7 @@ void StdioClient::gateway_gone() {
 
 void StdioClient::line(const std::string& text) {
   ledger_.check_client(index_, text);
-  const Json message = Json::parse(text, nullptr, false);
+  const Json message = read_json(text);
   if (!message.is_object())
     return ledger_.violation("a message to a client is no JSON object", text.substr(0, 200));
   const bool has_id = message.contains("id");

@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "json_text.h"
+
 namespace lineward::sim {
 
 StdioServer::StdioServer(World& world, Ledger& ledger, const ServerPlan& plan, size_t index,
@@ -67,7 +69,7 @@ void StdioServer::read() {
 }
 
 void StdioServer::line(const std::string& text, Time sent) {
-  Json message = Json::parse(text, nullptr, false);
+  Json message = read_json(text);
   if (!message.is_object())
     return ledger_.violation("a line for a server is no JSON object", text.substr(0, 200));
   const std::string method = message.value("method", "");

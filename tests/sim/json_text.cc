@@ -1,0 +1,56 @@
+#include "json_text.h"
+
+#include <simdjson.h>
+
+#include <string>
+#include <utility>
+
+namespace lineward::sim {
+namespace {
+
+using Json = nlohmann::json;
+using simdjson::dom::element_type;
+
+Json made_of(simdjson::dom::element value) {
+  switch (value.type()) {
+    case element_type::OBJECT: {
+      Json out = Json::object();
+      auto& members = out.get_ref<Json::object_t&>();
+      const simdjson::dom::object its = value.get_object().value_unsafe();
+      for (const auto& member : its)
+        members.insert_or_assign(std::string(member.key), made_of(member.value));
+      return out;
+    }
+    case element_type::ARRAY: {
+      Json out = Json::array();
+      auto& items = out.get_ref<Json::array_t&>();
+      const simdjson::dom::array its = value.get_array().value_unsafe();
+      for (const auto item : its)
+        items.push_back(made_of(item));
+      return out;
+    }
+    case element_type::STRING: return std::string(value.get_string().value_unsafe());
+    case element_type::INT64: {
+      // As nlohmann has it: what is not negative is unsigned.
+      const int64_t number = value.get_int64().value_unsafe();
+      return number < 0 ? Json(number) : Json(static_cast<uint64_t>(number));
+    }
+    case element_type::UINT64: return value.get_uint64().value_unsafe();
+    case element_type::DOUBLE: return value.get_double().value_unsafe();
+    case element_type::BOOL: return value.get_bool().value_unsafe();
+    case element_type::NULL_VALUE: break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Json read_json(std::string_view text) {
+  // One thread of a world runs at a time.
+  static simdjson::dom::parser parser;
+  simdjson::dom::element value;
+  if (parser.parse(text.data(), text.size()).get(value) == simdjson::SUCCESS) return made_of(value);
+  return Json::parse(text, nullptr, false);  // a number that is too big for it, or no JSON
+}
+
+}  // namespace lineward::sim
