@@ -43,7 +43,7 @@ class FannedListen final : public core::OwnedCall {
     void on_call_phase(core::CallPhase phase) override {
       if (acknowledged && phase != core::CallPhase::written) listen.down(*this);
     }
-    void on_call_message(mcp::Message message) override { listen.heard(*this, std::move(message)); }
+    void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
       if (failure.by_policy) return listen.forbidden(*this, failure);
       listen.down(*this);

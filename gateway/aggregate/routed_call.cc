@@ -215,7 +215,7 @@ void RoutedCall::on_call_phase(core::CallPhase phase) {
   owner_->on_call_phase(phase);
 }
 
-void RoutedCall::on_call_message(mcp::Message message) {
+void RoutedCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
   tell_routed();
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;

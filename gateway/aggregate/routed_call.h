@@ -34,7 +34,7 @@ class RoutedCall final : public core::PassingCall {
  private:
   // core::CallOwner, of the server's call
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
 
   // Sent, or it will be answered from here.

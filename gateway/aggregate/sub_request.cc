@@ -104,7 +104,7 @@ void SubRequest::cancel(core::CancelCause why) {
   if (call_ && call_->live()) call_->cancel(why);
 }
 
-void SubRequest::on_call_message(mcp::Message message) {
+void SubRequest::on_call_message(mcp::Message&& message) {
   switch (message.kind()) {
     case mcp::MessageKind::result:
     case mcp::MessageKind::error: return finish(std::move(message));

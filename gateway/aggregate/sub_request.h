@@ -35,7 +35,7 @@ class SubRequest final : public core::CallOwner {
 
  private:
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
   void finish(Result<mcp::Message, core::Failure> answer);
   void set_clock();

@@ -145,7 +145,7 @@ void BridgeCall::on_call_phase(CallPhase phase) {
 
 // ---- what comes back ----
 
-void BridgeCall::on_call_message(mcp::Message message) {
+void BridgeCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
   switch (message.kind()) {
     case mcp::MessageKind::request: return ask_live(message);

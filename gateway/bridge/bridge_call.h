@@ -57,7 +57,7 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
 
   // core::CallOwner, of the modern call
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override {
     if (live()) owner_->on_call_routed(to);

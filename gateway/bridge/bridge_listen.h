@@ -54,7 +54,7 @@ class BridgeListen {
     Listen(BridgeListen& its_listen, Wish its_wish)
         : listen(its_listen), wish(std::move(its_wish)), ack_limit(its_listen.loop_) {}
     void on_call_phase(core::CallPhase phase) override;
-    void on_call_message(mcp::Message message) override { listen.heard(*this, std::move(message)); }
+    void on_call_message(mcp::Message&& message) override { listen.heard(*this, std::move(message)); }
     void on_call_failed(const core::Failure& failure) override {
       listen.lost(*this, failure.text, loss_of(failure));
     }

@@ -125,7 +125,7 @@ void RemoteCallServer::InboundCall::on_call_phase(core::CallPhase phase) {
   call_server.table_.tell([at = number, phase](RemoteCallTable& table) { table.on_phase(at, phase); });
 }
 
-void RemoteCallServer::InboundCall::on_call_message(mcp::Message message) {
+void RemoteCallServer::InboundCall::on_call_message(mcp::Message&& message) {
   const MessageKind kind = message.kind();
   RemoteMessage told;
   told.last = kind == MessageKind::result || kind == MessageKind::error || !call->live();

@@ -58,7 +58,7 @@ class RemoteCallServer {
     InboundCall(RemoteCallServer& its_server, uint64_t its_number)
         : call_server(its_server), number(its_number) {}
     void on_call_phase(core::CallPhase phase) override;
-    void on_call_message(mcp::Message message) override;
+    void on_call_message(mcp::Message&& message) override;
     void on_call_failed(const core::Failure& failure) override;
     void hold() { can_pause = call && call->live() && (paused || held ? call->pause() : call->resume()); }
 

@@ -69,7 +69,7 @@ class CallOwner {
   virtual void on_call_phase(CallPhase phase) = 0;
   // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is
   // the last.
-  virtual void on_call_message(mcp::Message message) = 0;
+  virtual void on_call_message(mcp::Message&& message) = 0;
   virtual void on_call_failed(const Failure& failure) = 0;
   // Of a call to many servers as one: it goes to this one, whose limits it has from here on. Comes before
   // everything that the server says; again when the call is made again.

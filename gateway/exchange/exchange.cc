@@ -145,7 +145,7 @@ void Exchange::on_call_phase(CallPhase phase) {
   owner_.moved(*this, CallMoment::phase);
 }
 
-void Exchange::on_call_message(mcp::Message message) {
+void Exchange::on_call_message(mcp::Message&& message) {
   seen(step_, StepEvent::message);
   if (ended()) return;
   if (plugins_) return plugins_->from_server(std::move(message));

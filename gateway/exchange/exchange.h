@@ -89,7 +89,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
 
   // The other ways in.
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
   void client_gone(mcp::EndReason why);

@@ -66,7 +66,7 @@ class ParkTable::Parked final : public core::CallOwner {
   void on_call_failed(const core::Failure& failure) override {
     table_.end(*this, failure.reason, StateFault::lost, "the call is gone: " + failure.text);
   }
-  void on_call_message(mcp::Message message) override {
+  void on_call_message(mcp::Message&& message) override {
     switch (message.kind()) {
       case mcp::MessageKind::request: return question(message);
       case mcp::MessageKind::notification:

@@ -49,7 +49,7 @@ void CacheWatch::let_go() {
   if (!refused_) timer_.start(kLinger, over_);
 }
 
-void CacheWatch::on_call_message(mcp::Message message) {
+void CacheWatch::on_call_message(mcp::Message&& message) {
   if (message.kind() != mcp::MessageKind::notification) return ended();
   if (mcp::method_of(message.method()) != Method::subscriptions_acknowledged) return;
   // The server tells nothing after all.

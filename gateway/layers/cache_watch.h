@@ -34,7 +34,7 @@ class CacheWatch final : public core::CallOwner {
 
  private:
   void on_call_phase(core::CallPhase) override {}
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure&) override { ended(); }
   void ended();
 

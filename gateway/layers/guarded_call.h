@@ -36,7 +36,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
  private:
   // core::CallOwner, of the server's call
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override {
+  void on_call_message(mcp::Message&& message) override {
     if (live()) passage_.take(std::move(message));
   }
   void on_call_failed(const core::Failure& failure) override;

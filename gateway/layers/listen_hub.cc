@@ -48,7 +48,7 @@ void SharedListen::on_call_phase(CallPhase phase) {
   SharedCall::on_call_phase(phase);
 }
 
-void SharedListen::on_call_message(mcp::Message message) {
+void SharedListen::on_call_message(mcp::Message&& message) {
   using Kind = mcp::MessageKind;
   const bool final = message.kind() == Kind::result || message.kind() == Kind::error;
   const Method method = mcp::method_of(message.method());

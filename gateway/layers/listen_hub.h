@@ -33,7 +33,7 @@ class SharedListen final : public SharedCall {
   void close(core::CancelCause why) override;
 
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
 
  private:

@@ -93,7 +93,7 @@ class KeptAnswer final : public SharedCallHandle {
 SharedFetch::SharedFetch(ResultCache& cache, std::string key, core::CallRequest like)
     : SharedCall(cache.loop(), cache.inner(), std::move(key), std::move(like)), cache_(cache) {}
 
-void SharedFetch::on_call_message(mcp::Message message) {
+void SharedFetch::on_call_message(mcp::Message&& message) {
   bool final = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!final) return;  // without token and level there is nothing that belongs to this call
   if (message.kind() == mcp::MessageKind::result) cache_.keep(*this, message);

@@ -33,7 +33,7 @@ class SharedFetch final : public SharedCall {
  public:
   SharedFetch(ResultCache& cache, std::string key, core::CallRequest like);
 
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
 
  private:

@@ -92,7 +92,7 @@ void SharedCall::acknowledge(SharedCallHandle& lease, const mcp::Message& acknow
   if (!std::exchange(lease.acknowledged_, true)) lease.granted_ = granted();
   auto cut = lease.granted_ ? lease.granted_->cut(acknowledgement.raw(mcp::Field::params_notifications))
                             : std::nullopt;
-  if (!cut) return lease.owner_->on_call_message(acknowledgement);
+  if (!cut) return lease.owner_->on_call_message(mcp::Message(acknowledgement));
   json::Splice splice = acknowledgement.splice();
   splice.replace(acknowledgement.at(mcp::Field::params_notifications), std::move(*cut));
   auto less = mcp::Message::parse(splice.apply_outlined(), json::kDepthCeiling);
@@ -126,7 +126,7 @@ core::CallOwner* SharedCall::release(SharedCallHandle& lease) {
 
 void SharedCall::tell_end(const mcp::Message& answer) {
   closed_ = true;
-  each([&](SharedCallHandle& lease) { release(lease)->on_call_message(answer); });
+  each([&](SharedCallHandle& lease) { release(lease)->on_call_message(mcp::Message(answer)); });
 }
 
 void SharedCall::tell_end(const core::Failure& failure) {
@@ -148,7 +148,7 @@ void SharedCall::tell(const mcp::Message& notification) {
       judged = lease.granted_.get();
       passes = judged == nullptr || judged->passes(notification);
     }
-    if (passes) lease.owner_->on_call_message(notification);
+    if (passes) lease.owner_->on_call_message(mcp::Message(notification));
   });
 }
 

@@ -154,7 +154,7 @@ void ToolCall::on_call_phase(CallPhase phase) {
   tell(phase);
 }
 
-void ToolCall::on_call_message(mcp::Message message) {
+void ToolCall::on_call_message(mcp::Message&& message) {
   bool last = message.kind() == mcp::MessageKind::result || message.kind() == mcp::MessageKind::error;
   if (!last) {
     heard_ = true;

@@ -42,7 +42,7 @@ class ToolCall final : public core::PassingCall {
 
  private:
   void on_call_phase(core::CallPhase phase) override;
-  void on_call_message(mcp::Message message) override;
+  void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
 
   std::optional<core::Failure> go();

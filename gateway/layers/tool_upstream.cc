@@ -179,7 +179,7 @@ void ToolUpstream::Listing::ran_out() {
   upstream.listed(*this, false);
 }
 
-void ToolUpstream::Listing::on_call_message(mcp::Message message) {
+void ToolUpstream::Listing::on_call_message(mcp::Message&& message) {
   // A server without tools says so once.
   if (message.kind() == mcp::MessageKind::error) return upstream.listed(*this, true);
   if (message.kind() != mcp::MessageKind::result) return;

@@ -48,7 +48,7 @@ class ToolUpstream final : public core::PassingUpstream {
     Listing(ToolUpstream& its_upstream, std::string its_view, const core::CallRequest& like);
     bool ask(std::string_view cursor);
     void on_call_phase(core::CallPhase phase) override;
-    void on_call_message(mcp::Message message) override;
+    void on_call_message(mcp::Message&& message) override;
     void on_call_failed(const core::Failure&) override { upstream.listed(*this, false); }
     void ran_out();
 

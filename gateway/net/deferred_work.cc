@@ -1,5 +1,7 @@
 #include "net/deferred_work.h"
 
+#include <utility>
+
 #include "net/loop.h"
 
 namespace lineward::net {
@@ -8,18 +10,28 @@ void DeferredWork::run() {
   if (running_) return;
   running_ = true;
   // Work may defer more work; all of it runs before the loop sleeps.
-  while (!waiting_.empty()) {
-    working_.swap(waiting_);
-    for (size_t i = 0; i < working_.size(); ++i) {
-      const Work& work = working_[i];
-      if (work.function && !(work.whose && work.whose->gone())) work.function();
-      if (work.run == &Deferred::run && work.with != nullptr) work.run(work.with);
+  while (!waiting_.work.empty()) {
+    std::swap(working_, waiting_);
+    bool retired = false;
+    size_t next_function = 0;
+    for (size_t i = 0; i < working_.work.size(); ++i) {
+      const Work& work = working_.work[i];
+      if (work.run == &Deferred::run) {
+        if (work.with != nullptr) work.run(work.with);
+      } else if (work.run != nullptr) {
+        retired = true;
+      } else {
+        const Function& one = working_.functions[next_function++];
+        if (one.function && !(one.whose && one.whose->gone())) one.function();
+      }
     }
     // What is retired outlives the work that was deferred together with it.
-    for (size_t i = 0; i < working_.size(); ++i) {
-      if (working_[i].run != nullptr && working_[i].run != &Deferred::run) working_[i].run(working_[i].with);
+    for (size_t i = 0; retired && i < working_.work.size(); ++i) {
+      const Work& work = working_.work[i];
+      if (work.run != nullptr && work.run != &Deferred::run) work.run(work.with);
     }
-    working_.clear();
+    working_.work.clear();
+    working_.functions.clear();
   }
   running_ = false;
 }
@@ -30,7 +42,7 @@ Deferred::Deferred(Loop& loop, void (*work)(void*), void* with)
 void Deferred::schedule() {
   if (scheduled_) return;
   scheduled_ = true;
-  queue_.waiting_.push_back({&Deferred::run, this, {}, {}});
+  queue_.waiting_.work.push_back({&Deferred::run, this});
 }
 
 void Deferred::run(void* it) {
@@ -42,8 +54,8 @@ void Deferred::run(void* it) {
 void Deferred::cancel() {
   if (!scheduled_) return;
   scheduled_ = false;
-  for (auto* list : {&queue_.waiting_, &queue_.working_}) {
-    for (DeferredWork::Work& work : *list) {
+  for (auto* batch : {&queue_.waiting_, &queue_.working_}) {
+    for (DeferredWork::Work& work : batch->work) {
       if (work.run == &Deferred::run && work.with == this) work.with = nullptr;
     }
   }

@@ -16,26 +16,35 @@ class Loop;
 
 class DeferredWork {
  public:
-  void add(std::function<void()> work) { waiting_.push_back({nullptr, nullptr, std::move(work), {}}); }
+  void add(std::function<void()> work) { add_function({std::move(work), {}}); }
   // Is left out when the object that `whose` is of has gone by then.
-  void add(Lifetime& whose, std::function<void()> work) {
-    waiting_.push_back({nullptr, nullptr, std::move(work), whose.watch()});
-  }
+  void add(Lifetime& whose, std::function<void()> work) { add_function({std::move(work), whose.watch()}); }
   // `free` gets the object after all work that waits with it.
-  void retire(void (*free)(void*), void* object) { waiting_.push_back({free, object, {}, {}}); }
+  void retire(void (*free)(void*), void* object) { waiting_.work.push_back({free, object}); }
   // Runs what waits, and what that adds, until nothing waits. Does nothing from inside of itself.
   void run();
 
  private:
   friend class Deferred;
   struct Work {
-    void (*run)(void*) = nullptr;  // null: `function`, if there is one
-    void* with = nullptr;
-    std::function<void()> function;
-    std::optional<Lifetime::Watch> whose;  // `function` is left out once that one has gone
+    void (*run)(void*);  // null: the next one of the functions
+    void* with;
   };
-  std::vector<Work> waiting_;
-  std::vector<Work> working_;  // of those, what is being done
+  struct Function {
+    std::function<void()> function;
+    std::optional<Lifetime::Watch> whose;  // it is left out once that one has gone
+  };
+  // Most work of a call is no function, and this list is gone through with every turn: its items are small.
+  struct Batch {
+    std::vector<Work> work;
+    std::vector<Function> functions;
+  };
+  void add_function(Function function) {
+    waiting_.work.push_back({nullptr, nullptr});
+    waiting_.functions.push_back(std::move(function));
+  }
+  Batch waiting_;
+  Batch working_;  // what is being done
   bool running_ = false;
 };
 

@@ -8,7 +8,6 @@
 namespace lineward::sim {
 namespace {
 
-using Json = nlohmann::json;
 using simdjson::dom::element_type;
 
 Json made_of(simdjson::dom::element value) {

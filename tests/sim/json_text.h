@@ -7,7 +7,9 @@
 
 namespace lineward::sim {
 
+using Json = nlohmann::json;
+
 // Discarded (is_discarded()) where it is no JSON. Of a name that stands twice the last counts.
-nlohmann::json read_json(std::string_view text);
+Json read_json(std::string_view text);
 
 }  // namespace lineward::sim

@@ -3,14 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "json_text.h"
 #include "ledger.h"
 
 namespace lineward::sim {
-
-using Json = nlohmann::json;
 
 // One call at a server. Made when its request came, destroyed with its connection or process, or when it is
 // over.

@@ -32,6 +32,7 @@ class WaitLine {
       return !group->in_line;
     });
   }
+  size_t size() const { return groups_.size(); }
   auto begin() const { return groups_.begin(); }
   auto end() const { return groups_.end(); }
 

@@ -56,9 +56,13 @@ void InstanceGroups::refuse_waiting(const core::Failure& refusal) {
   }
 }
 
-// Who has lost a process comes before newcomers, and these come in the order in which they began to wait.
-std::vector<InstanceGroup*> InstanceGroups::wanting() {
+InstanceGroup* InstanceGroups::only_wanting() {
   wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
+  return wanting_.size() == 1 ? *wanting_.begin() : nullptr;
+}
+
+// Who has lost a process comes before newcomers, and these come in the order in which they began to wait.
+std::vector<InstanceGroup*> InstanceGroups::line() const {
   std::vector<InstanceGroup*> line(wanting_.begin(), wanting_.end());
   std::stable_sort(line.begin(), line.end(), [](const InstanceGroup* a, const InstanceGroup* b) {
     return std::pair(!a->is_lived_in(), a->without_room_since()) <

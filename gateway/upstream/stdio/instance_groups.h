@@ -41,8 +41,14 @@ class InstanceGroups {
 
   // This one wants something.
   void want(InstanceGroup& group) { wanting_.add(group); }
-  // Those that do, in the order in which they get it.
-  std::vector<InstanceGroup*> wanting();
+  // Each of those that do, in the order in which they get it; who comes to want something meanwhile is not
+  // among them.
+  template <class Pump>
+  void pump_wanting(Pump&& pump) {
+    if (InstanceGroup* only = only_wanting()) return pump(*only);
+    for (InstanceGroup* group : line())
+      pump(*group);
+  }
 
   // A process is ending.
   void take_leaving(std::unique_ptr<StdioInstance> instance) { leaving_.push_back(std::move(instance)); }
@@ -54,6 +60,9 @@ class InstanceGroups {
   void list_leaving(std::vector<core::UpstreamStatus::Process>& out) const;
 
  private:
+  // Null: there are several, or none.
+  InstanceGroup* only_wanting();
+  std::vector<InstanceGroup*> line() const;
   void drop(const std::string& key);
   void free_closed();
   void reap();

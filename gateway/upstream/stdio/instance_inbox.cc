@@ -86,7 +86,7 @@ void InstanceInbox::refuse_malformed(const mcp::MessageFault& fault) {
     wire_.answer_server(mcp::error_message(fault.raw_id, mcp::kInvalidRequest, fault.text));
 }
 
-void InstanceInbox::response(mcp::Message message) {
+void InstanceInbox::response(mcp::Message&& message) {
   PendingCall* entry = message.has(Field::id) ? calls_.named(message.raw(Field::id)) : nullptr;
   if (entry != nullptr) return owner_.on_answer(calls_.take(*entry), std::move(message));
   const bool names_nothing = !message.has(Field::id) || message.raw(Field::id) == "null";

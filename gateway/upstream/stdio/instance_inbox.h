@@ -24,7 +24,7 @@ class InboxOwner {
   // It said something on a listen.
   virtual void on_heard(Heard what) = 0;
   // The answer to `entry`, which is over.
-  virtual void on_answer(PendingCall entry, mcp::Message message) = 0;
+  virtual void on_answer(PendingCall&& entry, mcp::Message&& message) = 0;
   // Something that was to be the answer to `entry`, which is over.
   virtual void on_broken_answer(PendingCall entry, const std::string& why) = 0;
   // A legacy server's request, or a notification that names no call. `only`: the one call it can belong to,
@@ -52,7 +52,7 @@ class InstanceInbox {
  private:
   void broken_line(const mcp::MessageFault& fault);
   void refuse_malformed(const mcp::MessageFault& fault);
-  void response(mcp::Message message);
+  void response(mcp::Message&& message);
   void request(mcp::Message message);
   void notification(mcp::Message message);
   void of_listens(const mcp::Message& message);

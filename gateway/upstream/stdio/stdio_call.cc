@@ -67,7 +67,7 @@ void StdioCall::message(mcp::Message message) {
   TransportCall::message(std::move(message));
 }
 
-void StdioCall::answer(mcp::Message message) {
+void StdioCall::answer(mcp::Message&& message) {
   // Not where it was answered in the server's place, nor by a handshake, whoever's it was.
   const bool work_done = id != 0 && request.method != mcp::Method::initialize;
   if (work_done) half_open_probe ? upstream_.health().probe_answered() : upstream_.health().call_answered();

@@ -33,7 +33,7 @@ class StdioCall final : public TransportCall, public Pooled<StdioCall> {
 
   void message(mcp::Message message) override;  // not the last
   // The last message, or the failure: the call is over.
-  void answer(mcp::Message message);
+  void answer(mcp::Message&& message);
   void fail(const core::Failure& failure) override;
 
  private:

@@ -124,7 +124,7 @@ void StdioInstance::stop(const ProcessEnd& why) {
 
 // ---- what it says ----
 
-void StdioInstance::on_answer(PendingCall entry, mcp::Message message) {
+void StdioInstance::on_answer(PendingCall&& entry, mcp::Message&& message) {
   const bool of_client = entry.call != nullptr && entry.call->request.method != Method::initialize;
   on_heard(of_client ? Heard::work : Heard::handshake);
   calls_.note_over(entry);
@@ -143,7 +143,7 @@ void StdioInstance::on_answer(PendingCall entry, mcp::Message message) {
   tell_free();
 }
 
-void StdioInstance::pass_answer(StdioCall& call, mcp::Message message) {
+void StdioInstance::pass_answer(StdioCall& call, mcp::Message&& message) {
   call.instance = nullptr;
   cancels_.refuse(call.open_questions.refuse());
   if (handshake_.take_client_answer(call.request.method, message)) {

@@ -115,7 +115,7 @@ class StdioInstance final : public ProcessOwner,
   // InboxOwner
   void on_message() override { record_.last_used = loop_.now(); }
   void on_heard(Heard what) override;
-  void on_answer(PendingCall entry, mcp::Message message) override;
+  void on_answer(PendingCall&& entry, mcp::Message&& message) override;
   void on_broken_answer(PendingCall entry, const std::string& why) override;
   void on_unclaimed(mcp::Message message, StdioCall* only) override {
     owner_->on_instance_message(*this, std::move(message), only);
@@ -124,7 +124,7 @@ class StdioInstance final : public ProcessOwner,
   // HandshakeOwner
   void on_handshake_done() override { owner_->on_instance_ready(*this); }
 
-  void pass_answer(StdioCall& call, mcp::Message message);
+  void pass_answer(StdioCall& call, mcp::Message&& message);
 
   net::Loop& loop_;
   const config::Server& server_;

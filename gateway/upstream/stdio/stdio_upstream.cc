@@ -138,10 +138,10 @@ void StdioUpstream::pump() {
   bool without_room = false;
   // A call that fails may start others and so add groups: they are not in this line. A group that is closed
   // meanwhile lives until the end of the turn, and has nothing left to pump.
-  for (InstanceGroup* group : groups_.wanting()) {
-    group->pump();
-    without_room = without_room || group->without_room_since() != milliseconds::max();
-  }
+  groups_.pump_wanting([&](InstanceGroup& group) {
+    group.pump();
+    without_room = without_room || group.without_room_since() != milliseconds::max();
+  });
   if (without_room && !room_timer_.running()) room_timer_.start(kLookForRoom, [this] { schedule_pump(); });
   if (spares_.size() < server_.pool.prewarm) spares_.fill(room_.for_spares());
 }

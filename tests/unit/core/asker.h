@@ -20,7 +20,7 @@ struct Asker final : CallOwner {
     phases.push_back(phase);
     then();
   }
-  void on_call_message(mcp::Message message) override {
+  void on_call_message(mcp::Message&& message) override {
     heard.push_back(message.bytes());
     then();
   }

@@ -20,7 +20,7 @@ mcp::Message ping() {
 
 struct Owner final : core::CallOwner {
   void on_call_phase(core::CallPhase) override {}
-  void on_call_message(mcp::Message) override { ++heard; }
+  void on_call_message(mcp::Message&&) override { ++heard; }
   void on_call_failed(const core::Failure&) override { ++heard; }
   int heard = 0;
 };
@@ -83,7 +83,7 @@ class Passing final : public core::PassingCall {
 
  private:
   void on_call_phase(core::CallPhase) override {}
-  void on_call_message(mcp::Message message) override {
+  void on_call_message(mcp::Message&& message) override {
     if (core::CallOwner* owner = take_owner()) owner->on_call_message(std::move(message));
   }
   void on_call_failed(const core::Failure&) override {}

@@ -72,7 +72,7 @@ struct World {
 
   struct Nobody final : core::CallOwner {
     void on_call_phase(core::CallPhase) override {}
-    void on_call_message(mcp::Message) override {}
+    void on_call_message(mcp::Message&&) override {}
     void on_call_failed(const core::Failure&) override {}
   } nobody;
   net::Loop loop;

@@ -31,7 +31,7 @@ struct Listener final : core::CallOwner {
   int heard = 0;
   std::optional<EndReason> failed;
   void on_call_phase(CallPhase phase) override { phases.push_back(phase); }
-  void on_call_message(mcp::Message) override { ++heard; }
+  void on_call_message(mcp::Message&&) override { ++heard; }
   void on_call_failed(const core::Failure& failure) override { failed = failure.reason; }
 };
 

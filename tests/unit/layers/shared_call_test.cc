@@ -63,7 +63,7 @@ struct WireUpstream final : core::PassingUpstream {
 
 struct Plain final : SharedCall {
   Plain(net::Loop& loop, core::Upstream& inner) : SharedCall(loop, inner, "key", request(1)) {}
-  void on_call_message(mcp::Message message) override { tell_end(message); }
+  void on_call_message(mcp::Message&& message) override { tell_end(message); }
   void on_call_failed(const core::Failure& failure) override { tell_end(failure); }
   void over() override { ++overs; }
   void stands(const mcp::Message& message) {

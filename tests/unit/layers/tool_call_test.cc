@@ -53,7 +53,7 @@ struct Transport final : core::PassingUpstream {
 
 struct Client final : core::CallOwner {
   void on_call_phase(core::CallPhase) override {}
-  void on_call_message(mcp::Message) override {}
+  void on_call_message(mcp::Message&&) override {}
   void on_call_failed(const core::Failure&) override {}
 };
 

@@ -23,7 +23,7 @@ core::Scope session_of(std::string session, std::string principal) {
 class NoOwner final : public core::CallOwner {
  public:
   void on_call_phase(core::CallPhase) override {}
-  void on_call_message(mcp::Message) override {}
+  void on_call_message(mcp::Message&&) override {}
   void on_call_failed(const core::Failure&) override {}
 };
 
