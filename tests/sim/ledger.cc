@@ -197,9 +197,11 @@ void Ledger::judge_rate(size_t server) {
   }
 }
 
-// What goes from one replica to another on its way.
+// What goes on its way from one replica to another, or from the worker that has read it to the one whose server
+// it is for.
 Time Ledger::passing() const {
-  return plan_.replicas > 1 ? kSecond : 0;
+  if (plan_.replicas > 1) return kSecond;
+  return plan_.config.workers > 1 ? 5 * kMillisecond : 0;
 }
 
 // Who left has its server told exactly once, in time, and never after the answer.
