@@ -31,8 +31,9 @@ dist:  ## What a release consists of, in build/dist
 	@conf/scripts/deps.sh build static arm64 dist
 	@JOBS=$(JOBS) conf/scripts/dist.sh
 
-dist-test: test-deps  ## Uses each artefact of `make dist` once, as its user would (ONLY="static npm")
-	@tests/packages/run.sh $(ONLY)
+dist-test:  ## Uses each artefact of `make dist` once, as its user would (ONLY="static npm"); root, and a network for Debian
+	@conf/scripts/deps.sh build test static arm64 dist-test
+	@JOBS=$(JOBS) tests/packages/run.sh $(ONLY)
 
 run: build  ## Lineward in front of the demo server, or of CMD="npx -y some-server"
 	@conf/scripts/run.sh $(BUILD) "$(CMD)" $(ARGS)

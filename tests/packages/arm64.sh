@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# arm64.sh [FOLDER…]: wire tests against the arm64 binary under qemu-user; the runner is this machine's own (build/asan). Without folders of
+# arm64.sh [FOLDER…]: wire tests against the arm64 binary under qemu-user; the runner is this machine's own (that of build/asan, or it is built). Without folders of
 # tests/wire: those that show each part of it once. Time passes slower there, so scripts about time alone are left out.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -7,7 +7,11 @@ folders=("$@")
 [ $# -gt 0 ] || folders=(00_sanity 10_http 20_streamable_http 30_stdio 35_stdio_front 40_eras)
 binary=$PWD/build/static/arm64/lineward
 runner=build/asan/tests/wire/wire-runner
-[ -x "$runner" ] || { echo "arm64.sh: $runner is missing: cmake --build build/asan --target wire-runner" >&2; exit 69; }
+if [ ! -x "$runner" ]; then
+  conf/scripts/configure.sh build/runner -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEWARD_TESTS=ON
+  cmake --build build/runner -j "${JOBS:-$(nproc)}" --target wire-runner >/dev/null || exit 1
+  runner=build/runner/tests/wire/wire-runner
+fi
 gateway=$(mktemp)
 trap 'rm -f "$gateway"' EXIT
 if [ "$(uname -m)" = aarch64 ]; then command="exec $binary"; else command="exec qemu-aarch64-static $binary"; fi

@@ -17,6 +17,9 @@ chart       tests/packages/chart.sh
 deb         tests/packages/deb.sh
 '
 
+[ -e build/dist/SHA256SUMS ] || { echo "run.sh: there is no build/dist: run make dist first" >&2; exit 69; }
+# Node, and the clients and servers that nobody here wrote.
+[ -d tests/e2e/node_modules ] || (cd tests/e2e && npm ci --no-audit --no-fund --loglevel=error) || exit 69
 passed=0
 failed=()
 while read -r name command; do
