@@ -30,7 +30,7 @@ constexpr plugin::MetricRow kMetrics[] = {
     {"lineward_trace_queued", "gauge", "", "Spans that wait to be sent."},
 };
 constexpr size_t kMaxEvents = 16;
-constexpr size_t kMaxArguments = 4096;
+constexpr size_t kMaxContent = 4096;  // of arguments and results each
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -63,11 +63,7 @@ class Tracing final : public plugin::Hook {
  public:
   explicit Tracing(Trace& trace) : trace_(trace) {}
   Verdict on_client_message(plugin::ExchangeView& view, mcp::Message& message) override;
-  Verdict on_upstream_message(plugin::ExchangeView&, mcp::Message& message) override {
-    if (mcp::method_of(message.method()) == Method::progress && events_.size() < kMaxEvents)
-      events_.push_back({"lineward.progress", now_ns()});
-    return Verdict::proceed;
-  }
+  Verdict on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) override;
   void on_end(const plugin::ExchangeView& view, const plugin::Ending& ending) noexcept override;
 
  private:
@@ -81,7 +77,7 @@ class Tracing final : public plugin::Hook {
   std::string parent_, state_;
   std::vector<TraceContext> links_;
   std::vector<TraceEvent> events_;
-  std::string arguments_;
+  std::string arguments_, result_;
 };
 
 // `_meta` wins over the header, which is then a link; neither is trusted to be one. A retry of a call whose
@@ -168,10 +164,20 @@ Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& mes
                   server_.sampled ? plugin::Sampled::yes : plugin::Sampled::no);
   if (trace_.options.arguments && server_.sampled) {
     std::string_view raw = message.raw(Field::params_arguments);
-    if (raw.size() <= kMaxArguments) arguments_ = trace_.host.redacted(raw);
+    if (raw.size() <= kMaxContent) arguments_ = trace_.host.redacted(raw);
   }
   // A handshake is nobody's work, and old servers are particular about it.
   if (view.facts().method != Method::initialize) pass_on(view, message);
+  return Verdict::proceed;
+}
+
+Verdict Tracing::on_upstream_message(plugin::ExchangeView& view, mcp::Message& message) {
+  if (mcp::method_of(message.method()) == Method::progress && events_.size() < kMaxEvents)
+    events_.push_back({"lineward.progress", now_ns()});
+  if (trace_.options.results && server_.sampled && view.facts().method == Method::tools_call) {
+    std::string_view raw = message.raw(Field::result);
+    if (raw.size() <= kMaxContent) result_ = trace_.host.redacted(raw);
+  }
   return Verdict::proceed;
 }
 
@@ -215,6 +221,7 @@ OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plug
       out.number("client.port", std::atoi(std::string(facts.peer.substr(colon + 1)).c_str()));
     }
     out.text("gen_ai.tool.call.arguments", arguments_);
+    out.text("gen_ai.tool.call.result", result_);
   } else {
     describe_server(trace_.host.config(), facts.upstream, out);
   }

@@ -36,6 +36,8 @@ const config::PluginSpec& trace_spec() {
                         check_ratio),
           plugin_option("arguments", Kind::flag, "false", 0, 0,
                         "Put tools' arguments into spans (4 KiB), after redact."),
+          plugin_option("results", Kind::flag, "false", 0, 0,
+                        "Put tools' results into spans (4 KiB), after redact."),
           plugin_option("batch", Kind::count, "512", 1, 10000, "Spans in one request."),
           plugin_option("interval", Kind::duration, "5s", 10, 3600000, "How long a span waits for others."),
           plugin_option("queue", Kind::count, "2048", 1, 1000000, "Spans that wait; more are dropped.")})
@@ -53,6 +55,8 @@ Result<TraceOptions> read_trace_options(const config::PluginValues& values, cons
   out.exporter.batch = values.number("batch");
   out.exporter.queue = std::max<size_t>(values.number("queue"), out.exporter.batch);
   out.exporter.interval = values.duration("interval");
+  out.arguments = values.flag("arguments");
+  out.results = values.flag("results");
 
   std::string sampler = variable(environment, "OTEL_TRACES_SAMPLER");
   std::string argument = variable(environment, "OTEL_TRACES_SAMPLER_ARG");

@@ -17,6 +17,7 @@ struct TraceOptions {
   double ratio = 1;           // of the traces that begin here, or of all
   bool follow_parent = true;  // a parent says whether it is sampled
   bool arguments = false;     // as gen_ai.tool.call.arguments
+  bool results = false;       // as gen_ai.tool.call.result
 };
 
 const config::PluginSpec& trace_spec();

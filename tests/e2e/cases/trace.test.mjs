@@ -16,12 +16,12 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
 const parentOf = (flags = '01', trace = TRACE, span = PARENT) => `00-${trace}-${span}-${flags}`;
 
-async function start(t, trace, { serve, env } = {}) {
+async function start(t, trace, { serve, env, plugins = [] } = {}) {
   const ok = (_, response, message) => json(response, 200, answer(message.id, { content: [], resultType: 'complete' }));
   const origin = await startOrigin(t, serve ?? ok);
   const gateway = await startGatewayFrom(
     t,
-    { plugins: [{ trace: { interval: '20ms', ...trace } }], mcpServers: { up: { url: origin.url, protocolEra: 'modern' } } },
+    { plugins: [{ trace: { interval: '20ms', ...trace } }, ...plugins], mcpServers: { up: { url: origin.url, protocolEra: 'modern' } } },
     { args: quiet, env },
   );
   const last = () => origin.requests.filter(({ message }) => message?.method !== 'server/discover').at(-1);
@@ -57,6 +57,19 @@ describe('traces', { skip: DIRECT }, () => {
     assert.equal(otlp.requests[0].headers['x-key'], 'k');
     assert.doesNotMatch(JSON.stringify(otlp.requests), /private words/);
     await eventually(() => new RegExp(`call\\.end.*trace_id=${TRACE} span_id=${server.spanId}`).test(gateway.stderr()), 'a line in the log');
+  });
+
+  test('arguments and results of tools are in the spans where they are wanted, after redact', async (t) => {
+    const otlp = await collector(t);
+    const gateway = await start(t, { endpoint: `${otlp.url}/v1/traces`, arguments: true, results: true }, {
+      serve: (_, response, message) => json(response, 200, answer(message.id, { content: [{ type: 'text', text: 'hunter2 was found' }], resultType: 'complete' })),
+      plugins: [{ redact: { patterns: ['hunter2'] } }],
+    });
+    await call(gateway.url, 'tools/call', { name: 'search', arguments: { q: 'private words, hunter2' }, _meta: { traceparent: parentOf() } });
+    const [server] = await pair(otlp, TRACE);
+    assert.match(server.attributes['gen_ai.tool.call.arguments'], /private words/);
+    assert.match(server.attributes['gen_ai.tool.call.result'], /was found/);
+    assert.doesNotMatch(JSON.stringify(otlp.requests), /hunter2/);
   });
 
   test('the header is the parent where _meta has none, else a link', async (t) => {
