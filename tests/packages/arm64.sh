@@ -18,9 +18,13 @@ if [ "$(uname -m)" = aarch64 ]; then command="exec $binary"; else command="exec 
 printf '#!/bin/sh\n%s "$@"\n' "$command" >"$gateway"
 chmod +x "$gateway"
 "$gateway" --version || exit 1
+# qemu-user does not pass limits of memory on to the kernel: there they reach nobody.
+emulated='30_stdio/rlimit_reaches_the_command.wire'
+[ "$(uname -m)" != aarch64 ] || emulated=
 passed=0
 failed=()
 for script in $(for folder in "${folders[@]}"; do ls "tests/wire/$folder"/*.wire; done); do
+  if [ "${script#tests/wire/}" = "$emulated" ]; then echo "left out under qemu-user: $emulated"; continue; fi
   if timeout 300 "$runner" --gateway "$gateway" "$script" >/dev/null 2>&1 || timeout 300 "$runner" --gateway "$gateway" "$script" >/dev/null 2>&1; then
     passed=$((passed + 1))
   else
