@@ -263,7 +263,8 @@ bool BridgeCall::refused_after_all() {
   if (failure_) {
     leave().on_call_failed(*failure_);
   } else {
-    leave().on_call_message(std::move(*refusal_));
+    mcp::Message refusal = std::move(*refusal_);  // its owner may end this call while it is told
+    leave().on_call_message(std::move(refusal));
   }
   return true;
 }

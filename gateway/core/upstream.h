@@ -68,7 +68,7 @@ class CallOwner {
  public:
   virtual void on_call_phase(CallPhase phase) = 0;
   // A message that belongs to this call, as the server wrote it (its ids are ours). A result or an error is
-  // the last.
+  // the last. It must be no part of the call, which its owner may end before it has read all of it.
   virtual void on_call_message(mcp::Message&& message) = 0;
   virtual void on_call_failed(const Failure& failure) = 0;
   // Of a call to many servers as one: it goes to this one, whose limits it has from here on. Comes before

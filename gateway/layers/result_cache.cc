@@ -79,7 +79,9 @@ class KeptAnswer final : public SharedCallHandle {
 
  private:
   void tell() {
-    if (live()) take_owner()->on_call_message(std::move(answer_));
+    if (!live()) return;
+    mcp::Message answer = std::move(answer_);  // its owner may end this call while it is told
+    take_owner()->on_call_message(std::move(answer));
   }
 
   mcp::Message answer_;

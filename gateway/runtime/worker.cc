@@ -61,7 +61,9 @@ Worker::~Worker() {
   memory_return_.reset();
   for (net::Timer* timer : {&grace_, &last_requests_, &last_answers_, &heart_})
     timer->stop();
-  // First told, and then closed: who loses its connection would else be taken for one that left.
+  // First told, and then closed: who loses its connection would else be taken for one that left. And no
+  // connection that has its answer begins its next request.
+  if (front_) front_->drain();
   exchanges_.end_all(mcp::EndReason::cancelled_drain, "the gateway stopped");
   loop_.close_deferred();
   if (front_) front_->close_all();

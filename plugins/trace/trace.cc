@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/held_bytes.h"
 #include "json/json_member.h"
 #include "log/log.h"
 #include "plugin/host.h"
@@ -78,6 +79,7 @@ class Tracing final : public plugin::Hook {
   std::vector<TraceContext> links_;
   std::vector<TraceEvent> events_;
   std::string arguments_, result_;
+  HeldBytes held_{Held::telemetry};  // these two
 };
 
 // `_meta` wins over the header, which is then a link; neither is trusted to be one. A retry of a call whose
@@ -165,6 +167,7 @@ Verdict Tracing::on_client_message(plugin::ExchangeView& view, mcp::Message& mes
   if (trace_.options.arguments && server_.sampled) {
     std::string_view raw = message.raw(Field::params_arguments);
     if (raw.size() <= kMaxContent) arguments_ = trace_.host.redacted(raw);
+    held_.set(arguments_.size());
   }
   // A handshake is nobody's work, and old servers are particular about it.
   if (view.facts().method != Method::initialize) pass_on(view, message);
@@ -177,6 +180,7 @@ Verdict Tracing::on_upstream_message(plugin::ExchangeView& view, mcp::Message& m
   if (trace_.options.results && server_.sampled && view.facts().method == Method::tools_call) {
     std::string_view raw = message.raw(Field::result);
     if (raw.size() <= kMaxContent) result_ = trace_.host.redacted(raw);
+    held_.set(arguments_.size() + result_.size());
   }
   return Verdict::proceed;
 }
@@ -221,7 +225,9 @@ OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plug
       out.number("client.port", std::atoi(std::string(facts.peer.substr(colon + 1)).c_str()));
     }
     out.text("gen_ai.tool.call.arguments", arguments_);
-    out.text("gen_ai.tool.call.result", result_);
+    // Questions are no result, nor is one that its client does not get.
+    if (ending.reason == EndReason::ok || ending.reason == EndReason::tool_error)
+      out.text("gen_ai.tool.call.result", result_);
   } else {
     describe_server(trace_.host.config(), facts.upstream, out);
   }

@@ -145,13 +145,15 @@ void Ledger::judge_call(const CallRecord& record) {
     in_plan = in_plan || op.kind == wanted;
   if (by_server(record) && !in_plan)
     violation("an answer of another kind than the server gave", tag + " " + record.outcome);
-  // What comes when its client has taken it back goes nowhere.
+  // What comes when its client has taken it back goes nowhere. The worker that has read the cancel hands it
+  // to the one whose server it is for, and the answer may be there first.
+  const Time handed = passing() + (plan_.config.workers > 1 ? kMillisecond : 0);
   const ServerPlan& kind = plan_.servers[record.plan->server];
   const bool nameless = kind.http && !kind.modern && !kind.sessions;
   for (const auto& attempt : record.attempts) {
     if (record.left_by_message && !nameless && record.left_read >= 0 && by_server(record) &&
         !attempt->was_full && record.sent >= 0 && record.sent + passing() < record.left_read &&
-        attempt->answer_read > record.left_read + passing() && !plan_.replica_ends())
+        attempt->answer_read > record.left_read + handed && !plan_.replica_ends())
       violation("a late answer was passed on", tag);
   }
   // A stream is cut only when the gateway stops, when its reader takes nothing, or when there is too little
@@ -197,11 +199,9 @@ void Ledger::judge_rate(size_t server) {
   }
 }
 
-// What goes on its way from one replica to another, or from the worker that has read it to the one whose server
-// it is for.
+// What goes from one replica to another on its way.
 Time Ledger::passing() const {
-  if (plan_.replicas > 1) return kSecond;
-  return plan_.config.workers > 1 ? 5 * kMillisecond : 0;
+  return plan_.replicas > 1 ? kSecond : 0;
 }
 
 // Who left has its server told exactly once, in time, and never after the answer.

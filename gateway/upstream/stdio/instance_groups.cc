@@ -56,9 +56,8 @@ void InstanceGroups::refuse_waiting(const core::Failure& refusal) {
   }
 }
 
-InstanceGroup* InstanceGroups::only_wanting() {
+void InstanceGroups::leave_line() {
   wanting_.keep_if([](const InstanceGroup& group) { return group.wants_pump(); });
-  return wanting_.size() == 1 ? *wanting_.begin() : nullptr;
 }
 
 // Who has lost a process comes before newcomers, and these come in the order in which they began to wait.

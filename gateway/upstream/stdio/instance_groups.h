@@ -45,7 +45,8 @@ class InstanceGroups {
   // among them.
   template <class Pump>
   void pump_wanting(Pump&& pump) {
-    if (InstanceGroup* only = only_wanting()) return pump(*only);
+    leave_line();
+    if (wanting_.size() == 1) return pump(**wanting_.begin());
     for (InstanceGroup* group : line())
       pump(*group);
   }
@@ -60,8 +61,8 @@ class InstanceGroups {
   void list_leaving(std::vector<core::UpstreamStatus::Process>& out) const;
 
  private:
-  // Null: there are several, or none.
-  InstanceGroup* only_wanting();
+  // Those that want nothing any more leave.
+  void leave_line();
   std::vector<InstanceGroup*> line() const;
   void drop(const std::string& key);
   void free_closed();

@@ -121,6 +121,27 @@ TEST_CASE("an answer from memory comes after what runs, and not to one who has l
   CHECK(caller.heard.empty());
 }
 
+TEST_CASE("an answer from memory outlives its call, which its caller may end while it is told") {
+  struct Leaver final : core::CallOwner {
+    void on_call_phase(core::CallPhase) override {}
+    void on_call_message(mcp::Message&& message) override {
+      call.reset();
+      heard = message.bytes();
+    }
+    void on_call_failed(const core::Failure&) override {}
+    std::unique_ptr<core::Call> call;
+    std::string heard;
+  };
+  World world;
+  world.fill(world.request());
+  Leaver caller;
+  auto call = world.cache->start(world.request(), caller);
+  REQUIRE(call);
+  caller.call = std::move(*call);
+  world.loop.close_deferred();
+  CHECK(parse(caller.heard).kind() == mcp::MessageKind::result);
+}
+
 TEST_CASE("a result is kept for who asked, as it asked") {
   World world;
   world.fill(world.request("resources/read", R"(,"uri":"file:///a")"));

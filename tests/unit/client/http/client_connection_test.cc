@@ -5,10 +5,12 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "net/loop.h"
 
 using namespace lineward;
@@ -70,6 +72,66 @@ TEST_CASE("a client that does not take its answer holds no connection that anoth
     CHECK(front.closed);
   }
   close(ends[1]);
+}
+
+TEST_CASE(
+    "where too much is held, room is made before a request is judged, and who is cut for it asks nothing") {
+  struct Full final : client::RequestHandler {
+    void on_request(client::ClientConnection& connection, std::string) override {
+      said += "request ";
+      connection.respond(204, {}, {});
+    }
+    void on_closed(client::ClientConnection&) override { said += "closed "; }
+    bool on_head(client::ClientConnection&) override { return false; }
+    bool belongs_elsewhere(client::ClientConnection&) override { return false; }
+    bool wants_body(const http::RequestHead&) const override { return true; }
+    bool draining() const override { return false; }
+    void on_full() override {}
+    void on_request_while_full() override {
+      said += "room ";
+      if (cut) the_one->cut(mcp::EndReason::client_too_slow);
+    }
+    std::string said;
+    client::ClientConnection* the_one = nullptr;
+    bool cut = false;
+  };
+  const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  struct Row {
+    size_t held;
+    bool cut;
+    std::string said;
+  };
+  for (const Row& row : {Row{900'000, false, "request "}, Row{960'000, false, "room request "},
+                         Row{960'000, true, "room closed "}}) {
+    INFO(row.held << " " << row.cut);
+    net::Loop loop;
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+    Full front;
+    front.cut = row.cut;
+    config::Listen limits;
+    limits.max_buffered_bytes = HeldBytes::total() + 1'000'000;
+    HeldBytes held;
+    held.set(row.held);
+    auto stream = net::ByteStream::from_socket(loop, ends[0]);
+    REQUIRE(stream);
+    {
+      client::ClientConnection connection(loop, limits, front, std::move(*stream), "test");
+      front.the_one = &connection;
+      REQUIRE(write(ends[1], request.data(), request.size()) == static_cast<ssize_t>(request.size()));
+      net::Timer late(loop);
+      late.start(milliseconds(60000), [&] { loop.stop(); });
+      net::Timer look(loop);
+      std::function<void()> again = [&] {
+        if (front.said.size() >= row.said.size()) return loop.stop();
+        look.start(milliseconds(1), again);
+      };
+      look.start(milliseconds(1), again);
+      loop.run();
+      CHECK(front.said == row.said);
+    }
+    close(ends[1]);
+  }
 }
 
 TEST_CASE("what follows from a head is kept as long as it is repeated, and no longer") {
