@@ -48,15 +48,13 @@ inline const char* skip_plain(const char* at, const char* end) {
 #ifdef __SSE2__
   // With this bit turned, quotes change places with spaces and stand next to the control bytes. Bytes from
   // 0x80 on are the lowest: the comparison is signed.
-  const __m128i turn = _mm_set1_epi8('"' ^ ' '), highest = _mm_set1_epi8(' '),
+  const __m128i turn = _mm_set1_epi8('"' ^ ' '), above = _mm_set1_epi8(' ' + 1),
                 backslash = _mm_set1_epi8('\\');
-  while (end - at >= 16) {
+  for (; end - at >= 16; at += 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i higher = _mm_cmpgt_epi8(_mm_xor_si128(bytes, turn), highest);
-    const __m128i plain = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, backslash), higher);
-    const unsigned special = static_cast<unsigned>(_mm_movemask_epi8(plain)) ^ 0xFFFF;
-    if (special != 0) return at + static_cast<unsigned>(__builtin_ctz(special));
-    at += 16;
+    const __m128i low = _mm_cmplt_epi8(_mm_xor_si128(bytes, turn), above);
+    const int special = _mm_movemask_epi8(_mm_or_si128(low, _mm_cmpeq_epi8(bytes, backslash)));
+    if (special != 0) return at + __builtin_ctz(static_cast<unsigned>(special));
   }
 #endif
   return skip_plain_portable(at, end);

@@ -56,7 +56,10 @@ struct Scanner {
 
   // `c`, from white space before it.
   LW_INLINE bool pass(char c) {
-    if (token() != c) return stop(Fault::syntax);
+    // Nearly always it stands here, and then it is no white space.
+    if (at_end() || *at != c) [[unlikely]] {
+      if (token() != c) return stop(Fault::syntax);
+    }
     ++at;
     return true;
   }
@@ -160,15 +163,14 @@ struct Scanner {
   // been left behind `closing`, or there is a fault.
   LW_INLINE bool another(char closing, bool first) {
     const char next = token();
-    if (next == ',' && !first) {
-      ++at;
-      return true;
-    }
     if (next == closing) {
       ++at;
       return false;
     }
-    return (first && next != '\0') || stop(Fault::syntax);
+    if (first) return next != '\0' || stop(Fault::syntax);
+    if (next != ',') return stop(Fault::syntax);
+    ++at;
+    return true;
   }
 };
 

@@ -1,161 +1,16 @@
 #include "mcp/message.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
 #include "json/json_grammar.h"
+#include "mcp/message_keys.h"
 
 namespace lineward::mcp {
 namespace {
 
-// The objects whose keys are looked at. All others are validated and passed over.
-enum class Level : uint8_t { top, params, params_meta, result, result_meta, error, error_data, none };
-
-struct Row {
-  Level where;
-  std::string_view key;
-  Field field;
-  Level inside = Level::none;  // the level that an object in this field opens
-};
-
-constexpr Field kVersion = Field::count_;  // "jsonrpc": of no use to others
-
-constexpr Row kRows[] = {
-    {Level::top, "jsonrpc", kVersion},
-    {Level::top, "id", Field::id},
-    {Level::top, "method", Field::method},
-    {Level::top, "params", Field::params, Level::params},
-    {Level::top, "result", Field::result, Level::result},
-    {Level::top, "error", Field::error, Level::error},
-    {Level::params, "_meta", Field::params_meta, Level::params_meta},
-    {Level::params, "name", Field::params_name},
-    {Level::params, "uri", Field::params_uri},
-    {Level::params, "cursor", Field::params_cursor},
-    {Level::params, "requestId", Field::params_request_id},
-    {Level::params, "reason", Field::params_reason},
-    {Level::params, "progressToken", Field::params_progress_token},
-    {Level::params, "level", Field::params_level},
-    {Level::params, "notifications", Field::params_notifications},
-    {Level::params, "arguments", Field::params_arguments},
-    {Level::params, "protocolVersion", Field::params_protocol_version},
-    {Level::params, "capabilities", Field::params_capabilities},
-    {Level::params, "clientInfo", Field::params_client_info},
-    {Level::params, "requestState", Field::params_request_state},
-    {Level::params, "inputResponses", Field::params_input_responses},
-    {Level::params, "task", Field::params_task},
-    {Level::params, "taskId", Field::params_task_id},
-    {Level::params_meta, "progressToken", Field::meta_progress_token},
-    {Level::params_meta, "io.modelcontextprotocol/protocolVersion", Field::meta_protocol_version},
-    {Level::params_meta, "io.modelcontextprotocol/clientCapabilities", Field::meta_client_capabilities},
-    {Level::params_meta, "io.modelcontextprotocol/clientInfo", Field::meta_client_info},
-    {Level::params_meta, "io.modelcontextprotocol/logLevel", Field::meta_log_level},
-    {Level::params_meta, "io.modelcontextprotocol/subscriptionId", Field::meta_subscription_id},
-    {Level::params_meta, "io.lineward/timeoutMs", Field::meta_timeout_ms},
-    {Level::params_meta, "traceparent", Field::meta_traceparent},
-    {Level::result, "_meta", Field::result_meta, Level::result_meta},
-    {Level::result, "resultType", Field::result_type},
-    {Level::result, "isError", Field::result_is_error},
-    {Level::result, "task", Field::result_task},
-    {Level::result, "supportedVersions", Field::result_supported_versions},
-    {Level::result, "protocolVersion", Field::result_protocol_version},
-    {Level::result, "capabilities", Field::result_capabilities},
-    {Level::result, "serverInfo", Field::result_server_info},
-    {Level::result, "nextCursor", Field::result_next_cursor},
-    {Level::result, "ttlMs", Field::result_ttl_ms},
-    {Level::result, "cacheScope", Field::result_cache_scope},
-    {Level::result, "content", Field::result_content},
-    {Level::result, "structuredContent", Field::result_structured_content},
-    {Level::result, "messages", Field::result_messages},
-    {Level::result, "contents", Field::result_contents},
-    {Level::result, "requestState", Field::result_request_state},
-    {Level::result, "taskId", Field::result_task_id},
-    {Level::result, "result", Field::result_result},
-    {Level::result, "tools", Field::result_tools},
-    {Level::result, "prompts", Field::result_prompts},
-    {Level::result, "resources", Field::result_resources},
-    {Level::result, "resourceTemplates", Field::result_resource_templates},
-    {Level::result, "tasks", Field::result_tasks},
-    {Level::result, "instructions", Field::result_instructions},
-    {Level::result_meta, "io.modelcontextprotocol/subscriptionId", Field::result_subscription_id},
-    {Level::result_meta, "io.modelcontextprotocol/serverInfo", Field::result_meta_server_info},
-    {Level::error, "code", Field::error_code},
-    {Level::error, "message", Field::error_message},
-    {Level::error, "data", Field::error_data, Level::error_data},
-    {Level::error_data, "supported", Field::error_data_supported},
-};
-
-constexpr bool every_field_has_one_row() {
-  for (uint8_t f = 0; f <= static_cast<uint8_t>(Field::count_); ++f) {
-    int rows = 0;
-    for (const Row& row : kRows)
-      rows += static_cast<uint8_t>(row.field) == f;
-    if (rows != 1) return false;
-  }
-  return true;
-}
-static_assert(every_field_has_one_row());
-
-// Length, first, middle and last byte tell the rows of a level apart: the one that a key may be, from 1,
-// stands in its slot. Where a new row has no slot of its own, other factors will do.
-constexpr size_t kSlots = 64;
-constexpr size_t slot_of(std::string_view key) {
-  const auto byte = [key](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(key[at])); };
-  return (key.size() + byte(0) * 2 + byte(key.size() - 1) * 7 + byte(key.size() / 2) * 12) % kSlots;
-}
-using Slots = std::array<uint8_t, kSlots>;
-constexpr auto all_slots() {
-  std::array<Slots, static_cast<size_t>(Level::none)> all{};
-  for (size_t i = 0; i < std::size(kRows); ++i)
-    all[static_cast<size_t>(kRows[i].where)][slot_of(kRows[i].key)] = static_cast<uint8_t>(i + 1);
-  return all;
-}
-constexpr auto kSlotsOf = all_slots();
-
-constexpr bool every_row_has_its_slot() {
-  size_t taken = 0;
-  for (const Slots& slots : kSlotsOf) {
-    for (const uint8_t row : slots)
-      taken += row != 0;
-  }
-  return taken == std::size(kRows);
-}
-static_assert(every_row_has_its_slot());
-
-template <class Word>
-Word load(const char* at) {
-  Word word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-template <class Word>
-bool same_ends(const char* a, const char* b, size_t size) {
-  const size_t last = size - sizeof(Word);
-  return load<Word>(a) == load<Word>(b) && load<Word>(a + last) == load<Word>(b + last);
-}
-
-// Both are that long, at least 1.
-LW_INLINE inline bool same_bytes(const char* a, const char* b, size_t size) {
-  for (; size > 16; a += 8, b += 8, size -= 8) {
-    if (load<uint64_t>(a) != load<uint64_t>(b)) return false;
-  }
-  if (size >= 8) return same_ends<uint64_t>(a, b, size);
-  if (size >= 4) return same_ends<uint32_t>(a, b, size);
-  return size == 1 ? *a == *b : same_ends<uint16_t>(a, b, size);
-}
-
-LW_INLINE inline const Row* find_row(const Slots& slots, std::string_view key) {
-  if (key.empty()) return nullptr;
-  const size_t row = slots[slot_of(key)];
-  if (row == 0) return nullptr;
-  const std::string_view known = kRows[row - 1].key;
-  const bool same = known.size() == key.size() && same_bytes(known.data(), key.data(), key.size());
-  return same ? &kRows[row - 1] : nullptr;
-}
-const Row* find_escaped_row(const Slots& slots, std::string_view key) {
-  return find_row(slots, json::unescape(key));
-}
+thread_local constinit ExpectedKeys expected_keys;
 
 std::string_view between_quotes(std::string_view raw) {
   return raw.substr(1, raw.size() - 2);
@@ -201,6 +56,7 @@ struct MessageParser {
   const char* begin;
   const char* end;
   const json::Outline* outline;
+  ExpectedKeys& expected;
   std::string duplicate;  // the first key that stands twice
   bool id_twice = false;
   bool crowded = false;
@@ -209,7 +65,8 @@ struct MessageParser {
       : message(into),
         begin(into.bytes_.data()),
         end(begin + into.bytes_.size()),
-        outline(into.outline_.get()) {}
+        outline(into.outline_.get()),
+        expected(expected_keys) {}
 
   uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - begin); }
 
@@ -226,9 +83,7 @@ struct MessageParser {
     if (room <= 0) return {at, json::Fault::depth};
     json::Scanner<true> scan{at + 1, end};
     const Slots& slots = kSlotsOf[static_cast<size_t>(level)];
-    const char* from;
-    const char* to;
-    bool escaped;
+    ExpectedKeys::Place place = ExpectedKeys::first_in(level);
     size_t members = 0;
     for (bool first_key = true; scan.another('}', first_key); first_key = false) {
       if (++members > kMaxMembers) {
@@ -236,9 +91,19 @@ struct MessageParser {
         scan.stop(json::Fault::syntax);
         break;
       }
-      if (!scan.key(from, to, escaped)) break;
-      const std::string_view key(from, static_cast<size_t>(to - from));
-      const Row* row = escaped ? find_escaped_row(slots, key) : find_row(slots, key);
+      const char* from = scan.at + 1;
+      const char* to;
+      const Row* row = expected.match(place, scan.at, end);
+      if (row != nullptr) {
+        to = scan.at - 2;
+      } else {
+        bool escaped;
+        if (!scan.key(from, to, escaped)) break;
+        const std::string_view key(from, static_cast<size_t>(to - from));
+        row = escaped ? find_escaped_row(slots, key) : find_row(slots, key);
+        if (row != nullptr) expected.learn(place, row);
+      }
+      if (row != nullptr) place = ExpectedKeys::behind(row);
       const bool twice = row != nullptr && message.has(row->field);
       const char first = scan.token();
       const char* value = scan.at;
@@ -251,7 +116,7 @@ struct MessageParser {
         break;
       }
       if (twice) {
-        if (duplicate.empty()) duplicate = row->key;
+        if (duplicate.empty()) duplicate = row->key();
         id_twice = id_twice || row->field == Field::id;
       } else if (row != nullptr) {
         message.set(row->field, {offset(from), offset(to), offset(value), offset(scan.at)});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,21 @@ std::string raw_id_of_fault(const std::string& text) {
 std::string fault_text(const std::string& text) {
   const auto message = Message::parse(text);
   return message ? "" : message.error().text;
+}
+
+// What the parser finds, all of it, as text.
+std::string found_in(const std::string& text) {
+  const auto message = Message::parse(text);
+  if (!message) return message.error().text + " " + message.error().raw_id;
+  std::string all = message->method();
+  for (uint8_t f = 0; f < static_cast<uint8_t>(Field::count_); ++f) {
+    const Field field = static_cast<Field>(f);
+    if (!message->has(field)) continue;
+    const json::Span key = message->key_at(field), value = message->at(field);
+    for (const uint32_t part : {uint32_t{f}, key.begin, key.end, value.begin, value.end})
+      all += " " + std::to_string(part);
+  }
+  return all;
 }
 
 }  // namespace
@@ -349,6 +366,51 @@ TEST_CASE("Message: keys compare exactly") {
   CHECK(others.method() == "m");
   CHECK(others.kind() == MessageKind::notification);
   CHECK_FALSE(others.has(Field::params));
+}
+
+TEST_CASE("Message: what came before does not change what is found") {
+  // Keys in several orders, in levels where they mean something else, twice, with white space and escapes, as
+  // the beginnings of others; and each text cut at every byte.
+  const std::vector<std::string> texts = {
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"name":"b"},"_meta":{"progressToken":1,"traceparent":"t"}}})",
+      R"({"method":"tools/call","params":{"_meta":{"traceparent":"t","progressToken":"p"},"arguments":{},"name":"a"},"jsonrpc":"2.0","id":"x"})",
+      R"({"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":{"io.modelcontextprotocol/subscriptionId":"s","progressToken":2},"name":"no field here"}})",
+      R"({"id":1,"jsonrpc":"2.0","error":{"code":1,"message":"m","data":{"supported":[],"message":1}}})",
+      R"({ "jsonrpc" :"2.0", "id" : 1 ,"method": "ping" , "params" : {"name" : "a","names":1,"nam":2,"":3} })",
+      R"({"jsonrpc":"2.0","id":1,"id":2,"method":"ping"})",
+      R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{"name":"a","arguments":1,"name":"b"}})",
+      R"({"jsonrpc":"2.0","\u0069d":1,"method":"ping","params":{"n\u0061me":"a","uri":"u"}})",
+      R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"jsonrpc":"2.0","id":3,"method":4}})",
+      R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[],"jsonrpc":"1","_meta":{}}})",
+  };
+  std::vector<std::string> all = texts;
+  for (const std::string& text : texts) {
+    for (size_t size = 1; size < text.size(); ++size)
+      all.push_back(text.substr(0, size));
+  }
+  // What each gives where nothing has been read before: what is expected is kept for each thread.
+  std::vector<std::string> alone(all.size());
+  for (size_t i = 0; i < texts.size(); ++i)
+    std::thread([&, i] { alone[i] = found_in(all[i]); }).join();
+  std::thread([&] {
+    for (size_t i = texts.size(); i < all.size(); ++i)
+      alone[i] = found_in(all[i]);
+  }).join();
+  // Nor does a key of one level mean anything in another, at its beginning and behind each other key.
+  std::thread([] {
+    for (const char* params :
+         {R"({"jsonrpc":"3","id":2,"method":3})", R"({"_meta":{"jsonrpc":"3","name":1}})",
+          R"({"name":"a","jsonrpc":"3"})", R"({"x":1,"jsonrpc":"3"})"}) {
+      CHECK(verdict(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":)" + std::string(params) + "}") ==
+            "ok");
+    }
+  }).join();
+  std::mt19937 random(7);
+  for (int round = 0; round < 20'000; ++round) {
+    const size_t i = random() % (round % 2 == 0 ? texts.size() : all.size());
+    INFO(all[i]);
+    REQUIRE(found_in(all[i]) == alone[i]);
+  }
 }
 
 TEST_CASE("Message: the corpus of bodies") {
