@@ -26,8 +26,8 @@ std::string target_of(const mcp::Message& message) {
   return {};
 }
 
-ClientRequestPtr admitted(ClientRequest&& request, const mcp::Message& message, std::string call_id) {
-  auto out = std::make_shared<ClientRequest>(std::move(request));
+ClientRequestPtr admitted(std::shared_ptr<ClientRequest> out, const mcp::Message& message,
+                          std::string call_id) {
   out->call_id = std::move(call_id);
   out->raw_id = message.raw(Field::id);
   out->raw_token = message.raw(Field::meta_progress_token);
@@ -36,10 +36,6 @@ ClientRequestPtr admitted(ClientRequest&& request, const mcp::Message& message, 
   if (auto wish = wish_in_meta(message)) out->wait = wish;
   if (mcp::may_ask(out->method)) out->capabilities = message.raw(Field::meta_client_capabilities);
   return out;
-}
-
-ClientRequestPtr noted(const ClientRequest& request) {
-  return std::make_shared<const ClientRequest>(request);
 }
 
 size_t bytes_of(const ClientRequest& request) {

@@ -47,9 +47,8 @@ struct ClientRequest {
 using ClientRequestPtr = std::shared_ptr<const ClientRequest>;
 
 // From here on nobody changes it.
-ClientRequestPtr admitted(ClientRequest&& request, const mcp::Message& message, std::string call_id);
-// The same of what is no call: a notification, an answer.
-ClientRequestPtr noted(const ClientRequest& request);
+ClientRequestPtr admitted(std::shared_ptr<ClientRequest> request, const mcp::Message& message,
+                          std::string call_id);
 // What it holds beside names that are short.
 size_t bytes_of(const ClientRequest& request);
 

@@ -27,8 +27,9 @@ struct ExchangeTag {};
 using ExchangeId = SlotId<ExchangeTag>;
 
 // A client's request, notification or answer on its way in: what is known of it while that is found out, and
-// its message.
-struct Arrival : ClientRequest {
+// its message. Whoever takes it takes what is known of it as it stands: nobody writes there afterwards.
+struct Arrival {
+  std::shared_ptr<ClientRequest> from = std::make_shared<ClientRequest>();  // never null
   mcp::Message message;
   SharedFields headers;         // as in CallRequest
   bool mirrors_itself = false;  // as in CallRequest

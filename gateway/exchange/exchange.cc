@@ -54,7 +54,7 @@ Exchange::Exchange(net::Loop& loop, ExchangeOwner& owner, core::ExchangeId id, s
     : loop_(loop),
       owner_(owner),
       id_(id),
-      from_(core::admitted(static_cast<core::ClientRequest&&>(arrival), arrival.message, std::move(call_id))),
+      from_(core::admitted(std::move(arrival.from), arrival.message, std::move(call_id))),
       message_(std::move(arrival.message)),
       headers_(std::move(arrival.headers)),
       mirrors_itself_(arrival.mirrors_itself),

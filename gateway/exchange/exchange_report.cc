@@ -124,7 +124,11 @@ void ExchangeReport::fill(EndedCall& ended, EndReason reason, int code) const {
   call.target.assign(from.target, 0, kShownTarget);
   call.peer = from.peer;
   call.session = from.session;
-  call.caller = from.caller ? from.caller->name : std::string();
+  if (from.caller) {
+    call.caller = from.caller->name;
+  } else {
+    call.caller.clear();
+  }
   call.era = from.era;
   call.revision = from.revision;
   call.state = CallState::ended;

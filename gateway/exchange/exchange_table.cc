@@ -114,31 +114,33 @@ void ExchangeTable::retire_upstream(core::Upstream& upstream, Retirement how, co
 // ---- notifications and answers of clients ----
 
 void ExchangeTable::notified(core::Arrival&& arrival) {
-  if (arrival.method == Method::cancelled) return cancelled_by_message(arrival);
+  if (arrival.from->method == Method::cancelled) return cancelled_by_message(arrival);
   if (arrival.message.method().rfind("notifications/", 0) != 0) {
     log::write(log::Level::info, "client.dropped",
-               {{"kind", "request_without_id"}, {"remote", arrival.peer}});
+               {{"kind", "request_without_id"}, {"remote", arrival.from->peer}});
     return;
   }
-  UpstreamLease to = served(arrival);
+  UpstreamLease to = served(*arrival.from);
   if (!to) return;
-  core::Scope scope{arrival.session, arrival.principal, arrival.affinity};
-  if (plugins_ && config::is_aggregate(arrival.upstream)) scope.by = core::noted(arrival);
-  if (arrival.era == mcp::Era::modern) return to.upstream().notify(scope, arrival.message, arrival.headers);
-  if (arrival.session.empty()) return to.upstream().pass_notification(arrival.message, arrival.headers);
-  to.upstream().forward(scope, arrival.era, arrival.message);
+  core::Scope scope{arrival.from->session, arrival.from->principal, arrival.from->affinity};
+  if (plugins_ && config::is_aggregate(arrival.from->upstream)) scope.by = arrival.from;
+  if (arrival.from->era == mcp::Era::modern)
+    return to.upstream().notify(scope, arrival.message, arrival.headers);
+  if (arrival.from->session.empty()) return to.upstream().pass_notification(arrival.message, arrival.headers);
+  to.upstream().forward(scope, arrival.from->era, arrival.message);
 }
 
 // A legacy client's own cancel: its id means one of its own calls only. On modern HTTP a cancel is the closed
 // stream; a message cancels nothing and goes nowhere (SDK clients send one with their listen id).
 void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
   std::string reason = arrival.message.text(Field::params_reason);
-  if (arrival.era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
+  if (arrival.from->era == mcp::Era::legacy && arrival.message.has(Field::params_request_id)) {
     std::string wanted = mcp::canonical_id(arrival.message.raw(Field::params_request_id));
-    if (core::ExchangeId meant = live_.newest_of_client(arrival.session, wanted))
+    if (core::ExchangeId meant = live_.newest_of_client(arrival.from->session, wanted))
       return cancelled(meant, reason);
   }
-  log::write(log::Level::debug, "client.dropped", {{"kind", "cancel_of_nothing"}, {"remote", arrival.peer}});
+  log::write(log::Level::debug, "client.dropped",
+             {{"kind", "cancel_of_nothing"}, {"remote", arrival.from->peer}});
 }
 
 // ---- for people and metrics ----

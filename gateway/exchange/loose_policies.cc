@@ -32,25 +32,26 @@ int status_of(mcp::EndReason reason) {
 std::optional<core::Denial> judge_of_client(Plugins plugins, core::Arrival& arrival) {
   if (!plugins || plugins->empty()) return std::nullopt;
   const std::string method = arrival.message.method();  // the message may become another
-  plugin::RequestFacts facts = plugin::facts_of(arrival);
+  plugin::RequestFacts facts = plugin::facts_of(*arrival.from);
   name_message(facts, arrival.message, method);
   auto refusal =
-      plugins->loose(facts, arrival.message, plugin::Direction::to_server, place_of(arrival.upstream));
+      plugins->loose(facts, arrival.message, plugin::Direction::to_server, place_of(arrival.from->upstream));
   if (!refusal) return std::nullopt;
   log::write(log::Level::info, "client.dropped",
              {{"kind", facts.method_name},
               {"reason", mcp::name(refusal->reason)},
               {"why", refusal->text},
-              {"remote", arrival.peer}});
-  audit::record(audit::Kind::refusal,
-                {{"who", arrival.caller ? std::string_view(arrival.caller->name) : core::kAnonymous},
-                 {"from", arrival.peer},
-                 {"server", arrival.upstream},
-                 {"method", facts.method_name},
-                 {"session", arrival.session.substr(0, 8)},
-                 {"end", mcp::name(refusal->reason)},
-                 {"policy", refusal->by},
-                 {"why", refusal->text}});
+              {"remote", arrival.from->peer}});
+  audit::record(
+      audit::Kind::refusal,
+      {{"who", arrival.from->caller ? std::string_view(arrival.from->caller->name) : core::kAnonymous},
+       {"from", arrival.from->peer},
+       {"server", arrival.from->upstream},
+       {"method", facts.method_name},
+       {"session", arrival.from->session.substr(0, 8)},
+       {"end", mcp::name(refusal->reason)},
+       {"policy", refusal->by},
+       {"why", refusal->text}});
   core::Denial denial{refusal->reason, status_of(refusal->reason), std::move(refusal->text),
                       std::move(refusal->headers)};
   denial.by = std::move(refusal->by);

@@ -30,9 +30,9 @@ client::Session* SessionLinks::session(const std::string& id) {
   return sessions_ != nullptr && !id.empty() ? sessions_->find(id) : nullptr;
 }
 
-std::string SessionLinks::client_info(const std::string& id) {
+std::string_view SessionLinks::client_info(const std::string& id) {
   const client::Session* owner = session(id);
-  return owner != nullptr ? owner->client_info : std::string();
+  return owner != nullptr ? std::string_view(owner->client_info) : std::string_view();
 }
 
 // ---- calls ----

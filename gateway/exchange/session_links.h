@@ -45,8 +45,9 @@ class SessionLinks final : public ExchangeFinder {
   // The form of a server that this session is with; empty where it is with none yet.
   UpstreamLease lease(const std::string& session) const;
   size_t count_of(const core::Upstream& upstream) const;
-  // A legacy client says who it is when it opens its session; empty where it did not.
-  std::string client_info(const std::string& session);
+  // A legacy client says who it is when it opens its session; empty where it did not. Good until the session
+  // is touched.
+  std::string_view client_info(const std::string& session);
 
   // An exchange of a session begins and is over; idle sessions that are to end do so with their last one.
   void exchange_began(const Exchange& exchange);

@@ -67,8 +67,11 @@ uint32_t decode_escape(const char*& at, const char* end) {
   }
 }
 
+bool has_escape(std::string_view inner) {
+  return inner.find('\\') != std::string_view::npos;
+}
+
 std::string decode(std::string_view inner, bool keep_surrogates) {
-  if (inner.find('\\') == std::string_view::npos) return std::string(inner);
   std::string out;
   out.reserve(inner.size());
   const char* at = inner.data();
@@ -89,10 +92,10 @@ std::string decode(std::string_view inner, bool keep_surrogates) {
 }  // namespace
 
 std::string unescape(std::string_view inner) {
-  return decode(inner, false);
+  return has_escape(inner) ? decode(inner, false) : std::string(inner);
 }
 std::string unescape_exact(std::string_view inner) {
-  return decode(inner, true);
+  return has_escape(inner) ? decode(inner, true) : std::string(inner);
 }
 
 bool key_equals(std::string_view raw_key, bool escaped, std::string_view name) {

@@ -18,8 +18,8 @@ std::string_view between_quotes(std::string_view raw) {
 
 // Of a valid JSON number: how many bytes its integer takes, or 0 when it is no integer (1.5, 1e3).
 size_t integer_size(std::string_view raw) {
-  size_t size = 0;
-  while (size < raw.size() && (raw[size] == '-' || (raw[size] >= '0' && raw[size] <= '9')))
+  size_t size = raw.substr(0, 1) == "-" ? 1 : 0;
+  while (size < raw.size() && raw[size] >= '0' && raw[size] <= '9')
     ++size;
   if (size == raw.size()) return size;
   if (raw[size] != '.' || raw.find_first_not_of('0', size + 1) != std::string_view::npos) return 0;
@@ -161,16 +161,17 @@ struct MessageParser {
       return "exactly one of \"method\", \"result\" and \"error\" must be there";
 
     const bool id = message.has(Field::id);
+    const std::string_view raw_id = message.raw(Field::id);
     if (method) {
       message.kind_ = id ? MessageKind::request : MessageKind::notification;
     } else {
       message.kind_ = result ? MessageKind::result : MessageKind::error;
     }
     if (result && !id) return "a result needs an \"id\"";
-    if (id && !is_legal_id(message.raw(Field::id)) && !(error && message.raw(Field::id) == "null")) {
+    if (id && !is_legal_id(raw_id) && !(error && raw_id == "null")) {
       return "\"id\" must be a string or an integer";
     }
-    if (id && method && message.raw(Field::id).size() > kMaxIdBytes)
+    if (id && method && raw_id.size() > kMaxIdBytes)
       return "\"id\" must not have more than " + std::to_string(kMaxIdBytes) + " bytes";
     if (method && !message.is_string(Field::method)) return "\"method\" must be a string";
     if (message.has(Field::params) && !message.is_object(Field::params))

@@ -10,28 +10,29 @@ void DeferredWork::run() {
   if (running_) return;
   running_ = true;
   // Work may defer more work; all of it runs before the loop sleeps.
-  while (!waiting_.work.empty()) {
+  while (!waiting_->work.empty()) {
     std::swap(working_, waiting_);
+    Batch& now = *working_;
     bool retired = false;
     size_t next_function = 0;
-    for (size_t i = 0; i < working_.work.size(); ++i) {
-      const Work& work = working_.work[i];
+    for (size_t i = 0; i < now.work.size(); ++i) {
+      const Work& work = now.work[i];
       if (work.run == &Deferred::run) {
         if (work.with != nullptr) work.run(work.with);
       } else if (work.run != nullptr) {
         retired = true;
       } else {
-        const Function& one = working_.functions[next_function++];
+        const Function& one = now.functions[next_function++];
         if (one.function && !(one.whose && one.whose->gone())) one.function();
       }
     }
     // What is retired outlives the work that was deferred together with it.
-    for (size_t i = 0; retired && i < working_.work.size(); ++i) {
-      const Work& work = working_.work[i];
+    for (size_t i = 0; retired && i < now.work.size(); ++i) {
+      const Work& work = now.work[i];
       if (work.run != nullptr && work.run != &Deferred::run) work.run(work.with);
     }
-    working_.work.clear();
-    working_.functions.clear();
+    now.work.clear();
+    now.functions.clear();
   }
   running_ = false;
 }
@@ -42,7 +43,7 @@ Deferred::Deferred(Loop& loop, void (*work)(void*), void* with)
 void Deferred::schedule() {
   if (scheduled_) return;
   scheduled_ = true;
-  queue_.waiting_.work.push_back({&Deferred::run, this});
+  queue_.waiting_->work.push_back({&Deferred::run, this});
 }
 
 void Deferred::run(void* it) {
@@ -54,7 +55,7 @@ void Deferred::run(void* it) {
 void Deferred::cancel() {
   if (!scheduled_) return;
   scheduled_ = false;
-  for (auto* batch : {&queue_.waiting_, &queue_.working_}) {
+  for (auto* batch : {queue_.waiting_, queue_.working_}) {
     for (DeferredWork::Work& work : batch->work) {
       if (work.run == &Deferred::run && work.with == this) work.with = nullptr;
     }

@@ -16,11 +16,14 @@ class Loop;
 
 class DeferredWork {
  public:
+  DeferredWork() = default;
+  DeferredWork(const DeferredWork&) = delete;
+  DeferredWork& operator=(const DeferredWork&) = delete;
   void add(std::function<void()> work) { add_function({std::move(work), {}}); }
   // Is left out when the object that `whose` is of has gone by then.
   void add(Lifetime& whose, std::function<void()> work) { add_function({std::move(work), whose.watch()}); }
   // `free` gets the object after all work that waits with it.
-  void retire(void (*free)(void*), void* object) { waiting_.work.push_back({free, object}); }
+  void retire(void (*free)(void*), void* object) { waiting_->work.push_back({free, object}); }
   // Runs what waits, and what that adds, until nothing waits. Does nothing from inside of itself.
   void run();
 
@@ -40,11 +43,12 @@ class DeferredWork {
     std::vector<Function> functions;
   };
   void add_function(Function function) {
-    waiting_.work.push_back({nullptr, nullptr});
-    waiting_.functions.push_back(std::move(function));
+    waiting_->work.push_back({nullptr, nullptr});
+    waiting_->functions.push_back(std::move(function));
   }
-  Batch waiting_;
-  Batch working_;  // what is being done
+  Batch batches_[2];
+  Batch* waiting_ = &batches_[0];
+  Batch* working_ = &batches_[1];  // what is being done
   bool running_ = false;
 };
 

@@ -136,11 +136,11 @@ class World {
         flags & 2   ? "9223372036854775807"
         : flags & 4 ? "2"
                     : "\"x\""));
-    arrival.method = track.method;
-    arrival.era = era;
-    arrival.upstream = (flags & 0xf0) == 0xf0 ? "elsewhere" : "s";
-    arrival.session = std::move(session);
-    if (flags & 8) arrival.wait = milliseconds(script_.pick(kLimits));
+    arrival.from->method = track.method;
+    arrival.from->era = era;
+    arrival.from->upstream = (flags & 0xf0) == 0xf0 ? "elsewhere" : "s";
+    arrival.from->session = std::move(session);
+    if (flags & 8) arrival.from->wait = milliseconds(script_.pick(kLimits));
     upstream_.starting = &track;
     track.id = table_.start(std::move(arrival), std::make_unique<fuzz::FakeReply>(track));
     upstream_.starting = nullptr;
@@ -169,11 +169,11 @@ class World {
     client::Session* session = any_session();
     core::Arrival arrival;
     const uint8_t what = script_.byte();
-    arrival.era = session != nullptr && what & 1 ? mcp::Era::legacy : mcp::Era::modern;
-    if (arrival.era == mcp::Era::legacy) arrival.session = session->id;
-    arrival.upstream = "s";
+    arrival.from->era = session != nullptr && what & 1 ? mcp::Era::legacy : mcp::Era::modern;
+    if (arrival.from->era == mcp::Era::legacy) arrival.from->session = session->id;
+    arrival.from->upstream = "s";
     const bool cancel = (what & 2) == 0;
-    arrival.method = cancel ? Method::cancelled : Method::roots_list_changed;
+    arrival.from->method = cancel ? Method::cancelled : Method::roots_list_changed;
     const std::string_view raw_id = script_.pick(kIds);
     upstream_.forwarding =
         cancel ? fmt::format(R"({{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}})",
@@ -182,8 +182,8 @@ class World {
     arrival.message = parse(upstream_.forwarding);
     Track* newest = nullptr;
     for (auto& track : tracks_) {
-      if (cancel && arrival.era == mcp::Era::legacy && !(what & 4) && track->open() &&
-          track->session == arrival.session &&
+      if (cancel && arrival.from->era == mcp::Era::legacy && !(what & 4) && track->open() &&
+          track->session == arrival.from->session &&
           mcp::canonical_id(track->raw_id) == mcp::canonical_id(raw_id)) {
         newest = track.get();
       }

@@ -21,8 +21,9 @@ constexpr size_t kMaxInBatch = 100;
 // One message of a batch, as its own.
 core::Arrival one_of(const core::Arrival& pattern, mcp::Message&& message) {
   core::Arrival arrival = pattern;
-  arrival.method = mcp::method_of(message.method());
-  arrival.bytes_in = message.bytes().size();
+  arrival.from = std::make_shared<core::ClientRequest>(*pattern.from);
+  arrival.from->method = mcp::method_of(message.method());
+  arrival.from->bytes_in = message.bytes().size();
   arrival.message = std::move(message);
   return arrival;
 }
@@ -64,7 +65,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
   }
 
   core::Arrival pattern = parts_.starter.arrival(connection, server, Mirrored::no);
-  pattern.era = mcp::Era::legacy;
+  pattern.from->era = mcp::Era::legacy;
   place_in(*session, pattern);
 
   for (size_t i = 0; i < errors.size(); ++i)
@@ -81,7 +82,7 @@ void BatchEndpoint::post(ClientConnection& connection, const std::string& server
     if (arrival.message.kind() == mcp::MessageKind::notification) {
       parts_.exchanges.notified(std::move(arrival));
     } else {
-      parts_.exchanges.answered(pattern.session, std::move(arrival.message));
+      parts_.exchanges.answered(pattern.from->session, std::move(arrival.message));
     }
   }
 }

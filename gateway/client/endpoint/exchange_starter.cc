@@ -41,35 +41,35 @@ core::HeaderFields ExchangeStarter::seen_by_plugins(const ClientConnection& conn
 
 core::Arrival arrival_of(const Session& session) {
   core::Arrival arrival;
-  arrival.era = mcp::Era::legacy;
-  arrival.upstream = session.upstream;
-  arrival.principal = session.principal;
+  arrival.from->era = mcp::Era::legacy;
+  arrival.from->upstream = session.upstream;
+  arrival.from->principal = session.principal;
   place_in(session, arrival);
   return arrival;
 }
 
 void place_in(const Session& session, core::Arrival& arrival) {
-  arrival.session = session.id;
-  arrival.revision = session.revision;
-  arrival.account = session.account();
+  arrival.from->session = session.id;
+  arrival.from->revision = session.revision;
+  arrival.from->account = session.account();
 }
 
 core::Arrival ExchangeStarter::of_client(const ClientConnection& connection,
                                          const std::string& server) const {
   core::Arrival arrival;
-  arrival.upstream = server;
-  arrival.principal = connection.principal();
-  arrival.peer = connection.peer();
-  arrival.caller = connection.caller();
+  arrival.from->upstream = server;
+  arrival.from->principal = connection.principal();
+  arrival.from->peer = connection.peer();
+  arrival.from->caller = connection.caller();
   return arrival;
 }
 
 core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::string& server,
                                        Mirrored mirrored) const {
   core::Arrival arrival = of_client(connection, server);
-  arrival.wait = connection.facts().wait;
-  arrival.account = connection.account();
-  arrival.seen = seen_by_plugins(connection);
+  arrival.from->wait = connection.facts().wait;
+  arrival.from->account = connection.account();
+  arrival.from->seen = seen_by_plugins(connection);
   arrival.mirrors_itself = mirrored == Mirrored::yes;
   arrival.headers = router_.forwarded(connection, server, mirrored);
   return arrival;
@@ -78,9 +78,9 @@ core::Arrival ExchangeStarter::arrival(ClientConnection& connection, const std::
 core::Arrival ExchangeStarter::legacy_arrival(ClientConnection& connection, const std::string& server,
                                               mcp::Message&& message, uint64_t bytes) const {
   core::Arrival legacy = arrival(connection, server, Mirrored::no);
-  legacy.method = mcp::method_of(message.method());
-  legacy.era = mcp::Era::legacy;
-  legacy.bytes_in = bytes;
+  legacy.from->method = mcp::method_of(message.method());
+  legacy.from->era = mcp::Era::legacy;
+  legacy.from->bytes_in = bytes;
   legacy.message = std::move(message);
   return legacy;
 }
@@ -89,8 +89,8 @@ void ExchangeStarter::start(ClientConnection& connection, core::Arrival&& arriva
                             std::vector<http::OutHeader> headers) {
   ReplyOptions options = reply_options(connection, config_, router_.table());
   options.headers = std::move(headers);
-  if (arrival.method == mcp::Method::initialize && !arrival.session.empty()) {
-    options.name_session = [this, id = arrival.session] { return sessions_.name_for_client(id); };
+  if (arrival.from->method == mcp::Method::initialize && !arrival.from->session.empty()) {
+    options.name_session = [this, id = arrival.from->session] { return sessions_.name_for_client(id); };
   }
   // The reply may be told that its client is gone only after start() has returned, so the id is known by
   // then; and it lives until the end of the turn at least.

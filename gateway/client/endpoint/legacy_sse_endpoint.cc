@@ -85,7 +85,7 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
   }
   parts_.sessions.table().touch(*session);
   core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(*parsed), bytes);
-  arrival.sees_status = false;
+  arrival.from->sees_status = false;
   place_in(*session, arrival);
   if (kind != mcp::MessageKind::request) {
     if (auto denial = parts_.exchanges.judge(arrival))
@@ -100,7 +100,7 @@ void LegacySseEndpoint::post(ClientConnection& connection, const std::string& se
     case mcp::MessageKind::notification: return parts_.exchanges.notified(std::move(arrival));
     case mcp::MessageKind::result:
     case mcp::MessageKind::error:
-      return parts_.exchanges.answered(arrival.session, std::move(arrival.message));
+      return parts_.exchanges.answered(arrival.from->session, std::move(arrival.message));
   }
 }
 

@@ -97,10 +97,10 @@ void McpEndpoint::modern_request(ClientConnection& connection, const std::string
   if (auto refusal = check_modern_request(message, headers, versions_to_tell(server, version)))
     return parts_.refusals.refuse(connection, *refusal, message.raw(Field::id));
   if (peers_.pass_retry(connection, message)) return;
-  arrival.method = mcp::method_of(message.method());
-  arrival.era = mcp::Era::modern;
-  arrival.bytes_in = bytes;
-  arrival.revision = std::string(version);
+  arrival.from->method = mcp::method_of(message.method());
+  arrival.from->era = mcp::Era::modern;
+  arrival.from->bytes_in = bytes;
+  arrival.from->revision = std::string(version);
   if (parts_.router.table().keep_state.count(server) > 0)
     return start_with_state(connection, std::move(arrival), std::move(message));
   arrival.message = std::move(message);
@@ -113,8 +113,8 @@ void McpEndpoint::start_with_state(ClientConnection& connection, core::Arrival&&
   auto name = affinity_of(connection.head().headers);
   if (!name) return parts_.refusals.refuse(connection, name.error(), message.raw(Field::id));
   std::vector<http::OutHeader> headers;
-  arrival.affinity = peers_.state_name(*name);
-  if (arrival.affinity != *name) headers = affinity_headers(arrival.affinity, parts_.config.path);
+  arrival.from->affinity = peers_.state_name(*name);
+  if (arrival.from->affinity != *name) headers = affinity_headers(arrival.from->affinity, parts_.config.path);
   arrival.message = std::move(message);
   parts_.starter.start(connection, std::move(arrival), std::move(headers));
 }
@@ -160,7 +160,7 @@ void McpEndpoint::request_without_session(ClientConnection& connection, const st
     return refuse_without_session(connection, message.raw(Field::id));
   if (parts_.sessions.goes_without(connection, server)) {
     core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
-    arrival.revision = std::string(legacy_revision_named(headers));
+    arrival.from->revision = std::string(legacy_revision_named(headers));
     arrival.headers = with_revision(headers, std::move(arrival.headers));
     return parts_.starter.start(connection, std::move(arrival));
   }
@@ -172,7 +172,7 @@ void McpEndpoint::request_without_session(ClientConnection& connection, const st
     return opener_.open_for(connection, server, session, std::move(message), bytes);
   session->served_unnamed = true;
   core::Arrival arrival = parts_.starter.legacy_arrival(connection, server, std::move(message), bytes);
-  arrival.sees_status = !session->by_gateway;
+  arrival.from->sees_status = !session->by_gateway;
   parts_.starter.start_in_session(connection, *session, std::move(arrival));
 }
 
@@ -198,8 +198,8 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
                                mcp::Message message) {
   const http::HeaderList& headers = connection.head().headers;
   core::Arrival arrival = parts_.starter.of_client(connection, server);
-  arrival.method = mcp::method_of(message.method());
-  arrival.bytes_in = message.bytes().size();
+  arrival.from->method = mcp::method_of(message.method());
+  arrival.from->bytes_in = message.bytes().size();
   auto era = era_of(message, headers);
   const Session* settles = nullptr;
   Session* unnamed = era ? nullptr : parts_.sessions.find_unnamed(connection, server);
@@ -207,27 +207,27 @@ void McpEndpoint::notification(ClientConnection& connection, const std::string& 
   if (era && *era == mcp::Era::legacy) {
     Session* session = unnamed != nullptr ? unnamed : parts_.sessions.find(connection);
     if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
-    if (session->shared() != nullptr && arrival.method == mcp::Method::initialized) settles = session;
-    if (session->shared() != nullptr && arrival.method == mcp::Method::cancelled)
+    if (session->shared() != nullptr && arrival.from->method == mcp::Method::initialized) settles = session;
+    if (session->shared() != nullptr && arrival.from->method == mcp::Method::cancelled)
       peers_.tell_of_cancel(connection, message);
     if (auto refusal = check_legacy_version(headers, session->revision))
       return parts_.refusals.refuse(connection, *refusal);
     parts_.sessions.table().touch(*session);
-    arrival.era = mcp::Era::legacy;
-    arrival.session = session->id;
+    arrival.from->era = mcp::Era::legacy;
+    arrival.from->session = session->id;
   } else if (!era && parts_.sessions.goes_without(connection, server)) {
-    arrival.era = mcp::Era::legacy;
+    arrival.from->era = mcp::Era::legacy;
     arrival.headers = with_revision(headers, parts_.router.forwarded(connection, server, Mirrored::no));
   }
-  const bool placed = era || arrival.era == mcp::Era::legacy;
+  const bool placed = era || arrival.from->era == mcp::Era::legacy;
   arrival.message = std::move(message);
   if (auto denial = parts_.exchanges.judge(arrival))
     return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
-  if (arrival.era == mcp::Era::modern && parts_.router.table().keep_state.count(server) > 0) {
-    if (auto name = affinity_of(headers)) arrival.affinity = std::move(*name);
+  if (arrival.from->era == mcp::Era::modern && parts_.router.table().keep_state.count(server) > 0) {
+    if (auto name = affinity_of(headers)) arrival.from->affinity = std::move(*name);
   }
   // The head is gone with the answer.
-  if (arrival.era == mcp::Era::modern && era)
+  if (arrival.from->era == mcp::Era::modern && era)
     arrival.headers = parts_.router.forwarded(connection, server, Mirrored::yes);
   if (settles == nullptr) connection.respond(202, {}, {});
   if (!placed) return;  // nothing says where it belongs: accepted, counted, not passed on
@@ -260,14 +260,14 @@ void McpEndpoint::answer(ClientConnection& connection, mcp::Message message) {
   if (session == nullptr) return parts_.refusals.refuse(connection, session_not_found());
   parts_.sessions.table().touch(*session);
   core::Arrival arrival = arrival_of(*session);
-  arrival.peer = connection.peer();
-  arrival.caller = connection.caller();
-  arrival.bytes_in = message.bytes().size();
+  arrival.from->peer = connection.peer();
+  arrival.from->caller = connection.caller();
+  arrival.from->bytes_in = message.bytes().size();
   arrival.message = std::move(message);
   if (auto denial = parts_.exchanges.judge(arrival))
     return parts_.refusals.refuse(connection, denied(std::move(*denial), ToldPolicies::yes));
   connection.respond(202, {}, {});
-  parts_.exchanges.answered(arrival.session, std::move(arrival.message));
+  parts_.exchanges.answered(arrival.from->session, std::move(arrival.message));
 }
 
 }  // namespace lineward::client

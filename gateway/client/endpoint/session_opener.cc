@@ -82,7 +82,7 @@ void SessionOpener::initialize(ClientConnection& connection, const std::string& 
       mcp::Message::parse(mcp::initialize_request(1, mcp::initialize_params("{}", revision))).value();
   core::Arrival arrival = starter_.legacy_arrival(connection, server, std::move(initialize), 0);
   place_in(session, arrival);
-  arrival.sees_status = false;
+  arrival.from->sees_status = false;
   auto told = lifetime_.guard(
       [this, id = session.id](std::string answer, int status, const core::HeaderFields& headers) {
         answered(id, std::move(answer), status, headers);
@@ -121,7 +121,7 @@ void SessionOpener::settle(Session& session, bool wanted) {
   const std::string id = session.id;
   if (!wanted || exchanges_.keeps_sessions(session.upstream) == false) return exchanges_.session_ended(id);
   core::Arrival arrival = arrival_of(session);
-  arrival.method = mcp::Method::initialized;
+  arrival.from->method = mcp::Method::initialized;
   arrival.message = mcp::Message::parse(std::string(mcp::kInitialized)).value();
   exchanges_.notified(std::move(arrival));
 }

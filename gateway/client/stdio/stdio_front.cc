@@ -167,16 +167,16 @@ void StdioFront::take(mcp::Message message) {
 
 core::Arrival StdioFront::arrival_of(const mcp::Message& message, Era era) {
   core::Arrival arrival;
-  arrival.method = mcp::method_of(message.method());
-  arrival.era = era;
-  arrival.upstream = server_;
-  arrival.principal = kPrincipal;
-  arrival.peer = "stdio";
-  arrival.on_stdio = true;
-  arrival.sees_status = false;
-  arrival.bytes_in = message.bytes().size() + 1;
-  if (era == Era::legacy) arrival.session = session_id_;
-  if (era == Era::modern) arrival.affinity = kPrincipal;  // one client, for as long as it is there
+  arrival.from->method = mcp::method_of(message.method());
+  arrival.from->era = era;
+  arrival.from->upstream = server_;
+  arrival.from->principal = kPrincipal;
+  arrival.from->peer = "stdio";
+  arrival.from->on_stdio = true;
+  arrival.from->sees_status = false;
+  arrival.from->bytes_in = message.bytes().size() + 1;
+  if (era == Era::legacy) arrival.from->session = session_id_;
+  if (era == Era::modern) arrival.from->affinity = kPrincipal;  // one client, for as long as it is there
   return arrival;
 }
 
@@ -186,11 +186,12 @@ void StdioFront::request(mcp::Message message) {
   auto arrival = admit(message);
   if (!arrival) return;
   uint64_t serial = ++serial_;
-  if (arrival->method == Method::initialize && arrival->era == Era::legacy) opening_ = serial;
+  if (arrival->from->method == Method::initialize && arrival->from->era == Era::legacy) opening_ = serial;
   Running& running = running_[serial];
   running.canonical_id = mcp::canonical_id(raw_id);
   by_id_[running.canonical_id] = serial;
-  const bool listens = arrival->method == Method::subscriptions_listen && arrival->era == Era::modern;
+  const bool listens =
+      arrival->from->method == Method::subscriptions_listen && arrival->from->era == Era::modern;
   arrival->message = std::move(message);
   auto reply = std::make_unique<StdioReply>(static_cast<StdioLines&>(*this), serial, std::move(raw_id),
                                             listens ? StdioReply::Of::listen : StdioReply::Of::call);
@@ -213,7 +214,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
       return std::nullopt;
     }
     core::Arrival arrival = arrival_of(message, Era::modern);
-    arrival.revision = message.text(Field::meta_protocol_version);
+    arrival.from->revision = message.text(Field::meta_protocol_version);
     return arrival;
   }
   Session* open = session();
@@ -232,7 +233,7 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
   }
   if (open != nullptr) {
     core::Arrival arrival = arrival_of(message, Era::legacy);
-    arrival.revision = open->revision;
+    arrival.from->revision = open->revision;
     return arrival;
   }
   if (message.method() == "ping") {  // legacy clients may, before anything else
@@ -256,7 +257,7 @@ void StdioFront::notification(mcp::Message message) {
   core::Arrival arrival = arrival_of(message, modern ? Era::modern : Era::legacy);
   arrival.message = std::move(message);
   if (exchanges_.judge(arrival)) return;
-  if (arrival.method == Method::cancelled) {
+  if (arrival.from->method == Method::cancelled) {
     const Running* call = named_by(arrival.message);
     if (call == nullptr) return dropped("cancel_of_nothing");
     return exchanges_.cancelled(call->exchange, arrival.message.text(Field::params_reason));

@@ -139,13 +139,19 @@ std::optional<core::Failure> HttpUpstream::enqueue(HttpCall& call) {
 
 void HttpUpstream::pump() {
   slots_->fill(era_->era());
-  // A call that fails may start others and so add groups: walk a copy of the keys.
-  std::vector<std::string> waiting;
-  for (const SessionGroup* group : groups_->wanting())
-    waiting.push_back(group->key);
-  for (const auto& key : waiting) {
-    SessionGroup* group = groups_->find(key);
-    if (group != nullptr && group->wants_pump()) pump(*group);
+  const auto& wanting = groups_->wanting();
+  if (wanting.size() == 1) {
+    SessionGroup& only = **wanting.begin();
+    if (only.wants_pump()) pump(only);
+  } else {
+    // A call that fails may start others and so add groups: walk a copy of the keys.
+    std::vector<std::string> waiting;
+    for (const SessionGroup* group : wanting)
+      waiting.push_back(group->key);
+    for (const auto& key : waiting) {
+      SessionGroup* group = groups_->find(key);
+      if (group != nullptr && group->wants_pump()) pump(*group);
+    }
   }
   groups_->prune_line();
 }
@@ -172,6 +178,7 @@ void HttpUpstream::pump(SessionGroup& group) {
     group.queue().take_first();
     calls_->send(group, call);
   }
+  if (group.queue().empty()) return;
   for (HttpCall* call : group.queue().all())
     call->phase(full ? core::CallPhase::queued : core::CallPhase::starting);
 }

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/account.h"
+#include "base/node_slabs.h"
 #include "config/config.h"
 #include "core/upstream.h"
 #include "metrics/limits.h"
@@ -59,7 +61,10 @@ class CallerShares {
   }
 
  private:
-  std::unordered_map<const Account*, size_t> calls_;
+  using Nodes = SlabAllocator<std::pair<const Account* const, size_t>>;
+  NodeSlabs nodes_;  // a caller with one call at a time comes and goes with each
+  std::unordered_map<const Account*, size_t, std::hash<const Account*>, std::equal_to<const Account*>, Nodes>
+      calls_{Nodes(nodes_)};
 };
 
 }  // namespace lineward::upstream

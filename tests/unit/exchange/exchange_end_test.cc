@@ -151,11 +151,11 @@ struct World {
     arrival.message = parse(fmt::format(
         R"({{"jsonrpc":"2.0","id":1,"method":"{}","params":{{"name":"n","_meta":{{"progressToken":7}}}}}})",
         method));
-    arrival.method = mcp::method_of(method);
-    arrival.era = era;
-    arrival.upstream = "s";
-    arrival.principal = "p";
-    arrival.session = session;
+    arrival.from->method = mcp::method_of(method);
+    arrival.from->era = era;
+    arrival.from->upstream = "s";
+    arrival.from->principal = "p";
+    arrival.from->session = session;
     return table.start(std::move(arrival), std::make_unique<BadReply>(trap, seen));
   }
   void from_server(const std::string& text) {

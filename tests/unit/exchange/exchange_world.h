@@ -167,11 +167,11 @@ struct ExchangeWorld final : ExchangeOwner {
                   const std::string& session = {}) {
     core::Arrival arrival;
     arrival.message = parse(std::move(request));
-    arrival.method = mcp::method_of(arrival.message.method());
-    arrival.era = era;
-    arrival.upstream = "s";
-    arrival.principal = "p";
-    arrival.session = session;
+    arrival.from->method = mcp::method_of(arrival.message.method());
+    arrival.from->era = era;
+    arrival.from->upstream = "s";
+    arrival.from->principal = "p";
+    arrival.from->session = session;
     const core::ExchangeId id{static_cast<uint32_t>(exchanges.size()), 1};
     exchanges.push_back(std::make_unique<Exchange>(loop, *this, id, "c" + std::to_string(exchanges.size()),
                                                    std::move(arrival),
