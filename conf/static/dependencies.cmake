@@ -41,3 +41,12 @@ lineward_archive(PkgConfig::FYAML FILE ${packaged}/libfyaml.a)
 if(EXISTS ${built}/lib/libsimdjson.a)
   lineward_archive(PkgConfig::SIMDJSON FILE ${built}/lib/libsimdjson.a)
 endif()
+
+# Catch2's own main, for the tests of a build for another processor (tests/packages/arm64_units.sh).
+if(LINEWARD_TESTS)
+  file(WRITE ${CMAKE_BINARY_DIR}/catch_main.cc "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
+  add_library(lineward_catch STATIC ${CMAKE_BINARY_DIR}/catch_main.cc)
+  target_include_directories(lineward_catch SYSTEM PUBLIC ${root}/usr/include)
+  add_library(Catch2::Catch2WithMain ALIAS lineward_catch)
+  list(APPEND CMAKE_MODULE_PATH ${root}/usr/lib/cmake/Catch2)
+endif()
