@@ -19,6 +19,7 @@
 #include "doctor/http_check.h"
 #include "doctor/machine_check.h"
 #include "doctor/stdio_check.h"
+#include "doctor/token_keys_check.h"
 #include "log/printable.h"
 #include "plugins/registry.h"
 
@@ -221,6 +222,11 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   Findings about_machine("machine");
   doctor::check_machine(loaded.config, running_gateways(), about_machine);
   report.take("machine", about_machine);
+  for (const config::PluginEntry& entry : loaded.config.auth.methods) {
+    Findings about(entry.name);
+    doctor::check_token_keys(entry, trial->patience, about);
+    if (!about.all().empty()) report.take(entry.name, about);
+  }
   bool found = given.server.empty();
   for (const config::Server& server : loaded.config.servers) {
     if (!given.server.empty() && server.name != given.server) continue;

@@ -10,11 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { binary } from '../lib/binary.mjs';
 import { authority } from '../lib/certificates.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
-import { startGatewayFrom } from '../lib/gateway.mjs';
+import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
+import { startIssuer } from '../lib/issuer.mjs';
 import { lineward } from '../lib/operator.mjs';
 import { tagged } from '../lib/processes.mjs';
 import { answer, json, startOrigin } from '../lib/raw-origin.mjs';
-import { everything, memory } from '../lib/servers.mjs';
+import { everything, legacyFixture, memory } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -208,6 +209,32 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
       { era: 'none' },
     );
     await planted(t, { url: late.url }, 'clock', { status: 'warning', text: /3[56]\d\d s ahead of this machine's/, fix: /set-ntp/ });
+  });
+
+  test('23 keys of tokens that cannot be had, are none, or are of another time', async (t) => {
+    const issuer = await startIssuer(t, {});
+    const withKeys = (url) => examine(t, { auth: { jwt: { issuer: issuer.url, jwks: { url } }, resourceMetadata: { resource: 'http://127.0.0.1/mcp' } } });
+    const well = await withKeys(`${issuer.url}/jwks`);
+    assert.equal(well.code, 0, well.out);
+    assert.ok(well.all.some((one) => one.check === 'keys' && one.subject === 'jwt' && one.status === 'ok'), well.out);
+    const elsewhere = (await withKeys(`${issuer.url}/keys`)).find('keys', 'jwt');
+    assert.match(elsewhere.text, /gives no keys \(HTTP 404\)/);
+    assert.match(elsewhere.fix, /jwks_uri/);
+    assert.match((await withKeys('http://127.0.0.1:1/jwks')).find('keys').text, /jwks\.url: cannot connect/);
+    issuer.behave = (response) => json(response, 200, '{"keys":[]}', { date: new Date(Date.now() - 600_000).toUTCString() });
+    const late = (await withKeys(`${issuer.url}/jwks`)).find('clock', 'jwt');
+    assert.equal(late.status, 'warning');
+    assert.match(late.text, /who issues tokens is (59|60)\d s behind this machine's/);
+  });
+
+  test('24 a server of HTTP+SSE alone is known, and its era', async (t) => {
+    const [command, ...args] = legacyFixture('--sse', '0');
+    const server = await startListener(command, args, { strict: false });
+    t.after(() => server.stop());
+    const well = await examine(t, { mcpServers: { old: { url: server.url } } });
+    assert.equal(well.code, 0, well.out);
+    assert.ok(well.all.some((one) => one.check === 'era' && /HTTP\+SSE/.test(one.text)), well.out);
+    await planted(t, { url: server.url, protocolEra: 'modern' }, 'era', { text: /protocolEra is modern/, fix: /protocolEra: auto/ });
   });
 
   test('20 a second gateway, and a port that somebody else has', async (t) => {

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "doctor/http_check.h"
+#include "doctor/clock_check.h"
 #include "doctor/node_version.h"
 #include "doctor/program_file.h"
 

@@ -1,0 +1,78 @@
+// One connection of the doctor to an HTTP server: by its proxy, with TLS, for one request. Blocking; nothing
+// takes longer than until the time it was given.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "http_client/http_proxy.h"
+#include "http_client/http_url.h"
+#include "net/tls.h"
+#include "process/spawn_wire.h"
+
+namespace lineward::doctor {
+
+// How a part of it went.
+struct Step {
+  std::string fault;  // empty: it went well
+  std::string check;
+  std::string fix;
+};
+
+class HttpLine {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+  // `url` outlives it.
+  HttpLine(const upstream::HttpUrl& url, time_point until) : url_(url), until_(until) {}
+
+  Step connect(const config::Server& server, const std::optional<upstream::HttpProxy>& proxy);
+  // The answer's head, and of its body what has come when `enough` says so: a stream of events goes on.
+  using Enough = bool (*)(std::string_view body);
+  Step exchange(const std::string& request, std::string& answer, Enough enough);
+
+ private:
+  Step connect_unix();
+  Step connect_tcp(const std::string& host, uint16_t port, bool is_proxy);
+  Step tunnel(const upstream::HttpProxy& proxy);
+  Step handshake(const config::Server& server);
+  bool wait(short what);
+  // False at its end, at an error, and when the time is over.
+  bool send_all(std::string_view bytes);
+  bool receive(std::string& bytes);
+  bool is_late() const { return std::chrono::steady_clock::now() >= until_; }
+
+  const upstream::HttpUrl& url_;
+  time_point until_;
+  net::spawning::OwnedFd socket_;
+  std::unique_ptr<net::TlsEngine> tls_;
+};
+
+// Where a server is, and by which way.
+struct HttpTarget {
+  upstream::HttpUrl url;
+  std::optional<upstream::HttpProxy> proxy;
+  // What a request line names: a proxy without TLS is told the whole URL (RFC 9112 3.2.2).
+  std::string request_target() const {
+    return proxy && !url.tls ? "http://" + url.host_header + url.target : url.target;
+  }
+};
+Result<HttpTarget, Step> target_of(const config::Server& server);
+
+struct Asked {
+  Step step;
+  int status = 0;
+  std::string answer;
+};
+// One request on a connection of its own.
+Asked ask_once(const config::Server& server, const HttpTarget& target, const std::string& request,
+               HttpLine::Enough enough, HttpLine::time_point until);
+
+// A header of such an answer, or empty; `name` in lower case.
+std::string header_of(const std::string& answer, std::string_view name);
+
+}  // namespace lineward::doctor
