@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { LIMIT_MS, bounded } from './events.mjs';
 import { META, MODERN, lastMessage, modernPost } from './modern.mjs';
+import { ours } from './reason.mjs';
 
 export const answer = (id, result) => JSON.stringify({ jsonrpc: '2.0', id, result });
 export const json = (response, status, text, headers = {}) =>
@@ -98,5 +99,5 @@ export async function call(url, method, params = {}, { id = 1, headers = {} } = 
 export const gatewayError = ({ message }) => ({
   code: message.error?.code,
   text: message.error?.message,
-  ...message.error?.data?.['io.lineward/gateway'],
+  ...ours(message.error?.data),
 });

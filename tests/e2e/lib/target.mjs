@@ -10,6 +10,7 @@ import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotoc
 import { bounded } from './events.mjs';
 import { startGateway, startListener } from './gateway.mjs';
 import { MODERN } from './modern.mjs';
+import { ours } from './reason.mjs';
 
 export const DIRECT = process.env.LINEWARD_E2E_DIRECT === '1';
 export { MODERN };
@@ -84,4 +85,4 @@ export async function modernClient(
 }
 
 export const textOf = (result) => result.content.map((block) => block.text ?? '').join('');
-export const reasonOf = (error) => error.data?.['io.lineward/gateway']?.reason;
+export const reasonOf = (error) => ours(error.data)?.reason;

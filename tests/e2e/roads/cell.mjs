@@ -1,13 +1,13 @@
 // What every cell has: its place, clients and server, and the questions that many promises put.
 import assert from 'node:assert/strict';
 import { bounded } from '../lib/events.mjs';
+import { ours } from '../lib/reason.mjs';
 import { META, MODERN } from './servers.mjs';
 
 export const WAIT_MS = 20_000; // of a busy machine
-const GATEWAY = 'io.lineward/gateway';
 let tags = 0;
 
-export const gatewayOf = ({ error }) => error?.data?.[GATEWAY];
+export const gatewayOf = ({ error }) => ours(error?.data);
 
 export class Cell {
   constructor(road, era, kind, promise) {

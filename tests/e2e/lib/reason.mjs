@@ -1,0 +1,16 @@
+// What Lineward says of an error of its own (docs/errors.md). Whoever looks at one looks, by this, whether the page that it names
+// is there and is that of its reason: whatever road the error came by, and to clients of either era.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = new URL('../../../', import.meta.url);
+
+/** Of the `data` of an error; undefined where it is not Lineward's. */
+export function ours(data) {
+  const said = data?.['io.lineward/gateway'];
+  if (!said) return undefined;
+  assert.equal(said.page, `docs/reasons/${said.reason}.md`);
+  assert.ok(existsSync(fileURLToPath(new URL(said.page, ROOT))), `there is ${said.page}`);
+  return said;
+}
