@@ -202,7 +202,11 @@ class ExpectedKeys {
     }
     return nullptr;
   }
-  void learn(Place place, const Row* row) { next_[place] = {behind(row), next_[place].last}; }
+  // It stood there. White space keeps a key from being matched that was expected.
+  void learn(Place place, const Row* row) {
+    Rows& rows = next_[place];
+    if (rows.last != behind(row)) rows = {behind(row), rows.last};
+  }
 
  private:
   LW_INLINE static bool stands(const Row& row, const char*& at, const char* end) {
