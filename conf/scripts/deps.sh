@@ -12,7 +12,7 @@ for kind in "$@"; do
     static) packages+=(git dpkg-dev) ;;
     arm64) packages+=(g++-aarch64-linux-gnu qemu-user-static) ;;
     dist) packages+=(umoci nodejs) ;;
-    dist-test) packages+=(umoci lintian debootstrap dpkg-dev) ;;
+    dist-test) packages+=(umoci buildah lintian debootstrap dpkg-dev) ;;
     test) packages+=(catch2 libsimdjson-dev curl procps git ccache clang libclang-rt-14-dev llvm lld prometheus redis-server haproxy
                    gcovr chromium) ;;
   esac

@@ -11,10 +11,12 @@ same-bytes  tests/packages/same_bytes.sh
 source      tests/packages/source.sh
 static      tests/packages/static.sh
 arm64       tests/packages/arm64.sh
+arm64-units tests/packages/arm64_units.sh
 npm         conf/npm/test/run.sh build/dist/npm
 image       tests/packages/image.sh
 chart       tests/packages/chart.sh
 deb         tests/packages/deb.sh
+node-image  tests/packages/node_image.sh
 '
 
 [ -e build/dist/SHA256SUMS ] || { echo "run.sh: there is no build/dist: run make dist first" >&2; exit 69; }
