@@ -13,7 +13,9 @@ dir=$PWD/build/static/arm64-units
 deps=$PWD/build/static-deps/arm64
 conf/scripts/static_deps.sh arm64 || exit 1
 run=qemu-aarch64-static
-[ "$(uname -m)" != aarch64 ] || run=
+# qemu-user makes /proc/self/stat up, and most of it is zero.
+left_out=('~what a process uses is read from the right columns' '~/proc tells about this process')
+[ "$(uname -m)" != aarch64 ] || { run=; left_out=(); }
 options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEWARD_WERROR=OFF -DLINEWARD_PCH=ON -DLINEWARD_UNITY=ON -DLINEWARD_STATIC_DEPS="$deps"
          -DLLHTTP_SOURCE_DIR="$deps/root/usr/share/llhttp" -DLLHTTP_INCLUDE_DIR="$deps/root/usr/share/include/llhttp"
          -DLINEWARD_TESTS=ON -DLINEWARD_UNIT_MODULES="$(IFS=';'; echo "${modules[*]}")")
@@ -25,7 +27,7 @@ CCACHE_DISABLE=1 cmake -S . -B "$dir" -G Ninja "${options[@]}" >/dev/null &&
 failed=()
 for target in "${targets[@]}"; do
   program=$dir/tests/$target
-  if ! out=$($run "$program" 2>&1); then
+  if ! out=$(timeout 600 $run "$program" "${left_out[@]}" 2>&1); then
     printf '%s\n' "$out" | tail -40
     failed+=("$target")
   fi
