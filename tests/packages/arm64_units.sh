@@ -6,15 +6,16 @@ cd "$(dirname "$0")/../.."
 modules=("$@")
 if [ $# = 0 ]; then
   for module in $(cd tests/unit && find . -name '*_test.cc' -printf '%h\n' | sort -u | sed 's|^\./||'); do
-    grep -rqE 'Spawner|ScriptedServer|fork\(|execv|posix_spawn|popen\(' "tests/unit/$module" || modules+=("$module")
+    [[ $module =~ ^(process|upstream/stdio)$ ]] || modules+=("$module")
   done
 fi
 dir=$PWD/build/static/arm64-units
 deps=$PWD/build/static-deps/arm64
 conf/scripts/static_deps.sh arm64 || exit 1
 run=qemu-aarch64-static
-# qemu-user makes /proc/self/stat up, and most of it is zero.
-left_out=('~what a process uses is read from the right columns' '~/proc tells about this process')
+# qemu-user makes /proc/self/stat up, and most of it is zero; and in its own signal frames no stack is found.
+left_out=('~what a process uses is read from the right columns' '~/proc tells about this process'
+          '~a loop that is held up is told once*')
 [ "$(uname -m)" != aarch64 ] || { run=; left_out=(); }
 options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEWARD_WERROR=OFF -DLINEWARD_PCH=ON -DLINEWARD_UNITY=ON -DLINEWARD_STATIC_DEPS="$deps"
          -DLLHTTP_SOURCE_DIR="$deps/root/usr/share/llhttp" -DLLHTTP_INCLUDE_DIR="$deps/root/usr/share/include/llhttp"
