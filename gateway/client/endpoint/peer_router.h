@@ -35,8 +35,6 @@ class PeerRouter {
   PeerRouter(const PeerRouter&) = delete;
   PeerRouter& operator=(const PeerRouter&) = delete;
 
-  // There are other replicas that can be asked.
-  bool has_peers() const { return links_.peers != nullptr; }
   // True: another replica answers this request, by what its head says; `body` is taken then.
   bool pass_on(ClientConnection& connection, std::string& body);
   // Likewise the retry of a call that is parked elsewhere, by what its message says.
