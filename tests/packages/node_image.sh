@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# node_image.sh: conf/containers/node.Dockerfile, built by buildah and run as its first lines say. What it is built upon cannot be fetched
-# where there is no registry: a Debian with Node 22 and npm stands under that name, from build/debian-root.tar (deb.sh) and tests/e2e.
+# node_image.sh: conf/containers/node.Dockerfile, built by buildah and run as its first lines say; and python.Dockerfile, built. What they are
+# built upon cannot be fetched where there is no registry: a Debian with Node 22 and npm stands under both names, from
+# build/debian-root.tar (deb.sh) and tests/e2e. There is no uv in it: what uvx brings is not tried.
 # As root; a network for npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -34,6 +35,13 @@ bud commit -q "$base" docker.io/library/node:22-bookworm-slim >"$work/log" 2>&1 
 bud build --isolation chroot --pull-never --build-arg TARGETARCH="$(dpkg --print-architecture)" \
   -f conf/containers/node.Dockerfile -t lineward:node build/dist >"$work/log" 2>&1 || die "the Dockerfile is not built"
 ok "built: $(bud inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.StopSignal}}' lineward:node)"
+bud tag node:22-bookworm-slim ghcr.io/astral-sh/uv:python3.13-bookworm-slim
+bud build --isolation chroot --pull-never --build-arg TARGETARCH="$(dpkg --print-architecture)" \
+  -f conf/containers/python.Dockerfile -t lineward:python build/dist >"$work/log" 2>&1 || die "the Dockerfile for Python is not built"
+two=$(bud from --pull-never lineward:python)
+version=$(bud run --isolation chroot "$two" -- /bin/sh -c 'id -u; "$0" --version; "$0" validate >/dev/null && echo valid' /usr/local/bin/lineward | tr '\n' ' ')
+[[ $version =~ ^65532\ lineward\ .*valid ]] || die "the image for Python says: $version"
+ok "the one for Python is built: user $version"
 
 port=$((20000 + RANDOM % 10000))
 settings=(-e LINEWARD_LISTEN_ADDRESS="127.0.0.1:$port" -e LINEWARD_OPS_ADDRESS="127.0.0.1:$((port + 1))")
