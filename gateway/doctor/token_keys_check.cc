@@ -9,7 +9,8 @@
 namespace lineward::doctor {
 namespace {
 
-bool has_keys(std::string_view body) {
+// A set (RFC 7517), which may be empty.
+bool has_set(std::string_view body) {
   const size_t found = body.find("\"keys\"");
   return found != std::string_view::npos && body.find(']', found) != std::string_view::npos;
 }
@@ -28,7 +29,7 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
       fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\nConnection: close\r\n\r\n",
                   target->request_target(), target->url.host_header);
   const Asked asked =
-      ask_once(issuer, *target, request, has_keys, std::chrono::steady_clock::now() + patience);
+      ask_once(issuer, *target, request, has_set, std::chrono::steady_clock::now() + patience);
   if (!asked.step.fault.empty()) {
     const bool tls = asked.step.check == "tls";
     return findings.fault(
@@ -36,7 +37,7 @@ void check_token_keys(const config::PluginEntry& entry, std::chrono::millisecond
         tls && asked.step.fix.rfind("caFile", 0) == 0 ? "jwks." + asked.step.fix : asked.step.fix);
   }
   check_clock(header_of(asked.answer, "date"), "the clock of who issues tokens", findings);
-  if (asked.status != 200 || !has_keys(asked.answer)) {
+  if (asked.status != 200 || !has_set(asked.answer) || asked.answer.find("\"kty\"") == std::string::npos) {
     return findings.fault("keys",
                           fmt::format("jwks.url: {} gives no keys (HTTP {}): every token will be refused",
                                       printable(target->url.host_header), asked.status),

@@ -222,7 +222,9 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     assert.match(elsewhere.fix, /jwks_uri/);
     assert.match((await withKeys('http://127.0.0.1:1/jwks')).find('keys').text, /jwks\.url: cannot connect/);
     issuer.behave = (response) => json(response, 200, '{"keys":[]}', { date: new Date(Date.now() - 600_000).toUTCString() });
-    const late = (await withKeys(`${issuer.url}/jwks`)).find('clock', 'jwt');
+    const empty = await withKeys(`${issuer.url}/jwks`);
+    assert.match(empty.find('keys', 'jwt').text, /gives no keys \(HTTP 200\)/);
+    const late = empty.find('clock', 'jwt');
     assert.equal(late.status, 'warning');
     assert.match(late.text, /who issues tokens is (59|60)\d s behind this machine's/);
   });
