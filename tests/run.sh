@@ -241,6 +241,19 @@ ahead_is_done() {
   trap - EXIT
 }
 
+# Each core's program counts as one test: a seed that fails is a defect, told and made smaller, and fails again.
+worlds_suite() {  # SECONDS
+  say "simulated worlds from fresh seeds, $1 s on each core"
+  local log sums
+  log=$(mktemp)
+  tests/sim/run.sh "$1" "$PWD/$asan/tests/sim/sim" 2>&1 | tee "$log"
+  sums=$(awk '/ worlds from seed .* failed;/ { if (/, 0 failed;/) ++passed; else ++failed } END { print passed + 0, failed + 0 }' "$log")
+  rm -f "$log"
+  [ "$sums" != "0 0" ] || sums="0 1"
+  # Two numbers.
+  add "worlds" $sums
+}
+
 fuzz_suite() {  # SECONDS
   say "fuzz, $1 s a target"
   local log line
@@ -312,6 +325,7 @@ case $what in
     npm_peers
     build_ahead
     ctest_suite "unit, wire, crosses, lint, simulated worlds"
+    worlds_suite "${SIM_SECONDS:-60}"
     node_suite e2e tests/e2e/*/*.test.mjs
     two_workers tests/e2e/cases/{legacy,legacy-on-modern,many-servers,modern,modern-subscriptions,operator,ops,reload,reload-http}.test.mjs
     matrix_suite
