@@ -105,7 +105,7 @@ constexpr std::array<MetricRow, static_cast<size_t>(M::count_)> kRows{{
     {M::message_errors, "lineward_message_errors_total", T::counter, B::mcp, "upstream kind",
      "What it sent and nobody could use.", ""},
     {M::retries, "lineward_retries_total", T::counter, B::mcp, "upstream on",
-     "Requests that were sent again because the upstream had accepted nothing.", ""},
+     "Requests that were sent to a server once more, by why (retry).", ""},
     {M::plugin_decisions, "lineward_plugin_decisions_total", T::counter, B::mcp, "plugin decision kind",
      "What plugins decided: proceeded refused answered dropped waited failed; `kind`: which plugin it is of "
      "those that there are.",

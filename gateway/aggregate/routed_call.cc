@@ -215,6 +215,12 @@ void RoutedCall::on_call_phase(core::CallPhase phase) {
   owner_->on_call_phase(phase);
 }
 
+void RoutedCall::on_call_repeated() {
+  if (!live()) return;
+  tell_routed();
+  owner_->on_call_repeated();
+}
+
 void RoutedCall::on_call_message(mcp::Message&& message) {
   if (!live()) return;
   tell_routed();

@@ -36,6 +36,7 @@ class RoutedCall final : public core::PassingCall {
   void on_call_phase(core::CallPhase phase) override;
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
+  void on_call_repeated() override;
 
   // Sent, or it will be answered from here.
   void go(bool lists_read);

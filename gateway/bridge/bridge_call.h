@@ -62,6 +62,9 @@ class BridgeCall final : public core::OwnedCall, public core::CallOwner {
   void on_call_routed(const core::RoutedPtr& to) override {
     if (live()) owner_->on_call_routed(to);
   }
+  void on_call_repeated() override {
+    if (live()) owner_->on_call_repeated();
+  }
 
   std::optional<core::Failure> send(mcp::Message message, mcp::Method method, core::Scope scope,
                                     mcp::Era era);

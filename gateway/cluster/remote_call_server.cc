@@ -156,6 +156,10 @@ void RemoteCallServer::InboundCall::on_call_message(mcp::Message&& message) {
   call_server.over(number);
 }
 
+void RemoteCallServer::InboundCall::on_call_repeated() {
+  call_server.table_.tell([at = number](RemoteCallTable& table) { table.on_repeated(at); });
+}
+
 void RemoteCallServer::InboundCall::on_call_failed(const core::Failure& failure) {
   call_server.fail(number, failure);
   call_server.over(number);

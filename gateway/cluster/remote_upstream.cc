@@ -98,6 +98,7 @@ class RemoteCall final : public core::OwnedCall {
   bool has_session() const override { return has_session_; }
 
   void on_phase(core::CallPhase phase) { owner_->on_call_phase(phase); }
+  void on_repeated() { owner_->on_call_repeated(); }
   void on_message(RemoteMessage told) {
     told.held.reset();
     can_pause_ = told.can_pause;
@@ -144,6 +145,10 @@ RemoteCall* RemoteCallTable::find(uint64_t number) {
 
 void RemoteCallTable::on_phase(uint64_t number, core::CallPhase phase) {
   if (RemoteCall* call = find(number)) call->on_phase(phase);
+}
+
+void RemoteCallTable::on_repeated(uint64_t number) {
+  if (RemoteCall* call = find(number)) call->on_repeated();
 }
 
 void RemoteCallTable::on_message(uint64_t number, RemoteMessage told) {

@@ -63,6 +63,11 @@ class PassingCall : public OwnedCall, public CallOwner {
   bool of_legacy_server() const override { return inner_ && inner_->of_legacy_server(); }
   bool has_session() const override { return !inner_ || inner_->has_session(); }
 
+  // CallOwner
+  void on_call_repeated() override {
+    if (live()) owner_->on_call_repeated();
+  }
+
  protected:
   PassingCall(CallRequest request, CallOwner* owner) : OwnedCall(owner), request_(std::move(request)) {}
   // Cancels the call behind; false when there is none that goes on, and so nobody who tells what became of

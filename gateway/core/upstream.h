@@ -74,6 +74,8 @@ class CallOwner {
   // Of a call to many servers as one: it goes to this one, whose limits it has from here on. Comes before
   // everything that the server says; again when the call is made again.
   virtual void on_call_routed(const RoutedPtr&) {}
+  // It is made once more, since what came of it was nothing that its owner has heard of (`retry`).
+  virtual void on_call_repeated() {}
 
  protected:
   ~CallOwner() = default;

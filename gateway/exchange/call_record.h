@@ -30,6 +30,9 @@ class CallRecord {
   // The server whose numbers it adds to from here on.
   void count_for(core::UpstreamStats& stats) { stats_ = &stats; }
   core::UpstreamStats* stats() const { return stats_; }  // null before that
+  core::UpstreamStats& stats_or(const std::string& upstream) const {
+    return stats_ != nullptr ? *stats_ : core::upstream_stats(upstream);
+  }
 
   // Something that goes to the client before the answer: a progress notification, what a listen tells.
   void progressed(const mcp::Message& notification);
@@ -37,6 +40,8 @@ class CallRecord {
   // The names in a list of tools or prompts, by which calls are counted.
   void learn_names(mcp::Method list, const mcp::Message& answer);
   void failed(std::string_view text);
+  // Its server is asked once more.
+  void repeated() { ++attempts_; }
   // A plugin has decided how it ends, under its configured name.
   void judged(std::string_view policy) { policy_ = policy; }
   // The server has its request. `at_once`: in the turn of the loop in which it came, so that no wait is in
@@ -60,6 +65,7 @@ class CallRecord {
   const std::string& error_text() const { return error_text_; }
   const std::string& policy() const { return policy_; }        // empty: no plugin
   const std::string& arguments() const { return arguments_; }  // for the audit log, where they are wanted
+  uint32_t attempts() const { return attempts_; }
   bool has_progress() const { return !progress_.empty(); }
   uint64_t events() const { return events_; }
   // Adds 1 where this listen listens.
@@ -78,6 +84,7 @@ class CallRecord {
   std::string policy_;       // the plugin that decided how it ends
   std::string arguments_;    // as they are recorded
   uint64_t events_ = 0;      // that went to the client before the answer
+  uint32_t attempts_ = 1;
 };
 
 }  // namespace lineward::exchange

@@ -24,6 +24,7 @@ enum class CallStep : uint8_t {
   no_room,       // waits for a process
   starting,      // waits for its server to be up
   sent,          // its server has it
+  repeated,      // that came to nothing: its server is asked once more
   progress,      // a progress notification
   told,          // another notification, or what a listen tells
   acknowledged,  // a listen: from here on it is told what changes
@@ -40,9 +41,7 @@ enum class CallStep : uint8_t {
 
 constexpr std::string_view name(CallStep step) {
   constexpr std::array<std::string_view, static_cast<size_t>(CallStep::count_)> kNames{
-      "arrived",  "judging",  "judged",     "routed",       "queued", "no_room",  "starting",
-      "sent",     "progress", "told",       "acknowledged", "asked",  "answered", "held",
-      "released", "answer",   "cancelling", "ended",        "settled"};
+      "arrived", "judging", "judged", "routed", "queued", "no_room", "starting", "sent", "repeated", "progress", "told", "acknowledged", "asked", "answered", "held", "released", "answer", "cancelling", "ended", "settled"};
   return kNames[static_cast<size_t>(step)];
 }
 

@@ -370,6 +370,12 @@ void Exchange::on_call_routed(const core::RoutedPtr& to) {
   clock_.rearm();
 }
 
+void Exchange::on_call_repeated() {
+  if (ended()) return;
+  record_.repeated();
+  clock_.mark(CallStep::repeated);
+}
+
 void Exchange::use_routed(const core::RoutedPtr& to) {
   routed_ = to;
   clock_.mark(CallStep::routed);

@@ -92,6 +92,7 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   void on_call_message(mcp::Message&& message) override;
   void on_call_failed(const core::Failure& failure) override;
   void on_call_routed(const core::RoutedPtr& to) override;
+  void on_call_repeated() override;
   void client_gone(mcp::EndReason why);
   // An order to end: an operator, draining, the client's own cancel on another request.
   void tell(mcp::EndReason reason, std::string_view why);
@@ -118,9 +119,6 @@ class Exchange final : public core::CallOwner, public Pooled<Exchange> {
   }
   std::string_view route() const {
     return routed_ || !lost_with_.empty() ? std::string_view(from_->upstream) : std::string_view();
-  }
-  core::UpstreamStats& stats() const {
-    return record_.stats() != nullptr ? *record_.stats() : core::upstream_stats(from_->upstream);
   }
   bool answered_by_server() const { return answered_by_server_; }
   // Its owner's: it counts for the limit of its principal; its place among the calls of its session.

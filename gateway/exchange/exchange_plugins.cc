@@ -146,6 +146,7 @@ void ExchangePlugins::ended(EndReason reason, int code) {
   if (auto took = exchange_.clock_.at_server()) ending.upstream = *took;
   ending.bytes_out = exchange_.reply_->bytes_out();
   ending.events = exchange_.record().events();
+  ending.attempts = exchange_.record().attempts();
   ending.request_state = request_state_;
   chain_.end(*this, ending);
 }

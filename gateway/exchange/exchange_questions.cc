@@ -71,7 +71,7 @@ void ExchangeQuestions::park() {
   parked.tag = exchange_.tag_;
   parked.lease = exchange_.lease_;
   parked.routed = exchange_.routed_;
-  parked.stats = &exchange_.stats();
+  parked.stats = &exchange_.record().stats_or(exchange_.from().upstream);
   ParkTable& table = exchange_.owner_.park_table();
   if (auto refusal = table.refuses(*exchange_.server_, parked)) {
     exchange_.call_ = std::move(parked.call);

@@ -15,6 +15,11 @@ constexpr size_t kShownId = 64;
 // Enough to tell sessions apart, and of no use to anybody else.
 constexpr size_t kShownSession = 8;
 
+// How often its server was asked; nothing where once was enough.
+std::string repeats(const CallRecord& record) {
+  return record.attempts() == 1 ? std::string() : std::to_string(record.attempts());
+}
+
 }  // namespace
 
 // ---- the end ----
@@ -52,6 +57,7 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
                     {"why", exchange_.record_.error_text()},
                     {"dur_ms", exchange_.clock_.elapsed().count()},
                     {"queue_ms", exchange_.clock_.queued_for().count()},
+                    {"attempts", repeats(exchange_.record_)},
                     {"bytes_in", from.bytes_in},
                     {"bytes_out", exchange_.reply_->bytes_out()},
                     {"era", mcp::name(from.era)},
@@ -83,6 +89,7 @@ void ExchangeReport::record_end(EndReason reason, int code) const {
                  {"policy", record.policy()},
                  {"why", record.error_text()},
                  {"sent", at_server ? "yes" : "no"},
+                 {"attempts", repeats(record)},
                  {"dur_ms", exchange_.clock_.elapsed().count()},
                  {"bytes_in", from.bytes_in},
                  {"bytes_out", exchange_.reply_->bytes_out()},

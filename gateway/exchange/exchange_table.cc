@@ -146,7 +146,7 @@ void ExchangeTable::cancelled_by_message(const core::Arrival& arrival) {
 // ---- for people and metrics ----
 
 void ExchangeTable::cancelling(Exchange& exchange, core::CancelInitiator initiator) {
-  log_.cancelling(exchange.tag(), exchange.stats(), initiator);
+  log_.cancelling(exchange.tag(), exchange.record().stats_or(exchange.from().upstream), initiator);
   moved(exchange, CallMoment::cancel);
 }
 

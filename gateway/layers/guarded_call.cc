@@ -111,6 +111,7 @@ core::CallOwner* GuardedCall::leave(EndReason reason, int code, std::string_view
   if (written_at_.count() >= 0) ending.upstream = loop_.now() - written_at_;
   ending.bytes_out = bytes_out_;
   ending.events = events_;
+  ending.attempts = attempts_;
   chain_.end(*this, ending);
   return take_owner();
 }

@@ -40,6 +40,10 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
     if (live()) passage_.take(std::move(message));
   }
   void on_call_failed(const core::Failure& failure) override;
+  void on_call_repeated() override {
+    ++attempts_;
+    PassingCall::on_call_repeated();
+  }
 
   // ExchangeView
   RequestFacts facts() const override;
@@ -84,6 +88,7 @@ class GuardedCall final : public core::PassingCall, ExchangeView, Passage::Owner
   uint64_t begun_at_ = 0;             // nanoseconds
   std::chrono::milliseconds written_at_{-1};
   uint64_t events_ = 0, bytes_out_ = 0;
+  uint32_t attempts_ = 1;
   net::Lifetime lifetime_;
 };
 

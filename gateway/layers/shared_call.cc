@@ -159,4 +159,8 @@ void SharedCall::on_call_phase(core::CallPhase phase) {
   });
 }
 
+void SharedCall::on_call_repeated() {
+  each([](SharedCallHandle& lease) { lease.owner_->on_call_repeated(); });
+}
+
 }  // namespace lineward::upstream

@@ -64,6 +64,7 @@ class SharedCall : public core::CallOwner {
 
   // Those who came later hear it from catch_up().
   void on_call_phase(core::CallPhase phase) override;
+  void on_call_repeated() override;
 
  protected:
   // Nobody waits for it any more: its owner lets go of it, which may be on the stack.

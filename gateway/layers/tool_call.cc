@@ -117,7 +117,7 @@ std::optional<core::Failure> ToolCall::go() {
     }
     request_.headers = std::move(headers);
   }
-  ++attempts_;
+  if (++attempts_ > 1) owner_->on_call_repeated();
   written_ = false;
   // What is not sent again need not be kept: the whole message would be copied.
   core::CallRequest request;

@@ -74,7 +74,8 @@ struct Ending {
   std::chrono::milliseconds queued{0};
   std::chrono::milliseconds upstream{-1};  // from the write to the server; negative: nothing was written
   uint64_t bytes_out = 0;
-  uint64_t events = 0;  // messages to the client before the answer
+  uint64_t events = 0;    // messages to the client before the answer
+  uint32_t attempts = 1;  // how often its server was asked; what the client tries again is another call
   // Of input_required: what the client brings with its retry (`requestState`), where it got something.
   std::string_view request_state = {};
 };

@@ -235,6 +235,7 @@ OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plug
   if (facts.endpoint != facts.upstream) out.text("lineward.route", facts.endpoint);
   out.text("lineward.reason", mcp::name(ending.reason));
   out.text("lineward.call.id", facts.call_id);
+  out.number("lineward.attempt", ending.attempts);
   out.number("lineward.queue.duration_ms", ending.queued.count());
   return out;
 }

@@ -15,6 +15,7 @@ struct Asker final : CallOwner {
   std::vector<CallPhase> phases;
   std::vector<std::string> heard;
   std::optional<Failure> failed;
+  int repeated = 0;
   std::function<void()> then = [] {};  // from inside of what it is told
   void on_call_phase(CallPhase phase) override {
     phases.push_back(phase);
@@ -26,6 +27,10 @@ struct Asker final : CallOwner {
   }
   void on_call_failed(const Failure& failure) override {
     failed = failure;
+    then();
+  }
+  void on_call_repeated() override {
+    ++repeated;
     then();
   }
   bool heard_nothing() const { return heard.empty() && !failed; }
