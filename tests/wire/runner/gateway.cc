@@ -154,7 +154,10 @@ void Gateway::wait_ready(const Setup& setup) {
     }
     if (Clock::now() >= deadline) throw std::runtime_error("the gateway does not say http://…/mcp on stderr");
   }
-  if (std::string admin = admin_address(setup, deadline); !admin.empty()) run_.set(name_ + ".admin", {admin});
+  for (const auto& [option, title] : {std::pair{"admin", "Admin"}, {"ops", "Metrics"}}) {
+    std::string address = address_of(option, title, setup, deadline);
+    if (!address.empty()) run_.set(name_ + "." + option, {std::move(address)});
+  }
   run_.set(name_ + ".addr", {address_});
   run_.set(name_ + ".port", {address_.substr(address_.rfind(':') + 1)});
   run_.set(name_ + ".url", {"http://" + address_ + "/mcp"});
@@ -162,10 +165,11 @@ void Gateway::wait_ready(const Setup& setup) {
   if (!run_.get("first-gateway")) run_.set("first-gateway", {address_});
 }
 
-// Where the admin API is on TCP; empty where the configuration has it nowhere.
-std::string Gateway::admin_address(const Setup& setup, Clock::time_point deadline) {
-  static const std::regex wanted(R"(admin:[^\n]*127\.0\.0\.1:)");
-  static const std::regex said(R"(Admin +http://([0-9.]+:\d+)/)");
+// Where a listener is that this option of the configuration puts on TCP; empty where it has none.
+std::string Gateway::address_of(const std::string& option, const std::string& title, const Setup& setup,
+                                Clock::time_point deadline) {
+  const std::regex wanted(option + R"(:[^\n]*127\.0\.0\.1:)");
+  const std::regex said(title + R"( +http://([0-9.]+:\d+)/)");
   if (!std::regex_search(setup.conf, wanted)) return {};
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -173,7 +177,8 @@ std::string Gateway::admin_address(const Setup& setup, Clock::time_point deadlin
     for (const std::string& line : lines_) {
       if (std::regex_search(line, match, said)) return match[1];
     }
-    if (Clock::now() >= deadline) throw std::runtime_error("the gateway does not say where its admin API is");
+    if (Clock::now() >= deadline)
+      throw std::runtime_error("the gateway does not say where its " + option + " listener is");
     changed_.wait_for(lock, 20ms);
   }
 }

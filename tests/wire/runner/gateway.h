@@ -56,7 +56,8 @@ class Gateway {
   bool poll_exit();
   int count_lines(const std::string& regex);
   void wait_ready(const Setup& setup);
-  std::string admin_address(const Setup& setup, Clock::time_point deadline);
+  std::string address_of(const std::string& option, const std::string& title, const Setup& setup,
+                         Clock::time_point deadline);
 
   Run& run_;
   std::string name_;
