@@ -7,6 +7,7 @@
 
 #include "admin/api_lists.h"
 #include "admin/control_json.h"
+#include "admin/hide_secrets.h"
 #include "admin/openapi.h"
 #include "audit/audit.h"
 #include "config/duration.h"
@@ -95,7 +96,7 @@ AdminApi::AdminApi(const Sources& sources, std::function<std::string()> ops_url)
 AdminApi::~AdminApi() = default;
 
 PlainResponse AdminApi::reply(int status, json body) {
-  events_->feed().secrets().hide(body);
+  hide_secrets(body);
   PlainResponse response;
   response.status = status;
   response.content_type = "application/json";

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admin/control_json.h"
+#include "admin/hide_secrets.h"
 #include "exchange/exchange_report.h"
 
 namespace lineward::admin {
@@ -12,8 +13,8 @@ namespace {
 using exchange::CallMoment;
 using nlohmann::json;
 
-std::string text_of(EventFeed& feed, json body) {
-  feed.secrets().hide(body);
+std::string text_of(json body) {
+  hide_secrets(body);
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -61,7 +62,7 @@ void CallTeller::told(CallMoment moment, exchange::Exchange& exchange) {
   }
   if (!has_room()) return;
   const exchange::CallView view = exchange::ExchangeReport(exchange).view();
-  feed_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(*feed_, call_json(view)));
+  feed_->publish(EventGroup::calls, type_of(moment, exchange.is_listen()), text_of(call_json(view)));
 }
 
 void CallTeller::ended(const exchange::EndedCall& call) {
@@ -69,12 +70,12 @@ void CallTeller::ended(const exchange::EndedCall& call) {
   if (!feed_->wants(EventGroup::calls) || !has_room()) return;
   const bool listen = !call.call.listens.empty() || call.call.method == "subscriptions/listen";
   feed_->publish(EventGroup::calls, listen ? "listen.end" : "call.end",
-                 text_of(*feed_, ended_json(call, loop_.now())));
+                 text_of(ended_json(call, loop_.now())));
 }
 
 void CallTeller::settled(const exchange::EndedCall& call) {
   if (!feed_->wants(EventGroup::calls) || !has_room()) return;
-  feed_->publish(EventGroup::calls, "call.settled", text_of(*feed_, ended_json(call, loop_.now())));
+  feed_->publish(EventGroup::calls, "call.settled", text_of(ended_json(call, loop_.now())));
 }
 
 }  // namespace lineward::admin

@@ -74,22 +74,6 @@ std::string listens_of(const exchange::CallView& call) {
 
 }  // namespace
 
-std::string without_userinfo(std::string_view text) {
-  std::string out;
-  for (;;) {
-    size_t scheme = text.find("://");
-    if (scheme == std::string_view::npos) break;
-    out += text.substr(0, scheme + 3);
-    text.remove_prefix(scheme + 3);
-    size_t end = std::min(text.size(), text.find_first_of("/?# \"'"));
-    size_t at = text.substr(0, end).rfind('@');
-    if (at == std::string_view::npos) continue;
-    out += "…";
-    text.remove_prefix(at);
-  }
-  return out + std::string(text);
-}
-
 std::string client_label(std::string_view implementation) {
   std::string name = string_value(member(implementation, "name"));
   std::string version = string_value(member(implementation, "version"));
@@ -102,7 +86,7 @@ json call_json(const exchange::CallView& call) {
            {"upstream", call.upstream},
            {"route", call.route},
            {"method", printable(call.method, 100)},
-           {"target", printable(without_userinfo(call.target))},
+           {"target", printable(call.target)},
            {"client", client_label(call.client_info)},
            {"principal", printable(call.caller, 80)},
            {"peer", call.peer},
@@ -150,7 +134,7 @@ json filter_json(std::string_view listens) {
     out["uri_count"] = list.size();
     for (const json& uri : list) {
       if (uri.is_string() && out["uris"].size() < kMaxUris)
-        out["uris"].push_back(printable(without_userinfo(uri.get_ref<const std::string&>())));
+        out["uris"].push_back(printable(uri.get_ref<const std::string&>()));
     }
   });
   return out;
@@ -160,7 +144,7 @@ json ended_json(const exchange::EndedCall& call, std::chrono::milliseconds now) 
   json out = call_json(call.call);
   out["reason"] = mcp::name(call.reason);
   if (call.code != 0) out["code"] = call.code;
-  if (!call.text.empty()) out["text"] = printable(without_userinfo(call.text), 300);
+  if (!call.text.empty()) out["text"] = printable(call.text, 300);
   out["ended_ago_ms"] = (now - call.ended_at).count();
   out["bytes_out"] = call.bytes_out;
   if (!call.cancelled) return out;
@@ -209,7 +193,7 @@ json server_json(const Sources& sources, const config::Server& server, size_t se
            {"required", server.required},
            {"cancel_grace_ms", server.timeouts.cancel_grace.count()},
            {"pids", json::array()}};
-  if (!status.why.empty()) one["why"] = printable(without_userinfo(status.why));
+  if (!status.why.empty()) one["why"] = printable(status.why);
   if (status.limit.count() > 0) one["limit_ms"] = status.limit.count();
   for (const auto& process : status.processes)
     one["pids"].push_back(process.pid);

@@ -23,7 +23,5 @@ nlohmann::json ended_json(const exchange::EndedCall& call, std::chrono::millisec
 std::string client_label(std::string_view implementation);
 // The wishes of a listen, as many of its URIs as are shown.
 nlohmann::json filter_json(std::string_view listens);
-// Without user and password in URIs.
-std::string without_userinfo(std::string_view text);
 
 }  // namespace lineward::admin

@@ -235,7 +235,7 @@ void EventFeed::told(log::Level level, std::string_view event, std::initializer_
       continue;
     }
     if (field.text.empty()) continue;
-    std::string value = secrets_.hide(printable(field.text, kMaxValue));
+    std::string value = printable(field.text, kMaxValue);
     if (field.key == "upstream") upstream = value;
     if (field.key == "line") text = value.substr(0, kMaxSaidLine);
     line[std::string(field.key)] = std::move(value);

@@ -20,7 +20,6 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/known_secrets.h"
 #include "log/tap.h"
 
 namespace lineward::admin {
@@ -40,7 +39,6 @@ class EventFeed final : public log::Tap {
 
   // Nobody is woken any more, and nothing is kept.
   void close();
-  KnownSecrets& secrets() { return secrets_; }
 
   // What is not wanted is not told; what was not told is lost for a reader that goes on from before.
   void want(EventGroups groups);
@@ -113,7 +111,6 @@ class EventFeed final : public log::Tap {
   void keep_line(Line line);
 
   const std::string run_;
-  KnownSecrets secrets_;
   std::atomic<EventGroups> wanted_{0};
   std::atomic<bool> woken_{false};
   mutable std::mutex mutex_;  // all below

@@ -6,6 +6,7 @@
 
 #include "admin/api_access.h"
 #include "admin/control_json.h"
+#include "admin/hide_secrets.h"
 #include "base/random_id.h"
 #include "log/tap.h"
 
@@ -125,7 +126,6 @@ void EventHub::start() {
     });
   };
   feed_ = std::make_shared<EventFeed>(random_id().substr(0, 8), std::move(wake));
-  feed_->secrets().use(sources_.config);
   log::add_tap(feed_, log::Wants::warnings);
   tick();
 }
@@ -200,8 +200,6 @@ void EventHub::use_tellers(bool wanted) {
 void EventHub::tick() {
   tick_.start(kTick, [this] {
     tick();
-    if (reloads_ != sources_.reload.counts().ok) feed_->secrets().use(sources_.config);
-    reloads_ = sources_.reload.counts().ok;
     watch();
     if (wanted_ == 0) return;
     for (size_t k = 0; k < tellers_.size(); ++k)
@@ -222,7 +220,7 @@ void EventHub::look_at_servers() {
   if (!sources_.workers.paused([&] { now = status_json(sources_, {}); })) return;
   std::map<std::string, std::string> seen;
   for (json& server : now["upstreams"]) {
-    feed_->secrets().hide(server);
+    hide_secrets(server);
     std::string text = server.dump(-1, ' ', false, json::error_handler_t::replace);
     const std::string name = server["name"];
     auto before = servers_.find(name);

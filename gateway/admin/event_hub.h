@@ -58,7 +58,6 @@ class EventHub final : public std::enable_shared_from_this<EventHub> {
   std::vector<std::shared_ptr<CallTeller>> tellers_;  // of each worker, while calls are wanted
   std::map<std::string, std::string> servers_;        // as they were told last
   EventGroups wanted_ = 0;
-  uint64_t reloads_ = 0;
   std::chrono::milliseconds last_reader_{0};
   std::chrono::milliseconds delivered_{-1000};
   net::Timer pace_;

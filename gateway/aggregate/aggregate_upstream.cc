@@ -7,6 +7,7 @@
 #include "aggregate/fanned_listen.h"
 #include "aggregate/merged_call.h"
 #include "aggregate/routed_call.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "metrics/stats.h"
@@ -133,7 +134,7 @@ void AggregateUpstream::missed(Member& member, std::string_view method, const Mi
              {{"upstream", member.name},
               {"method", method},
               {"reason", missing.reason},
-              {"why", missing.text.substr(0, 200)}});
+              {"why", log::Excerpt(missing.text, 200)}});
   if (is_away(missing.reason)) note_absent(member);
 }
 
@@ -157,7 +158,7 @@ void AggregateUpstream::left_out(const Member& member, List list, const std::str
   log::write(log::Level::warn, "aggregate.left_out",
              {{"upstream", member.name},
               {"list", row(list).member},
-              {"item", item.substr(0, 200)},
+              {"item", log::Excerpt(item, 200)},
               {"why", item.empty() ? "it has no name"
                       : full       ? fmt::format("more than {} names", kMaxNames)
                                    : std::string("another server has this name")}});

@@ -6,6 +6,7 @@
 
 #include "json/json_at.h"
 #include "json/json_member.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
@@ -245,7 +246,7 @@ void FannedListen::again_now(SubscriptionLeg& leg) {
 
 void FannedListen::refused(SubscriptionLeg& leg, const std::string& why) {
   log::write(log::Level::info, "aggregate.listen_refused",
-             {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
+             {{"upstream", leg.member->name}, {"why", log::Excerpt(why, 200)}});
   leg.settled = true;
   aggregate_.loop().retire(std::move(leg.call));
   if (!acknowledged_) check_acknowledged();
@@ -270,7 +271,7 @@ void FannedListen::fail(const core::Failure& failure) {
 void FannedListen::lost(SubscriptionLeg& leg, const std::string& why) {
   if (!live()) return;
   log::write(log::Level::info, "aggregate.listen_lost",
-             {{"upstream", leg.member->name}, {"why", why.substr(0, 200)}});
+             {{"upstream", leg.member->name}, {"why", log::Excerpt(why, 200)}});
   leg.settled = true;
   leg.acknowledged = false;
   if (leg.call && leg.call->live()) leg.call->cancel("it was given up");

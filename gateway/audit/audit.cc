@@ -1,5 +1,6 @@
 #include "audit/audit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -41,7 +42,11 @@ bool active() {
 void record(Kind kind, std::initializer_list<log::Field> fields) {
   Trail* to = trail();
   if (to == nullptr) return;
-  if (!redaction::active()) return to->take(kind, {fields.begin(), fields.size()});
+  const auto is_touched = [](const log::Field& field) {
+    return !field.number && redaction::touches(field.text);
+  };
+  if (std::none_of(fields.begin(), fields.end(), is_touched))
+    return to->take(kind, {fields.begin(), fields.size()});
   // Here and not when it is written: then the rules may have gone. And before a text is cut: half of a secret
   // is not known as one.
   std::vector<std::string> clean;
@@ -58,8 +63,8 @@ void record(Kind kind, std::initializer_list<log::Field> fields) {
 std::string recorded_arguments(std::string_view json) {
   Trail* to = trail();
   if (to == nullptr || !to->config().arguments || json.empty()) return {};
-  if (!redaction::active()) return cut(json::compact(json), to->config().argument_bytes);
-  return cut(json::compact(redaction::apply(json)), to->config().argument_bytes);
+  const size_t most = to->config().argument_bytes;
+  return cut(json::compact(redaction::touches(json) ? redaction::apply(json) : std::string(json)), most);
 }
 
 std::string_view refusal() {

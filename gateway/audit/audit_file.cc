@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -19,7 +20,9 @@ namespace {
 // Of the end of a file, in which its last whole record must be.
 constexpr uint64_t kMaxTail = 8 << 20;
 constexpr size_t kDigitsOfName = 12;
+constexpr size_t kMostOthers = 8;
 constexpr int kNameTries = 100;
+constexpr std::string_view kSeqKey = R"({"seq":)";
 
 std::string because(std::string_view what, const std::string& path, int error) {
   return fmt::format("cannot {} {}: {}", what, path, std::strerror(error));
@@ -55,11 +58,43 @@ bool is_full_name(std::string_view name, std::string_view base) {
                      [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
+// All that is left of a file whose first record was never written whole: by a crash, or a disk that was full.
+bool is_torn_beginning(std::string_view whole) {
+  if (whole.size() >= kMaxLine || whole.find('\n') != std::string_view::npos) return false;
+  const std::string_view begin = kSeqKey.substr(0, whole.size());
+  return whole.substr(0, begin.size()) == begin || whole.find_first_not_of('\0') == std::string_view::npos;
+}
+
 // The number of the first record of a file; 0 where there is none.
 uint64_t first_record(int fd) {
   const std::string head = read_at(fd, 0, kMaxLine);
   auto record = read_record(std::string_view(head).substr(0, head.find('\n')));
   return record ? record->seq : 0;
+}
+
+// The newest of those that somebody else has named after ours.
+std::vector<std::string> other_files(const std::string& path) {
+  const auto [folder, base] = folder_and_name(path);
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return {};
+  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
+    const std::string_view name = entry->d_name;
+    const bool named_after = name.size() > base.size() + 1 && name.substr(0, base.size()) == base &&
+                             (name[base.size()] == '.' || name[base.size()] == '-');
+    if (!named_after || is_full_name(name, base)) continue;
+    std::string whole = folder + "/" + std::string(name);
+    struct stat info {};
+    if (::lstat(whole.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+      found.emplace_back(info.st_mtime, std::move(whole));
+  }
+  const size_t most = std::min(found.size(), kMostOthers);
+  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(most), found.end(),
+                    std::greater<>());
+  std::vector<std::string> out;
+  for (size_t i = 0; i < most; ++i)
+    out.push_back(std::move(found[i].second));
+  return out;
 }
 
 }  // namespace
@@ -82,6 +117,7 @@ AuditFile::~AuditFile() {
 
 void AuditFile::close() {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  if (next_ >= 0) ::close(std::exchange(next_, -1));
 }
 
 int AuditFile::open_locked(std::string& why) const {
@@ -128,6 +164,11 @@ bool AuditFile::find_end(int fd, Found& found, std::string& why) {
     }
     end = before;
   }
+  if (is_torn_beginning(tail)) {
+    found.torn_bytes = tail.size();
+    found.torn_hash = sha256_hex(tail);
+    return true;
+  }
   why = fmt::format("{} is no audit log: there is no whole record in its last {} bytes; move it away", path_,
                     tail.size());
   return false;
@@ -148,18 +189,38 @@ Result<AuditFile::Found> AuditFile::open() {
     char last = '\n';
     if (::pread(fd, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n') left_ = "\n";
   }
-  if (size_ > 0) return found;
-  // It was rotated, or moved away by its name as a full file: the chain goes on.
-  const std::vector<std::string> full = full_files(path_);
-  if (full.empty()) return found;
-  const int newest = ::open(full.back().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (newest < 0) return fail(because("read", full.back(), errno));
-  const bool fine = find_end(newest, found, why);
-  ::close(newest);
-  if (!fine) return fail(why);
-  found.torn_bytes = 0;  // stays where it is, and its own file says so
-  found.torn_hash.clear();
+  const bool has_none = found.last_type.empty();
+  if (has_none && !find_before(found, why)) return fail(why);
   return found;
+}
+
+// The file begins anew: it was rotated, or moved away, or its first record was torn. The chain goes on behind
+// the last record of the others: of the newest full one, or of one that somebody else has given a name.
+bool AuditFile::find_before(Found& found, std::string& why) {
+  const std::vector<std::string> full = full_files(path_);
+  if (!full.empty() && !find_behind(full.back(), found, why)) return false;
+  std::string unused;  // what is no audit log has nothing to say
+  for (const std::string& name : other_files(path_))
+    find_behind(name, found, unused);
+  return true;
+}
+
+bool AuditFile::find_behind(const std::string& name, Found& found, std::string& why) {
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    why = because("read", name, errno);
+    return false;
+  }
+  Found its;
+  const uint64_t ours = first_;
+  const bool fine = find_end(fd, its, why);
+  first_ = ours;
+  ::close(fd);
+  if (!fine || its.last_type.empty() || its.chain.seq() <= found.chain.seq()) return fine;
+  // What is torn there stays where it is, and its own file says so.
+  found.chain = std::move(its.chain);
+  found.last_type = std::move(its.last_type);
+  return true;
 }
 
 bool AuditFile::write(std::string_view lines) {
@@ -168,7 +229,7 @@ bool AuditFile::write(std::string_view lines) {
 }
 
 bool AuditFile::flush() {
-  if (fd_ < 0 && !open_new()) return false;
+  if (!misplaced_.empty() || (fd_ < 0 && !open_new())) return false;
   if (size_ == 0 && !left_.empty()) {
     auto record = read_record(std::string_view(left_).substr(0, left_.find('\n')));
     if (record) first_ = record->seq;
@@ -194,8 +255,11 @@ bool AuditFile::flush() {
   return true;
 }
 
-void AuditFile::sync() {
-  if (fd_ >= 0) ::fdatasync(fd_);
+bool AuditFile::sync() {
+  unsynced_.clear();
+  const bool done = fd_ < 0 || ::fdatasync(fd_) == 0 || errno == EINVAL || errno == ENOSYS;  // none there
+  if (!done) unsynced_ = because("write to the disk", path_, errno);
+  return done;
 }
 
 bool AuditFile::moved() const {
@@ -213,13 +277,17 @@ bool AuditFile::open_new() {
     fault_ = why;
     return false;
   }
+  use(fd);
+  return true;
+}
+
+void AuditFile::use(int fd) {
   struct stat info {};
   ::fstat(fd, &info);
   close();
   fd_ = fd;
   size_ = static_cast<uint64_t>(info.st_size);
   left_from_ = 0;  // a record that was begun elsewhere is written whole here
-  return true;
 }
 
 bool AuditFile::rotate(uint32_t keep) {
@@ -246,8 +314,14 @@ bool AuditFile::rotate(uint32_t keep) {
   return open_new();
 }
 
-bool AuditFile::reopen() {
-  return open_new();
+bool AuditFile::open_next() {
+  misplaced_.clear();
+  next_ = open_locked(misplaced_);
+  return next_ >= 0;
+}
+
+void AuditFile::take_next() {
+  use(std::exchange(next_, -1));
 }
 
 void AuditFile::remove_old(uint32_t keep) const {

@@ -30,18 +30,21 @@ class AuditFile {
   AuditFile(const AuditFile&) = delete;
   AuditFile& operator=(const AuditFile&) = delete;
 
-  // Opens it, or makes it (mode 0640), and finds the end of the chain, also in the newest full file where
-  // this one is not there. The error says why not: it cannot be read, it is no audit log, or another process
-  // writes it.
+  // Opens it, or makes it (mode 0640), and finds the end of the chain, also in the newest full file, or in
+  // one that somebody else has named after it (NAME.1, NAME-20261125), where this one begins anew. The error
+  // says why not: it cannot be read, it is no audit log, or another process writes it.
   Result<Found> open();
   // Lines of records with their newlines. False: not all of it is on the disk yet, see fault().
   bool write(std::string_view lines);
   // Tries again what is left. True when nothing is.
   bool flush();
-  bool pending() const { return !left_.empty() || fd_ < 0; }
-  const std::string& fault() const { return fault_; }
-  // To the disk itself.
-  void sync();
+  bool pending() const { return !left_.empty() || fd_ < 0 || !misplaced_.empty() || !unsynced_.empty(); }
+  const std::string& fault() const {
+    return !misplaced_.empty() ? misplaced_ : !unsynced_.empty() ? unsynced_ : fault_;
+  }
+  // To the disk itself. False: it said no, and what was written since the last time may be lost with the
+  // power; see fault(), until it says yes.
+  bool sync();
   // Nothing is written from here on: another process may have it, or another log of this one.
   void close();
 
@@ -52,22 +55,32 @@ class AuditFile {
   // False: the file could not be renamed and goes on, or the next
   // one could not be opened yet (flush() tries again); see fault().
   bool rotate(uint32_t keep);
-  // Opens what stands under its name now, or makes it. The one before is closed.
-  bool reopen();
+  // Opens what stands under its name now, or makes it, beside the one that is written. False: that cannot be
+  // done, and nothing is written until it can, or the name leads to our file again; see fault().
+  bool open_next();
+  // It does.
+  void found() { misplaced_.clear(); }
+  // From here on the next one is written, with what the one before could not take; that one is closed.
+  void take_next();
 
  private:
   bool open_new();
   int open_locked(std::string& why) const;
   bool find_end(int fd, Found& found, std::string& why);
+  bool find_before(Found& found, std::string& why);
+  bool find_behind(const std::string& name, Found& found, std::string& why);
+  void use(int fd);
   void remove_old(uint32_t keep) const;
 
   const std::string path_;
   int fd_ = -1;
+  int next_ = -1;
   uint64_t size_ = 0;
   uint64_t first_ = 1;    // the number of this file's first record
   std::string left_;      // that could not be written, from the beginning of a line
   size_t left_from_ = 0;  // of that is on the disk
   std::string fault_;
+  std::string misplaced_, unsynced_;  // why
 };
 
 // The full files of this audit log, the oldest first.

@@ -162,16 +162,17 @@ void Trail::Shared::rotate() {
   put();
 }
 
-// Another file in the place of ours, or none: it was moved away.
+// Another file in the place of ours, or none: it was moved away. Ours is closed only when there is another.
 void Trail::Shared::look() {
-  if (!file.moved()) return;
+  if (!file.moved()) return file.found();
+  if (!file.open_next()) return;
   // What the old one could not take goes to the new one.
   const bool whole = put();
   if (whole) {
     close_record("reopen");
     put();
   }
-  if (!file.reopen()) return;
+  file.take_next();
   rotate_at = limits.max_file_bytes;
   open_record("reopen", whole ? "close" : "fault");
   put();
@@ -197,8 +198,7 @@ void Trail::Shared::chain_batch() {
   if (key && unsigned_records > 0 && now - signed_at >= limits.checkpoint_every) sign();
   if (!put()) return;
   if (dirty && now - synced_at >= kTick) {
-    file.sync();
-    dirty = false;
+    dirty = !file.sync();
     synced_at = now;
   }
 }

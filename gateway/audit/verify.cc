@@ -172,9 +172,8 @@ void Verifier::no_record(std::string_view text, bool complete) {
 
 // Does this record say that what stands before it is the rest of one that was never written whole?
 bool Verifier::is_mended(const Record& record, std::string_view text) {
-  if (record.type != name(Kind::torn) || !record.whole || !begun_ || record.seq != seq_ + 1 ||
-      record.prev != hash_)
-    return false;
+  const bool follows = !begun_ || (record.seq == seq_ + 1 && record.prev == hash_);
+  if (record.type != name(Kind::torn) || !record.whole || !follows) return false;
   const std::string told = json::string_value(json::member(text, "sha256"));
   // Its newline was put there by who recorded it.
   const std::string_view region = region_;

@@ -4,6 +4,7 @@
 
 #include "audit/audit.h"
 #include "json/json_member.h"
+#include "log/excerpt.h"
 #include "net/loop.h"
 
 namespace lineward::exchange {
@@ -78,7 +79,7 @@ void CallRecord::learn_names(Method list_method, const mcp::Message& answer) {
 }
 
 void CallRecord::failed(std::string_view text) {
-  error_text_ = text.substr(0, kMaxErrorText);
+  error_text_ = log::Excerpt(text, kMaxErrorText).string();
 }
 
 // ---- counting ----

@@ -2,6 +2,7 @@
 
 #include "audit/audit.h"
 #include "exchange/exchange_plugins.h"
+#include "log/excerpt.h"
 #include "log/tap.h"
 
 namespace lineward::exchange {
@@ -11,6 +12,7 @@ using mcp::EndReason;
 
 // Of texts of clients, in what people are shown.
 constexpr size_t kShownTarget = 200;
+constexpr size_t kLoggedMethod = 100;
 constexpr size_t kShownId = 64;
 // Enough to tell sessions apart, and of no use to anybody else.
 constexpr size_t kShownSession = 8;
@@ -49,9 +51,9 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
                    {{"upstream", exchange_.server_name()},
                     {"route", exchange_.route()},
                     {"call", from.call_id},
-                    {"rpc_id", from.raw_id.substr(0, 64)},
-                    {"method", from.method_name.substr(0, 100)},
-                    {"target", from.target.substr(0, 200)},
+                    {"rpc_id", log::Excerpt(from.raw_id, kShownId)},
+                    {"method", log::Excerpt(from.method_name, kLoggedMethod)},
+                    {"target", log::Excerpt(from.target, kShownTarget)},
                     {"reason", mcp::name(reason)},
                     {"code", code == 0 ? std::string() : std::to_string(code)},
                     {"why", exchange_.record_.error_text()},
@@ -102,11 +104,11 @@ CallView ExchangeReport::view() const {
   const core::ClientRequest& from = exchange_.from();
   CallView view;
   view.id = from.call_id;
-  view.rpc_id = from.raw_id.substr(0, kShownId);
+  view.rpc_id = log::Excerpt(from.raw_id, kShownId).string();
   view.upstream = exchange_.server_name();
   view.route = exchange_.route();
-  view.method = from.method_name.substr(0, kShownTarget);
-  view.target = from.target.substr(0, kShownTarget);
+  view.method = log::Excerpt(from.method_name, kShownTarget).string();
+  view.target = log::Excerpt(from.target, kShownTarget).string();
   view.peer = from.peer;
   view.session = from.session;
   if (from.caller) view.caller = from.caller->name;
@@ -124,11 +126,11 @@ void ExchangeReport::fill(EndedCall& ended, EndReason reason, int code) const {
   const core::ClientRequest& from = exchange_.from();
   CallView& call = ended.call;
   call.id = from.call_id;
-  call.rpc_id.assign(from.raw_id, 0, kShownId);
+  call.rpc_id = std::string_view(log::Excerpt(from.raw_id, kShownId));
   call.upstream = exchange_.server_name();
   call.route = exchange_.route();
-  call.method.assign(from.method_name, 0, kShownTarget);
-  call.target.assign(from.target, 0, kShownTarget);
+  call.method = std::string_view(log::Excerpt(from.method_name, kShownTarget));
+  call.target = std::string_view(log::Excerpt(from.target, kShownTarget));
   call.peer = from.peer;
   call.session = from.session;
   if (from.caller) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/client_capabilities.h"
 #include "mcp/errors.h"
@@ -217,8 +218,8 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
              {{"upstream", ended->server.name},
               {"route", ended->route()},
               {"call", ended->call.from->call_id},
-              {"method", ended->call.from->method_name.substr(0, 100)},
-              {"target", ended->call.from->target.substr(0, 200)},
+              {"method", log::Excerpt(ended->call.from->method_name, 100)},
+              {"target", log::Excerpt(ended->call.from->target, 200)},
               {"reason", mcp::name(reason)},
               {"rounds", static_cast<int64_t>(ended->call.rounds)},
               {"parked_ms", (loop_.now() - ended->since).count()}});
@@ -272,7 +273,7 @@ std::vector<CallView> ParkTable::views() const {
     view.upstream = parked->server.name;
     view.route = parked->route();
     view.method = parked->call.from->method_name;
-    view.target = parked->call.from->target.substr(0, 200);
+    view.target = log::Excerpt(parked->call.from->target, 200).string();
     view.era = mcp::Era::modern;
     view.state = CallState::input;
     view.age = loop_.now() - parked->since;

@@ -2,6 +2,7 @@
 
 #include "audit/audit.h"
 #include "layers/guarded_call.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 
 namespace lineward::plugin {
@@ -43,7 +44,7 @@ std::optional<mcp::Message> GuardedUpstream::judged(const core::Scope& scope,
   auto refusal = plugins->loose(facts, out, Direction::to_server, Place::part);
   if (!refusal) return out;
   log::write(log::Level::info, "client.dropped",
-             {{"kind", method.substr(0, 100)},
+             {{"kind", log::Excerpt(method, 100)},
               {"upstream", name()},
               {"reason", mcp::name(refusal->reason)},
               {"why", refusal->text},

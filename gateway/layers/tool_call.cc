@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layers/tool_upstream.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/errors.h"
 #include "metrics/stats.h"
@@ -182,7 +183,7 @@ bool ToolCall::refused_headers(const mcp::Message& message) {
   if (!mismatch || heard_ || !tools_.may_learn(view_) || std::exchange(relisted_, true)) return false;
   if (learn()) return false;  // as many wait as may: the refusal stands
   log::write(log::Level::info, "tool.headers_refused",
-             {{"upstream", tools_.name()}, {"tool", tool_.substr(0, 128)}});
+             {{"upstream", tools_.name()}, {"tool", log::Excerpt(tool_, 128)}});
   retire_inner();
   refusal_ = message;
   return true;

@@ -7,6 +7,7 @@
 
 #include "json/json_member.h"
 #include "json/json_splice.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 
 namespace lineward::upstream {
@@ -105,7 +106,7 @@ void ToolCatalog::keep(ToolView& view, const std::string& name, ToolFacts facts)
   if (known == view.tools.end() && view.tools.size() >= kMaxTools) return;
   if (!facts.fault.empty() && (known == view.tools.end() || known->second.fault != facts.fault)) {
     log::write(log::Level::warn, "tool.invalid",
-               {{"upstream", upstream_}, {"tool", name.substr(0, 128)}, {"why", facts.fault}});
+               {{"upstream", upstream_}, {"tool", log::Excerpt(name, 128)}, {"why", facts.fault}});
   }
   view.held.set(view.held.mine() - before + bytes_of(name, facts));
   view.tools[name] = std::move(facts);

@@ -255,7 +255,7 @@ size_t room_for(std::initializer_list<Field> fields) {
 void put_value(Line& line, const Field& field, bool quote) {
   if (field.number) return line.put(field.value);
   // Most are, and then nothing is made of them.
-  if (!quote && !redaction::active() && is_plain_word(field.text)) return line.put(field.text);
+  if (!quote && is_plain_word(field.text) && !redaction::touches(field.text)) return line.put(field.text);
   line.put_made(logged(field.text, quote));
 }
 

@@ -102,7 +102,7 @@ std::string quoted(std::string_view text, Letters letters) {
 // Calls use(text) with the text that may be shown.
 template <class Use>
 auto redacted(std::string_view text, Use&& use) {
-  if (!redaction::active()) return use(text);
+  if (!redaction::touches(text)) return use(text);
   const std::string clean = redaction::apply(text);
   return use(std::string_view(clean));
 }

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <vector>
+
+#include "log/known_secrets.h"
 
 namespace lineward::redaction {
 namespace {
@@ -19,6 +20,10 @@ All& all() {
   return everything;
 }
 
+bool may_have_userinfo(std::string_view text) {
+  return text.find('@') != std::string_view::npos && text.find("://") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::shared_ptr<void> add(Redactor redactor) {
@@ -30,13 +35,39 @@ std::shared_ptr<void> add(Redactor redactor) {
   return kept;
 }
 
-bool active() {
-  return all().any.load(std::memory_order_relaxed);
+void use_secrets(const std::vector<std::string>& values) {
+  KnownSecrets::use(values);
 }
 
+std::string without_secrets(std::string_view text) {
+  return KnownSecrets::hide(text);
+}
+
+bool touches(std::string_view text) {
+  return all().any.load(std::memory_order_relaxed) || KnownSecrets::stand_in(text) || may_have_userinfo(text);
+}
+
+std::string without_userinfo(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) break;
+    out += text.substr(0, scheme + 3);
+    text.remove_prefix(scheme + 3);
+    const size_t end = std::min(text.size(), text.find_first_of("/?# \"'"));
+    const size_t at = text.substr(0, end).rfind('@');
+    if (at == std::string_view::npos) continue;
+    out += "…";
+    text.remove_prefix(at);
+  }
+  return out + std::string(text);
+}
+
+// Secrets first: what a rule makes of a text may be no part of one any more.
 std::string apply(std::string_view text) {
-  std::string out(text);
-  if (!active()) return out;
+  std::string out = KnownSecrets::hide(text);
+  if (may_have_userinfo(out)) out = without_userinfo(out);
+  if (!all().any.load(std::memory_order_relaxed)) return out;
   std::vector<std::shared_ptr<Redactor>> now;
   {
     std::lock_guard<std::mutex> lock(all().mutex);

@@ -1,11 +1,15 @@
-// What is blacked out of texts before anybody sees them: log lines, the console, `ps`. Rules are added by
-// plugins (redact); without one nothing is done. From any thread.
+// What is blacked out of texts before anybody sees them: log lines, the audit log, the console, `ps`. The
+// secrets of the configuration and what stands before the @ of a URI always; what plugins say besides
+// (redact). From any thread.
+//
+// A text is redacted before it is cut: half of a secret is not known as one (excerpt.h).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lineward::redaction {
 
@@ -14,8 +18,15 @@ using Redactor = std::function<std::string(std::string_view text)>;
 
 // It counts as long as what is returned is kept.
 [[nodiscard]] std::shared_ptr<void> add(Redactor redactor);
-bool active();
-// Every redactor in turn.
+// A configuration's secrets, before anything that knows them is started (known_secrets.h).
+void use_secrets(const std::vector<std::string>& values);
+// Without the secrets alone.
+std::string without_secrets(std::string_view text);
+// May apply() make another text of this one? Cheap where there is no plugin.
+bool touches(std::string_view text);
+// Without user and password in URIs.
+std::string without_userinfo(std::string_view text);
+// All of this, and every redactor in turn.
 std::string apply(std::string_view text);
 
 }  // namespace lineward::redaction

@@ -65,11 +65,9 @@ class Host {
   virtual bool read_metrics(core::MetricSnapshot&) const { return false; }
   // `done` is called once, never from inside, not after the task was destroyed, which it may do itself.
   virtual std::unique_ptr<WebTask> fetch(WebRequest request, std::function<void(WebAnswer)> done) = 0;
-  // JSON or plain text as it may be shown or logged: every redactor in turn (log/redaction.h). Log lines and
-  // the console get it anyway.
+  // JSON or plain text as it may be shown or logged: without secrets and what a redactor blacks
+  // out (log/redaction.h). Log lines and the console get it anyway.
   virtual std::string redacted(std::string_view json) const = 0;
-  // A text that leaves this machine, without the secrets that the configuration holds. From any thread.
-  virtual std::string without_secrets(std::string text) const { return text; }
   using Redactor = std::function<std::string(std::string_view text)>;  // from any thread
   // It counts as long as what is returned is kept.
   [[nodiscard]] virtual std::shared_ptr<void> add_redactor(Redactor redactor) = 0;

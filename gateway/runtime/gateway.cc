@@ -14,8 +14,10 @@
 #include "cli/exit_codes.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
+#include "config/secrets.h"
 #include "log/log.h"
 #include "log/printable.h"
+#include "log/redaction.h"
 #include "net/activation_sockets.h"
 #include "runtime/remote_members.h"
 
@@ -63,6 +65,7 @@ Gateway::Gateway(config::Config config, RunOptions options, std::vector<int> spa
       threads_(pool_, [this](size_t index, config::Config its) {
         return std::make_unique<Worker>(std::move(its), place(index), spawner_sockets_[index], events(index));
       }) {
+  redaction::use_secrets(config::secrets_of(config));
   config::note_files(config);
   place_servers(placement_, config, pool_.size());
   first_ = std::make_unique<Worker>(std::move(config), place(0), spawner_sockets_[0], events(0));
@@ -97,12 +100,15 @@ int Gateway::start_audit() {
   }
   audit_ = std::move(*opened);
   audit::use(audit_);
-  signals_.push_back(
-      std::make_unique<net::SignalWatch>(first_->loop(), SIGUSR1, [this] { audit_->reopen(); }));
   return code(cli::ExitCode::ok);
 }
 
 int Gateway::start() {
+  // For as long as there is a gateway, whoever else watches it (the access logs do): with its last watch this
+  // signal would get its default back, and end us.
+  signals_.push_back(std::make_unique<net::SignalWatch>(first_->loop(), SIGUSR1, [this] {
+    if (audit_) audit_->reopen();
+  }));
   if (int failed = start_audit(); failed != code(cli::ExitCode::ok)) return failed;
   auto prepared = first_->prepare();
   if (!prepared) {
@@ -329,7 +335,7 @@ int Gateway::run() {
   if (int failed = start(); failed != code(cli::ExitCode::ok)) return failed;
   first_->loop().run();
   // How it ends is decided.
-  net::ignore_signals({SIGINT, SIGTERM, SIGHUP});
+  net::ignore_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
   return exit_code_;
 }
 

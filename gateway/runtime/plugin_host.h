@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "admin/known_secrets.h"
 #include "config/config.h"
 #include "net/loop.h"
 #include "net/tls.h"
@@ -26,11 +25,7 @@ class PluginHost final : public plugin::Host {
 
   // `worker`: which one it is of.
   PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config, size_t worker)
-      : loop_(loop), spawner_(spawner), config_(config), worker_(worker) {
-    reconfigured();
-  }
-  // The configuration is another one.
-  void reconfigured() { secrets_.use(config_); }
+      : loop_(loop), spawner_(spawner), config_(config), worker_(worker) {}
   // Of the first one; null: there are none any more.
   void use_metrics(ReadMetrics read) { read_metrics_ = std::move(read); }
 
@@ -44,7 +39,6 @@ class PluginHost final : public plugin::Host {
   std::unique_ptr<plugin::WebTask> fetch(plugin::WebRequest request,
                                          std::function<void(plugin::WebAnswer)> done) override;
   std::string redacted(std::string_view json) const override;
-  std::string without_secrets(std::string text) const override { return secrets_.hide(std::move(text)); }
   std::shared_ptr<void> add_redactor(Redactor redactor) override;
 
  private:
@@ -53,7 +47,6 @@ class PluginHost final : public plugin::Host {
   const config::Config& config_;
   const size_t worker_;
   ReadMetrics read_metrics_;
-  admin::KnownSecrets secrets_;
   std::unordered_map<std::string, std::shared_ptr<net::TlsContext>> tls_;  // by CA file
 };
 

@@ -10,8 +10,10 @@
 #include "audit/audit.h"
 #include "config/forward_rules.h"
 #include "config/options/options.h"
+#include "config/secrets.h"
 #include "log/log.h"
 #include "log/printable.h"
+#include "log/redaction.h"
 #include "runtime/remote_members.h"
 #include "runtime/routes.h"
 
@@ -278,6 +280,7 @@ void Reloader::keep_held(Changes& changes) {
 }
 
 void Reloader::apply(Changes changes, const config::Config& next, const ServerPlacement& placement) {
+  redaction::use_secrets(config::secrets_of(next));
   keep_held(changes);
   workers_.use_placement(placement);
   for (size_t k = 0; k < workers_.workers(); ++k) {

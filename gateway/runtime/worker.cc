@@ -176,7 +176,6 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
                    std::shared_ptr<plugin::PluginSet> plugins) {
   using config::Change;
   config_ = std::move(next);
-  plugin_host_->reconfigured();
   config::use_shares(config_.listen);
   place_.placement = std::move(placement);
   use_replication(std::move(replication_), http_, exchanges_);

@@ -80,7 +80,7 @@ void LineValues::set(LineField field, std::string_view text, size_t longest) {
   std::string& out = text_[static_cast<size_t>(field)];
   // Before it is cut: half of a secret is no longer known as one.
   std::string clean;
-  if (redaction::active()) text = clean = redaction::apply(text);
+  if (redaction::touches(text)) text = clean = redaction::apply(text);
   out = text.substr(0, longest);
   if (text.size() <= longest) return;
   while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xC0) == 0x80)

@@ -39,8 +39,7 @@ bool is_id(std::string_view text, size_t size) {
 }  // namespace
 
 std::string otlp_log_record(log::Level level, std::string_view event,
-                            std::initializer_list<log::Field> fields, uint64_t at_ns,
-                            const HideSecrets& hide) {
+                            std::initializer_list<log::Field> fields, uint64_t at_ns) {
   OtlpAttributes attributes;
   attributes.text("event.name", event);
   std::string_view trace_id, span_id;
@@ -62,7 +61,7 @@ std::string otlp_log_record(log::Level level, std::string_view event,
       span_id = field.text;
       continue;
     }
-    std::string shown = hide(printable(field.text, kMaxValue));
+    std::string shown = printable(field.text, kMaxValue);
     body += fmt::format(" {}={}", field.key, shown);
     attributes.text(field.key, shown);
   }

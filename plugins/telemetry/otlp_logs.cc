@@ -32,8 +32,7 @@ constexpr log::Level kLevels[] = {log::Level::info, log::Level::warn, log::Level
 // Where lines of all threads wait for the one that sends them.
 class LogInbox final : public log::Tap {
  public:
-  LogInbox(log::Level least, size_t most, HideSecrets hide)
-      : least_(least), most_(most), hide_(std::move(hide)) {}
+  LogInbox(log::Level least, size_t most) : least_(least), most_(most) {}
 
   void told(log::Level level, std::string_view event, std::initializer_list<log::Field> fields,
             std::string_view) override {
@@ -48,7 +47,7 @@ class LogInbox final : public log::Tap {
       ++dropped_;
       return;
     }
-    records_.push_back(otlp_log_record(level, event, fields, static_cast<uint64_t>(now.count()), hide_));
+    records_.push_back(otlp_log_record(level, event, fields, static_cast<uint64_t>(now.count())));
     bytes_ += records_.back().size();
   }
 
@@ -63,7 +62,6 @@ class LogInbox final : public log::Tap {
  private:
   const log::Level least_;
   const size_t most_;
-  const HideSecrets hide_;
   std::mutex mutex_;  // all below
   std::vector<std::string> records_;
   HeldCount bytes_{Held::telemetry};
@@ -102,9 +100,7 @@ class OtlpLogs final : public plugin::Plugin {
   OtlpLogs(const config::PluginEntry& entry, plugin::Host& host, const OtlpExporter::Options& options)
       : exporter_(host, entry.name, OtlpSignal::logs, options), timer_(host.loop()) {
     if (!host.is_first() || !exporter_.sends()) return;
-    inbox_ = std::make_shared<LogInbox>(
-        kLevels[entry.values.number("level")], options.queue,
-        [&host](std::string text) { return host.without_secrets(std::move(text)); });
+    inbox_ = std::make_shared<LogInbox>(kLevels[entry.values.number("level")], options.queue);
     log::add_tap(inbox_, entry.values.flag("calls") ? log::Wants::everything : log::Wants::warnings);
     again();
   }

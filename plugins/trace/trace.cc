@@ -7,6 +7,7 @@
 
 #include "base/held_bytes.h"
 #include "json/json_member.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "plugin/host.h"
 #include "plugins/common/otlp_exporter.h"
@@ -192,8 +193,8 @@ bool is_caller_fault(int code) {
 OtlpAttributes Tracing::attributes(const plugin::RequestFacts& facts, const plugin::Ending& ending,
                                    bool server) const {
   OtlpAttributes out;
-  out.text("mcp.method.name", facts.method_name.substr(0, 200));
-  std::string target = trace_.host.redacted(facts.target.substr(0, 500));
+  out.text("mcp.method.name", log::Excerpt(facts.method_name, 200));
+  std::string target = trace_.host.redacted(log::Excerpt(facts.target, 500));
   if (facts.method == Method::tools_call) {
     out.text("gen_ai.operation.name", "execute_tool");
     out.text("gen_ai.tool.name", target);
@@ -253,9 +254,9 @@ void Tracing::on_end(const plugin::ExchangeView& view, const plugin::Ending& end
   span.context = server_;
   span.parent = parent_;
   span.state = state_;
-  span.name = facts.method_name.substr(0, 200);
+  span.name = log::Excerpt(facts.method_name, 200);
   if ((facts.method == Method::tools_call || facts.method == Method::prompts_get) && !facts.target.empty())
-    span.name += " " + trace_.host.redacted(facts.target.substr(0, 200));
+    span.name += " " + trace_.host.redacted(log::Excerpt(facts.target, 200));
   span.end_ns = now_ns();
   span.begin_ns = span.end_ns - static_cast<uint64_t>(std::max<int64_t>(ending.took.count(), 0)) * 1000;
   span.attributes = attributes(facts, ending, true);

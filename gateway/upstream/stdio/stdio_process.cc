@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "config/server_environment.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "upstream/shared/process_end.h"
 
@@ -186,7 +187,7 @@ void StdioProcess::stderr_line(std::string line) {
   ++stats_.stderr_lines;
   log::write(log::Level::info, "upstream.stderr",
              {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid())}, {"line", line}});
-  last_stderr_ = line.substr(0, 500);
+  last_stderr_ = log::Excerpt(line, 500).string();
 }
 
 void StdioProcess::stderr_end() {

@@ -91,13 +91,6 @@ TEST_CASE("what is shown on a terminal holds nothing that a terminal obeys") {
   CHECK(printable("abcdef", 3) == "abc…");
 }
 
-TEST_CASE("user and password leave a URI") {
-  CHECK(without_userinfo("https://u:p@h/x") == "https://…@h/x");
-  CHECK(without_userinfo("see https://u:p@h and https://h/a@b") == "see https://…@h and https://h/a@b");
-  CHECK(without_userinfo("https://u@v@h") == "https://…@h");
-  CHECK(without_userinfo("a@b") == "a@b");
-}
-
 TEST_CASE("a client is its name and version") {
   CHECK(client_label(R"({"name":"claude-code","version":"2.1"})") == "claude-code 2.1");
   CHECK(client_label(R"({"name":"x\u001b[2J"})") == "x?[2J");

@@ -353,6 +353,102 @@ TEST_CASE("texts are redacted before they are cut, arguments only where they are
 }
 
 // Not run by default: unit_audit "[!benchmark]", in a build for release.
+TEST_CASE("what takes the place of the log and is none stops it, and loses nothing") {
+  Folder folder;
+  Open log(folder);
+  log.config.on_error = config::AuditError::refuse;
+  const std::string moved = folder.file("moved"), path = log.config.path;
+  log.begin();
+  call(1);
+  REQUIRE(eventually([&] { return count(read_text(path), "\"c1\"") == 1; }));
+  std::filesystem::rename(path, moved);
+  std::filesystem::create_directory(path);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return !counts().writable; }));
+  CHECK_FALSE(refusal().empty());
+  call(2);
+  for (int i = 0; i < 3; ++i) {
+    log.trail->reopen();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // it is looked at anew each time
+  }
+  CHECK(count(read_text(moved), "\"close\"") == 0);
+  CHECK(count(read_text(moved), "\"c2\"") == 0);
+  std::filesystem::remove(path);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return counts().writable; }));
+  CHECK(refusal().empty());
+  log.end();
+  CHECK(count(read_text(moved), "\"close\"") == 1);
+  CHECK(count(read_text(path), "\"c2\"") == 1);
+  const Verdict verdict = verified({moved, path}, strictly());
+  CHECK(verdict.found == 0);
+}
+
+TEST_CASE("a log that comes back to its place goes on") {
+  Folder folder;
+  Open log(folder);
+  const std::string moved = folder.file("moved"), path = log.config.path;
+  log.begin();
+  call(1);
+  std::filesystem::rename(path, moved);
+  std::filesystem::create_directory(path);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return !counts().writable; }));
+  std::filesystem::remove(path);
+  std::filesystem::rename(moved, path);
+  log.trail->reopen();
+  REQUIRE(eventually([&] { return counts().writable; }));
+  call(2);
+  log.end();
+  CHECK(count(read_text(path), "\"close\"") == 1);
+  CHECK(verified({path}, strictly()).found == 0);
+}
+
+TEST_CASE(
+    "a first record that was never written whole is recorded, and the chain goes on behind the file before") {
+  const std::string torn =
+      GENERATE(std::string(R"({"seq":1,"time":"2026)"), std::string(70, '\0'), std::string("{"));
+  const bool first = GENERATE(true, false);
+  {
+    Folder folder;
+    Open log(folder);
+    if (!first) {
+      log.begin();
+      call(1);
+      log.end();
+      std::filesystem::rename(log.config.path, log.config.path + ".000000000001");
+    }
+    write_text(log.config.path, torn);
+    log.begin();
+    call(2);
+    log.end();
+    const Verdict verdict = verified(log.files(), strictly());
+    CHECK(verdict.found == 0);
+    CHECK(verdict.first == 1);
+    CHECK(count(log.text(), "\"torn\"") == 1);
+  }
+  Folder folder;
+  Open log(folder);
+  write_text(log.config.path, "these are words");
+  CHECK_FALSE(Trail::open(log.config, "1.0"));
+}
+
+TEST_CASE("a log that was moved away under any name while nothing ran goes on") {
+  for (const char* name : {"audit.jsonl.1", "audit.jsonl-20261125"}) {
+    Folder folder;
+    Open log(folder);
+    log.begin();
+    call(1);
+    log.end();
+    std::filesystem::rename(log.config.path, folder.file(name));
+    write_text(folder.file("audit.jsonl.sums"), "no audit log\n");
+    log.begin();
+    call(2);
+    log.end();
+    CHECK(verified({folder.file(name), log.config.path}, strictly()).found == 0);
+  }
+}
+
 TEST_CASE("what a record costs the thread that makes it", "[!benchmark][.]") {
   Folder folder;
   Open log(folder);
