@@ -126,6 +126,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   lineward::net::serve_as_first_process();
   lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write()
   fill_standard_descriptors();
   const lineward::net::Launcher launcher = lineward::net::follow_launcher();
   if (launcher == lineward::net::Launcher::gone) return static_cast<int>(ExitCode::terminated);

@@ -7,6 +7,7 @@
 
 #include "admin/api_lists.h"
 #include "admin/control_json.h"
+#include "admin/denial.h"
 #include "admin/hide_secrets.h"
 #include "admin/openapi.h"
 #include "audit/audit.h"
@@ -69,15 +70,6 @@ ServerAct act_of(ApiCall call) {
 }
 
 // Who may not even look is told of like who may not act.
-void record_refused(const PlainRequest& request, std::string_view who, int status) {
-  audit::record(audit::Kind::refusal, {{"who", who},
-                                       {"from", request.peer},
-                                       {"to", "admin API"},
-                                       {"http", request.head.method},
-                                       {"path", request.path},
-                                       {"status", status}});
-}
-
 std::string no_such_path(std::string_view path) {
   return fmt::format("there is no {}; /api/v1/openapi.json says what there is", printable(path, 100));
 }
@@ -110,10 +102,7 @@ PlainResponse AdminApi::page(std::optional<json> body, const char* none) {
 }
 
 void AdminApi::handle(const PlainRequest& request, const Access& access, PlainServer::Answer answer) {
-  if (!access.role) {
-    record_refused(request, request.peer, access.refusal.status);
-    return answer(access.refusal);
-  }
+  if (!access.role) return answer(access.refusal);  // AdminServer has told
   ApiMatch match = find_route(request.head.method, request.path);
   if (match.route == nullptr) {
     if (match.allow.empty()) return answer(refused(404, no_such_path(request.path)));
@@ -121,7 +110,7 @@ void AdminApi::handle(const PlainRequest& request, const Access& access, PlainSe
   }
   const ApiRoute& route = *match.route;
   if (route.role == Role::operate && *access.role != Role::operate) {
-    record_refused(request, access.who, 403);
+    tell_denied(request, access.who, 403);
     return answer(refused(403, sources_.config.admin.read_only
                                    ? "nothing can be changed here (admin.readOnly)"
                                    : "this takes a token of the role operate; this one is of the role read"));

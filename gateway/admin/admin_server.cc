@@ -1,6 +1,6 @@
 #include "admin/admin_server.h"
 
-#include "log/log.h"
+#include "admin/denial.h"
 
 namespace lineward::admin {
 
@@ -18,13 +18,9 @@ void AdminServer::handle(const PlainRequest& request, PlainServer::Answer answer
   const Access access =
       access_of(request, rules_, way_, way_ == Way::tcp && server_.is_loopback(), &console_.logins());
   const bool console = Console::has(request.path);
-  // Who is asked for a token first has not been refused yet.
-  if (!access.role && !(console && access.refusal.status == 401)) {
-    log::write(log::Level::warn, "admin.denied",
-               {{"remote", request.peer},
-                {"uid", request.uid ? int64_t{*request.uid} : int64_t{-1}},
-                {"status", access.refusal.status}});
-  }
+  // The console asks for a token first, and tells by itself who is refused then.
+  if (!access.role && !(console && access.refusal.status == 401))
+    tell_denied(request, request.peer, access.refusal.status);
   if (console) return console_.handle(request, access, answer);
   api_.handle(request, access, std::move(answer));
 }

@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "admin/console_files.h"
-#include "log/log.h"
-#include "log/printable.h"
+#include "admin/denial.h"
 
 namespace lineward::admin {
 namespace {
@@ -130,7 +129,10 @@ PlainResponse Console::answered(const PlainRequest& request, const Access& acces
   const std::string_view below = std::string_view(request.path).substr(kRoot.size());
   if (request.head.method == "POST") {
     if (below == "/login") return log_in(request, access);
-    if (!access.role) return access.refusal;
+    if (!access.role) {
+      tell_denied(request, request.peer, access.refusal.status);
+      return access.refusal;
+    }
     if (below == "/logout") return log_out(request);
     if (below == "/do") return act(request, access);
     return not_allowed("GET", refused(405, "this takes GET"));
@@ -153,13 +155,13 @@ PlainResponse Console::answered(const PlainRequest& request, const Access& acces
   return refused(404, "there is no such page; the console is at /console");
 }
 
-PlainResponse Console::ask(const Access& access, std::string_view method, std::string path, std::string query,
-                           std::string body) {
+PlainResponse Console::ask(const PlainRequest& from, const Access& access, std::string_view method,
+                           std::string path, std::string query, std::string body) {
   http::RequestHead head;
   head.method = method;
   head.headers.add("Content-Type", "application/json");
   PlainResponse out = refused(503, "the gateway did not answer at once");
-  api_.handle({head, std::move(path), std::move(query), std::move(body), {}, std::nullopt}, access,
+  api_.handle({head, std::move(path), std::move(query), std::move(body), from.peer, from.uid}, access,
               [&out](PlainResponse answer) { out = std::move(answer); });
   return out;
 }
@@ -168,7 +170,7 @@ PlainResponse Console::page(const PlainRequest& request, const Access& access) {
   if (!access.role)
     return html(401, console_login_page(request.parameter("login") ? LoginTry::wrong : LoginTry::first));
   auto look = [&](const char* path, std::string query = {}) {
-    return nlohmann::json::parse(ask(access, "GET", path, std::move(query), {}).body, nullptr, false);
+    return nlohmann::json::parse(ask(request, access, "GET", path, std::move(query), {}).body, nullptr, false);
   };
   const std::string rows = fmt::format("limit={}", kMostRows);
   ConsoleView view;
@@ -196,8 +198,7 @@ PlainResponse Console::log_in(const PlainRequest& request, const Access& access)
   if (access.role) return see_other("../console");
   const std::string token = form_field(request.body, "token");
   if (!role_of_token(token, sources_.config.admin)) {
-    log::write(log::Level::warn, "admin.denied",
-               {{"remote", request.peer}, {"uid", int64_t{-1}}, {"status", 401}});
+    tell_denied(request, request.peer, 401);
     return see_other("../console?login=wrong");
   }
   const http::HeaderList& headers = request.head.headers;
@@ -231,7 +232,7 @@ PlainResponse Console::act(const PlainRequest& request, const Access& access) {
   const std::string path = cancel
                                ? "/api/v1/calls/" + segment(id) + "/cancel"
                                : "/api/v1/servers/" + segment(form_field(request.body, "name")) + "/" + act;
-  const PlainResponse done = ask(access, "POST", path, {}, "{}");
+  const PlainResponse done = ask(request, access, "POST", path, {}, "{}");
   if (done.status != 200) return html(done.status, console_fault_page(error_of(done) + "."));
   return see_other(fmt::format("../console?done={}{}", act, cancel && is_word(id) ? "&of=" + id : ""));
 }

@@ -32,9 +32,9 @@ class Console {
   PlainResponse log_in(const PlainRequest& request, const Access& access);
   PlainResponse log_out(const PlainRequest& request);
   PlainResponse act(const PlainRequest& request, const Access& access);
-  // As the API answers, at once.
-  PlainResponse ask(const Access& access, std::string_view method, std::string path, std::string query,
-                    std::string body);
+  // As the API answers, at once, what was asked with this request to the console.
+  PlainResponse ask(const PlainRequest& from, const Access& access, std::string_view method, std::string path,
+                    std::string query, std::string body);
 
   const Sources& sources_;
   AdminApi& api_;

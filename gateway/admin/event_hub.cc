@@ -56,43 +56,37 @@ class EventHub::Reader final : public PlainStream {
     hub->readers_.insert(this);
     hub->watch();
     EventFeed& feed = hub->feed();
-    at_ = feed.newest();
-    std::string text = "retry: 1000\n";
-    const std::string id = feed.cursor(at_);
-    text += fmt::format("event: hello\nid: {}\ndata: {}\n\n", id,
-                        json{{"cursor", id}, {"version", hub->sources_.version}}.dump());
-    if (!cursor_.empty()) {
-      if (auto number = feed.number_of(cursor_)) {
-        at_ = *number;
-      } else {
-        text += fmt::format("event: lost\nid: {}\ndata: {}\n\n", id,
-                            json{{"reason", "restarted"}, {"groups", json::array()}}.dump());
-      }
+    const std::string newest = feed.cursor(feed.newest());
+    const auto known = feed.number_of(cursor_);
+    at_ = known.value_or(feed.newest());
+    // Who breaks off behind this goes on from where it was, not behind what it has not read yet.
+    std::string text = fmt::format("retry: 1000\nevent: hello\nid: {}\ndata: {}\n\n", feed.cursor(at_),
+                                   json{{"cursor", newest}, {"version", hub->sources_.version}}.dump());
+    if (!cursor_.empty() && !known) {
+      text += fmt::format("event: lost\nid: {}\ndata: {}\n\n", newest,
+                          json{{"reason", "restarted"}, {"groups", json::array()}}.dump());
     }
-    to.write(std::move(text));
+    write(std::move(text));
     pump();
   }
-  void drained() override {
-    moved();
-    pump();
-  }
+  void drained() override { pump(); }
   void pump() {
     auto hub = hub_.lock();
     if (!hub || sink_ == nullptr) return;
     while (sink_->backlog() < kBacklog) {
       std::string text = hub->feed().read(at_, groups, kPiece);
       if (text.empty()) return;
-      if (sink_->backlog() == 0) moved();
-      sink_->write(std::move(text));
+      write(std::move(text));
     }
   }
   // False: it takes nothing any more.
   bool keep_alive(milliseconds now) {
     if (sink_ == nullptr) return true;
+    const uint64_t taken = written_ - sink_->backlog();
+    if (std::exchange(taken_, taken) != taken) moved_ = now;
     if (sink_->backlog() > 0) return now - moved_ < kPatience;
     if (now - moved_ < kKeepAlive) return true;
-    moved_ = now;
-    sink_->write(": still here\n\n");
+    write(": still here\n\n");
     return true;
   }
   void end() {
@@ -102,15 +96,17 @@ class EventHub::Reader final : public PlainStream {
   const EventGroups groups;
 
  private:
-  void moved() {
-    if (auto hub = hub_.lock()) moved_ = hub->sources_.loop.now();
+  void write(std::string text) {
+    written_ += text.size();
+    sink_->write(std::move(text));
   }
 
   const std::weak_ptr<EventHub> hub_;
   const std::string cursor_;
   PlainSink* sink_ = nullptr;
   uint64_t at_ = 0;
-  milliseconds moved_;  // when it took something last
+  uint64_t written_ = 0, taken_ = 0;  // bytes; taken when it was looked at last
+  milliseconds moved_;                // when it had taken more
 };
 
 std::shared_ptr<EventHub> EventHub::create(const Sources& sources) {

@@ -206,11 +206,9 @@ std::optional<core::Arrival> StdioFront::admit(mcp::Message& message) {
     auto known = exchanges_.versions(server_);
     auto supported = known ? *known : std::vector<std::string>{std::string(mcp::kNewestModern)};
     if (auto refusal = check_modern_body(message, supported)) {
-      if (refusal->body.empty()) {
-        refuse(raw_id, refusal->code, refusal->text);
-      } else {
-        line(std::move(refusal->body), Kind::awaited);
-      }
+      std::string body = refusal->body.empty() ? mcp::error_message(raw_id, refusal->code, refusal->text)
+                                               : std::move(refusal->body);
+      refuse_with(std::move(body), refusal->code, refusal->text);
       return std::nullopt;
     }
     core::Arrival arrival = arrival_of(message, Era::modern);
@@ -276,6 +274,10 @@ const StdioFront::Running* StdioFront::named_by(const mcp::Message& cancel) cons
 }
 
 void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text) {
+  refuse_with(mcp::error_message(raw_id, code, text), code, text);
+}
+
+void StdioFront::refuse_with(std::string error, int code, std::string_view text) {
   log::write(log::Level::info, "request.refused",
              {{"reason", mcp::name(EndReason::invalid_request)},
               {"code", code},
@@ -295,7 +297,7 @@ void StdioFront::refuse(std::string_view raw_id, int code, std::string_view text
         .on_stdio = true,
     });
   }
-  line(mcp::error_message(raw_id, code, text), Kind::awaited);
+  line(std::move(error), Kind::awaited);
 }
 
 void StdioFront::refuse_busy(std::string_view raw_id, EndReason reason, std::string_view text) {

@@ -76,6 +76,7 @@ class StdioFront final : public Front, private net::StreamOwner, private StdioLi
   const Running* named_by(const mcp::Message& cancel) const;
   std::optional<core::Arrival> admit(mcp::Message& message);
   void refuse(std::string_view raw_id, int code, std::string_view text);
+  void refuse_with(std::string error, int code, std::string_view text);
   void refuse_busy(std::string_view raw_id, mcp::EndReason reason, std::string_view text);
   void dropped(std::string_view kind);
   Session* session() { return sessions_.find(session_id_); }

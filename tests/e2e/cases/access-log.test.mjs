@@ -41,6 +41,17 @@ describe('accessLog', { skip: DIRECT }, () => {
     assert.equal(await one.metric('lineward_access_log_dropped_total'), 0);
   });
 
+  test('the signal of a rotation ends nothing where nobody has a file to open anew', async (t) => {
+    const path = join(temporaryFolder(t), 'access.log');
+    const one = await running(t, { s: plain() }, { more: { plugins: [{ accessLog: { path } }] } });
+    process.kill(one.gateway.pid, 'SIGUSR1');
+    one.write({ s: plain() });
+    assert.equal((await one.reload()).code, 0);
+    process.kill(one.gateway.pid, 'SIGUSR1');
+    await call(one, 'still there');
+    assert.deepEqual(linesOf(path), []);
+  });
+
   test('payloads only when asked for, and cut; what goes well can be thinned', async (t) => {
     const folder = temporaryFolder(t);
     const [args, thin] = [join(folder, 'args.log'), join(folder, 'thin.log')];

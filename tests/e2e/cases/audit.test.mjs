@@ -7,7 +7,7 @@ import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { modernPost } from '../lib/modern.mjs';
-import { callTool, eventually, lineward } from '../lib/operator.mjs';
+import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
 import { plain, running } from '../lib/reloading.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -113,6 +113,48 @@ describe('audit', { skip: DIRECT }, () => {
     assert.equal((await verify('--closed', other)).code, 1);
     assert.equal((await verify('--known', `${seq}:${hash}`, other)).code, 1);
     assert.equal(JSON.parse((await verify('--format', 'json', other)).out).last, lines.length - 1);
+  });
+
+  test('who is not let in at the console is recorded, and what is done there says from where', async (t) => {
+    const folder = temporaryFolder(t);
+    const [path, tokens] = ['audit.jsonl', 'tokens'].map((name) => join(folder, name));
+    const token = 'operator-0123456789abcdef';
+    writeFileSync(tokens, `operate ${token}\n`, { mode: 0o600 });
+    const admin = { address: '127.0.0.1:0', tokenFile: tokens };
+    const one = await running(t, { s: plain() }, { more: { admin, audit: { path } } });
+    const host = await eventually(() => /Admin +http:\/\/([^/\s]+)\//.exec(one.gateway.stderr())?.[1], 'the address');
+    const form = (to, fields, headers = {}) =>
+      get(host, to, { method: 'POST', headers: { host, origin: `http://${host}`, 'content-type': 'application/x-www-form-urlencoded', ...headers }, body: new URLSearchParams(fields).toString() });
+    const refusal = (wanted, what) => arrives(path, (record) => record.type === 'refusal' && wanted(record), what);
+    assert.equal((await get(host, '/console', { headers: { host: 'elsewhere.example' } })).status, 403);
+    const foreign = await refusal(({ status }) => status === 403, 'the foreign host');
+    assert.deepEqual([foreign.path, foreign.http, foreign.to], ['/console', 'GET', 'admin API']);
+    assert.equal((await form('/console/login', { token: 'guessed-0123456789abcdef' })).status, 303);
+    assert.match((await refusal((record) => record.path === '/console/login', 'the wrong token')).from, /^127\.0\.0\.1:\d+$/);
+    assert.equal((await form('/console/do', { do: 'restart', name: 's' })).status, 401);
+    assert.equal((await refusal((record) => record.path === '/console/do', 'no login')).status, 401);
+    assert.equal((await get(host, '/console', { headers: { host } })).status, 401);
+    const cookie = (await form('/console/login', { token })).headers['set-cookie'][0].split(';')[0];
+    const page = (await get(host, '/console', { headers: { host, cookie } })).body;
+    const its = /name="form" value="([^"]+)"/.exec(page)[1];
+    assert.equal((await form('/console/do', { form: its, do: 'restart', name: 's' }, { cookie })).status, 303);
+    const action = await arrives(path, (record) => record.action === 'server.restart', 'the restart');
+    assert.match(action.from, /^127\.0\.0\.1:\d+$/);
+    // To be asked for a token is no refusal.
+    assert.equal(recordsOf(path).filter((record) => record.type === 'refusal').length, 3);
+  });
+
+  test('on stdio, too, a request that is refused is recorded', async (t) => {
+    const folder = temporaryFolder(t);
+    const [path, file] = ['audit.jsonl', 'lineward.json'].map((name) => join(folder, name));
+    writeFileSync(file, JSON.stringify({ ops: 'off', admin: 'off', log: { level: 'info' }, audit: { path }, mcpServers: { s: plain() } }));
+    const _meta = { 'io.modelcontextprotocol/protocolVersion': '2099-01-01', 'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
+    const request = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } };
+    const { stdout, stderr } = spawnSync(binary(), ['stdio', file], { input: `${JSON.stringify(request)}\n`, encoding: 'utf8' });
+    assert.equal(JSON.parse(stdout).error.code, -32022);
+    assert.match(stderr, /event=request\.refused .*code=-32022/);
+    const [record] = recordsOf(path).filter(({ type }) => type === 'refusal');
+    assert.deepEqual([record.from, record.server, record.end, record.code], ['stdio', 's', 'invalid_request', -32022]);
   });
 
   test('a file that is moved away is closed, a full one too, and a killed process is noticed', async (t) => {
