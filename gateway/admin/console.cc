@@ -170,7 +170,8 @@ PlainResponse Console::page(const PlainRequest& request, const Access& access) {
   if (!access.role)
     return html(401, console_login_page(request.parameter("login") ? LoginTry::wrong : LoginTry::first));
   auto look = [&](const char* path, std::string query = {}) {
-    return nlohmann::json::parse(ask(request, access, "GET", path, std::move(query), {}).body, nullptr, false);
+    return nlohmann::json::parse(ask(request, access, "GET", path, std::move(query), {}).body, nullptr,
+                                 false);
   };
   const std::string rows = fmt::format("limit={}", kMostRows);
   ConsoleView view;

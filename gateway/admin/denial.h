@@ -1,5 +1,5 @@
-// Somebody was not let in, or may not do what was asked for: in the log and in the audit log, in one place for
-// all ways in.
+// Somebody was not let in, or may not do what was asked for: in the log and in the audit log, in one place
+// for all ways in.
 #pragma once
 
 #include <string_view>

@@ -177,6 +177,8 @@ class Plugin {
   virtual void count(CounterSink&) const {}
   // A reload took it out of service. Exchanges that began with it go on; what it does by itself ends.
   virtual void retired() {}
+  // Taken out of service, it still has something to do by itself, and is kept for a moment (PluginHost).
+  virtual bool is_finishing() const { return false; }
 };
 
 struct MetricRow {

@@ -167,12 +167,16 @@ void PluginSet::on_refused(const core::RefusedRequest& request) {
     member->plugin->on_refused(request);
 }
 
-void PluginSet::replaced_by(const PluginSet* next) {
+std::vector<std::shared_ptr<PluginSet::Member>> PluginSet::replaced_by(const PluginSet* next) {
+  std::vector<std::shared_ptr<Member>> out;
   for (const auto& member : members_) {
     const bool stays = next != nullptr && std::find(next->members_.begin(), next->members_.end(), member) !=
                                               next->members_.end();
-    if (!stays) member->plugin->retired();
+    if (stays) continue;
+    member->plugin->retired();
+    out.push_back(member);
   }
+  return out;
 }
 
 }  // namespace lineward::plugin

@@ -55,8 +55,8 @@ class PluginSet final : public core::Gate {
   // Does any of them judge what this server is asked as a part?
   bool judges_parts(std::string_view server) const;
   bool empty() const { return members_.empty(); }
-  // Another set is in its place; null: none. Those that are not in it too are told.
-  void replaced_by(const PluginSet* next);
+  // Another set is in its place; null: none. Those that are not in it too are told, and given back.
+  std::vector<std::shared_ptr<Member>> replaced_by(const PluginSet* next);
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
 
   // A message that belongs to no exchange passes those that an exchange of this server would have, clients'

@@ -65,6 +65,26 @@ std::string PluginHost::redacted(std::string_view json) const {
   return redaction::apply(json);
 }
 
+void PluginHost::linger(std::vector<std::shared_ptr<plugin::PluginSet::Member>> retired) {
+  for (auto& member : retired)
+    lingering_.push_back({std::move(member), std::nullopt});
+  while (lingering_.size() > kMostLingering)
+    lingering_.pop_front();
+  if (!lingering_.empty() && !linger_timer_.running()) look_at_lingering();
+}
+
+void PluginHost::look_at_lingering() {
+  constexpr std::chrono::milliseconds kOften{250};
+  linger_timer_.start(kOften, [this] {
+    std::erase_if(lingering_, [this](Lingering& one) {
+      if (one.member.use_count() > 1) return false;
+      if (!one.until) one.until = loop_.now() + kLonger;
+      return !one.member->plugin->is_finishing() || loop_.now() >= *one.until;
+    });
+    if (!lingering_.empty()) look_at_lingering();
+  });
+}
+
 std::shared_ptr<void> PluginHost::add_redactor(Redactor redactor) {
   return redaction::add(std::move(redactor));
 }

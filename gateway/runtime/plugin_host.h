@@ -3,8 +3,11 @@
 // Owned by the Worker; outlives the plugins.
 #pragma once
 
+#include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +17,7 @@
 #include "net/loop.h"
 #include "net/tls.h"
 #include "plugin/host.h"
+#include "plugin/plugin_set.h"
 #include "process/spawner.h"
 
 namespace lineward {
@@ -25,7 +29,10 @@ class PluginHost final : public plugin::Host {
 
   // `worker`: which one it is of.
   PluginHost(net::Loop& loop, net::Spawner& spawner, const config::Config& config, size_t worker)
-      : loop_(loop), spawner_(spawner), config_(config), worker_(worker) {}
+      : loop_(loop), spawner_(spawner), config_(config), worker_(worker), linger_timer_(loop) {}
+  // What a reload took out of service is kept while exchanges have it, and then for as long as it is
+  // finishing: kLonger at most, and kMostLingering of them.
+  void linger(std::vector<std::shared_ptr<plugin::PluginSet::Member>> retired);
   // Of the first one; null: there are none any more.
   void use_metrics(ReadMetrics read) { read_metrics_ = std::move(read); }
 
@@ -42,12 +49,22 @@ class PluginHost final : public plugin::Host {
   std::shared_ptr<void> add_redactor(Redactor redactor) override;
 
  private:
+  static constexpr std::chrono::milliseconds kLonger{15000};
+  static constexpr size_t kMostLingering = 32;
+  struct Lingering {
+    std::shared_ptr<plugin::PluginSet::Member> member;
+    std::optional<std::chrono::milliseconds> until;  // once nobody else has it
+  };
+  void look_at_lingering();
+
   net::Loop& loop_;
   net::Spawner& spawner_;
   const config::Config& config_;
   const size_t worker_;
   ReadMetrics read_metrics_;
   std::unordered_map<std::string, std::shared_ptr<net::TlsContext>> tls_;  // by CA file
+  net::Timer linger_timer_;
+  std::deque<Lingering> lingering_;  // last, so that they go first
 };
 
 }  // namespace lineward

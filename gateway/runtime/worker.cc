@@ -180,7 +180,7 @@ void Worker::apply(const config::Changes& changes, config::Config next, ServerPl
   place_.placement = std::move(placement);
   use_replication(std::move(replication_), http_, exchanges_);
   front_->use_gate(plugins);
-  if (auto before = exchanges_.plugins()) before->replaced_by(plugins.get());
+  if (auto before = exchanges_.plugins()) plugin_host_->linger(before->replaced_by(plugins.get()));
   exchanges_.use_plugins(std::move(plugins));
   for (const config::ServerChange& change : changes.servers) {
     // All servers as one are on the first worker, and their members too, as it knows them.

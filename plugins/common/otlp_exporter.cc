@@ -33,8 +33,13 @@ void OtlpExporter::add(std::string item) {
   bytes_ += item.size();
   queue_.push_back(std::move(item));
   if (under_way_ > 0 || waits_) return;
-  if (queue_.size() >= options_.batch) return send();
+  if (queue_.size() >= options_.batch || finishing_) return send();
   if (!timer_.running()) timer_.start(options_.interval, [this] { send(); });
+}
+
+void OtlpExporter::finish() {
+  finishing_ = true;
+  if (under_way_ == 0 && !waits_) send();
 }
 
 void OtlpExporter::send() {
@@ -84,7 +89,7 @@ void OtlpExporter::answered(const plugin::WebAnswer& answer) {
     bytes_ -= queue_.front().size();
     queue_.pop_front();
   }
-  if (queue_.size() >= options_.batch) return send();
+  if (queue_.size() >= options_.batch || (finishing_ && !queue_.empty())) return send();
   if (!queue_.empty()) timer_.start(options_.interval, [this] { send(); });
 }
 

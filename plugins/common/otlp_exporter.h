@@ -50,6 +50,8 @@ class OtlpExporter {
   void add(std::string item);
   // Of some that never came here.
   void drop(uint64_t count) { numbers_.dropped += count; }
+  // What waits, and what still comes, is sent at once.
+  void finish();
   const Numbers& numbers() const { return numbers_; }
   size_t queued() const { return queue_.size(); }
   bool sends() const { return !options_.url.empty(); }
@@ -69,6 +71,7 @@ class OtlpExporter {
   size_t under_way_ = 0;  // of the queue's first ones
   int tries_ = 0;
   bool waits_ = false;  // for the end of a pause
+  bool finishing_ = false;
   Numbers numbers_;
 };
 

@@ -104,7 +104,9 @@ class OtlpLogs final : public plugin::Plugin {
     log::add_tap(inbox_, entry.values.flag("calls") ? log::Wants::everything : log::Wants::warnings);
     again();
   }
-  ~OtlpLogs() override { retired(); }
+  ~OtlpLogs() override {
+    if (inbox_) log::end_tap(*inbox_);
+  }
   OtlpLogs(const OtlpLogs&) = delete;
   OtlpLogs& operator=(const OtlpLogs&) = delete;
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView&) override { return nullptr; }
@@ -115,7 +117,9 @@ class OtlpLogs final : public plugin::Plugin {
     timer_.stop();
     collect();
     inbox_ = nullptr;
+    exporter_.finish();
   }
+  bool is_finishing() const override { return exporter_.queued() > 0; }
 
  private:
   void again() {

@@ -48,7 +48,11 @@ class OtlpMetrics final : public plugin::Plugin {
   }
   std::unique_ptr<plugin::Hook> attach(plugin::ExchangeView&) override { return nullptr; }
   void count(plugin::CounterSink& sink) const override { count_telemetry(exporter_, sink); }
-  void retired() override { timer_.stop(); }
+  void retired() override {
+    timer_.stop();
+    exporter_.finish();
+  }
+  bool is_finishing() const override { return exporter_.queued() > 0; }
 
  private:
   void again() {

@@ -53,6 +53,8 @@ class Trace final : public plugin::Plugin {
     sink.add(kMetrics[1].name, {}, static_cast<double>(exporter.numbers().failed));
     sink.add(kMetrics[2].name, {}, static_cast<double>(exporter.queued()));
   }
+  void retired() override { exporter.finish(); }
+  bool is_finishing() const override { return exporter.queued() > 0; }
 
   plugin::Host& host;
   const TraceOptions options;

@@ -59,6 +59,28 @@ describe('OTLP', { skip: DIRECT }, () => {
     for (const name of families.keys()) assert.ok(sent.has(name) || /otlp/.test(name), name);
   });
 
+  test('what waits when a reload changes the sender, or takes it away, still goes out', async (t) => {
+    const otlp = await collector(t);
+    const plugins = (interval) => [
+      { trace: { endpoint: `${otlp.url}/v1/traces`, interval } },
+      { otlpLogs: { endpoint: `${otlp.url}/v1/logs`, interval } },
+    ];
+    const up = echoServer('modern');
+    const one = await running(t, { up }, { more: { plugins: plugins('1h') } });
+    for (const [round, next] of [{ plugins: plugins('59m') }, {}].entries()) {
+      const trace = String(round + 1).repeat(32);
+      const { status } = await call(one.gateway.url, 'tools/call', { name: 'echo', arguments: {}, _meta: { traceparent: `00-${trace}-00f067aa0ba902b7-01` } });
+      assert.equal(status, 200);
+      // A call that began with the old sender, and ends after it.
+      const slow = call(one.gateway.url, 'tools/call', { name: 'echo', arguments: {}, _meta: { traceparent: `00-${trace}-00f067aa0ba902b7-01` } });
+      one.write({ up }, next);
+      assert.equal((await one.reload()).code, 0);
+      await slow;
+      await otlp.spans.until((span) => span.traceId === trace && span.kind === 2, 'the span of the call');
+      await otlp.records.until(({ attributes, traceId }) => attributes['event.name'] === 'call.end' && traceId === trace, 'its line in the log');
+    }
+  });
+
   test('log records: fields, traces, nothing that is blacked out, nothing of themselves', async (t) => {
     const otlp = await collector(t, { refuse: [503] });
     const gateway = await start(t, [
