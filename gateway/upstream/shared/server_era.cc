@@ -44,7 +44,8 @@ void ServerEra::warm_up(std::function<void(const EraVerdict&)> ready) {
 // ---- asking ----
 
 void ServerEra::ask() {
-  if (stopping_ || prober_.is_busy()) return;
+  if (stopping_) return;
+  if (prober_.is_busy()) return waiting_.empty() ? void() : prober_.hurry();
   prober_.ask(waiting_.empty() ? nullptr : &waiting_.front()->request,
               lifetime_.guard([this](EraVerdict verdict, const core::Failure& failure) {
                 decide(std::move(verdict), failure);

@@ -31,6 +31,8 @@ class EraProber {
   virtual void ask(const core::CallRequest* first, Done done) = 0;
   // The server is being asked, or what it took is not over yet.
   virtual bool is_busy() const = 0;
+  // Somebody waits now: what is known is told, where only certainty was missing.
+  virtual void hurry() {}
   // Whether what the server refused to the one in whose name it was asked is refused to this one too.
   virtual bool concerns(const core::CallRequest& /*request*/, const core::Failure& /*failure*/) const {
     return true;

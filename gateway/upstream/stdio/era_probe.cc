@@ -16,9 +16,10 @@ constexpr int64_t kInitializeId = 2;
 
 }  // namespace
 
-EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
+EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server, First first,
                    std::function<void(const EraVerdict&)> decided, std::function<void()> finished)
     : server_(server),
+      first_(first),
       decided_(std::move(decided)),
       finished_(std::move(finished)),
       process_(loop, spawner, server, *this),
@@ -40,10 +41,13 @@ void EraProbe::stop() {
 }
 
 void EraProbe::on_process_started() {
+  if (first_ == First::initialize) return ask_initialize();
   process_.write_line(mcp::discover_request(kDiscoverId));
-  patience_.start(kDiscoverPatience, [this] {
-    process_.write_line(mcp::initialize_request(kInitializeId, mcp::bare_initialize_params()));
-  });
+  patience_.start(kDiscoverPatience, [this] { ask_initialize(); });
+}
+
+void EraProbe::ask_initialize() {
+  process_.write_line(mcp::initialize_request(kInitializeId, mcp::bare_initialize_params()));
 }
 
 void EraProbe::on_process_line(json::Text line) {
@@ -53,6 +57,8 @@ void EraProbe::on_process_line(json::Text line) {
     return;
   std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
   if (id == "n:1") return decide(verdict_of_discover(*message));
+  if (id == "n:2" && message->kind() == mcp::MessageKind::error && first_ == First::initialize)
+    return process_.write_line(mcp::discover_request(kDiscoverId));  // it lives, and is no legacy one
   if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
     EraVerdict verdict;
     verdict.known = true;
@@ -67,8 +73,8 @@ void EraProbe::on_process_down(const ProcessEnd& end) {
   if (!decided_) return;
   EraVerdict verdict;
   // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
-  // started, or our own stop, tells nothing.
-  verdict.known = end.reason == mcp::EndReason::upstream_exited;
+  // started, or our own stop, tells nothing, and neither does an exit on `initialize`.
+  verdict.known = end.reason == mcp::EndReason::upstream_exited && first_ == First::discover;
   verdict.failure = end;
   decide(std::move(verdict));
 }

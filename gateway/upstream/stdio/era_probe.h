@@ -2,6 +2,9 @@
 // 8; 2026-07-28 stdio, "Backward Compatibility"): `server/discover`, and after two seconds of silence
 // `initialize` too. The first good answer decides; an exit or any other error means legacy. Never a client's
 // request: a legacy server might run it.
+//
+// An exit may also mean that the server cannot run at all. Another process that is asked `initialize` first
+// tells: it answers, or its server is not there.
 #pragma once
 
 #include <functional>
@@ -13,10 +16,12 @@ namespace lineward::upstream {
 
 class EraProbe final : public ProcessOwner {
  public:
+  enum class First : uint8_t { discover, initialize };
+
   // `decided` is called once; `finished` once that process has ended (then the probe may be freed, at the end
   // of the turn). Both from the loop.
   EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-           std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
+           First first, std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
   void stop();
 
  private:
@@ -26,7 +31,10 @@ class EraProbe final : public ProcessOwner {
   void on_process_gone() override;
   void decide(EraVerdict verdict);
 
+  void ask_initialize();
+
   const config::Server& server_;
+  const First first_;
   std::function<void(const EraVerdict&)> decided_;
   std::function<void()> finished_;
   StdioProcess process_;

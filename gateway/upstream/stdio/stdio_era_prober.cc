@@ -17,6 +17,7 @@ StdioEraProber::StdioEraProber(net::Loop& loop, net::Spawner& spawner, const con
 
 void StdioEraProber::ask(const core::CallRequest*, Done done) {
   done_ = std::move(done);
+  weak_.reset();
   begin();
 }
 
@@ -29,14 +30,34 @@ void StdioEraProber::begin() {
   }
   health_.start_begun();
   probe_ = std::make_unique<EraProbe>(
-      loop_, spawner_, server_, [this](const EraVerdict& verdict) { decided(verdict); },
-      [this] {
-        loop_.retire(std::move(probe_));
-        owner_.on_prober_free();
-      });
+      loop_, spawner_, server_, weak_ ? EraProbe::First::initialize : EraProbe::First::discover,
+      [this](const EraVerdict& verdict) { probed(verdict); }, [this] { gone(); });
 }
 
-void StdioEraProber::decided(const EraVerdict& verdict) {
+void StdioEraProber::probed(const EraVerdict& verdict) {
+  if (!done_) return;  // it was hurried
+  const bool first = !weak_;
+  if (first && verdict.is_weak() && !owner_.prober_is_awaited()) {
+    weak_ = verdict;
+    return;
+  }
+  decide(verdict);
+}
+
+void StdioEraProber::gone() {
+  loop_.retire(std::move(probe_));
+  if (weak_ && done_ && !stopping_) return begin();
+  owner_.on_prober_free();
+}
+
+void StdioEraProber::hurry() {
+  if (!weak_ || !done_) return;
+  const EraVerdict weak = *weak_;
+  decide(weak);
+  if (probe_) probe_->stop();
+}
+
+void StdioEraProber::decide(const EraVerdict& verdict) {
   failures_ = verdict.known ? 0 : failures_ + 1;
   const auto wait = server_.restart.backoff * (1ll << std::min(failures_, 20u)) / 2;
   not_before_ = verdict.known ? milliseconds(0)

@@ -1,11 +1,15 @@
 // Asks a stdio server for its era with a process that is started for that alone (era_probe.h), in the pauses
 // that its starts have to keep. Probes that found nothing out are followed by pauses that grow.
 //
+// Where that process exits and nobody waits, a second one shows whether the server runs at all. Where somebody
+// waits, the process that is started for him shows that.
+//
 // Owned by a StdioUpstream, which is its owner and outlives it.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "upstream/shared/server_era.h"
 #include "upstream/stdio/era_probe.h"
@@ -17,6 +21,8 @@ class StdioEraProberOwner {
  public:
   // The process that was asked is gone.
   virtual void on_prober_free() = 0;
+  // Some call waits for the answer.
+  virtual bool prober_is_awaited() const = 0;
 
  protected:
   ~StdioEraProberOwner() = default;
@@ -31,6 +37,7 @@ class StdioEraProber final : public EraProber {
 
   void ask(const core::CallRequest* first, Done done) override;
   bool is_busy() const override { return probe_ != nullptr; }
+  void hurry() override;
   // The last answer was none, and nobody is asked now.
   bool has_failed() const { return probe_ == nullptr && failures_ > 0; }
   // How long after such a one no other begins; 0: one may.
@@ -40,7 +47,9 @@ class StdioEraProber final : public EraProber {
 
  private:
   void begin();
-  void decided(const EraVerdict& verdict);
+  void probed(const EraVerdict& verdict);
+  void gone();
+  void decide(const EraVerdict& verdict);
 
   net::Loop& loop_;
   net::Spawner& spawner_;
@@ -49,6 +58,7 @@ class StdioEraProber final : public EraProber {
   StdioEraProberOwner& owner_;
   Done done_;
   std::unique_ptr<EraProbe> probe_;
+  std::optional<EraVerdict> weak_;  // the first one's, while there is to be a second one
   uint32_t failures_ = 0;  // in a row
   std::chrono::milliseconds not_before_{0};
   net::Timer pause_timer_;

@@ -75,10 +75,9 @@ void StdioUpstream::on_prober_free() {
 // not.
 void StdioUpstream::on_era_verdict(const EraVerdict& verdict) {
   if (stopping_) return;
-  if (verdict.known && !verdict.is_weak()) return health_.answered(Heard::handshake);
-  // Of an exit the process that follows will tell, unless nobody waits for one.
-  if (verdict.known && (health_.circuit_closed() || era_.waiting() > 0)) return;
-  health_.probe_died(verdict.failure);
+  // Of an exit the process that follows will tell: somebody waits for one.
+  if (verdict.is_weak()) return;
+  verdict.known ? health_.answered(Heard::handshake) : health_.probe_died(verdict.failure);
 }
 
 void StdioUpstream::on_era_known(TransportCall& call) {
