@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "audit/audit.h"
 #include "log/excerpt.h"
 #include "log/log.h"
 #include "mcp/client_capabilities.h"
@@ -223,6 +224,21 @@ void ParkTable::end(Parked& parked, EndReason reason, StateFault fault, std::str
               {"reason", mcp::name(reason)},
               {"rounds", static_cast<int64_t>(ended->call.rounds)},
               {"parked_ms", (loop_.now() - ended->since).count()}});
+  const core::ClientRequest& from = *ended->call.from;
+  audit::record(audit::Kind::call,
+                {{"call", from.call_id},
+                 {"who", from.caller ? std::string_view(from.caller->name) : core::kAnonymous},
+                 {"principal", from.caller ? std::string_view(from.caller->principal) : std::string_view()},
+                 {"from", from.peer},
+                 {"server", ended->server.name},
+                 {"route", ended->route()},
+                 {"method", from.method_name},
+                 {"target", from.target},
+                 {"era", mcp::name(from.era)},
+                 {"end", mcp::name(reason)},
+                 {"why", why},
+                 {"sent", "yes"},
+                 {"dur_ms", (loop_.now() - ended->since).count()}});
   remember(ended->id, {fault, std::move(why), ended->server.name});
   loop_.retire(std::move(ended));
 }

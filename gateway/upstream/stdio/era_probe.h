@@ -20,8 +20,8 @@ class EraProbe final : public ProcessOwner {
 
   // `decided` is called once; `finished` once that process has ended (then the probe may be freed, at the end
   // of the turn). Both from the loop.
-  EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server,
-           First first, std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
+  EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server& server, First first,
+           std::function<void(const EraVerdict&)> decided, std::function<void()> finished);
   void stop();
 
  private:

@@ -1,8 +1,8 @@
 // Asks a stdio server for its era with a process that is started for that alone (era_probe.h), in the pauses
 // that its starts have to keep. Probes that found nothing out are followed by pauses that grow.
 //
-// Where that process exits and nobody waits, a second one shows whether the server runs at all. Where somebody
-// waits, the process that is started for him shows that.
+// Where that process exits and nobody waits, a second one shows whether the server runs at all. Where
+// somebody waits, the process that is started for him shows that.
 //
 // Owned by a StdioUpstream, which is its owner and outlives it.
 #pragma once
@@ -59,7 +59,7 @@ class StdioEraProber final : public EraProber {
   Done done_;
   std::unique_ptr<EraProbe> probe_;
   std::optional<EraVerdict> weak_;  // the first one's, while there is to be a second one
-  uint32_t failures_ = 0;  // in a row
+  uint32_t failures_ = 0;           // in a row
   std::chrono::milliseconds not_before_{0};
   net::Timer pause_timer_;
   bool stopping_ = false;

@@ -231,7 +231,7 @@ core::UpstreamStatus StdioUpstream::status() const {
     status.state = State::starting;
     status.limit = server_.timeouts.startup;
   }
-  if (!era_.is_known()) status.why = era_.verdict().failure.text;
+  if (!era_.is_known()) status.why = start_failure_text(era_.verdict().failure, server_);
   if (status.state == State::ready) status.why.clear();
   return status;
 }

@@ -8,7 +8,9 @@ import { binary } from '../lib/binary.mjs';
 import { temporaryFolder } from '../lib/events.mjs';
 import { modernPost } from '../lib/modern.mjs';
 import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
+import { call } from '../lib/raw-origin.mjs';
 import { plain, running } from '../lib/reloading.mjs';
+import { legacyFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
 
@@ -142,6 +144,18 @@ describe('audit', { skip: DIRECT }, () => {
     assert.match(action.from, /^127\.0\.0\.1:\d+$/);
     // To be asked for a token is no refusal.
     assert.equal(recordsOf(path).filter((record) => record.type === 'refusal').length, 3);
+  });
+
+  test('a call whose client never comes back with an answer has its end', async (t) => {
+    const path = join(temporaryFolder(t), 'audit.jsonl');
+    const [command, ...args] = legacyFixture();
+    const one = await running(t, { s: { command, args, timeouts: { park: '1s' } } }, { more: { audit: { path } } });
+    const _meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };
+    const { message } = await call(one.gateway.url, 'tools/call', { name: 'test_elicitation', arguments: { message: 'who?' }, _meta });
+    assert.equal(message.result?.resultType, 'input_required', JSON.stringify(message));
+    const end = await arrives(path, (record) => record.end === 'timeout_park', 'the end');
+    const round = recordsOf(path).find((record) => record.end === 'input_required');
+    assert.deepEqual([end.call, end.method, end.target, end.server], [round.call, 'tools/call', 'test_elicitation', 's']);
   });
 
   test('on stdio, too, a request that is refused is recorded', async (t) => {
