@@ -32,18 +32,22 @@ std::shared_ptr<void> add(Redactor redactor) {
   std::erase_if(all().list, [](const auto& one) { return one.expired(); });
   all().list.push_back(kept);
   all().any = true;
+  detail::has_rules = true;
   return kept;
 }
 
 void use_secrets(const std::vector<std::string>& values) {
   KnownSecrets::use(values);
+  if (KnownSecrets::any()) detail::has_rules = true;
 }
 
 std::string without_secrets(std::string_view text) {
   return KnownSecrets::hide(text);
 }
 
-bool touches(std::string_view text) {
+std::atomic<bool> detail::has_rules = false;
+
+bool detail::touches(std::string_view text) {
   return all().any.load(std::memory_order_relaxed) || KnownSecrets::stand_in(text) || may_have_userinfo(text);
 }
 

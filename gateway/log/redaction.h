@@ -5,6 +5,7 @@
 // A text is redacted before it is cut: half of a secret is not known as one (excerpt.h).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,11 +23,23 @@ using Redactor = std::function<std::string(std::string_view text)>;
 void use_secrets(const std::vector<std::string>& values);
 // Without the secrets alone.
 std::string without_secrets(std::string_view text);
-// May apply() make another text of this one? Cheap where there is no plugin.
-bool touches(std::string_view text);
+// May apply() make another text of this one? On the path of every line of the log: it costs next to nothing
+// where there are no rules and no secrets, and the text is short or has no "@".
+inline bool touches(std::string_view text);
 // Without user and password in URIs.
 std::string without_userinfo(std::string_view text);
 // All of this, and every redactor in turn.
 std::string apply(std::string_view text);
+
+namespace detail {
+extern std::atomic<bool> has_rules;  // or secrets
+bool touches(std::string_view text);
+}  // namespace detail
+
+inline bool touches(std::string_view text) {
+  constexpr size_t kShortestUserinfo = 9;  // "a://u:p@h"
+  if (detail::has_rules.load(std::memory_order_relaxed)) return detail::touches(text);
+  return text.size() >= kShortestUserinfo && text.find('@') != std::string_view::npos && detail::touches(text);
+}
 
 }  // namespace lineward::redaction
