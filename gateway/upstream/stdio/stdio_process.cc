@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "config/server_environment.h"
-#include "log/excerpt.h"
 #include "log/log.h"
 #include "upstream/shared/process_end.h"
 
@@ -187,7 +186,7 @@ void StdioProcess::stderr_line(std::string line) {
   ++stats_.stderr_lines;
   log::write(log::Level::info, "upstream.stderr",
              {{"upstream", server_.name}, {"pid", static_cast<int64_t>(pid())}, {"line", line}});
-  last_stderr_ = log::Excerpt(line, 500).string();
+  last_words_.add(line);
 }
 
 void StdioProcess::stderr_end() {
@@ -222,7 +221,7 @@ void StdioProcess::exited(net::ExitStatus status) {
              {{"upstream", server_.name},
               {"pid", static_cast<int64_t>(pid())},
               {"how", exit_text_},
-              {"stderr", last_stderr_}});
+              {"stderr", last_words_.text()}});
   timer_.stop();
   if (down_) return check_gone();
   if (out_ended_) return last_stderr_read();
@@ -235,7 +234,7 @@ void StdioProcess::exited(net::ExitStatus status) {
 void StdioProcess::go_down(ProcessEnd end) {
   if (!down_) {
     down_ = true;
-    end.last_stderr = last_stderr_;
+    end.last_stderr = last_words_.text();
     const auto watch = lifetime_.watch();
     owner_.on_process_down(end);
     if (watch.gone()) return;

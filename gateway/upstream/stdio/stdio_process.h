@@ -13,6 +13,7 @@
 #include "net/byte_stream.h"
 #include "net/lifetime.h"
 #include "process/child_process.h"
+#include "process/last_words.h"
 #include "upstream/shared/process_end.h"
 
 namespace lineward::upstream {
@@ -46,7 +47,7 @@ class StdioProcess {
   void stop(const ProcessEnd& why);
   bool down() const { return down_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
-  const std::string& last_stderr() const { return last_stderr_; }
+  const std::string& last_stderr() const { return last_words_.text(); }
   // How it ended; of use once it is gone.
   core::ExitCause exit_cause() const { return exit_cause_; }
 
@@ -91,7 +92,7 @@ class StdioProcess {
   LineSplitter lines_;
   LineSplitter stderr_lines_;
   net::Timer timer_;
-  std::string last_stderr_;
+  net::LastWords last_words_;
   std::string exit_text_;
   uint64_t stderr_budget_ = 0;  // bytes still logged in this second
   std::chrono::milliseconds stderr_second_{0};
