@@ -15,8 +15,9 @@ StdioEraProber::StdioEraProber(net::Loop& loop, net::Spawner& spawner, const con
                                StdioHealth& health, StdioEraProberOwner& owner)
     : loop_(loop), spawner_(spawner), server_(server), health_(health), owner_(owner), pause_timer_(loop) {}
 
-void StdioEraProber::ask(const core::CallRequest*, Done done) {
+void StdioEraProber::ask(const core::CallRequest* first, Done done) {
   done_ = std::move(done);
+  awaited_ = first != nullptr;
   weak_.reset();
   begin();
 }
@@ -37,7 +38,7 @@ void StdioEraProber::begin() {
 void StdioEraProber::probed(const EraVerdict& verdict) {
   if (!done_) return;  // it was hurried
   const bool first = !weak_;
-  if (first && verdict.is_weak() && !owner_.prober_is_awaited()) {
+  if (first && verdict.is_weak() && !awaited_) {
     weak_ = verdict;
     return;
   }
@@ -51,6 +52,7 @@ void StdioEraProber::gone() {
 }
 
 void StdioEraProber::hurry() {
+  awaited_ = true;
   if (!weak_ || !done_) return;
   const EraVerdict weak = *weak_;
   decide(weak);

@@ -21,8 +21,6 @@ class StdioEraProberOwner {
  public:
   // The process that was asked is gone.
   virtual void on_prober_free() = 0;
-  // Some call waits for the answer.
-  virtual bool prober_is_awaited() const = 0;
 
  protected:
   ~StdioEraProberOwner() = default;
@@ -59,6 +57,7 @@ class StdioEraProber final : public EraProber {
   Done done_;
   std::unique_ptr<EraProbe> probe_;
   std::optional<EraVerdict> weak_;  // the first one's, while there is to be a second one
+  bool awaited_ = false;            // by some call
   uint32_t failures_ = 0;           // in a row
   std::chrono::milliseconds not_before_{0};
   net::Timer pause_timer_;

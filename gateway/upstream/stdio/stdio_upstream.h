@@ -80,7 +80,6 @@ class StdioUpstream final : public core::Upstream,
   void on_circuit_open(const core::Failure& refusal) override { groups_.refuse_waiting(refusal); }
   // StdioEraProberOwner
   void on_prober_free() override;
-  bool prober_is_awaited() const override { return era_.waiting() > 0; }
   // ServerEraOwner
   void on_era_verdict(const EraVerdict& verdict) override;
   void on_era_known(TransportCall& call) override;
