@@ -245,7 +245,9 @@ TEST_CASE("how many idle connections are kept, and for how long") {
   loop.close_all();
 }
 
-TEST_CASE("what a proxy says behind its answer to CONNECT is not the server's, and no answer is one that has two framings") {
+TEST_CASE(
+    "what a proxy says behind its answer to CONNECT is not the server's, and no answer is one that has two "
+    "framings") {
   net::Loop loop;
   {
     Server proxy(loop);

@@ -89,7 +89,9 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   CHECK_FALSE((*call)->pause());
 }
 
-TEST_CASE("a call that is cancelled in the pause before it is made again is not made again, however long it is kept") {
+TEST_CASE(
+    "a call that is cancelled in the pause before it is made again is not made again, however long it is "
+    "kept") {
   net::Loop loop;
   config::Server server;
   server.name = "repeats";

@@ -207,7 +207,8 @@ TEST_CASE("a late answer for a client that has gone away finds nobody") {
   CHECK(world.admitted.empty());
 }
 
-TEST_CASE("a late answer is for the request that asked, also when another one waits in the same place of memory") {
+TEST_CASE(
+    "a late answer is for the request that asked, also when another one waits in the same place of memory") {
   World world;
   auto gate = std::make_shared<ScriptedGate>();
   gate->waits = true;

@@ -129,7 +129,8 @@ TEST_CASE("settings of the gateway; what cannot be swapped says so and stays") {
   CHECK(next.listen.address == "stdio");
 }
 
-TEST_CASE("whatever needs a restart stays as it was, so that the next reload of the same file tells of it again") {
+TEST_CASE(
+    "whatever needs a restart stays as it was, so that the next reload of the same file tells of it again") {
   const Config now = parsed("mcpServers: {a: {command: x}}");
   for (const char* setting :
        {"workers: 2", "ops: {address: ':9999'}", "admin: {address: '127.0.0.1:9998'}", "log: {format: json}",
