@@ -289,7 +289,7 @@ TEST_CASE(
 namespace {
 
 // A token that is there, and good.
-struct Token final : RequestCredentials {
+struct OurToken final : RequestCredentials {
   State state() override { return State::there; }
   const std::string& authorization() const override { return value; }
   void fetch(std::function<void(const std::string& fault)>) override {}
@@ -308,7 +308,7 @@ TEST_CASE("a token that Lineward got stands in the place of every other Authoriz
     REQUIRE(url);
     const SharedHeaders shared(
         std::vector<http::OutHeader>{{"authorization", "Bearer shared"}, {"Accept", "text/plain"}});
-    Token token;
+    OurToken token;
     HttpPool pool(loop, *url, nullptr, {});
     pool.use(token);
     auto heard = [&](const SharedHeaders* with) {
