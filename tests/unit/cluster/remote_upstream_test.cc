@@ -34,6 +34,22 @@ TEST_CASE("a call goes to a server on another thread, and what the server says c
   world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
 }
 
+TEST_CASE("the last message of a call ends it on both threads, also when it is a notification") {
+  World world;
+  auto call = world.near.start(world.asker);
+  const std::string last = R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})";
+  world.serve([&](FakeServer& server) {
+    server.last->say(progress(1));
+    // It is over when it says this.
+    core::CallOwner* owner = std::exchange(server.last->owner, nullptr);
+    owner->on_call_message(parse(last));
+  });
+  REQUIRE(world.asker.heard.size() == 2);
+  CHECK(world.asker.heard[1] == last);
+  CHECK_FALSE(call->live());
+  world.far.run([&] { CHECK(world.far.call_server->size() == 0); });
+}
+
 TEST_CASE("a call that cannot even begin fails, and not from within start") {
   World world;
   world.far.run([&] { world.far.server->refuses = true; });

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "http/response_gate.h"
+
 using namespace lineward::http;
 using Next = ResponseParser::Next;
 
@@ -151,6 +153,22 @@ TEST_CASE("heads that two readers could take differently are refused") {
     CHECK(whole(bytes).rfind("fault: ", 0) == 0);
     CHECK(bytewise(bytes).rfind("fault: ", 0) == 0);
   }
+}
+
+// Two look at it: what one of them takes the other would refuse, and where a proxy answers CONNECT there is
+// the gate alone.
+TEST_CASE("a length beside a coding is refused by the gate, before the parser sees it") {
+  for (const char* fields : {"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+                             "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n",
+                             "transfer-encoding: chunked\r\nX: y\r\ncontent-length: 0\r\n"}) {
+    INFO(fields);
+    const std::string head = kOk + fields + "\r\n";
+    CHECK_FALSE(check_response_head(head, {}));
+    CHECK(whole(head + "0\r\n\r\n") == "fault: it has a length and a transfer coding");
+    CHECK(bytewise(head + "0\r\n\r\n") == "fault: it has a length and a transfer coding");
+  }
+  CHECK(check_response_head(kOk + "Transfer-Encoding: chunked\r\n\r\n", {}));
+  CHECK(check_response_head(kOk + "Content-Length: 1\r\n\r\n", {}));
 }
 
 TEST_CASE("nothing grows without a limit") {

@@ -244,3 +244,94 @@ TEST_CASE("how many idle connections are kept, and for how long") {
   }
   loop.close_all();
 }
+
+TEST_CASE(
+    "what a proxy says behind its answer to CONNECT is not the server's, and no answer is one that has two "
+    "framings") {
+  net::Loop loop;
+  {
+    Server proxy(loop);
+    auto url = parse_http_url("https://server.example/mcp");
+    REQUIRE(url);
+    auto tls = net::TlsContext::for_client({});
+    REQUIRE(tls);
+    auto asked = parse_proxy("http://" + proxy.listener->address());
+    REQUIRE(asked);
+    PoolOptions options;
+    options.proxy = *asked;
+    options.connect_timeout = milliseconds(2000);
+    HttpPool pool(loop, *url, *tls, options);
+    auto fault = [&](const std::string& answer) {
+      proxy.script = {answer};
+      proxy.heard.clear();
+      Owner owner(loop);
+      owner.transfer = std::make_unique<HttpTransfer>(pool, HttpRequest{"POST", {}, "{}"}, owner);
+      loop.run();
+      REQUIRE(owner.over);
+      // Not one byte more than the question, no hello of TLS either.
+      CHECK(proxy.heard == "CONNECT server.example:443 HTTP/1.1\r\nHost: server.example:443\r\n\r\n");
+      return owner.fault;
+    };
+    const std::string named = "its proxy " + proxy.listener->address();
+    CHECK(fault("HTTP/1.1 200 OK\r\n\r\n" + kOk) == named + " spoke in the server's place");
+    CHECK(fault("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n\x16") ==
+          named + " spoke in the server's place");
+    CHECK(fault("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n") ==
+          named + " answered CONNECT with no valid HTTP");
+    CHECK(fault("HTTP/1.1 403 Forbidden\r\n\r\n") == named + " refused the connection (403)");
+    proxy.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}
+
+namespace {
+
+// A token that is there, and good.
+struct OurToken final : RequestCredentials {
+  State state() override { return State::there; }
+  const std::string& authorization() const override { return value; }
+  void fetch(std::function<void(const std::string& fault)>) override {}
+  bool refused(const std::string&, const http::ResponseInfo&) override { return false; }
+  std::string value = "Bearer ours";
+};
+
+}  // namespace
+
+TEST_CASE("a token that Lineward got stands in the place of every other Authorization") {
+  net::Loop loop;
+  {
+    Server server(loop);
+    server.script = {kOk, kOk};
+    auto url = parse_http_url("http://" + server.listener->address() + "/mcp");
+    REQUIRE(url);
+    const SharedHeaders shared(
+        std::vector<http::OutHeader>{{"authorization", "Bearer shared"}, {"Accept", "text/plain"}});
+    OurToken token;
+    HttpPool pool(loop, *url, nullptr, {});
+    pool.use(token);
+    auto heard = [&](const SharedHeaders* with) {
+      server.heard.clear();
+      Owner owner(loop);
+      HttpRequest request{"POST", {{"AUTHORIZATION", "Bearer theirs"}, {"X", "1"}}, "{}"};
+      request.shared_headers = with;
+      owner.transfer = std::make_unique<HttpTransfer>(pool, std::move(request), owner);
+      loop.run();
+      CHECK(owner.body == "ok");
+      return server.heard;
+    };
+    for (const SharedHeaders* with : {static_cast<const SharedHeaders*>(nullptr), &shared}) {
+      const std::string head = heard(with);
+      INFO(head);
+      CHECK(head.find("\r\nX: 1\r\n") != std::string::npos);
+      CHECK(head.find("\r\nAuthorization: Bearer ours\r\n") != std::string::npos);
+      CHECK(head.find("Bearer") == head.rfind("Bearer"));
+      CHECK((head.find("Accept: text/plain") != std::string::npos) == (with != nullptr));
+    }
+    server.listener->close();
+    pool.close_idle();
+    loop.close_deferred();
+  }
+  loop.close_all();
+}

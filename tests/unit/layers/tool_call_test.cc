@@ -6,6 +6,7 @@
 
 #include "core/passing_upstream.h"
 #include "layers/tool_upstream.h"
+#include "unit/layers/layers_world.h"
 
 using namespace lineward;
 using namespace lineward::upstream;
@@ -86,4 +87,50 @@ TEST_CASE("a call that may be repeated slows its server down, and tells of it, a
   (*call)->cancel("its client left");
   CHECK(told.cancelled);
   CHECK_FALSE((*call)->pause());
+}
+
+TEST_CASE(
+    "a call that is cancelled in the pause before it is made again is not made again, however long it is "
+    "kept") {
+  net::Loop loop;
+  config::Server server;
+  server.name = "repeats";
+  server.url = "http://127.0.0.1:1/mcp";
+  server.retry.attempts = 3;
+  server.retry.backoff = std::chrono::milliseconds(5);
+  Below below;
+  below.era = mcp::Era::legacy;
+  {
+    Caller caller;
+    ToolUpstream upstream(loop, std::make_unique<UpstreamBelow>(below), server);
+    core::CallRequest request;
+    request.message = parse(R"({"jsonrpc":"2.0","id":1,"method":"prompts/list"})");
+    request.method = mcp::Method::prompts_list;
+    request.client_era = mcp::Era::legacy;
+    auto call = upstream.start(std::move(request), caller);
+    REQUIRE(call);
+    auto run_for = [&](std::chrono::milliseconds time) {
+      net::Timer timer(loop);
+      timer.start(time, [&] { loop.stop(); });
+      loop.run();
+    };
+    below.last().fails({mcp::EndReason::upstream_unreachable, "nobody listens"});
+    CHECK(caller.heard_nothing());
+    SECTION("it is made again") {
+      run_for(std::chrono::milliseconds(50));
+      CHECK(below.calls.size() == 2);
+      CHECK(caller.repeated == 1);
+      (*call)->cancel("its client left");
+      CHECK(below.last().cancelled == "its client left");
+    }
+    SECTION("not after a cancel") {
+      (*call)->cancel("its client left");
+      CHECK_FALSE((*call)->live());
+      run_for(std::chrono::milliseconds(50));
+      CHECK(below.calls.size() == 1);
+      CHECK(caller.repeated == 0);
+      CHECK(caller.heard_nothing());
+    }
+  }
+  loop.close_deferred();
 }

@@ -26,7 +26,10 @@ struct ScriptedGate final : core::Gate {
     return answer;
   }
   const std::vector<std::string>& headers_wanted() const override { return wanted; }
-  void on_refused(const core::RefusedRequest& request) override { refused.push_back(request.status); }
+  void on_refused(const core::RefusedRequest& request) override {
+    refused.push_back(request.status);
+    callers.push_back(request.caller != nullptr ? request.caller->principal : std::string());
+  }
 
   static core::GateAnswer caller(std::string principal) {
     auto who = std::make_shared<core::Caller>();
@@ -43,7 +46,7 @@ struct ScriptedGate final : core::Gate {
   bool waits = false;
   core::GateAnswer answer = caller("jwt:a");
   core::GateDone done;
-  std::vector<std::string> wanted, asked;
+  std::vector<std::string> wanted, asked, callers;
   std::vector<int> refused;
 };
 
@@ -202,6 +205,49 @@ TEST_CASE("a late answer for a client that has gone away finds nobody") {
   CHECK(world.supervisor.waiting() == 0);
   gate->done(ScriptedGate::caller("jwt:late"));
   CHECK(world.admitted.empty());
+}
+
+TEST_CASE(
+    "a late answer is for the request that asked, also when another one waits in the same place of memory") {
+  World world;
+  auto gate = std::make_shared<ScriptedGate>();
+  gate->waits = true;
+  world.use(gate);
+  world.connect();
+  world.client.send(post("", "{}"));
+  run_until(world.loop, [&] { return world.supervisor.waiting() == 1; });
+  core::GateDone first = std::move(gate->done);
+  world.client.leave();
+  run_until(world.loop, [&] { return world.gone; });
+  FarClient other{world.loop};
+  std::destroy_at(world.connection.get());
+  std::construct_at(world.connection.get(), world.loop, world.limits, world, other.take_stream(),
+                    "10.0.0.2:1");
+  other.send(post("", "[]"));
+  run_until(world.loop, [&] { return world.supervisor.waiting() == 1; });
+  first(ScriptedGate::caller("jwt:first"));
+  CHECK(world.admitted.empty());
+  CHECK(world.supervisor.waiting() == 1);
+  gate->done(ScriptedGate::caller("jwt:other"));
+  CHECK(world.admitted == std::vector<std::string>{"jwt:other []"});
+}
+
+TEST_CASE("who called before on the same connection is not who is refused now") {
+  World world;
+  auto gate = std::make_shared<ScriptedGate>();
+  world.use(gate);
+  world.connect();
+  CHECK(begins(world.answer_to(post("", "{}")), "HTTP/1.1 200"));
+  CHECK(gate->callers.empty());
+  gate->answer = ScriptedGate::denial();
+  world.client.send(post("", "{}"));
+  run_until(world.loop, [&] { return gate->callers.size() == 1; });
+  world.client.send(post("Origin: https://evil.example\r\n", "{}"));
+  run_until(world.loop, [&] { return gate->callers.size() == 2; });
+  // Refused by its head alone.
+  world.client.send("POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n");
+  run_until(world.loop, [&] { return gate->callers.size() == 3; });
+  CHECK(gate->callers == std::vector<std::string>(3));
 }
 
 TEST_CASE("an answer that comes when there is no gatekeeper any more is nobody's") {

@@ -171,6 +171,20 @@ TEST_CASE(
   CHECK(account->held() == 0);
 }
 
+TEST_CASE("what went out waits no more: as much may wait again") {
+  World world;
+  const std::string large(150 << 10, 'x');
+  for (int i = 0; i < 6; ++i) {
+    INFO(i);
+    CHECK(world.session->keep_for_stream(large).messages == 0);
+    CHECK(world.session->keep_for_stream(large).messages == 0);
+    Peer& at = world.get_stream();
+    run_until(world.loop, [&] { return at.client.received().size() > 2 * large.size(); });
+    CHECK(at.events().size() == 2);
+    at.leave();
+  }
+}
+
 TEST_CASE("a message larger than all that may wait is let in alone") {
   World world;
   world.session->keep_for_stream("a");

@@ -129,6 +129,23 @@ TEST_CASE("settings of the gateway; what cannot be swapped says so and stays") {
   CHECK(next.listen.address == "stdio");
 }
 
+TEST_CASE(
+    "whatever needs a restart stays as it was, so that the next reload of the same file tells of it again") {
+  const Config now = parsed("mcpServers: {a: {command: x}}");
+  for (const char* setting :
+       {"workers: 2", "ops: {address: ':9999'}", "admin: {address: '127.0.0.1:9998'}", "log: {format: json}",
+        "watchdog: {warn: 200ms}", "watchdog: {abort: 30s}", "aggregate: {path: /all}",
+        "aggregate: {prefix: '{server}-'}", "aggregate: {prefixMode: never}"}) {
+    INFO(setting);
+    Config next = parsed(std::string(setting) + "\nmcpServers: {a: {command: x}}");
+    const Changes changes = compare(now, next);
+    REQUIRE(changes.settings.size() == 1);
+    CHECK(changes.settings[0].needs_restart);
+    keep_fixed_settings(now, next);
+    CHECK(shown(compare(now, next)).empty());
+  }
+}
+
 TEST_CASE("what is called adjustable is an option of a server") {
   size_t adjustable = 0;
   for (const Option& option : options()) {
