@@ -126,6 +126,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   lineward::net::serve_as_first_process();
   lineward::net::use_only_what_is_linked_in();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGUSR1, SIG_IGN);  // a rotation does not end a gateway that is about to start
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write()
   fill_standard_descriptors();
   const lineward::net::Launcher launcher = lineward::net::follow_launcher();

@@ -18,9 +18,10 @@ void AdminServer::handle(const PlainRequest& request, PlainServer::Answer answer
   const Access access =
       access_of(request, rules_, way_, way_ == Way::tcp && server_.is_loopback(), &console_.logins());
   const bool console = Console::has(request.path);
-  // The console asks for a token first, and tells by itself who is refused then.
-  if (!access.role && !(console && access.refusal.status == 401))
-    tell_denied(request, request.peer, access.refusal.status);
+  // The console asks for a token first, and tells by itself what became of its forms.
+  const bool is_asked_first =
+      console && access.refusal.status == 401 && request.head.headers.count("Authorization") == 0;
+  if (!access.role && !is_asked_first) tell_denied(request, request.peer, access.refusal.status);
   if (console) return console_.handle(request, access, answer);
   api_.handle(request, access, std::move(answer));
 }

@@ -130,7 +130,8 @@ PlainResponse Console::answered(const PlainRequest& request, const Access& acces
   if (request.head.method == "POST") {
     if (below == "/login") return log_in(request, access);
     if (!access.role) {
-      tell_denied(request, request.peer, access.refusal.status);
+      if (request.head.headers.count("Authorization") == 0)  // else AdminServer has told
+        tell_denied(request, request.peer, access.refusal.status);
       return access.refusal;
     }
     if (below == "/logout") return log_out(request);

@@ -9,7 +9,7 @@
 #include "base/version.h"
 #include "json/json_at.h"
 #include "json/json_member.h"
-#include "log/excerpt.h"
+#include "log/redaction.h"
 #include "mcp/revision.h"
 #include "mcp/rewrite.h"
 
@@ -51,7 +51,7 @@ std::string missing_text(const std::vector<Missing>& missing) {
     Object object;
     object.add("server", json::quote(one.server));
     object.add("reason", json::quote(one.reason));
-    object.add("text", json::quote(log::Excerpt(one.text, 300)));
+    object.add("text", json::quote(std::string_view(redaction::apply(one.text)).substr(0, 300)));
     out += (out.empty() ? "" : ",") + object.text();
   }
   return fmt::format("[{}]", out);

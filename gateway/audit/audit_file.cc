@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace lineward::audit {
@@ -20,7 +20,7 @@ namespace {
 // Of the end of a file, in which its last whole record must be.
 constexpr uint64_t kMaxTail = 8 << 20;
 constexpr size_t kDigitsOfName = 12;
-constexpr size_t kMostOthers = 8;
+constexpr size_t kNewestFull = 4;
 constexpr int kNameTries = 100;
 constexpr std::string_view kSeqKey = R"({"seq":)";
 
@@ -65,36 +65,59 @@ bool is_torn_beginning(std::string_view whole) {
   return whole.substr(0, begin.size()) == begin || whole.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// The number of the first record of a file; 0 where there is none.
+// The number of the first whole record of a file, behind what was torn; 0 where there is none.
 uint64_t first_record(int fd) {
-  const std::string head = read_at(fd, 0, kMaxLine);
-  auto record = read_record(std::string_view(head).substr(0, head.find('\n')));
-  return record ? record->seq : 0;
+  const std::string head = read_at(fd, 0, 2 * kMaxLine);
+  for (std::string_view rest = head; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    if (auto record = read_record(rest.substr(0, end))) return record->seq;
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return 0;
+}
+
+// "1", "20261125", "20261125-0412", "old": what people and logrotate put behind the name.
+bool is_others_ending(std::string_view ending) {
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789-_T:") == std::string_view::npos;
+  };
+  return ending == "old" || ending == "bak" || digits(ending);
+}
+
+// Another process writes it: another log beside ours.
+bool is_written(const std::string& name) {
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return true;
+  const bool free = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
+  ::close(fd);
+  return !free;
 }
 
 // The newest of those that somebody else has named after ours.
-std::vector<std::string> other_files(const std::string& path) {
+std::optional<std::string> other_file(const std::string& path) {
   const auto [folder, base] = folder_and_name(path);
-  std::vector<std::pair<int64_t, std::string>> found;
+  std::optional<std::string> newest;
+  timespec when{};
   std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
-  if (!open) return {};
+  if (!open) return newest;
   while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
     const std::string_view name = entry->d_name;
     const bool named_after = name.size() > base.size() + 1 && name.substr(0, base.size()) == base &&
-                             (name[base.size()] == '.' || name[base.size()] == '-');
+                             (name[base.size()] == '.' || name[base.size()] == '-') &&
+                             is_others_ending(name.substr(base.size() + 1));
     if (!named_after || is_full_name(name, base)) continue;
     std::string whole = folder + "/" + std::string(name);
     struct stat info {};
-    if (::lstat(whole.c_str(), &info) == 0 && S_ISREG(info.st_mode))
-      found.emplace_back(info.st_mtime, std::move(whole));
+    if (::lstat(whole.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || is_written(whole)) continue;
+    const auto later = [](const timespec& a, const timespec& b) {
+      return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+    };
+    if (newest && !later(info.st_mtim, when)) continue;
+    when = info.st_mtim;
+    newest = std::move(whole);
   }
-  const size_t most = std::min(found.size(), kMostOthers);
-  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(most), found.end(),
-                    std::greater<>());
-  std::vector<std::string> out;
-  for (size_t i = 0; i < most; ++i)
-    out.push_back(std::move(found[i].second));
-  return out;
+  return newest;
 }
 
 }  // namespace
@@ -189,8 +212,9 @@ Result<AuditFile::Found> AuditFile::open() {
     char last = '\n';
     if (::pread(fd, &last, 1, static_cast<off_t>(size_ - 1)) == 1 && last != '\n') left_ = "\n";
   }
-  const bool has_none = found.last_type.empty();
-  if (has_none && !find_before(found, why)) return fail(why);
+  if (!found.last_type.empty()) return found;
+  if (!find_before(found, why)) return fail(why);
+  first_ = found.chain.seq() + 1;
   return found;
 }
 
@@ -198,10 +222,12 @@ Result<AuditFile::Found> AuditFile::open() {
 // the last record of the others: of the newest full one, or of one that somebody else has given a name.
 bool AuditFile::find_before(Found& found, std::string& why) {
   const std::vector<std::string> full = full_files(path_);
-  if (!full.empty() && !find_behind(full.back(), found, why)) return false;
+  // Names sort as records do, but for those of a file whose first record was torn once.
+  for (size_t i = full.size(); i > 0 && i + kNewestFull > full.size(); --i) {
+    if (!find_behind(full[i - 1], found, why)) return false;
+  }
   std::string unused;  // what is no audit log has nothing to say
-  for (const std::string& name : other_files(path_))
-    find_behind(name, found, unused);
+  if (auto other = other_file(path_)) find_behind(*other, found, unused);
   return true;
 }
 
@@ -321,6 +347,7 @@ bool AuditFile::open_next() {
 }
 
 void AuditFile::take_next() {
+  sync();
   use(std::exchange(next_, -1));
 }
 

@@ -38,7 +38,7 @@ class AuditFile {
   bool write(std::string_view lines);
   // Tries again what is left. True when nothing is.
   bool flush();
-  bool pending() const { return !left_.empty() || fd_ < 0 || !misplaced_.empty() || !unsynced_.empty(); }
+  bool pending() const { return !left_.empty() || fd_ < 0 || !misplaced_.empty(); }
   const std::string& fault() const {
     return !misplaced_.empty() ? misplaced_ : !unsynced_.empty() ? unsynced_ : fault_;
   }

@@ -211,9 +211,8 @@ void Trail::Shared::step() {
 }
 
 void Trail::Shared::tell_state() {
-  const bool fine = !file.pending();
-  writable = fine;
   const std::string& fault = file.fault();
+  writable = fault.empty() && !file.pending();
   if (fault == told) return;
   told = fault;
   if (fault.empty()) {

@@ -4,60 +4,157 @@
 #include <array>
 #include <cctype>
 
+#include "json/json_scan.h"
+
 namespace lineward::config {
 namespace {
 
-// In names of variables, in capitals.
-constexpr std::array<std::string_view, 16> kTelling{"KEY",    "TOKEN",   "SECRET", "PASS",    "PWD", "AUTH",
-                                                    "CRED",   "PRIVATE", "COOKIE", "SESSION", "DSN", "CONN",
-                                                    "BEARER", "SIGN",    "SALT",   "CERT"};
-// A longer run of letters is more likely a phrase that was chosen to be long.
-constexpr size_t kLongestWord = 15;
+// The last word of a name, or the end of it, in capitals.
+constexpr std::array<std::string_view, 18> kTellingEnds{
+    "KEY",  "KEYS", "TOKEN", "TOKENS",      "SECRET",     "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE",
+    "PASS", "PWD",  "AUTH",  "CREDENTIALS", "CREDENTIAL", "COOKIE",  "DSN",      "SALT",   "AUTHORIZATION"};
+// Of a name of several words, these ends alone are no word of their own: "MONKEY", "COMPASS".
+constexpr size_t kShortestEnding = 5;
+constexpr size_t kLongestPlain = 20, kLongestWord = 15, kLongestNumber = 4, kMostSegments = 4;
+// Of a text of several lines: what is shorter stands in other texts too.
+constexpr size_t kShortestLine = 16;
 
-bool all_of(std::string_view text, std::string_view others, int (*is)(int)) {
-  return std::all_of(text.begin(), text.end(), [&](char c) {
-    return is(static_cast<unsigned char>(c)) != 0 || others.find(c) != std::string_view::npos;
+bool is_figure(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_small(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool is_capital(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+// "API_KEY", "apiKey" and "x-api-key" end with the word KEY.
+bool promises_secret(std::string_view name) {
+  size_t begin = name.size();
+  while (begin > 0) {
+    const char c = name[begin - 1];
+    if (!is_figure(c) && !is_small(c) && !is_capital(c)) break;
+    --begin;
+    if (is_capital(c) && begin > 0 && is_small(name[begin - 1])) break;  // where a hump begins
+  }
+  std::string word(name.substr(begin));
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return std::any_of(kTellingEnds.begin(), kTellingEnds.end(), [&word](std::string_view end) {
+    if (word.size() < end.size() || std::string_view(word).substr(word.size() - end.size()) != end)
+      return false;
+    return word.size() == end.size() || end.size() >= kShortestEnding || end == "KEY";
   });
 }
+
+// "production", "eu-central-1", "Europe/Berlin", "tools/call".
+bool is_plain(std::string_view value) {
+  if (value.size() > kLongestPlain) return false;
+  size_t segments = 0;
+  while (!value.empty()) {
+    const size_t end = std::min(value.find_first_of("-_./: "), value.size());
+    const std::string_view segment = value.substr(0, end);
+    value.remove_prefix(std::min(value.size(), end + 1));
+    const std::string_view small =
+        !segment.empty() && is_capital(segment.front()) ? segment.substr(1) : segment;
+    const bool word = segment.size() <= kLongestWord && std::all_of(small.begin(), small.end(), is_small);
+    const bool number =
+        segment.size() <= kLongestNumber && std::all_of(segment.begin(), segment.end(), is_figure);
+    if ((!word && !number) || ++segments > kMostSegments) return false;
+  }
+  return true;
+}
+
+bool is_number(std::string_view value) {
+  return std::all_of(value.begin(), value.end(), [](char c) {
+    return is_figure(c) || c == '.' || c == ',' || c == ':' || c == '-' || c == '+';
+  });
+}
+
+class Secrets {
+ public:
+  explicit Secrets(const Config& config) : config_(config) {}
+
+  void add(std::string_view value) {
+    constexpr std::string_view kBlanks = " \t\r\n";
+    const size_t begin = std::min(value.find_first_not_of(kBlanks), value.size());
+    value.remove_prefix(begin);
+    value = value.substr(0, value.find_last_not_of(kBlanks) + 1);
+    if (value.empty() || is_name(value)) return;
+    out_.emplace_back(value);
+    std::string quoted = json::quote(value);
+    quoted = quoted.substr(1, quoted.size() - 2);
+    if (quoted != value) out_.push_back(quoted);
+    for (size_t at = quoted.find('/'); at != std::string::npos; at = quoted.find('/', at + 2))
+      quoted.insert(at, 1, '\\');
+    if (quoted != value) out_.push_back(std::move(quoted));
+    if (value.find('\n') == std::string_view::npos) return;
+    for (size_t at = 0; at < value.size();) {
+      const size_t end = std::min(value.find('\n', at), value.size());
+      const std::string_view line = value.substr(at, end - at);
+      if (line.size() >= kShortestLine && line.substr(0, 5) != "-----") out_.emplace_back(line);
+      at = end + 1;
+    }
+  }
+  void add_unless_harmless(std::string_view name, std::string_view value) {
+    if (!is_harmless(name, value)) add(value);
+  }
+  // "a=1; b=2", "a=1&b=2".
+  void add_pairs(std::string_view text, std::string_view between) {
+    while (!text.empty()) {
+      const std::string_view pair = text.substr(0, text.find_first_of(between));
+      text.remove_prefix(std::min(text.size(), pair.size() + 1));
+      const size_t equals = pair.find('=');
+      if (equals != std::string_view::npos)
+        add_unless_harmless(pair.substr(0, equals), pair.substr(equals + 1));
+    }
+  }
+  std::vector<std::string> take() { return std::move(out_); }
+
+ private:
+  bool is_name(std::string_view value) const {
+    return std::any_of(config_.servers.begin(), config_.servers.end(),
+                       [value](const Server& server) { return server.name == value; });
+  }
+
+  const Config& config_;
+  std::vector<std::string> out_;
+};
 
 }  // namespace
 
 bool is_harmless(std::string_view name, std::string_view value) {
-  std::string capitals(name);
-  std::transform(capitals.begin(), capitals.end(), capitals.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  const bool telling = std::any_of(kTelling.begin(), kTelling.end(), [&](std::string_view word) {
-    return capitals.find(word) != std::string::npos;
-  });
-  if (telling) return false;
+  if (promises_secret(name)) return false;
   if (value.empty() || value.front() == '/' || value.substr(0, 2) == "./" || value.front() == '~')
     return true;
-  if (all_of(value, ".,:-+_", std::isdigit)) return true;
   const size_t scheme = value.find("://");
-  if (scheme != std::string_view::npos && all_of(value.substr(0, scheme), "+", std::islower))
-    return value.find_first_of("@?") == std::string_view::npos;
-  return value.size() <= kLongestWord && all_of(value, "-_", std::islower);
+  if (scheme != std::string_view::npos) return value.find_first_of("@?") == std::string_view::npos;
+  return is_number(value) || is_plain(value);
 }
 
 std::vector<std::string> secrets_of(const Config& config) {
-  std::vector<std::string> out;
+  Secrets out(config);
   for (const Server& server : config.servers) {
-    for (const auto& [name, value] : server.env) {
-      if (!is_harmless(name, value)) out.push_back(value);
-    }
+    for (const auto& [name, value] : server.env)
+      out.add_unless_harmless(name, value);
     for (const auto& [name, value] : server.headers) {
-      out.push_back(value);
+      if (is_harmless(name, value)) continue;
+      out.add(value);
       const size_t gap = value.find(' ');  // "Bearer TOKEN"
-      if (gap != std::string::npos) out.push_back(value.substr(gap + 1));
+      if (gap != std::string::npos) out.add(std::string_view(value).substr(gap + 1));
+      out.add_pairs(value, ";");
     }
-    out.push_back(server.credentials.client_secret);
-    out.push_back(server.credentials.private_key);
+    const size_t query = server.url.find('?');
+    if (query != std::string::npos) out.add_pairs(std::string_view(server.url).substr(query + 1), "&");
+    out.add(server.credentials.client_secret);
+    out.add(server.credentials.private_key);
     const size_t at = server.proxy.rfind('@');
     const size_t scheme = server.proxy.find("://");
     if (at != std::string::npos && scheme != std::string::npos && scheme + 3 < at)
-      out.push_back(server.proxy.substr(scheme + 3, at - scheme - 3));
+      out.add(std::string_view(server.proxy).substr(scheme + 3, at - scheme - 3));
   }
-  return out;
+  return out.take();
 }
 
 }  // namespace lineward::config

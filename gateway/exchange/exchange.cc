@@ -15,6 +15,7 @@
 #include "exchange/exchange_report.h"
 #include "exchange/step_seam.h"
 #include "log/log.h"
+#include "log/redaction.h"
 #include "mcp/errors.h"
 #include "mcp/rewrite.h"
 #include "mcp/targets.h"
@@ -436,7 +437,7 @@ void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
                     call_->request_message().has(Field::params_request_state);
   if (lost_retry) return ExchangeQuestions::refuse_retry(*this, "lost", text);
   mcp::GatewayError error = error_of(reason);
-  error.text = std::move(text);
+  error.text = redaction::apply(text);
   error.limit_ms = as.limit_ms;
   error.elapsed_ms = clock_.elapsed().count();
   error.retry_after_ms = retry_after_ms_;
@@ -450,7 +451,8 @@ void Exchange::fail(EndReason reason, std::string text, FailedAs as) {
 }
 
 // With the code that a policy names, instead of the reason's.
-void Exchange::refuse(EndReason reason, int code, const std::string& text, int status) {
+void Exchange::refuse(EndReason reason, int code, const std::string& said, int status) {
+  const std::string text = redaction::apply(said);
   mcp::GatewayError error = error_of(reason);
   record_.failed(text);
   end(reason, code, text,

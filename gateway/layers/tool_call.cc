@@ -94,7 +94,7 @@ std::string ToolCall::header_fault() const {
                                  request_.headers);
 }
 
-// Never calls back.
+// Calls back only to say that the call is made once more.
 std::optional<core::Failure> ToolCall::go() {
   if (role_ == HeaderRole::check && request_.method == Method::tools_call && attempts_ == 0) {
     if (std::string fault = header_fault(); !fault.empty()) {
@@ -118,7 +118,7 @@ std::optional<core::Failure> ToolCall::go() {
     }
     request_.headers = std::move(headers);
   }
-  if (++attempts_ > 1) owner_->on_call_repeated();
+  ++attempts_;
   written_ = false;
   // What is not sent again need not be kept: the whole message would be copied.
   core::CallRequest request;
@@ -131,6 +131,7 @@ std::optional<core::Failure> ToolCall::go() {
   auto call = tools_.inner().start(std::move(request), *this);
   if (!call) return call.error();
   inner_ = std::move(*call);
+  if (attempts_ > 1) owner_->on_call_repeated();
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #include "log/redaction.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 
@@ -18,6 +19,16 @@ struct All {
 All& all() {
   static All everything;
   return everything;
+}
+
+// Does the text end with the scheme of a URI with a host, and "://"?
+bool names_hosts(std::string_view text) {
+  constexpr std::array<std::string_view, 12> kSchemes{"http",  "https",    "ws",    "wss",     "ftp",  "sftp",
+                                                      "redis", "postgres", "mysql", "mongodb", "amqp", "git"};
+  text.remove_suffix(3);
+  return std::any_of(kSchemes.begin(), kSchemes.end(), [text](std::string_view scheme) {
+    return text.size() >= scheme.size() && text.substr(text.size() - scheme.size()) == scheme;
+  });
 }
 
 bool may_have_userinfo(std::string_view text) {
@@ -60,7 +71,10 @@ std::string without_userinfo(std::string_view text) {
     text.remove_prefix(scheme + 3);
     const size_t end = std::min(text.size(), text.find_first_of("/?# \"'"));
     const size_t at = text.substr(0, end).rfind('@');
-    if (at == std::string_view::npos) continue;
+    if (at == std::string_view::npos || at == 0) continue;
+    // Others have an @ where these have none: docs://react@18/hooks.
+    const bool has_password = text.substr(0, at).find(':') != std::string_view::npos;
+    if (!has_password && !names_hosts(out)) continue;
     out += "…";
     text.remove_prefix(at);
   }

@@ -49,7 +49,7 @@ std::string command_line(const config::Server& server) {
   std::string out = server.url.empty() ? server.command : server.url.substr(0, server.url.find('?'));
   for (const auto& arg : server.args)
     out += " " + arg;
-  return out.size() > 100 ? out.substr(0, 97) + "..." : out;
+  return out;
 }
 
 }  // namespace
@@ -309,7 +309,7 @@ void Gateway::upstream_ready(const std::string& name, const upstream::EraVerdict
   const config::Server& server = *found;
   if (options_.quiet && verdict.known) return;
   if (verdict.known) {
-    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server)),
+    log::tell(fmt::format("  ready    {}   {}   {}{}{}\n", server.name, printable(command_line(server), 100),
                           mcp::name(verdict.era),
                           verdict.versions.empty() ? "" : " " + verdict.versions.front(),
                           verdict.server.empty() ? "" : "   " + printable(verdict.server)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "json/json_member.h"
+#include "log/excerpt.h"
 #include "log/log.h"
 #include "log/printable.h"
 #include "plugin/header_rules.h"
@@ -57,7 +58,7 @@ void do_log(lineward_host* host, int level, lineward_text line) {
   static constexpr log::Level kLevels[] = {log::Level::debug, log::Level::info, log::Level::warn,
                                            log::Level::error};
   log::Level at = level >= 0 && level <= LINEWARD_LOG_ERROR ? kLevels[level] : log::Level::info;
-  std::string text(from_text(line).substr(0, kMaxLine));
+  const std::string text = log::Excerpt(from_text(line), kMaxLine).string();
   if (std::this_thread::get_id() == host->loop_thread) {
     log::write(at, "plugin.log", {{"plugin", host->name}, {"line", text}});
   } else {

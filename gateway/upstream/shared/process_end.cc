@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "config/duration.h"
+#include "log/redaction.h"
 #include "process/child_process.h"
 
 namespace lineward::upstream {
@@ -84,7 +85,7 @@ ProcessEnd describe_failure(const net::SpawnFailure& failure, const config::Serv
 std::string start_failure_text(const ProcessEnd& end, const config::Server& server) {
   if (end.last_stderr.empty() || !server.tell_stderr || end.reason == mcp::EndReason::cancelled_drain)
     return end.text;
-  std::string line = end.last_stderr;
+  std::string line = redaction::apply(end.last_stderr);
   for (const auto& [name, value] : server.env)
     black_out(line, value);
   for (char& c : line) {

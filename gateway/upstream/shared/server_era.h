@@ -33,6 +33,8 @@ class EraProber {
   virtual bool is_busy() const = 0;
   // Somebody waits now: what is known is told, where only certainty was missing.
   virtual void hurry() {}
+  // Nobody does any more.
+  virtual void relax() {}
   // Whether what the server refused to the one in whose name it was asked is refused to this one too.
   virtual bool concerns(const core::CallRequest& /*request*/, const core::Failure& /*failure*/) const {
     return true;
@@ -83,7 +85,9 @@ class ServerEra {
 
   // Until the verdict is there; asks for it at the end of the turn.
   void wait(TransportCall& call);
-  void withdraw(TransportCall& call) { std::erase(waiting_, &call); }
+  void withdraw(TransportCall& call) {
+    if (std::erase(waiting_, &call) > 0 && waiting_.empty()) prober_.relax();
+  }
   size_t waiting() const { return waiting_.size(); }
   // Asks no more. Those that wait are for the caller to end.
   std::deque<TransportCall*> stop();

@@ -26,12 +26,10 @@ EraProbe::EraProbe(net::Loop& loop, net::Spawner& spawner, const config::Server&
       patience_(loop),
       limit_(loop) {
   limit_.start(server.timeouts.startup, [this] {
-    EraVerdict verdict;
-    verdict.failure = {mcp::EndReason::timeout_startup,
-                       fmt::format("did not answer within {} ms of its start (timeouts.startup)",
-                                   server_.timeouts.startup.count()),
-                       process_.last_stderr()};
-    decide(std::move(verdict));
+    failed({mcp::EndReason::timeout_startup,
+            fmt::format("did not answer within {} ms of its start (timeouts.startup)",
+                        server_.timeouts.startup.count()),
+            process_.last_stderr()});
   });
   process_.start();
 }
@@ -57,8 +55,11 @@ void EraProbe::on_process_line(json::Text line) {
     return;
   std::string id = mcp::canonical_id(message->has(Field::id) ? message->raw(Field::id) : "null");
   if (id == "n:1") return decide(verdict_of_discover(*message));
-  if (id == "n:2" && message->kind() == mcp::MessageKind::error && first_ == First::initialize)
-    return process_.write_line(mcp::discover_request(kDiscoverId));  // it lives, and is no legacy one
+  if (id == "n:2" && message->kind() == mcp::MessageKind::error && first_ == First::initialize) {
+    // It lives, and may be no legacy one.
+    if (!std::exchange(refused_initialize_, true)) process_.write_line(mcp::discover_request(kDiscoverId));
+    return;
+  }
   if (id == "n:2" && message->kind() == mcp::MessageKind::result) {
     EraVerdict verdict;
     verdict.known = true;
@@ -70,12 +71,20 @@ void EraProbe::on_process_line(json::Text line) {
 }
 
 void EraProbe::on_process_down(const ProcessEnd& end) {
-  if (!decided_) return;
+  if (decided_) failed(end);
+}
+
+void EraProbe::failed(ProcessEnd end) {
   EraVerdict verdict;
-  // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
-  // started, or our own stop, tells nothing, and neither does an exit on `initialize`.
-  verdict.known = end.reason == mcp::EndReason::upstream_exited && first_ == First::discover;
-  verdict.failure = end;
+  const bool ours = end.reason == mcp::EndReason::cancelled_drain;
+  if (refused_initialize_ && !ours) {
+    verdict.known = true;  // it knows that request, and not the modern one
+  } else {
+    // An exit tells its era (some servers exit on anything before `initialize`); a command that cannot be
+    // started, or our own stop, tells nothing, and neither does an exit on `initialize`.
+    verdict.known = end.reason == mcp::EndReason::upstream_exited && first_ == First::discover;
+    verdict.failure = std::move(end);
+  }
   decide(std::move(verdict));
 }
 

@@ -4,7 +4,7 @@
 // request: a legacy server might run it.
 //
 // An exit may also mean that the server cannot run at all. Another process that is asked `initialize` first
-// tells: it answers, or its server is not there.
+// tells: it answers, if with an error, or its server is not there.
 #pragma once
 
 #include <functional>
@@ -32,9 +32,11 @@ class EraProbe final : public ProcessOwner {
   void decide(EraVerdict verdict);
 
   void ask_initialize();
+  void failed(ProcessEnd end);
 
   const config::Server& server_;
   const First first_;
+  bool refused_initialize_ = false;
   std::function<void(const EraVerdict&)> decided_;
   std::function<void()> finished_;
   StdioProcess process_;

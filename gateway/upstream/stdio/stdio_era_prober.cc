@@ -18,7 +18,9 @@ StdioEraProber::StdioEraProber(net::Loop& loop, net::Spawner& spawner, const con
 void StdioEraProber::ask(const core::CallRequest* first, Done done) {
   done_ = std::move(done);
   awaited_ = first != nullptr;
-  weak_.reset();
+  asked_ = true;
+  // In the pause before the second process: what the first one said stands until then.
+  if (weak_ && awaited_) return decide(EraVerdict(*weak_));
   begin();
 }
 
@@ -38,7 +40,7 @@ void StdioEraProber::begin() {
 void StdioEraProber::probed(const EraVerdict& verdict) {
   if (!done_) return;  // it was hurried
   const bool first = !weak_;
-  if (first && verdict.is_weak() && !awaited_) {
+  if (first && verdict.is_weak() && !awaited_ && !health_.is_proven()) {
     weak_ = verdict;
     return;
   }
@@ -60,6 +62,7 @@ void StdioEraProber::hurry() {
 }
 
 void StdioEraProber::decide(const EraVerdict& verdict) {
+  weak_.reset();
   failures_ = verdict.known ? 0 : failures_ + 1;
   const auto wait = server_.restart.backoff * (1ll << std::min(failures_, 20u)) / 2;
   not_before_ = verdict.known ? milliseconds(0)
@@ -78,6 +81,7 @@ milliseconds StdioEraProber::pause() const {
 
 void StdioEraProber::stop() {
   stopping_ = true;
+  weak_.reset();
   if (probe_) probe_->stop();
 }
 

@@ -36,8 +36,9 @@ class StdioEraProber final : public EraProber {
   void ask(const core::CallRequest* first, Done done) override;
   bool is_busy() const override { return probe_ != nullptr; }
   void hurry() override;
-  // The last answer was none, and nobody is asked now.
-  bool has_failed() const { return probe_ == nullptr && failures_ > 0; }
+  void relax() override { awaited_ = false; }
+  // Somebody was asked, and nobody is now, or is to be.
+  bool has_ended() const { return asked_ && probe_ == nullptr && !weak_; }
   // How long after such a one no other begins; 0: one may.
   std::chrono::milliseconds pause() const;
   // Ends the process that is being asked, and begins no other.
@@ -58,7 +59,8 @@ class StdioEraProber final : public EraProber {
   std::unique_ptr<EraProbe> probe_;
   std::optional<EraVerdict> weak_;  // the first one's, while there is to be a second one
   bool awaited_ = false;            // by some call
-  uint32_t failures_ = 0;           // in a row
+  bool asked_ = false;
+  uint32_t failures_ = 0;  // in a row
   std::chrono::milliseconds not_before_{0};
   net::Timer pause_timer_;
   bool stopping_ = false;

@@ -16,6 +16,7 @@ milliseconds StdioHealth::start_pause(milliseconds not_before) {
 
 // A handshake shows that the server is there, not that it lives through its work.
 void StdioHealth::answered(Heard what) {
+  proven_ = true;
   budget_.answered();
   const bool was_open = what == Heard::work ? breaker_.close() : breaker_.close_doubting();
   if (was_open) breaker_.tell(server_.name);
@@ -25,12 +26,14 @@ void StdioHealth::died(const InstanceRecord& process, const ProcessEnd& end) {
   if (!end.counts) return;
   Proof proof = process.has_served ? Proof::served : Proof::answered;
   if (!process.has_answered || !process.was_ready) proof = Proof::none;
+  proven_ = proof != Proof::none;
   budget_.died(loop_.now(), proof, loop_.now() - process.started_at);
   if (!counts_for_circuit(end.reason)) return;
   failed(process.has_answered ? end.text : start_failure_text(end, server_));
 }
 
 void StdioHealth::probe_died(const ProcessEnd& end) {
+  proven_ = false;
   budget_.died(loop_.now(), Proof::none, milliseconds(0));
   if (counts_for_circuit(end.reason)) failed(start_failure_text(end, server_));
 }

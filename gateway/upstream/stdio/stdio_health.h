@@ -11,6 +11,7 @@
 #include "net/lifetime.h"
 #include "net/loop.h"
 #include "upstream/shared/circuit_breaker.h"
+#include "upstream/shared/era_verdict.h"
 #include "upstream/stdio/instance_inbox.h"
 #include "upstream/stdio/spawn_budget.h"
 #include "upstream/stdio/stdio_handshake.h"
@@ -52,6 +53,10 @@ class StdioHealth {
   void probe_answered() { answered(Heard::work); }
   void half_open_probe_withdrawn() { breaker_.withdrawn(); }
 
+  // The process that was heard of last had answered something.
+  bool is_proven() const { return proven_; }
+  // The era was taken from the exit of a process, and none has answered since.
+  bool doubts(const EraVerdict& verdict) const { return verdict.is_weak() && !proven_; }
   bool circuit_closed() const { return breaker_.closed(); }
   // How long the circuit stays open; 0: a half-open probe may be made.
   std::chrono::milliseconds open_for() const { return breaker_.wait(loop_.now()); }
@@ -66,6 +71,7 @@ class StdioHealth {
   StdioHealthOwner& owner_;
   CircuitBreaker breaker_{server_.circuit_breaker};
   SpawnBudget budget_{server_.restart};
+  bool proven_ = false;
   net::Lifetime lifetime_;
 };
 

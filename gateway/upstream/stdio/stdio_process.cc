@@ -163,22 +163,22 @@ void StdioProcess::stdout_end() {
 void StdioProcess::stderr_data(std::string_view bytes) {
   auto now = loop_.now();
   if (now - stderr_second_ >= milliseconds(1000)) {
-    if (stderr_dropped_ > 0) {
-      log::write(log::Level::warn, "upstream.stderr",
-                 {{"upstream", server_.name}, {"dropped_bytes", stderr_dropped_}});
-    }
+    tell_dropped_stderr();
     stderr_second_ = now;
     stderr_budget_ = kStderrBytesPerSecond;
-    stderr_dropped_ = 0;
   }
   if (bytes.size() > stderr_budget_) {
     stderr_dropped_ += bytes.size();
     return;
   }
   stderr_budget_ -= bytes.size();
-  if (!stderr_lines_.feed(bytes, [&](std::string line) { stderr_line(std::move(line)); })) {
-    stderr_dropped_ += bytes.size();
-  }
+  stderr_dropped_ += stderr_lines_.feed(bytes, [&](std::string line) { stderr_line(std::move(line)); });
+}
+
+void StdioProcess::tell_dropped_stderr() {
+  if (stderr_dropped_ == 0) return;
+  log::write(log::Level::warn, "upstream.stderr",
+             {{"upstream", server_.name}, {"dropped_bytes", std::exchange(stderr_dropped_, 0)}});
 }
 
 void StdioProcess::stderr_line(std::string line) {
@@ -192,6 +192,7 @@ void StdioProcess::stderr_line(std::string line) {
 void StdioProcess::stderr_end() {
   err_ended_ = true;
   if (stderr_lines_.has_partial()) stderr_line(stderr_lines_.take_partial());
+  tell_dropped_stderr();
   if (exited_ && out_ended_) last_stderr_read();
 }
 

@@ -15,6 +15,7 @@
 #include "process/child_process.h"
 #include "process/last_words.h"
 #include "upstream/shared/process_end.h"
+#include "upstream/stdio/cut_lines.h"
 
 namespace lineward::upstream {
 
@@ -73,6 +74,7 @@ class StdioProcess {
   void stderr_data(std::string_view bytes);
   void stderr_line(std::string line);
   void stderr_end();
+  void tell_dropped_stderr();
   void last_stderr_read();
   void failed(const net::SpawnFailure& failure);
   void exited(net::ExitStatus status);
@@ -90,7 +92,7 @@ class StdioProcess {
   std::unique_ptr<net::ChildProcess> child_;
   Pipe in_, out_, err_;
   LineSplitter lines_;
-  LineSplitter stderr_lines_;
+  CutLines stderr_lines_;
   net::Timer timer_;
   net::LastWords last_words_;
   std::string exit_text_;

@@ -46,7 +46,7 @@ void StdioUpstream::warm_up(std::function<void(const EraVerdict&)> ready) {
 // Where nobody calls, the era probe is the half-open probe of an open circuit.
 void StdioUpstream::wake() {
   const bool back = !health_.circuit_closed() && health_.open_for().count() == 0;
-  if (!era_.is_known() || back) era_.ask();
+  if (!era_.is_known() || back || health_.doubts(era_.verdict())) era_.ask();
 }
 
 // A process that never got ready, or does not know what every legacy server knows, contradicts a verdict that
@@ -222,16 +222,17 @@ core::UpstreamStatus StdioUpstream::status() const {
   } else if (pause.count() > 0) {
     status.state = State::backoff;
     status.limit = pause;
-  } else if (era_.is_known()) {
+  } else if (era_.is_known() && !health_.doubts(era_.verdict())) {
     status.state = State::ready;  // a process is started when somebody calls
-  } else if (prober_.has_failed()) {
+  } else if (prober_.has_ended()) {
     status.limit = prober_.pause();
     status.state = status.limit.count() > 0 ? State::backoff : State::failed;
   } else {
     status.state = State::starting;
     status.limit = server_.timeouts.startup;
   }
-  if (!era_.is_known()) status.why = start_failure_text(era_.verdict().failure, server_);
+  if (!era_.is_known() || health_.doubts(era_.verdict()))
+    status.why = start_failure_text(era_.verdict().failure, server_);
   if (status.state == State::ready) status.why.clear();
   return status;
 }

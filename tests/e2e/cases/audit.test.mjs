@@ -135,6 +135,8 @@ describe('audit', { skip: DIRECT }, () => {
     assert.match((await refusal((record) => record.path === '/console/login', 'the wrong token')).from, /^127\.0\.0\.1:\d+$/);
     assert.equal((await form('/console/do', { do: 'restart', name: 's' })).status, 401);
     assert.equal((await refusal((record) => record.path === '/console/do', 'no login')).status, 401);
+    assert.equal((await get(host, '/console/role', { headers: { host, authorization: 'Bearer guess-0123456789abcdef' } })).status, 401);
+    await refusal((record) => record.path === '/console/role', 'a guess');
     assert.equal((await get(host, '/console', { headers: { host } })).status, 401);
     const cookie = (await form('/console/login', { token })).headers['set-cookie'][0].split(';')[0];
     const page = (await get(host, '/console', { headers: { host, cookie } })).body;
@@ -143,7 +145,7 @@ describe('audit', { skip: DIRECT }, () => {
     const action = await arrives(path, (record) => record.action === 'server.restart', 'the restart');
     assert.match(action.from, /^127\.0\.0\.1:\d+$/);
     // To be asked for a token is no refusal.
-    assert.equal(recordsOf(path).filter((record) => record.type === 'refusal').length, 3);
+    assert.equal(recordsOf(path).filter((record) => record.type === 'refusal').length, 4);
   });
 
   test('a call whose client never comes back with an answer has its end', async (t) => {

@@ -57,6 +57,9 @@ TEST_CASE("user and password leave a URI") {
   CHECK(without_userinfo("see https://u:p@h and https://h/a@b") == "see https://…@h and https://h/a@b");
   CHECK(without_userinfo("https://u@v@h") == "https://…@h");
   CHECK(without_userinfo("a@b") == "a@b");
+  CHECK(without_userinfo("docs://react@18/hooks") == "docs://react@18/hooks");
+  CHECK(without_userinfo("npm://@scope/name") == "npm://@scope/name");
+  CHECK(without_userinfo("custom://u:p@h") == "custom://…@h");
   CHECK(printable("cannot reach https://u:p@h/x") == "cannot reach https://…@h/x");
   CHECK_FALSE(redaction::touches("someone@example.org"));
 }

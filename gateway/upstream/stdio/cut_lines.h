@@ -1,0 +1,52 @@
+// Lines for people out of a byte stream, split at any byte: what is longer than a line may be is cut, and its
+// rest skipped. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/held_bytes.h"
+
+namespace lineward::upstream {
+
+class CutLines {
+ public:
+  explicit CutLines(size_t longest) : longest_(longest) {}
+
+  // Calls on_line(std::string) for each line, without its end. How many bytes were skipped.
+  template <class F>
+  size_t feed(std::string_view bytes, F&& on_line) {
+    size_t skipped = 0;
+    while (!bytes.empty()) {
+      const size_t end = bytes.find('\n');
+      std::string_view piece = bytes.substr(0, end);
+      bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+      const size_t room = skips_ ? 0 : longest_ - partial_.size();
+      partial_.append(piece.substr(0, room));
+      skipped += piece.size() - std::min(piece.size(), room);
+      if (end == std::string_view::npos ? piece.size() > room : !skips_) on_line(take_partial());
+      skips_ = end == std::string_view::npos && (skips_ || piece.size() > room);
+      held_.set(partial_.size());
+    }
+    return skipped;
+  }
+  bool has_partial() const { return !partial_.empty(); }
+  // What is there of an unfinished line; it is forgotten.
+  std::string take_partial() {
+    held_.set(0);
+    std::string line = std::exchange(partial_, {});
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    return line;
+  }
+
+ private:
+  const size_t longest_;
+  std::string partial_;
+  bool skips_ = false;  // to the end of a line that was told cut
+  HeldBytes held_{Held::servers};
+};
+
+}  // namespace lineward::upstream
