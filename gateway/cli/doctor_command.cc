@@ -20,6 +20,7 @@
 #include "doctor/machine_check.h"
 #include "doctor/stdio_check.h"
 #include "doctor/token_keys_check.h"
+#include "json/json_document.h"
 #include "log/printable.h"
 #include "plugins/registry.h"
 
@@ -140,7 +141,7 @@ Result<doctor::Trial> trial_of(const DoctorFlags& flags) {
   trial.tool = flags.cancel.substr(0, end);
   const size_t begin = flags.cancel.find('{');
   if (begin == std::string::npos) return trial;
-  trial.arguments = json::parse(flags.cancel.substr(begin), nullptr, false);
+  trial.arguments = lineward::json::parse_document(flags.cancel.substr(begin));
   if (!trial.arguments.is_object()) return fail("--try-cancel: write TOOL, or 'TOOL {\"name\": \"value\"}'");
   return trial;
 }
@@ -216,7 +217,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
     about_config.doubt("config", "there is no configuration here",
                        "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
   }
-  report.take("config", about_config);
+  if (!about_config.all().empty()) report.take("config", about_config);
   if (!loaded.ok()) return report.end();
 
   Findings about_machine("machine");
@@ -228,6 +229,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
     if (!about.all().empty()) report.take(entry.name, about);
   }
   bool found = given.server.empty();
+  trial->alone = !given.server.empty() || loaded.config.servers.size() == 1;
   for (const config::Server& server : loaded.config.servers) {
     if (!given.server.empty() && server.name != given.server) continue;
     found = true;

@@ -21,6 +21,7 @@
 #include "cli/terminal_questions.h"
 #include "cli/tool_text.h"
 #include "config/options/read_value.h"
+#include "json/json_document.h"
 #include "log/printable.h"
 #include "mcp_client/arguments.h"
 
@@ -264,7 +265,7 @@ Result<json> given_arguments(const std::string& text) {
     if (!read) return fail("--json: " + read.error().text);
     whole = std::move(*read);
   }
-  json value = json::parse(whole, nullptr, false);
+  json value = lineward::json::parse_document(whole);
   if (value.is_discarded())
     return fail("--json: this is no JSON; in a shell it stands in single quotes: --json '{\"a\": 1}'");
   if (!value.is_object()) return fail("--json: write an object: --json '{\"a\": 1}'");

@@ -8,6 +8,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
+#include "json/json_document.h"
 
 namespace lineward::mcp_client {
 namespace {
@@ -203,7 +204,7 @@ std::string type_words(const json& given, const json& root) {
 
 Result<json> typed_value(const json& given, const json& root, std::string_view text) {
   const json& schema = resolved(given, root);
-  const json parsed = json::parse(text, nullptr, false);
+  const json parsed = lineward::json::parse_document(text);
   std::vector<std::string> types = types_of(schema);
   if (const json* all = alternatives(schema); types.empty() && all != nullptr) {
     for (const json& one : *all) {
