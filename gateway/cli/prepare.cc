@@ -174,8 +174,9 @@ void print_findings(const config::LoadResult& result, const Flags& flags, const 
 }
 
 // For a reload: what prepare_run made of the file, once more.
-config::LoadResult load_again(const std::string& file, const config::LoadOptions& options,
+config::LoadResult load_again(const std::string& file, config::LoadOptions options,
                               const std::string& server) {
+  options.look_at_plugins = false;
   config::LoadResult result = config::load_file(file, options);
   if (!result.ok() || result.config.listen.address != kStdio) return result;
   std::string fault = choose_server(server, result.config);

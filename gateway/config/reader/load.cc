@@ -11,6 +11,7 @@
 #include "config/reader/admin.h"
 #include "config/reader/audit.h"
 #include "config/reader/document.h"
+#include "config/reader/plugin_files.h"
 #include "config/reader/replicas.h"
 #include "config/reader/report.h"
 #include "config/reader/secrets.h"
@@ -199,6 +200,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   check_replicas(document.root, options, result);
   check_admin(document.root, options, result);
   check_audit(document.root, options, result);
+  check_plugin_files(document.root, options, result);
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) {
                      return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);
