@@ -112,6 +112,7 @@ void tell_diagnostics(const config::LoadResult& loaded, Findings& findings) {
     if (one.line > 0) where += fmt::format(":{}:{}", one.line, one.column);
     if (!one.origin.empty()) where = printable(one.origin);
     std::string fix = !one.hint.empty() ? one.hint : one.note;
+    if (fix.empty() && loaded.unreadable) fix = "name a file that can be read: lineward doctor FILE";
     if (fix.empty()) fix = "lineward validate shows the line";
     if (one.severity == config::Severity::error)
       findings.fault("config", printable(one.message, 500), printable(fix, 300), where);
@@ -192,6 +193,11 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   if (!trial) return bad_usage(around.err, trial.error().text, kDoctorHelp);
   if (!given.file.empty() && !given.config.empty())
     return bad_usage(around.err, "the configuration is named twice", kDoctorHelp);
+  if (names_url(given.file))
+    return bad_usage(
+        around.err,
+        fmt::format("{0} is a URL, not a file: lineward doctor --url {0}", url_to_show(given.file)),
+        kDoctorHelp);
   config::LoadOptions load;
   load.env = around.env;
   load.plugins = &plugins::specs();
@@ -214,7 +220,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
     about_config.well("config", fmt::format("{}: {} server{}", printable(file), loaded.config.servers.size(),
                                             loaded.config.servers.size() == 1 ? "" : "s"));
   } else if (loaded.ok() && !has_server) {
-    about_config.doubt("config", "there is no configuration here",
+    about_config.doubt("config", "there is no configuration; looked for " + searched_places(around),
                        "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
   }
   if (!about_config.all().empty()) report.take("config", about_config);

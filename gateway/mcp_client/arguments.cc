@@ -109,8 +109,13 @@ Unexpected<Error> misfit(const json& schema, const json& root, std::string_view 
     const std::string_view likely = config::nearest(text, words);
     if (!likely.empty()) hint = fmt::format("; did you mean '{}'?", clip(likely));
   }
-  return fail(fmt::format("'{}' is {} {}{}", clip(text), schema.contains("enum") ? "none of" : "no",
-                          type_words(schema, root), hint));
+  const std::string types = type_words(schema, root);
+  const bool vowel = types.find_first_of("aeio") == 0;
+  return fail(fmt::format("'{}' is {} {}{}", clip(text),
+                          schema.contains("enum") ? "none of"
+                          : vowel                 ? "not an"
+                                                  : "not a",
+                          types, hint));
 }
 
 // The text of k=@file. "@@v" is "@v".

@@ -146,6 +146,11 @@ void check_together(const Node& root, LoadResult& result) {
   }
 }
 
+bool is_toml(std::string_view name) {
+  constexpr std::string_view kEnd = ".toml";
+  return name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd;
+}
+
 std::string directory_of(const std::string& path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -187,6 +192,9 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     uses = reader.uses();
   } else {
     result.secrets = guess_secrets(result.text);
+    if (is_toml(result.name) && !result.diagnostics.empty())
+      result.diagnostics.front().hint =
+          fmt::format("TOML is no configuration here: lineward adapt {} > lineward.yaml", result.name);
   }
   add_servers(options.servers, defaults, result);
   withhold(result.config.servers, uses);

@@ -203,6 +203,9 @@ TEST_CASE("what was probably meant") {
   CHECK(hint(server("    requestTimeout: 1s\n")) == "did you mean 'timeouts.request'?");
   CHECK(hint(server("    environment: { A: b }\n")) == "did you mean 'env'?");
   CHECK(hint("log: { level: warning }\n") == "did you mean 'warn'?");
+  CHECK(hint(server("    enviroment: { A: b }\n")) == "did you mean 'env'?");
+  CHECK(hint("cache: {}\n") == "it stands under a server or `defaults:`");
+  CHECK(hint("isolation: session\n") == "it stands under a server");
   CHECK(hint("frobnicate: 1\n").empty());
   CHECK(load(server("    timeouts: { requestTimeout: 1s }\n")).diagnostics.at(0).note ==
         "agentgateway calls it requestTimeout; here it is timeouts.request (lineward help timeouts)");
