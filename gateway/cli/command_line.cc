@@ -52,8 +52,7 @@ constexpr std::string_view kOverview =
     "  run        the gateway in the foreground       lineward run --help\n"
     "  stdio      the same as the stdio server of one client   lineward stdio --help\n"
     "  validate   check a configuration, start nothing  (also -t)\n"
-    "  status     one screen about the running gateway\n"
-    "  console    all of it in a browser              lineward console\n"
+    "  status, console   the running gateway on one screen; all of it in a browser\n"
     "  ps         its calls in flight                 lineward ps --help\n"
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
@@ -63,12 +62,9 @@ constexpr std::string_view kOverview =
     "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
-    "  hash-key   a key for auth.apiKey               lineward hash-key --new alice >> keys.txt\n"
-    "  help       a command, options, a plugin, or the reason of an error   lineward help timeouts\n"
-    "  options    every option with its default       lineward options --format yaml\n"
-    "  healthcheck, schema, completion, man   for containers, editors, shells and man(1)\n"
-    "  metrics, openapi, copy-self   the tables of metrics and of the admin API; the binary into another "
-    "image\n"
+    "  help, options   a command, options, a plugin, an error's reason   lineward help timeouts\n"
+    "  hash-key, healthcheck, copy-self   a caller's key; for containers\n"
+    "  schema, completion, man, metrics, openapi   for editors, shells, man(1) and other programs\n"
     "  version    what this is\n";
 
 constexpr const char* kRunFooter =

@@ -34,7 +34,7 @@ Result<ControlReply> reply_of(ControlConnection& connection, std::string body, c
   if (!connection.fault().empty()) return fail(connection.fault());
   ControlReply reply;
   reply.status = connection.status();
-  reply.body = json::parse_document(body);
+  reply.body = lineward::json::parse_document(body);
   if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
   make_reply_printable(reply.body);
   return reply;
