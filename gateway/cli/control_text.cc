@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/json_fields.h"
+#include "cli/local_address.h"
 
 namespace lineward::cli {
 namespace {
@@ -211,7 +212,8 @@ std::string status_screen(const json& status, const Style& style) {
                     fmt::format("  {}  up {}  pid {}  config: {}\n", draining ? "draining" : "serving",
                                 short_time(number_of(status, "uptime_ms")), number_of(status, "pid"),
                                 text_of(status, "config"));
-  out += fmt::format("  MCP      {}\n", text_of(status, "url"));
+  const std::string url = text_of(status, "url");
+  out += fmt::format("  MCP      {}\n", url.rfind("http", 0) == 0 ? reachable(url) : url);
   out += fmt::format("  Metrics  {}\n",
                      text_of(status, "ops").empty() ? "off" : text_of(status, "ops") + "/metrics");
   out += fmt::format("  now      {}, {} waiting, {}, {}, {}\n\n",
