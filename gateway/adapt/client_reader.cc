@@ -291,14 +291,14 @@ class Reader {
 
   bool read_seconds(const Member& one, ClientServer& server, std::optional<milliseconds>& out) {
     auto duration = config::parse_duration(one.value.text + "s");
-    if (!duration) return remark(server.name, one.key + " is no number, and is left out"), true;
+    if (!duration) return remark(server.name, one.key + " is not a number, and is left out"), true;
     out = *duration;
     return true;
   }
 
   bool read_milliseconds(const Member& one, ClientServer& server, std::optional<milliseconds>& out) {
     auto duration = config::parse_duration(one.value.text + "ms");
-    if (!duration) return remark(server.name, one.key + " is no number, and is left out"), true;
+    if (!duration) return remark(server.name, one.key + " is not a number, and is left out"), true;
     out = *duration;
     return true;
   }
