@@ -291,14 +291,14 @@ class Reader {
 
   bool read_seconds(const Member& one, ClientServer& server, std::optional<milliseconds>& out) {
     auto duration = config::parse_duration(one.value.text + "s");
-    if (!duration) return remark(server.name, one.key + " is no number, and is left out"), true;
+    if (!duration) return remark(server.name, one.key + " is not a number, and is left out"), true;
     out = *duration;
     return true;
   }
 
   bool read_milliseconds(const Member& one, ClientServer& server, std::optional<milliseconds>& out) {
     auto duration = config::parse_duration(one.value.text + "ms");
-    if (!duration) return remark(server.name, one.key + " is no number, and is left out"), true;
+    if (!duration) return remark(server.name, one.key + " is not a number, and is left out"), true;
     out = *duration;
     return true;
   }
@@ -341,14 +341,22 @@ class Reader {
   bool has_http_url_ = false;  // of the server that is read, in a file of Gemini CLI
 };
 
+bool is_own_option(std::string_view key) {
+  return config::is_group(key) || config::find_option(key) != nullptr;
+}
+
 // What its words say of a file, where its name says nothing.
-Form guess(const Node& root, const std::string& name) {
+Form guess(const Node& root, const std::string& name, config::Syntax syntax) {
   if (ends_with(name, "claude_desktop_config.json")) return Form::claude;
   if (ends_with(name, ".mcp.json") || ends_with(name, ".claude.json")) return Form::claude_code;
   if (ends_with(name, ".cursor/mcp.json")) return Form::cursor;
   if (ends_with(name, ".gemini/settings.json")) return Form::gemini;
   const Member* mcp = root.find("mcp");
-  if (root.find("servers") != nullptr || (mcp != nullptr && mcp->value.find("servers") != nullptr))
+  // Lineward takes `servers` too, and beside its own options, or in YAML, nobody else's word it is.
+  const bool ours = syntax == config::Syntax::yaml ||
+                    std::any_of(root.members.begin(), root.members.end(),
+                                [](const Member& member) { return is_own_option(member.key); });
+  if (!ours && (root.find("servers") != nullptr || (mcp != nullptr && mcp->value.find("servers") != nullptr)))
     return Form::vscode;
   if (const Member* servers = root.find("mcpServers")) {
     if (mcp != nullptr) return Form::gemini;                         // which servers may be used
@@ -414,7 +422,7 @@ Result<ClientFile> read_client_file(std::string_view text, const std::string& na
       return fail(fmt::format("{}:{}:{}: {}", name, first.line, first.column, first.message));
     }
     root = std::move(document.root);
-    file.form = from ? *from : guess(root, name);
+    file.form = from ? *from : guess(root, name, syntax);
   }
   if (root.kind != NodeKind::mapping) return fail(fmt::format("{}: this is no map with servers in it", name));
   const char* word = file.form == Form::codex    ? "mcp_servers"
@@ -423,21 +431,26 @@ Result<ClientFile> read_client_file(std::string_view text, const std::string& na
   const Node* in = &root;
   // VS Code's settings.json has them one level down.
   if (const Member* mcp = root.find("mcp"); mcp != nullptr && file.form == Form::vscode) in = &mcp->value;
+  const bool both = file.form == Form::yaml || file.form == Form::mcp_servers;
   const Member* servers = in->find(word);
   if (servers == nullptr) servers = in->find("mcpServers");
-  if (servers == nullptr && file.form != Form::yaml)
+  const Member* more = both ? in->find("servers") : nullptr;
+  if (servers == nullptr && more == nullptr && file.form != Form::yaml)
     return fail(
         fmt::format("{}: there is no {} in it, as there is in a file of {}", name, word, product(file.form)));
   if (const Member* inputs = in->find("inputs")) file.inputs = inputs->value;
   Reader reader(file);
   if (servers != nullptr) reader.read_servers(servers->value);
+  if (more != nullptr) reader.read_servers(more->value);
+  if (file.servers.empty())
+    file.remarks.push_back(fmt::format("{}: there are no servers in it, below mcpServers or servers", name));
   const Member* mcp = root.find("mcp");
   if (file.form == Form::gemini && mcp != nullptr) leave_out(file, mcp->value);
   if (file.form == Form::claude_code) tell_of_projects(file, root);
   std::string others;
   for (const Member& member : root.members) {
-    const bool taken =
-        &member == servers || member.key == "inputs" || member.key == "mcp" || member.key == "$schema";
+    const bool taken = &member == servers || &member == more || member.key == "inputs" ||
+                       member.key == "mcp" || member.key == "$schema";
     if (taken) continue;
     if (file.form == Form::yaml || file.form == Form::mcp_servers) {
       file.own.push_back(member);

@@ -52,6 +52,16 @@ std::string_view only_variable(std::string_view text) {
   return found.otherwise ? std::string_view() : found.name;
 }
 
+// What of our own no client knows; empty when there is nothing.
+std::string left_own(const std::vector<Member>& own) {
+  std::string names;
+  for (const Member& member : own)
+    names += (names.empty() ? "" : ", ") + config::clip(member.key);
+  if (names.empty()) return names;
+  return names +
+         (own.size() == 1 ? " is Lineward's own, and is left out" : " are Lineward's own, and are left out");
+}
+
 class Writer {
  public:
   Writer(const ClientFile& file, Form to) : file_(file), to_(to), traits_(traits(to)) {}
@@ -75,10 +85,7 @@ class Writer {
   }
 
   void leave_own() {
-    std::string names;
-    for (const Member& member : file_.own)
-      names += (names.empty() ? "" : ", ") + config::clip(member.key);
-    if (!names.empty()) out_.remarks.push_back(fmt::format("{} is Lineward's own, and is left out", names));
+    if (const std::string left = left_own(file_.own); !left.empty()) out_.remarks.push_back(left);
     if (file_.inputs.kind == NodeKind::sequence && to_ != Form::vscode)
       out_.remarks.push_back(fmt::format("{} does not ask for inputs; they are left out", product(to_)));
   }
@@ -182,10 +189,7 @@ class Writer {
     check_tools(server, server.allow, traits_.allow, "tools.allow");
     check_tools(server, server.deny, traits_.deny, "tools.deny");
     if (to_ == Form::yaml) return true;
-    std::string names;
-    for (const Member& member : server.own)
-      names += (names.empty() ? "" : ", ") + config::clip(member.key);
-    if (!names.empty()) remark(server, fmt::format("{} is Lineward's own, and is left out", names));
+    if (const std::string left = left_own(server.own); !left.empty()) remark(server, left);
     return true;
   }
 
@@ -264,18 +268,24 @@ class Writer {
   void through_stdio(Node& node, const ClientServer& server) {
     remark(server, "Claude Desktop's file takes commands only; the url is reached by `lineward stdio`");
     std::vector<std::string> args{"stdio", server.url};
-    ClientServer::Pairs env;
+    Node env;
+    env.kind = NodeKind::mapping;
     for (size_t i = 0; i < server.headers.size(); ++i) {
       // A header's value is no argument: everybody sees those.
       const std::string variable = fmt::format("MCP_HEADER_{}", i + 1);
       const auto& [key, value] = server.headers[i];
       args.emplace_back("-H");
       args.push_back(fmt::format("{}: ${{env:{}}}", key, variable));
-      env.emplace_back(variable, value);
+      // Nobody wrote that variable: what is said of its value is said of the header.
+      const std::string where = "headers." + config::clip(key);
+      const size_t remarks = out_.remarks.size();
+      add_member(env, variable, text_node(spelled(server, value, where)));
+      if (out_.remarks.size() != remarks)
+        remark(server, fmt::format("{}: write its value into env as {}", where, variable));
     }
     add_member(node, "command", text_node("lineward"));
     add_member(node, "args", list_node(args));
-    if (!env.empty()) add_member(node, "env", map_node(spelled(server, env, "headers")));
+    if (!env.members.empty()) add_member(node, "env", std::move(env));
   }
 
   void rest_members(Node& node, const ClientServer& server) {

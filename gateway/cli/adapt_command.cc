@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "adapt/client_file.h"
 #include "adapt/format_yaml.h"
 #include "cli/prepare.h"
+#include "config/options/read_value.h"
 #include "config/reader/changes.h"
 #include "config/reader/load.h"
 #include "plugins/registry.h"
@@ -138,14 +140,15 @@ ExitCode adapt_file(const AdaptFlags& flags, const Surroundings& around) {
   if (!file) return code;
   const adapt::Adapted adapted = adapt::write_client_file(*file, *to);
   if (flags.from == "auto")
-    around.err << fmt::format("note: read as {}; --from says otherwise\n", adapt::name(file->form));
+    around.err << fmt::format("note: detected as {}; use --from to override\n", adapt::name(file->form));
   tell(adapted.remarks, around);
   print_file(around, adapted.text);
   return ExitCode::ok;
 }
 
-// Makes it, where nothing is there.
-ExitCode write_new(const std::string& path, const std::string& text, const Surroundings& around) {
+// Makes it, where nothing is there. `like`: with the owner and the mode of that file, or not at all.
+ExitCode write_new(const std::string& path, const std::string& text, const Surroundings& around,
+                   const struct stat* like = nullptr) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
   if (fd < 0 && errno == EEXIST) {
     around.err << fmt::format(
@@ -160,10 +163,22 @@ ExitCode write_new(const std::string& path, const std::string& text, const Surro
     if (n <= 0) break;
     at += static_cast<size_t>(n);
   }
-  const int error = errno;
+  int error = errno;
+  // The owner first: to change it takes bits of the mode away.
+  const bool kept =
+      at != text.size() || like == nullptr ||
+      (::fchown(fd, like->st_uid, like->st_gid) == 0 && ::fchmod(fd, like->st_mode & 07777) == 0);
+  if (!kept) error = errno;
   const bool closed = ::close(fd) == 0;
-  if (at == text.size() && closed) return ExitCode::ok;
+  if (at == text.size() && closed && kept) return ExitCode::ok;
   ::unlink(path.c_str());
+  if (!kept) {
+    around.err << fmt::format(
+        "error: the owner {}:{} and the mode of the file cannot be kept: {}\n"
+        "  fix    it stays as it is; run this as its owner\n",
+        like->st_uid, like->st_gid, std::strerror(error));
+    return ExitCode::unavailable;
+  }
   return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(error)));
 }
 
@@ -177,8 +192,22 @@ ExitCode init(const AdaptFlags& flags, const Surroundings& around) {
     ExitCode code = ExitCode::ok;
     auto file = read_form(flags.init_from, std::nullopt, code, around);
     if (!file) return code;
+    if (file->servers.empty()) {
+      return not_understood(around,
+                            fmt::format("{}: there are no servers in it, below mcpServers or servers\n"
+                                        "  fix    name the file in which they are; without --from the "
+                                        "configuration has examples",
+                                        flags.init_from));
+    }
     // The rest of the file is ours.
-    file->own.clear();
+    if (!file->own.empty()) {
+      std::string names;
+      for (const config::Member& member : file->own)
+        names += (names.empty() ? "" : ", ") + config::clip(member.key);
+      file->remarks.push_back(fmt::format("only the servers are taken over: {} {} left out", names,
+                                          file->own.size() == 1 ? "is" : "are"));
+      file->own.clear();
+    }
     const adapt::Adapted adapted = adapt::write_client_file(*file, Form::yaml);
     tell(adapted.remarks, around);
     text += adapted.text;
@@ -219,15 +248,19 @@ bool mean_the_same(const std::string& before, const std::string& after, const st
   return config::compare(was.config, is.config).none();
 }
 
-// Another file in its place, whole or not at all, with its mode.
-ExitCode replace(const std::string& path, const std::string& text, const Surroundings& around) {
+// Another file in its place, whole or not at all, with its owner and mode. Where `named` is a link, the file
+// that it leads to: the link stays.
+ExitCode replace(const std::string& named, const std::string& text, const Surroundings& around) {
+  std::error_code lost;
+  const std::string path = std::filesystem::canonical(named, lost).string();
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0)
-    return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  if (lost || ::stat(path.c_str(), &info) != 0)
+    return unreadable(
+        around, fmt::format("cannot write {}: {}", named, lost ? lost.message() : std::strerror(errno)));
+  if (!S_ISREG(info.st_mode)) return unreadable(around, fmt::format("cannot write {}: it is no file", named));
   const std::string next = fmt::format("{}.{}.new", path, ::getpid());
-  if (const ExitCode code = write_new(next, text, around); code != ExitCode::ok) return code;
-  if (::chmod(next.c_str(), info.st_mode & 07777) == 0 && ::rename(next.c_str(), path.c_str()) == 0)
-    return ExitCode::ok;
+  if (const ExitCode code = write_new(next, text, around, &info); code != ExitCode::ok) return code;
+  if (::rename(next.c_str(), path.c_str()) == 0) return ExitCode::ok;
   const int error = errno;
   ::unlink(next.c_str());
   return unreadable(around, fmt::format("cannot write {}: {}", path, std::strerror(error)));

@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,11 +19,14 @@
 #include "cli/copy_self.h"
 #include "cli/doctor_command.h"
 #include "cli/flags.h"
+#include "cli/foreign_options.h"
 #include "cli/hash_key.h"
 #include "cli/healthcheck.h"
+#include "cli/help_topics.h"
 #include "cli/list_commands.h"
 #include "cli/prepare.h"
 #include "cli/reference_commands.h"
+#include "cli/server_flags.h"
 #include "cli/stdio_command.h"
 #include "cli/tail_command.h"
 #include "cli/tool_commands.h"
@@ -31,13 +35,14 @@
 #include "config/options/options.h"
 #include "config/options/options_text.h"
 #include "config/options/read_value.h"
+#include "doctor/program_file.h"
 #include "plugins/registry.h"
 
 namespace lineward::cli {
 namespace {
 
 constexpr std::string_view kOverview =
-    "Lineward stands in front of MCP servers: nothing hangs, what nobody waits for is stopped.\n"
+    "Lineward stands in front of MCP servers: calls never hang, and work nobody waits for is stopped.\n"
     "\n"
     "  lineward run -- npx -y @modelcontextprotocol/server-everything\n"
     "  lineward run --listen :8000 --timeout 2m -- uvx mcp-server-time\n"
@@ -47,7 +52,7 @@ constexpr std::string_view kOverview =
     "  run        the gateway in the foreground       lineward run --help\n"
     "  stdio      the same as the stdio server of one client   lineward stdio --help\n"
     "  validate   check a configuration, start nothing  (also -t)\n"
-    "  status     one screen about the running gateway; console: all of it in a browser\n"
+    "  status, console   the running gateway on one screen; all of it in a browser\n"
     "  ps         its calls in flight                 lineward ps --help\n"
     "  cancel     cancel one of them                  lineward cancel c9f2 --reason \"wrong repo\"\n"
     "  reload     read its configuration again        lineward reload --dry-run\n"
@@ -57,8 +62,9 @@ constexpr std::string_view kOverview =
     "  top, tail, servers, server, sessions, subs   watch it, and steer its servers\n"
     "  audit      is an audit log as it was written?  lineward audit verify FILE…\n"
     "  adapt, init, fmt   a client's file as ours and back; a file to begin with; a file in order\n"
-    "  help       a command or a group of options     lineward help timeouts\n"
-    "  healthcheck, schema, completion, man   for containers, editors, shells and man(1)\n"
+    "  help, options   a command, options, a plugin, an error's reason   lineward help timeouts\n"
+    "  hash-key, healthcheck, copy-self   a caller's key; for containers\n"
+    "  schema, completion, man, metrics, openapi   for editors, shells, man(1) and other programs\n"
     "  version    what this is\n";
 
 constexpr const char* kRunFooter =
@@ -89,7 +95,9 @@ constexpr const char* kValidateFooter =
 
 constexpr const char* kVersionFooter = "Examples\n  lineward version\n  lineward version --format json";
 constexpr const char* kHelpFooter =
-    "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help options";
+    "Examples\n  lineward help run\n  lineward help timeouts\n  lineward help auth\n  lineward help "
+    "rateLimit\n"
+    "  lineward help timeout_request\n  lineward help options";
 
 const std::vector<std::string_view> kCommands = {
     "run",      "stdio",       "validate", "help",       "version", "options",  "ps",      "cancel",
@@ -260,21 +268,43 @@ void take_command(Split& split, std::optional<size_t> at) {
   split.has_server = true;
 }
 
-ExitCode unknown_command(const std::string& word, Screen& err) {
+ExitCode unknown_command(const std::string& word, const Surroundings& around) {
   bool file = word.find('.') != std::string::npos || word.find('/') != std::string::npos;
   std::string shown = config::clip(word);
+  if (names_url(word))
+    return bad_usage(
+        around.err,
+        fmt::format("'{0}' is no command; to serve it: lineward run --url {0}", url_to_show(word)),
+        "lineward help");
   if (file)
-    return bad_usage(err, fmt::format("'{0}' is no command; to run it: lineward run {0}", shown),
+    return bad_usage(around.err, fmt::format("'{0}' is no command; to run it: lineward run {0}", shown),
                      "lineward help");
   std::string_view likely = config::nearest(word, kCommands);
   std::string hint = likely.empty() ? "" : fmt::format("; did you mean '{}'?", likely);
-  return bad_usage(err, fmt::format("'{}' is no command{}", shown, hint), "lineward help");
+  // npx, uvx, docker …: what they start is meant to be served.
+  if (likely.empty() && !doctor::found_in(word, around.variable("PATH")).empty())
+    hint = fmt::format("; to serve what it starts: lineward run -- {} …", shown);
+  return bad_usage(around.err, fmt::format("'{}' is no command of Lineward{}", shown, hint), "lineward help");
+}
+
+// A name of an option, which may be shown where something else would not be.
+bool is_option_name(std::string_view word) {
+  return word.size() > 2 && word.size() <= 40 && word.substr(0, 2) == "--" &&
+         std::all_of(word.begin() + 2, word.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '2';
+         });
 }
 
 // What CLI11 could not place: an option we do not have, or a word too many.
 ExitCode unknown_argument(const CLI::App& command, const std::string& word, const Flags& flags, Screen& err) {
   std::string help = fmt::format("lineward {} --help", command.get_name());
-  if (!flags.headers.empty()) {
+  const std::string given = word.substr(0, word.find('='));
+  if (const std::string_view instead = instead_of(given); !instead.empty())
+    return bad_usage(err,
+                     fmt::format("'{}' is not an option of {}; {}{}", given, command.get_name(),
+                                 instead.rfind("not needed", 0) == 0 ? "it is " : "write ", instead),
+                     help);
+  if (!flags.headers.empty() && !is_option_name(given)) {
     // -H Authorization: Bearer abc, without quotes: the word too many is the secret.
     return bad_usage(err, "there is a word or an option too many; write -H 'Name: value', with the quotes",
                      help);
@@ -291,8 +321,19 @@ ExitCode unknown_argument(const CLI::App& command, const std::string& word, cons
     for (const std::string& name : option->get_lnames())
       names.push_back("--" + name);
   }
-  std::string given = word.substr(0, word.find('='));
   std::string_view likely = config::nearest(given, std::vector<std::string_view>(names.begin(), names.end()));
+  // lineward run npx -y …: the option is the server's.
+  const bool has_command = likely.empty() && flags.headers.empty() && flags.url.empty() &&
+                           command.get_name() == "run" && !flags.file.empty() && flags.file != "-" &&
+                           flags.file.find_first_of("./") == std::string::npos &&
+                           ::access(flags.file.c_str(), F_OK) != 0;
+  if (has_command) {
+    return bad_usage(err,
+                     fmt::format("'{}' is not an option of run; a server's command goes behind --: "
+                                 "lineward run -- {} {} …",
+                                 config::clip(given), config::clip(flags.file), config::clip(given)),
+                     help);
+  }
   std::string hint = likely.empty() ? "" : fmt::format("; did you mean '{}'?", likely);
   return bad_usage(
       err, fmt::format("'{}' is not an option of {}{}", config::clip(given), command.get_name(), hint), help);
@@ -322,23 +363,7 @@ ExitCode print_help(const CLI::App& app, const std::string& topic, const Surroun
     around.out << kOverview;
     return ExitCode::ok;
   }
-  if (topic == "plugins" || topic == "auth") {
-    around.out << config::plugins_help(plugins::specs());
-    return ExitCode::ok;
-  }
-  if (topic != "options" && is_command(topic)) {
-    around.out << app.get_subcommand(topic)->help();
-    return ExitCode::ok;
-  }
-  std::string text = config::options_help(topic);
-  if (!text.empty()) {
-    around.out << text;
-    return ExitCode::ok;
-  }
-  return bad_usage(around.err,
-                   fmt::format("there is no help on '{}'; there is on {}, plugins, {}", config::clip(topic),
-                               fmt::join(kCommands, ", "), fmt::join(config::help_topics(), ", ")),
-                   "");
+  return print_topic(app, kCommands, topic, around);
 }
 
 }  // namespace
@@ -369,8 +394,10 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
       add_small(app, "version", "Says what this is.", flags, "text or json", kVersionFooter);
   CLI::App* options =
       add_small(app, "options", "Prints the table of options.", flags, "text or yaml", nullptr);
-  CLI::App* help = app.add_subcommand("help", "Explains a command or a group of options.");
-  help->add_option("TOPIC", topic, "A command, options, or a group such as listen or timeouts")
+  CLI::App* help =
+      app.add_subcommand("help", "Explains a command, options, a plugin, or the reason of an error.");
+  help->add_option("TOPIC", topic,
+                   "A command; options, auth, plugins, a group or the name of an option; a reason")
       ->type_name("");
   help->footer(kHelpFooter);
   ControlFlags control;
@@ -403,7 +430,7 @@ std::variant<Invocation, ExitCode> parse_command_line(int argc, const char* cons
   app.add_subcommand("openapi", "Prints the admin API as an OpenAPI 3.1 document: docs/admin-api.json.");
   if (first == "-h" || first == "--help") return print_help(app, "", around);
   if (first == "-V" || first == "--version") return print_version(flags, version, around);
-  if (!is_command(first)) return unknown_command(first, err);
+  if (!is_command(first)) return unknown_command(first, around);
 
   CLI::App* command = app.get_subcommand(first);
   command->allow_extras();

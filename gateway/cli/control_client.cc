@@ -2,6 +2,7 @@
 
 #include "admin/control_path.h"
 #include "config/reader/admin.h"
+#include "json/json_document.h"
 #include "log/printable.h"
 
 namespace lineward::cli {
@@ -33,7 +34,7 @@ Result<ControlReply> reply_of(ControlConnection& connection, std::string body, c
   if (!connection.fault().empty()) return fail(connection.fault());
   ControlReply reply;
   reply.status = connection.status();
-  reply.body = nlohmann::json::parse(body, nullptr, false);
+  reply.body = lineward::json::parse_document(body);
   if (!reply.body.is_object()) return fail(socket + " did not answer as a gateway does");
   make_reply_printable(reply.body);
   return reply;

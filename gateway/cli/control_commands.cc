@@ -132,7 +132,8 @@ ExitCode cancel(const std::string& socket, const ControlFlags& flags, const Filt
     }
     if (!flags.yes) {
       around.out << calls_table(calls, wide_style_of(flags, around));
-      around.err << fmt::format("{} calls would be cancelled; add --yes to do it\n", ids.size());
+      around.err << fmt::format("{} would be cancelled; add --yes to do it\n",
+                                counted(static_cast<int64_t>(ids.size()), "call"));
       return ExitCode::usage;
     }
   }

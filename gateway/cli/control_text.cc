@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/json_fields.h"
+#include "cli/local_address.h"
 
 namespace lineward::cli {
 namespace {
@@ -192,7 +193,7 @@ std::string timeline_text(const json& call) {
 
 std::string cancel_line(const json& ended, int64_t grace_ms) {
   std::string client = has(ended, "code") ? fmt::format("client got error {}", number_of(ended, "code"))
-                                          : "its client got its end";
+                                          : "the client was told";
   json cancel = ended.contains("cancel") ? ended["cancel"] : json(nullptr);
   return fmt::format("{} cancelled after {}: {}; {}\n", text_of(ended, "id"),
                      short_time(number_of(ended, "age_ms")), client,
@@ -211,13 +212,15 @@ std::string status_screen(const json& status, const Style& style) {
                     fmt::format("  {}  up {}  pid {}  config: {}\n", draining ? "draining" : "serving",
                                 short_time(number_of(status, "uptime_ms")), number_of(status, "pid"),
                                 text_of(status, "config"));
-  out += fmt::format("  MCP      {}\n", text_of(status, "url"));
+  const std::string url = text_of(status, "url");
+  out += fmt::format("  MCP      {}\n", url.rfind("http", 0) == 0 ? reachable(url) : url);
   out += fmt::format("  Metrics  {}\n",
                      text_of(status, "ops").empty() ? "off" : text_of(status, "ops") + "/metrics");
-  out +=
-      fmt::format("  now      {} calls, {} waiting, {} listens, {} sessions, {} connections\n\n",
-                  number_of(status, "in_flight"), number_of(status, "waiting"), number_of(status, "listens"),
-                  number_of(status, "sessions"), number_of(status, "connections"));
+  out += fmt::format("  now      {}, {} waiting, {}, {}, {}\n\n",
+                     counted(number_of(status, "in_flight"), "call"), number_of(status, "waiting"),
+                     counted(number_of(status, "listens"), "listen"),
+                     counted(number_of(status, "sessions"), "session"),
+                     counted(number_of(status, "connections"), "connection"));
   size_t longest = 8;
   for (const json& one : upstreams)
     longest = std::max(longest, width_of(text_of(one, "name")));
@@ -230,7 +233,7 @@ std::string status_screen(const json& status, const Style& style) {
     out += fmt::format(" {:<6} {:<7} {}/{} calls", text_of(one, "kind"), text_of(one, "era"),
                        number_of(one, "in_flight"), number_of(one, "max_in_flight"));
     if (number_of(one, "waiting") > 0) out += fmt::format(", {} waiting", number_of(one, "waiting"));
-    if (number_of(one, "listens") > 0) out += fmt::format(", {} listens", number_of(one, "listens"));
+    if (number_of(one, "listens") > 0) out += ", " + counted(number_of(one, "listens"), "listen");
     std::string pids;
     for (const json& pid : member_of(one, "pids"))
       pids += " " + pid.dump();

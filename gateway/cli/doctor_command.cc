@@ -20,6 +20,7 @@
 #include "doctor/machine_check.h"
 #include "doctor/stdio_check.h"
 #include "doctor/token_keys_check.h"
+#include "json/json_document.h"
 #include "log/printable.h"
 #include "plugins/registry.h"
 
@@ -111,6 +112,7 @@ void tell_diagnostics(const config::LoadResult& loaded, Findings& findings) {
     if (one.line > 0) where += fmt::format(":{}:{}", one.line, one.column);
     if (!one.origin.empty()) where = printable(one.origin);
     std::string fix = !one.hint.empty() ? one.hint : one.note;
+    if (fix.empty() && loaded.unreadable) fix = "name a file that can be read: lineward doctor FILE";
     if (fix.empty()) fix = "lineward validate shows the line";
     if (one.severity == config::Severity::error)
       findings.fault("config", printable(one.message, 500), printable(fix, 300), where);
@@ -140,7 +142,7 @@ Result<doctor::Trial> trial_of(const DoctorFlags& flags) {
   trial.tool = flags.cancel.substr(0, end);
   const size_t begin = flags.cancel.find('{');
   if (begin == std::string::npos) return trial;
-  trial.arguments = json::parse(flags.cancel.substr(begin), nullptr, false);
+  trial.arguments = lineward::json::parse_document(flags.cancel.substr(begin));
   if (!trial.arguments.is_object()) return fail("--try-cancel: write TOOL, or 'TOOL {\"name\": \"value\"}'");
   return trial;
 }
@@ -191,6 +193,11 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
   if (!trial) return bad_usage(around.err, trial.error().text, kDoctorHelp);
   if (!given.file.empty() && !given.config.empty())
     return bad_usage(around.err, "the configuration is named twice", kDoctorHelp);
+  if (names_url(given.file))
+    return bad_usage(
+        around.err,
+        fmt::format("{0} is a URL, not a file: lineward doctor --url {0}", url_to_show(given.file)),
+        kDoctorHelp);
   config::LoadOptions load;
   load.env = around.env;
   load.plugins = &plugins::specs();
@@ -213,10 +220,10 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
     about_config.well("config", fmt::format("{}: {} server{}", printable(file), loaded.config.servers.size(),
                                             loaded.config.servers.size() == 1 ? "" : "s"));
   } else if (loaded.ok() && !has_server) {
-    about_config.doubt("config", "there is no configuration here",
+    about_config.doubt("config", "there is no configuration; looked for " + searched_places(around),
                        "name one: lineward doctor FILE; or a command: lineward doctor -- COMMAND");
   }
-  report.take("config", about_config);
+  if (!about_config.all().empty()) report.take("config", about_config);
   if (!loaded.ok()) return report.end();
 
   Findings about_machine("machine");
@@ -228,6 +235,7 @@ ExitCode run_doctor(DoctorFlags flags, const Surroundings& around) {
     if (!about.all().empty()) report.take(entry.name, about);
   }
   bool found = given.server.empty();
+  trial->alone = !given.server.empty() || loaded.config.servers.size() == 1;
   for (const config::Server& server : loaded.config.servers) {
     if (!given.server.empty() && server.name != given.server) continue;
     found = true;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "json/json_document.h"
 #include "log/printable.h"
 
 namespace lineward::cli {
@@ -56,7 +57,7 @@ std::optional<StreamEvent> EventStream::next() {
                                                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == std::string::npos;
     if (plain) cursor_ = read.id;
     StreamEvent event{printable(read.event, 60), plain ? cursor_ : std::string(),
-                      nlohmann::json::parse(read.data, nullptr, false)};
+                      lineward::json::parse_document(read.data)};
     if (!event.data.is_object()) continue;
     make_printable(event.data);
     return event;

@@ -174,15 +174,15 @@ std::string action_effect(std::string_view action, bool force, const ServerWork&
   if (ends_work(action, force)) return "ends at once: " + work_text(work);
   const std::string go_on = work_text({work.calls, work.listens, 0});
   const std::string then = work_text({0, 0, work.sessions});
-  if (then.empty()) return "may go on: " + go_on;
-  return (go_on.empty() ? "" : "may go on: " + go_on + "; ") + "ends with it: " + then;
+  if (then.empty()) return go_on + " may go on";
+  return (go_on.empty() ? "" : go_on + " may go on; ") + "ends with it: " + then;
 }
 
 std::string action_done(std::string_view action, const std::string& name, bool force,
                         const ServerWork& work) {
   if (action == "start") return name + " is back in service\n";
   const std::string_view did = action == "stop"      ? "is out of service"
-                               : action == "restart" ? "is replaced by a new form"
+                               : action == "restart" ? "has been restarted"
                                                      : "takes no new calls";
   return fmt::format("{} {}; {}\n", name, did, action_effect(action, force, work));
 }

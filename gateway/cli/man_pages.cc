@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "config/options/auth_options.h"
 #include "config/options/options.h"
 
 namespace lineward::cli {
@@ -123,6 +124,12 @@ std::string man_page_of_configuration(std::string_view version) {
       "  time: { command: uvx, args: [mcp-server-time] }\n"
       "  search: { url: https://mcp.example.com/mcp, timeouts: { request: 30s } }");
   out += ".SH OPTIONS\n";
+  for (const auto& [group, rows] : {std::pair("auth.", &config::auth_options()),
+                                    {"auth.resourceMetadata.", &config::metadata_options()}}) {
+    for (const config::Option& option : *rows)
+      out += fmt::format(".TP\n.B {}\n{}\n", roff(std::string(group) + std::string(option.path)),
+                         roff(option.help));
+  }
   for (const config::Option& option : config::options()) {
     const std::string key = option.per_server() ? "mcpServers.NAME." + option.key() : option.key();
     out += fmt::format(".TP\n.B {}\n{}\n", roff(key), roff(option.help));

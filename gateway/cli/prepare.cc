@@ -33,6 +33,12 @@ void notice(const Surroundings& around, std::string_view given, std::string_view
   around.err << fmt::format("note: {} is read as {}\n", given, read_as);
 }
 
+bool is_for_a_shell(std::string_view word) {
+  static constexpr std::array<std::string_view, 10> kWords{"&&", "||", "|", ";",  "&",
+                                                           ">",  ">>", "<", "2>", "2>&1"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
 // Empty, or what is wrong with it.
 std::string take_aliases(Flags& flags, const Surroundings& around) {
   if (!flags.stdio.empty()) {
@@ -42,10 +48,16 @@ std::string take_aliases(Flags& flags, const Surroundings& around) {
     flags.server_words = *words;
     flags.has_server = true;
     std::string shown;
+    bool for_a_shell = false;
     for (const std::string& word : *words) {
       bool plain = !word.empty() && word.find_first_of(" \t\n") == std::string::npos;
       shown += plain ? " " + word : fmt::format(" '{}'", word);
+      for_a_shell = for_a_shell || is_for_a_shell(word);
     }
+    if (for_a_shell)
+      around.err
+          << "warning: --stdio has what only a shell understands (&&, |, ;, >): no shell reads it here\n"
+             "  fix    lineward run -- sh -c '…'\n";
     notice(around, "--stdio", fmt::format("--{} (split by blanks and quotes; no shell)", shown));
   }
   if (!flags.port.empty()) {
@@ -66,7 +78,7 @@ std::string take_aliases(Flags& flags, const Surroundings& around) {
     } else if (flags.output_transport == "streamableHttp") {
       notice(around, "--outputTransport streamableHttp", "what happens anyway");
     } else {
-      return fmt::format("--outputTransport {} is not built: streamableHttp and sse are",
+      return fmt::format("--outputTransport {} is not supported: streamableHttp and sse are",
                          config::clip(flags.output_transport));
     }
   }
@@ -128,6 +140,12 @@ std::string fault_of(const config::Setting& setting) {
     return {};
   }
   std::string hint = misfit.hint.empty() ? "" : fmt::format(" ({})", misfit.hint);
+  const bool port = !setting.text.empty() && setting.text.size() <= 5 &&
+                    setting.text.find_first_not_of("0123456789") == std::string::npos;
+  const bool address = setting.path.size() > 8 && setting.path.substr(setting.path.size() - 8) == ".address";
+  if (port && address)
+    return fmt::format("{0} {1}: did you mean 127.0.0.1:{1}, or :{1} (every interface)?", setting.origin,
+                       setting.text);
   return fmt::format("{}: {}{}", setting.origin, misfit.message, hint);
 }
 
@@ -157,7 +175,7 @@ std::string nothing_found(const Surroundings& around) {
   return fmt::format(
       "there is no configuration; looked for {}\n  name one:  lineward run /etc/lineward/lineward.yaml\n"
       "  or do without:  lineward run -- npx -y @modelcontextprotocol/server-everything",
-      fmt::join(search_path(around), ", "));
+      searched_places(around));
 }
 
 ExitCode exit_code_of(const config::LoadResult& result) {
@@ -174,8 +192,9 @@ void print_findings(const config::LoadResult& result, const Flags& flags, const 
 }
 
 // For a reload: what prepare_run made of the file, once more.
-config::LoadResult load_again(const std::string& file, const config::LoadOptions& options,
+config::LoadResult load_again(const std::string& file, config::LoadOptions options,
                               const std::string& server) {
+  options.look_at_plugins = false;
   config::LoadResult result = config::load_file(file, options);
   if (!result.ok() || result.config.listen.address != kStdio) return result;
   std::string fault = choose_server(server, result.config);
@@ -188,6 +207,10 @@ config::LoadResult load_again(const std::string& file, const config::LoadOptions
 }
 
 }  // namespace
+
+std::string searched_places(const Surroundings& around) {
+  return fmt::format("{}", fmt::join(search_path(around), ", "));
+}
 
 std::string configuration_file(const Flags& flags, const Surroundings& around) {
   return find_config(flags, around);
@@ -218,6 +241,10 @@ std::variant<Invocation, ExitCode> prepare_run(Flags flags, const Surroundings& 
   if (!flags.file.empty() && !flags.config.empty()) {
     return bad_usage(around.err, "the configuration is named twice", help);
   }
+  if (names_url(flags.file))
+    return bad_usage(around.err,
+                     fmt::format("{0} is a URL, not a file: lineward run --url {0}", url_to_show(flags.file)),
+                     help);
   const bool stdio = flags.listen == kStdio;
   if (stdio) {
     if (flags.file == "-" || flags.config == "-")
@@ -283,6 +310,11 @@ ExitCode validate(const Flags& flags, const Surroundings& around) {
     return bad_usage(around.err, "the configuration is named twice", "lineward validate --help");
   }
   std::string file = find_config(flags, around);
+  if (names_url(file))
+    return bad_usage(around.err,
+                     fmt::format("{0} is a URL, not a file; to look at a server: lineward doctor --url {0}",
+                                 url_to_show(file)),
+                     "lineward validate --help");
   if (file.empty()) return bad_usage(around.err, nothing_found(around), "lineward validate --help");
   config::LoadOptions load;
   load.env = around.env;

@@ -20,6 +20,8 @@ ExitCode validate(const Flags& flags, const Surroundings& around);
 std::string configuration_file(const Flags& flags, const Surroundings& around);
 
 // One error of the command line with the way to its help; always ExitCode::usage.
+// "./lineward.yaml, …": where a configuration is looked for that nobody names.
+std::string searched_places(const Surroundings& around);
 ExitCode bad_usage(Screen& err, const std::string& message, const std::string& help_command);
 
 }  // namespace lineward::cli

@@ -10,6 +10,7 @@
 #include "config/options/names.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
+#include "log/printable.h"
 
 namespace lineward::cli {
 namespace {
@@ -111,6 +112,14 @@ bool names_url(std::string_view word) {
     if (word.substr(0, scheme.size()) == scheme) return true;
   }
   return false;
+}
+
+std::string url_to_show(std::string_view url) {
+  std::string shown(url.substr(0, url.find_first_of("?#")));
+  const size_t scheme = shown.find("://"), host = shown.find('@');
+  if (scheme != std::string::npos && host != std::string::npos && host > scheme)
+    shown.erase(scheme + 3, host - scheme - 2);
+  return printable(shown, 100);
 }
 
 std::string choose_server(const std::string& name, config::Config& config) {

@@ -19,6 +19,8 @@ std::string misplaced_server_flag(const Flags& flags);
 std::string server_from_flags(const Flags& flags, const config::EnvLookup& env, config::Server& server);
 
 bool names_url(std::string_view word);
+// Without what may be a secret in it, for a message.
+std::string url_to_show(std::string_view url);
 
 // On stdio there is no path to tell servers apart: leaves the one called `name`, the only one, or
 // all of them, to be served as one. Empty, or

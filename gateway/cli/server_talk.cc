@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/random_id.h"
@@ -60,6 +61,9 @@ Result<std::unique_ptr<ServerTalk>> ServerTalk::begin(Target target, const Gatew
 ServerTalk::ServerTalk(Target target, StartedGateway gateway, std::string folder, std::string label,
                        json self, json capabilities)
     : where_(std::move(target.where)),
+      upstream_(std::move(target.upstream)),
+      has_credentials_(std::any_of(target.config.servers.begin(), target.config.servers.end(),
+                                   [](const config::Server& server) { return !server.headers.empty(); })),
       control_socket_(folder.empty() ? target.control_socket : folder + "/admin.sock"),
       folder_(std::move(folder)),
       label_(std::move(label)),
@@ -69,6 +73,12 @@ ServerTalk::ServerTalk(Target target, StartedGateway gateway, std::string folder
 
 ServerTalk::~ServerTalk() {
   end();
+}
+
+bool ServerTalk::is_held() const {
+  if (!asks_running_gateway() || upstream_.empty()) return false;
+  auto reply = ask(control_socket_, "/api/v1/servers/" + upstream_);
+  return reply && reply->status == 200 && is_true(reply->body, "held");
 }
 
 std::string ServerTalk::became_of_cancel() {

@@ -23,6 +23,14 @@ class ServerTalk {
   mcp_client::Client& client() { return client_; }
   Interrupts& interrupts() { return interrupts_; }
   const std::string& where() const { return where_; }
+  // Has an operator taken the server that was named out of service? Asks the running gateway.
+  bool is_held() const;
+  // Which server of the running gateway was named; may be empty.
+  const std::string& upstream() const { return upstream_; }
+  // Were headers given, which may say who calls?
+  bool has_credentials() const { return has_credentials_; }
+  // Does an id of a call that our own gateway gave out mean anything to somebody else?
+  bool asks_running_gateway() const { return folder_.empty() && !control_socket_.empty(); }
   // After client().cancel(): what became of the call, as `lineward cancel` says it. Waits until that is
   // known, a signal comes or ten seconds are over; empty when nobody knows.
   std::string became_of_cancel();
@@ -35,6 +43,8 @@ class ServerTalk {
 
   Interrupts interrupts_{SIGINT, SIGTERM};
   std::string where_;
+  std::string upstream_;
+  bool has_credentials_;
   std::string control_socket_;  // of the gateway that knows what became of calls
   std::string folder_;          // with the socket of our own gateway in it; empty: there is none
   std::string label_;           // of this client, as that gateway shows it

@@ -11,6 +11,7 @@
 #include "cli/control_client.h"
 #include "cli/control_commands.h"
 #include "cli/json_fields.h"
+#include "cli/local_address.h"
 #include "cli/prepare.h"
 #include "cli/stdio_command.h"
 #include "config/options/names.h"
@@ -27,17 +28,6 @@ constexpr const char* kTheirLimits = "24h";
 
 std::string first_word(const std::string& text, char end) {
   return text.substr(0, text.find(end));
-}
-
-// The address at which a listener is reached from here.
-std::string reachable(std::string url) {
-  for (auto [any, local] :
-       {std::pair("//0.0.0.0:", "//127.0.0.1:"), {"//[::]:", "//[::1]:"}, {"//:::", "//[::1]:"}}) {
-    const size_t at = url.find(any);
-    if (at != std::string::npos) return url.replace(at, std::string_view(any).size(), local);
-  }
-  if (url.rfind("unix:", 0) == 0) std::replace(url.begin(), url.end(), '#', ':');
-  return url;
 }
 
 struct Place {
@@ -100,6 +90,9 @@ ExitCode take_running_gateway(TargetFlags& flags, Target& target, const Surround
   Place place = place_of(status->body, flags.server.server);
   if (!place.fault.empty()) return bad_usage(around.err, place.fault, flags.server.help);
   target.where = "the gateway at " + place.url;
+  target.upstream = flags.server.server;
+  // By this name our own gateway's errors are told from those of the running one.
+  flags.server.name = kRunningGateway;
   flags.server.url = std::move(place.url);
   flags.server.server.clear();
   if (flags.server.timeout.empty()) flags.server.timeout = kTheirLimits;

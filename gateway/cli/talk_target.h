@@ -24,10 +24,14 @@ struct TargetFlags {
 
 void add_target(CLI::App& command, TargetFlags& flags);
 
+// What the gateway of `lineward tools` and `call` calls the running one.
+inline constexpr const char* kRunningGateway = "running-gateway";
+
 struct Target {
   config::Config config;       // serves on stdio
   std::string control_socket;  // of the running gateway; empty: another server is meant
   bool logs = false;           // its gateway's log is to be seen
+  std::string upstream;        // of the running gateway, where it was named
   std::string where;           // for messages: "https://…", "npx …", "the gateway at http://…"
 };
 // Everything that is wrong has been said when it is an exit code.

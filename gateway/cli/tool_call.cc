@@ -21,7 +21,9 @@
 #include "cli/terminal_questions.h"
 #include "cli/tool_text.h"
 #include "config/options/read_value.h"
+#include "json/json_document.h"
 #include "log/printable.h"
+#include "mcp/end_reason.h"
 #include "mcp_client/arguments.h"
 
 namespace lineward::cli {
@@ -242,9 +244,14 @@ std::variant<json, ExitCode> arguments_for(const CallOptions& options, ServerTal
                      "lineward tools --schema TOOL, " + std::string(kCallHelp));
   const std::vector<std::string> lacking = mcp_client::missing(*arguments, schema);
   if (lacking.empty()) return *arguments;
-  around.err << fmt::format("error: {} wants more arguments\n", config::clip(options.tool));
-  for (const std::string& line : lacking)
-    around.err << "  " << line << "\n";
+  if (lacking.size() == 1) {
+    around.err << "error: missing argument: " << lacking[0] << "\n";
+  } else {
+    around.err << fmt::format("error: missing arguments of {}\n", config::clip(options.tool));
+    for (const std::string& line : lacking)
+      around.err << "  " << line << "\n";
+  }
+  around.err << "  help: lineward tools --schema " << config::clip(options.tool) << "\n";
   return ExitCode::usage;
 }
 
@@ -264,7 +271,7 @@ Result<json> given_arguments(const std::string& text) {
     if (!read) return fail("--json: " + read.error().text);
     whole = std::move(*read);
   }
-  json value = json::parse(whole, nullptr, false);
+  json value = lineward::json::parse_document(whole);
   if (value.is_discarded())
     return fail("--json: this is no JSON; in a shell it stands in single quotes: --json '{\"a\": 1}'");
   if (!value.is_object()) return fail("--json: write an object: --json '{\"a\": 1}'");
@@ -289,11 +296,17 @@ ExitCode report_no_answer(const Answer& answer, ServerTalk& talk, const Surround
                << "\n  fix    -v shows what happened\n";
     return ExitCode::failure;
   }
-  const CallFault fault = fault_of(answer.body);
+  CallFault fault = fault_of(answer.body);
   around.err << "error: " << fault.message << "\n  where  " << talk.where() << "\n";
+  // The id of a call of our own gateway is some other call's at the running one.
+  const bool known = talk.asks_running_gateway() && fault.server != kRunningGateway && !fault.call_id.empty();
   if (!fault.reason.empty())
-    around.err << fmt::format("  reason {}{}\n", fault.reason,
-                              fault.call_id.empty() ? "" : "   call " + fault.call_id);
+    around.err << fmt::format("  reason {}{}\n", fault.reason, known ? "   call " + fault.call_id : "");
+  if (fault.reason == mcp::name(mcp::EndReason::upstream_unreachable) && talk.is_held())
+    fault.fix = fmt::format("lineward server {} start", talk.upstream());
+  if (fault.reason == mcp::name(mcp::EndReason::forbidden) && !talk.has_credentials())
+    fault.fix =
+        "a rule of the gateway refuses it to everybody; the line call.end of its log names it (policy)";
   if (!fault.fix.empty()) around.err << "  fix    " << fault.fix << "\n";
   return fault.exit;
 }

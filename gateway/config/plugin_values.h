@@ -38,6 +38,13 @@ class PluginValues {
   std::map<std::string, Value, std::less<>> values_;
 };
 
+// A relative path without the "./" before it: what is put in front of it says where it begins.
+inline std::string_view without_here(std::string_view path) {
+  while (path.size() > 2 && path.substr(0, 2) == "./")
+    path.remove_prefix(2);
+  return path;
+}
+
 struct PluginEntry {
   std::string type;                  // of the registry; "sharedObject" where `path` is given
   std::string name;                  // in logs and metrics: given, else the type, "type-2" when repeated
@@ -49,7 +56,7 @@ struct PluginEntry {
   int line = 0;
   // A file that an option names; empty stays empty.
   std::string path_of(const std::string& file) const {
-    return file.empty() || file.front() == '/' ? file : directory + "/" + file;
+    return file.empty() || file.front() == '/' ? file : directory + "/" + std::string(without_here(file));
   }
   bool is_for(std::string_view server) const;
   // Where it stands in the file does not matter.

@@ -7,6 +7,7 @@
 #include "config/duration.h"
 #include "doctor/clock_check.h"
 #include "doctor/http_line.h"
+#include "doctor/masked.h"
 #include "log/printable.h"
 #include "mcp/revision.h"
 #include "mcp/rewrite.h"
@@ -73,7 +74,7 @@ Step fix_of_status(const Asked& asked, const config::Server& server) {
     case 302:
     case 307:
     case 308:
-      return {fmt::format("{} to {}", text, printable(header_of(asked.answer, "location"), 200)), "path",
+      return {fmt::format("{} to {}", text, Masked(server)(header_of(asked.answer, "location"))), "path",
               "write that address as url, if it is the server's"};
     default:
       return {text, "http",

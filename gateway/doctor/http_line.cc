@@ -17,6 +17,7 @@
 #include <climits>
 
 #include "base/freed.h"
+#include "doctor/masked.h"
 #include "log/printable.h"
 
 namespace lineward::doctor {
@@ -120,7 +121,7 @@ Step HttpLine::connect_tcp(const std::string& host, uint16_t port, bool is_proxy
                    : "is the server running, and on this port?"};
 }
 
-Step HttpLine::tunnel(const upstream::HttpProxy& proxy) {
+Step HttpLine::tunnel(const config::Server& server, const upstream::HttpProxy& proxy) {
   const std::string target = fmt::format("{}:{}", url_.host, url_.port);
   std::string request = fmt::format("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n", target);
   if (!proxy.authorization.empty()) request += "Proxy-Authorization: " + proxy.authorization + "\r\n";
@@ -130,7 +131,7 @@ Step HttpLine::tunnel(const upstream::HttpProxy& proxy) {
          receive(answer)) {
   }
   if (answer.rfind("HTTP/1.", 0) == 0 && answer.size() > 12 && answer[9] == '2') return {};
-  const std::string said = printable(answer.substr(0, answer.find('\r')), 100);
+  const std::string said = Masked(server)(answer.substr(0, answer.find('\r')), 100);
   return {fmt::format("the proxy does not let through to {}: {}", printable(target),
                       said.empty() ? "no answer" : said),
           "proxy",
@@ -152,14 +153,14 @@ Step HttpLine::handshake(const config::Server& server) {
       return fix_of_tls(is_late() ? "the TLS handshake took too long" : "the TLS handshake was broken off");
     tls_->feed(wire, plain);
   }
-  if (tls_->state() == net::TlsEngine::State::failed) return fix_of_tls(printable(tls_->fault(), 300));
+  if (tls_->state() == net::TlsEngine::State::failed) return fix_of_tls(Masked(server)(tls_->fault(), 300));
   return {};
 }
 
 Step HttpLine::connect(const config::Server& server, const std::optional<upstream::HttpProxy>& proxy) {
   if (!url_.unix_path.empty()) return connect_unix();
   Step step = proxy ? connect_tcp(proxy->host, proxy->port, true) : connect_tcp(url_.host, url_.port, false);
-  if (step.fault.empty() && proxy && url_.tls) step = tunnel(*proxy);
+  if (step.fault.empty() && proxy && url_.tls) step = tunnel(server, *proxy);
   if (step.fault.empty() && url_.tls) step = handshake(server);
   return step;
 }

@@ -38,7 +38,7 @@ class HttpLine {
  private:
   Step connect_unix();
   Step connect_tcp(const std::string& host, uint16_t port, bool is_proxy);
-  Step tunnel(const upstream::HttpProxy& proxy);
+  Step tunnel(const config::Server& server, const upstream::HttpProxy& proxy);
   Step handshake(const config::Server& server);
   bool wait(short what);
   // False at its end, at an error, and when the time is over.

@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "doctor/masked.h"
 #include "doctor/program_file.h"
 #include "doctor/trial_process.h"
+#include "json/json_document.h"
 #include "log/printable.h"
 
 namespace lineward::doctor {
@@ -99,7 +101,8 @@ Wanted wanted_by(const std::string& script) {
     const uintmax_t size = fs::file_size(manifest, error);
     if (!error && size <= kMaxManifest) {
       std::ifstream stream(manifest);
-      const json said = json::parse(stream, nullptr, false);
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      const json said = lineward::json::parse_document(text);
       if (said.is_object() && said.contains("name")) {
         auto engines = said.find("engines");
         if (engines == said.end() || !engines->is_object()) return {};
@@ -164,7 +167,7 @@ void check_node(const config::Server& server, const std::string& file,
   const std::string node = is_node(file) ? file : found_in("node", variable_of(environment, "PATH"));
   const std::string version = node.empty() ? std::string() : version_of(node, environment);
   if (version.empty()) return;
-  const std::string text = fmt::format("Node {} at {}, the server wants {}", printable(version, 30),
+  const std::string text = fmt::format("Node {} at {}, the server wants {}", Masked(server)(version, 30),
                                        printable(node), printable(wanted.range, 60));
   if (version_fits(version, wanted.range)) {
     findings.well("node", text);

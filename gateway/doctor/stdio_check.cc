@@ -9,10 +9,13 @@
 #include <optional>
 
 #include "config/duration.h"
+#include "config/options/names.h"
 #include "config/server_environment.h"
+#include "doctor/masked.h"
 #include "doctor/node_version.h"
 #include "doctor/program_file.h"
 #include "doctor/trial_process.h"
+#include "json/json_document.h"
 #include "log/printable.h"
 #include "mcp/revision.h"
 #include "mcp/rewrite.h"
@@ -30,19 +33,32 @@ constexpr milliseconds kSlowStart{5000};
 constexpr milliseconds kSilentDiscover{4000};
 constexpr milliseconds kBeforeCancel{500};
 constexpr size_t kMaxLines = 100'000;
+// Of a list, that are remembered.
+constexpr size_t kMaxTools = 10'000, kMaxToolName = 256;
 
 std::string spelled(Clock::duration duration) {
   return config::format_duration(duration_cast<milliseconds>(duration));
 }
 
+// A member of what a server said, where it is: nothing of it is copied, for nobody knows how large it is.
+// null where there is none.
+const json& member_of(const json& object, const char* key) {
+  static const json none;
+  auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
+std::string_view text_of(const json& object, const char* key) {
+  const json& found = member_of(object, key);
+  return found.is_string() ? std::string_view(found.get_ref<const std::string&>()) : std::string_view();
+}
+
 // An implementation's name and version, for a line.
-std::string label_of(const json& info) {
-  if (!info.is_object()) return {};
+std::string label_of(const json& info, const Masked& masked) {
   std::string out;
   for (const char* key : {"name", "version"}) {
-    auto found = info.find(key);
-    if (found != info.end() && found->is_string())
-      out += (out.empty() ? "" : " ") + printable(found->get<std::string>(), 40);
+    const std::string_view text = text_of(info, key);
+    if (!text.empty()) out += (out.empty() ? "" : " ") + masked(text, 40);
   }
   return out;
 }
@@ -52,8 +68,9 @@ class Session {
  public:
   enum class End : uint8_t { answered, refused, exited, late, not_started };
 
-  Session(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment)
-      : server_(server), trial_(trial), environment_(environment) {}
+  Session(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment,
+          const Masked& masked)
+      : server_(server), trial_(trial), environment_(environment), masked_(masked) {}
 
   End start() {
     net::SpawnRequest request;
@@ -83,14 +100,15 @@ class Session {
         case TrialProcess::Heard::exited: return End::exited;
         case TrialProcess::Heard::line: break;
       }
-      answer_ = json::parse(line, nullptr, false);
+      answer_ = lineward::json::parse_document(line);
       if (!answer_.is_object()) {
         if (banner_.empty() && line.find_first_not_of(" \t\r") != std::string::npos) banner_ = line;
         if (Clock::now() > until) return End::late;
         continue;
       }
       if (answer_.contains("method")) continue;
-      const json id = answer_.value("id", json());
+      const json& id = member_of(answer_, "id");
+      if (!id.is_number_integer()) continue;
       const auto* found = std::find_if(ids.begin(), ids.end(), [&](int64_t one) { return id == one; });
       if (found == ids.end()) continue;
       answered_id_ = *found;
@@ -104,9 +122,11 @@ class Session {
   int64_t answered_id() const { return answered_id_; }
   const json& result() const {
     static const json none = json::object();
-    auto found = answer_.find("result");
-    return found != answer_.end() && found->is_object() ? *found : none;
+    const json& found = member_of(answer_, "result");
+    return found.is_object() ? found : none;
   }
+  // What it said in an answer that is an error.
+  std::string_view refusal() const { return text_of(member_of(answer_, "error"), "message"); }
   TrialProcess& process() { return process_; }
   const std::string& failure() const { return failure_; }
   const std::string& banner() const { return banner_; }
@@ -116,7 +136,7 @@ class Session {
   std::string exit_text() {
     const auto after = spelled(Clock::now() - begun_);
     upstream::ProcessEnd end;
-    end.last_stderr = process_.last_stderr();
+    end.last_stderr = masked_(process_.last_stderr(), 500);
     const auto& exit = process_.exit();
     end.text = !exit              ? "it closed its stdout"
                : exit->signal > 0 ? fmt::format("it was ended by signal {} after {}", exit->signal, after)
@@ -130,6 +150,7 @@ class Session {
   const config::Server& server_;
   const Trial& trial_;
   const std::vector<std::string>& environment_;
+  const Masked& masked_;
   TrialProcess process_;
   Clock::time_point begun_ = Clock::now();
   Clock::duration first_answer_ = Clock::duration::zero();
@@ -143,7 +164,7 @@ class StdioCheck {
  public:
   StdioCheck(const config::Server& server, const Trial& trial, const std::vector<std::string>& environment,
              Findings& findings)
-      : server_(server), trial_(trial), environment_(environment), findings_(findings) {}
+      : server_(server), trial_(trial), environment_(environment), masked_(server), findings_(findings) {}
 
   void run() {
     auto session = open();
@@ -156,7 +177,7 @@ class StdioCheck {
 
  private:
   std::unique_ptr<Session> fresh() {
-    auto session = std::make_unique<Session>(server_, trial_, environment_);
+    auto session = std::make_unique<Session>(server_, trial_, environment_, masked_);
     if (session->start() == Session::End::answered) return session;
     findings_.fault("start", printable(session->failure(), 500), "see what it needs to run");
     return nullptr;
@@ -238,21 +259,20 @@ class StdioCheck {
           "protocolEra: auto");
       return session;
     }
-    json info = session->result().value("serverInfo", json());
-    auto meta = session->result().find("_meta");
-    if (meta != session->result().end() && meta->is_object())
-      info = meta->value("io.modelcontextprotocol/serverInfo", info);
-    const std::string revision =
-        modern_ ? std::string(mcp::kNewestModern)
-                : printable(session->result().value("protocolVersion", json("")).dump(), 20);
-    const std::string label = label_of(info);
+    const json& result = session->result();
+    const json& in_meta = member_of(member_of(result, "_meta"), "io.modelcontextprotocol/serverInfo");
+    const std::string revision = modern_
+                                     ? std::string(mcp::kNewestModern)
+                                     : fmt::format("\"{}\"", masked_(text_of(result, "protocolVersion"), 20));
+    const std::string label =
+        label_of(in_meta.is_null() ? member_of(result, "serverInfo") : in_meta, masked_);
     findings_.well("era", fmt::format("{} {}{}{}", era, revision, label.empty() ? "" : ", ", label));
     return session;
   }
 
   // A server may speak both; the era it is fixed to must be one of them.
   bool speaks_legacy_too() {
-    Session other(server_, trial_, environment_);
+    Session other(server_, trial_, environment_, masked_);
     if (other.start() != Session::End::answered) return false;
     return other.ask(mcp::initialize_request(2, mcp::bare_initialize_params()), 2, trial_.patience) ==
            Session::End::answered;
@@ -260,14 +280,8 @@ class StdioCheck {
 
   void tell_banner(Session& session) {
     if (session.banner().empty()) return;
-    std::string said = session.banner();
-    for (const auto& [name, value] : server_.env) {
-      if (value.size() < 4) continue;
-      for (size_t at = said.find(value); at != std::string::npos; at = said.find(value, at + 3))
-        said.replace(at, value.size(), "***");
-    }
     findings_.doubt(
-        "stdout", "it prints what is no JSON-RPC on stdout: " + printable(said, 120),
+        "stdout", "it prints what is no JSON-RPC on stdout: " + masked_(session.banner(), 120),
         "let it print on stderr (console.error, logging to sys.stderr); only messages belong on stdout");
   }
 
@@ -295,14 +309,18 @@ class StdioCheck {
     if (modern_) params["_meta"] = meta();
     const json request{
         {"jsonrpc", "2.0"}, {"id", 3}, {"method", "tools/list"}, {"params", std::move(params)}};
-    const auto capabilities = session.result().value("capabilities", json::object());
-    if (capabilities.is_object() && !capabilities.contains("tools"))
+    const json& capabilities = member_of(session.result(), "capabilities");
+    if (!capabilities.is_object() || !capabilities.contains("tools"))
       return findings_.well("tools", "it has none");
     switch (session.ask(request.dump(), 3, trial_.patience)) {
       case Session::End::answered: {
-        const json tools = session.result().value("tools", json::array());
-        const bool more = session.result().contains("nextCursor");
-        findings_.well("tools", fmt::format("{}{}", tools.size(), more ? " and more" : ""));
+        const json& tools = member_of(session.result(), "tools");
+        more_tools_ = session.result().contains("nextCursor");
+        more_tools_ = more_tools_ || tools.size() > kMaxTools;
+        for (size_t i = 0; tools.is_array() && i < std::min(tools.size(), kMaxTools); ++i)
+          tools_.emplace_back(text_of(tools[i], "name").substr(0, kMaxToolName));
+        findings_.well("tools", fmt::format("{}{}", tools.is_array() ? tools.size() : 0,
+                                            session.result().contains("nextCursor") ? " and more" : ""));
         break;
       }
       case Session::End::refused:
@@ -328,14 +346,34 @@ class StdioCheck {
                 {"io.modelcontextprotocol/clientCapabilities", json::object()}};
   }
 
+  // There is nothing to be cancelled: what the tool is called is wrong, where no other server has it either.
+  void tell_no_tool() {
+    const std::string tool = printable(trial_.tool, 60);
+    const std::string_view likely = config::nearest(trial_.tool, {tools_.begin(), tools_.end()});
+    const std::string text = fmt::format("it has no tool '{}'", tool);
+    if (!trial_.alone) return findings_.untold("cancel", text);
+    findings_.fault("cancel", text,
+                    likely.empty() ? "lineward tools lists them: --try-cancel TOOL"
+                                   : fmt::format("--try-cancel {}", masked_(likely, 60)));
+  }
+
   void look_at_cancel(Session& session) {
     if (trial_.tool.empty() || session.process().exit()) return;
+    if (!more_tools_ && std::find(tools_.begin(), tools_.end(), trial_.tool) == tools_.end())
+      return tell_no_tool();
     json params{{"name", trial_.tool}, {"arguments", trial_.arguments}};
     if (modern_) params["_meta"] = meta();
     const json request{
         {"jsonrpc", "2.0"}, {"id", 4}, {"method", "tools/call"}, {"params", std::move(params)}};
     const std::string tool = printable(trial_.tool, 60);
     const auto early = session.ask(request.dump(), 4, kBeforeCancel);
+    if (early == Session::End::exited)
+      return findings_.fault("cancel", fmt::format("at {} {}", tool, session.exit_text()),
+                             "see to what it says");
+    if (early == Session::End::refused) {
+      return findings_.untold("cancel", fmt::format("{} was refused before it could be cancelled: {}", tool,
+                                                    masked_(session.refusal(), 120)));
+    }
     if (early != Session::End::late) {
       return findings_.untold(
           "cancel",
@@ -384,7 +422,10 @@ class StdioCheck {
   const config::Server& server_;
   const Trial& trial_;
   const std::vector<std::string>& environment_;
+  const Masked masked_;
   Findings& findings_;
+  std::vector<std::string> tools_;  // their names; not all of them where it said that there are more
+  bool more_tools_ = false;
   bool modern_ = false;
 };
 

@@ -14,6 +14,7 @@ struct Trial {                                // NOLINT(bugprone-exception-escap
   std::chrono::milliseconds patience{20000};  // for each answer
   std::string tool;                           // is called and cancelled; empty: no cancel is tried
   nlohmann::json arguments = nlohmann::json::object();
+  bool alone = true;  // no other server is looked at, which may have it
 };
 
 // `own`: the environment of this process, as the global `environ`.

@@ -20,6 +20,8 @@ using net::spawning::OwnedFd;
 
 constexpr uint64_t kId = 1;
 constexpr size_t kMaxStderrLine = 1024;
+// A process that ends closes its stdout a moment before anybody hears of its end.
+constexpr std::chrono::milliseconds kEndFollows{1000};
 
 int left_until(Clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
@@ -138,7 +140,10 @@ bool TrialProcess::pump(Clock::time_point until) {
     std::array<char, 65536> bytes;
     const ssize_t n = read(stdout_.get(), bytes.data(), bytes.size());
     if (n > 0) out_.append(bytes.data(), static_cast<size_t>(n));
-    if (n == 0) stdout_.reset();
+    if (n == 0) {
+      stdout_.reset();
+      stdout_closed_ = Clock::now();
+    }
   }
   if (watched[1].revents != 0) hear_stderr();
   if (watched[2].revents != 0) hear_spawner();
@@ -155,7 +160,9 @@ TrialProcess::Heard TrialProcess::next(std::string& line, Clock::time_point unti
     }
     // What it said before it ended may still be on its way.
     if (exit_ && !stdout_.open() && !stderr_.open()) return Heard::exited;
-    if (!pump(until)) return exit_ ? Heard::exited : Heard::late;
+    // Nothing more can be heard of it, also where it goes on, or something else holds its stderr.
+    const auto enough = stdout_.open() ? until : std::min(until, stdout_closed_ + kEndFollows);
+    if (!pump(enough)) return exit_ || !stdout_.open() ? Heard::exited : Heard::late;
   }
 }
 

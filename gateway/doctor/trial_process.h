@@ -31,7 +31,8 @@ class TrialProcess {
   std::optional<net::SpawnFailure> start(const net::SpawnRequest& request, Clock::time_point until);
   // False when it does not take it, or not in time.
   bool write_line(std::string_view line, Clock::time_point until);
-  // The next line on its stdout. `exited` comes when it has ended and every line was told.
+  // The next line on its stdout. `exited` comes when it has ended, or closed its stdout (then there is no
+  // exit()), and every line was told.
   Heard next(std::string& line, Clock::time_point until);
   void close_stdin() { stdin_.reset(); }
   void signal(net::TreeSignal which);
@@ -54,6 +55,7 @@ class TrialProcess {
   std::optional<net::SpawnFailure> failure_;
   std::optional<net::ExitStatus> exit_;
   std::string out_;
+  Clock::time_point stdout_closed_;
   std::string stderr_line_;
   std::string last_stderr_;
 };

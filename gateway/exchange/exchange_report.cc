@@ -56,6 +56,7 @@ void ExchangeReport::write_end(EndReason reason, int code) const {
                     {"target", log::Excerpt(from.target, kShownTarget)},
                     {"reason", mcp::name(reason)},
                     {"code", code == 0 ? std::string() : std::to_string(code)},
+                    {"policy", exchange_.record_.policy()},
                     {"why", exchange_.record_.error_text()},
                     {"dur_ms", exchange_.clock_.elapsed().count()},
                     {"queue_ms", exchange_.clock_.queued_for().count()},

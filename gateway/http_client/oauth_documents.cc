@@ -8,6 +8,7 @@
 
 #include "http_client/basic_credentials.h"
 #include "http_client/jwt_signer.h"
+#include "json/json_document.h"
 
 namespace lineward::upstream {
 namespace {
@@ -20,7 +21,7 @@ constexpr int64_t kAssertionLasts = 300;
 constexpr std::string_view kAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 std::optional<Json> parse_object(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = json::parse_document(text);
   if (!json.is_object()) return std::nullopt;
   return json;
 }

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "json/json_member.h"
+
 namespace lineward::mcp {
 
 std::string error_message(std::string_view raw_id, int code, std::string_view text, std::string_view data) {
@@ -48,6 +50,17 @@ int error_code(const Message& error) {
   int code = 0;
   auto [end, fault] = std::from_chars(raw.data(), raw.data() + raw.size(), code);
   return fault == std::errc() && end == raw.data() + raw.size() ? code : 0;
+}
+
+std::optional<EndReason> gateway_reason(const Message& error) {
+  const auto said = json::member(error.raw(Field::error_data), "io.lineward/gateway");
+  if (!said) return std::nullopt;
+  const std::string reason = json::string_value(json::member(*said, "reason"));
+  for (EndReason one : {EndReason::upstream_exited, EndReason::upstream_unreachable, EndReason::circuit_open,
+                        EndReason::timeout_startup, EndReason::timeout_connect}) {
+    if (reason == name(one)) return one;
+  }
+  return std::nullopt;
 }
 
 int response_status(Era client_era, const Message& response) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ std::string unsupported_version(std::string_view raw_id, std::string_view reques
 int response_status(Era client_era, const Message& response);
 
 // The integer of `error.code`, 0 when it is none.
+// Why a gateway of ours behind us could not have its own server; nothing where the error says nothing of
+// that.
+std::optional<EndReason> gateway_reason(const Message& error);
 int error_code(const Message& error);
 
 }  // namespace lineward::mcp

@@ -8,6 +8,7 @@
 
 #include "config/options/names.h"
 #include "config/options/read_value.h"
+#include "json/json_document.h"
 
 namespace lineward::mcp_client {
 namespace {
@@ -108,8 +109,13 @@ Unexpected<Error> misfit(const json& schema, const json& root, std::string_view 
     const std::string_view likely = config::nearest(text, words);
     if (!likely.empty()) hint = fmt::format("; did you mean '{}'?", clip(likely));
   }
-  return fail(fmt::format("'{}' is {} {}{}", clip(text), schema.contains("enum") ? "none of" : "no",
-                          type_words(schema, root), hint));
+  const std::string types = type_words(schema, root);
+  const bool vowel = types.find_first_of("aeio") == 0;
+  return fail(fmt::format("'{}' is {} {}{}", clip(text),
+                          schema.contains("enum") ? "none of"
+                          : vowel                 ? "not an"
+                                                  : "not a",
+                          types, hint));
 }
 
 // The text of k=@file. "@@v" is "@v".
@@ -203,7 +209,7 @@ std::string type_words(const json& given, const json& root) {
 
 Result<json> typed_value(const json& given, const json& root, std::string_view text) {
   const json& schema = resolved(given, root);
-  const json parsed = json::parse(text, nullptr, false);
+  const json parsed = lineward::json::parse_document(text);
   std::vector<std::string> types = types_of(schema);
   if (const json* all = alternatives(schema); types.empty() && all != nullptr) {
     for (const json& one : *all) {

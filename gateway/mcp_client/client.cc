@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "json/json_document.h"
 #include "mcp/revision.h"
 
 namespace lineward::mcp_client {
@@ -53,7 +54,7 @@ Answer Client::go_on(const Watch& watch) {
         return answer;
       }
     }
-    json message = json::parse(line, nullptr, false);
+    json message = lineward::json::parse_document(line);
     if (!message.is_object()) return lost("the answer is no JSON in UTF-8");
     if (message.value("method", json()) == "notifications/progress" && watch.progress) {
       if (const auto params = message.find("params"); params != message.end() && params->is_object())

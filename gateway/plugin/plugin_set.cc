@@ -126,8 +126,8 @@ std::optional<core::GateAnswer> PluginSet::admit(const core::GateRequest& reques
   if (anonymous_ && !has_credentials) return core::GateAnswer(core::CallerPtr());
   core::Denial denial;
   denial.by = "auth";
-  denial.text = has_credentials ? "these credentials are of no kind that this gateway takes"
-                                : "this gateway wants to know who calls: send credentials";
+  denial.text =
+      has_credentials ? "these credentials are of no kind that this gateway takes" : "credentials required";
   for (const Voucher& one : authenticators_) {
     std::string challenge = one.authenticator->challenge(request);
     if (!challenge.empty()) denial.headers.emplace_back("WWW-Authenticate", std::move(challenge));

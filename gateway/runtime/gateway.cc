@@ -12,6 +12,7 @@
 
 #include "audit/trail.h"
 #include "cli/exit_codes.h"
+#include "cli/local_address.h"
 #include "config/aggregate.h"
 #include "config/forward_rules.h"
 #include "config/secrets.h"
@@ -50,6 +51,10 @@ std::string command_line(const config::Server& server) {
   for (const auto& arg : server.args)
     out += " " + arg;
   return out;
+}
+
+std::string stopping_text(size_t calls) {
+  return fmt::format("stopping: {} call{} left", calls, calls == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -112,7 +117,8 @@ int Gateway::start() {
   if (int failed = start_audit(); failed != code(cli::ExitCode::ok)) return failed;
   auto prepared = first_->prepare();
   if (!prepared) {
-    log::tell(fmt::format("lineward: {}\n", prepared.error().text));
+    log::tell(fmt::format("error: {}\n  where  {}\n  fix    lineward validate, and lineward help plugins\n",
+                          prepared.error().text, options_.source));
     return code(prepared.error().retryable ? cli::ExitCode::internal : cli::ExitCode::bad_config);
   }
   auto listening = first_->listen();
@@ -135,7 +141,12 @@ int Gateway::start() {
   first_->plugin_host().use_metrics(
       [this](core::MetricSnapshot& metrics) { return operations_->read_metrics(metrics); });
   auto watched = operations_->listen();
-  if (!watched) return cannot_listen(watched.error(), "--ops :9465, --admin unix:/path");
+  if (!watched) {
+    const std::string& ops = first_->config().ops.address;
+    const bool of_ops = !ops.empty() && watched.error().text.find(ops) != std::string::npos;
+    return cannot_listen(watched.error(),
+                         of_ops ? "--ops 127.0.0.1:9465, or --ops off" : "--admin unix:/path");
+  }
   if (int failed = all_sockets_taken(); failed != code(cli::ExitCode::ok)) return failed;
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGINT, [this] { on_signal(SIGINT); }));
   signals_.push_back(std::make_unique<net::SignalWatch>(loop, SIGTERM, [this] { on_signal(SIGTERM); }));
@@ -277,7 +288,9 @@ void Gateway::print_banner() {
     log::tell(text);
     return warm_up();
   }
-  std::string base = unix_socket ? address + "#" : "http://" + address;
+  // What can be pasted into a client: nobody connects to "every interface".
+  const std::string local = cli::reachable("http://" + address);
+  std::string base = unix_socket ? address + "#" : local;
   auto served = static_cast<size_t>(std::count_if(config.servers.begin(), config.servers.end(),
                                                   [](const auto& server) { return !server.disabled; }));
   for (const auto& server : config.servers) {
@@ -289,6 +302,8 @@ void Gateway::print_banner() {
     text += fmt::format("  MCP      {}{}   all {} as one\n", base, config::aggregate_path(config), served);
   if (served == 0)
     text += fmt::format("  MCP      {}{}   no server is configured yet\n", base, config.listen.path);
+  if (!unix_socket && local != "http://" + address)
+    text += fmt::format("           on every interface of this machine ({})\n", address);
   if (!operations_->ops_url().empty())
     text += fmt::format("  Metrics  {}/metrics   probes: /livez /readyz\n", operations_->ops_url());
   if (!operations_->admin_url().empty())
@@ -371,10 +386,10 @@ void Gateway::drain() {
   const config::Shutdown& limits = first_->config().shutdown;
   log::write(log::Level::info, "drain", {{"calls", uint64_t{calls}}, {"limit_ms", limits.drain.count()}});
   if (calls > 0 && !options_.quiet)
-    log::tell(fmt::format("draining: {} calls, up to {} ms (Ctrl-C again stops now)\n", calls,
-                          limits.drain.count()));
+    log::tell(fmt::format("draining: {} call{}, up to {} ms (Ctrl-C again stops now)\n", calls,
+                          calls == 1 ? "" : "s", limits.drain.count()));
   service_->stopping(limits.delay + limits.drain + stop_time(),
-                     [this] { return fmt::format("stopping: {} calls left", calls_in_flight()); });
+                     [this] { return stopping_text(calls_in_flight()); });
   if (limits.delay.count() > 0 && first_->front().address() != "stdio") {
     delay_->start(limits.delay, [this] { begin_drain(); });
   } else {

@@ -161,6 +161,28 @@ class ApiKey final : public plugin::Plugin, public plugin::Authenticator {
   std::unique_ptr<net::FileWatch> watch_;
 };
 
+constexpr const char* kMakeKeys = "lineward hash-key --new NAME prints a line for each caller";
+
+// As load() does, for a gateway that is not running yet.
+void look_at_keys(const config::PluginEntry& entry, std::vector<config::PluginFinding>& findings) {
+  const std::string& file = entry.values.text("file");
+  const std::vector<std::string>& lines = entry.values.list("keys");
+  if (file.empty() && lines.empty())
+    findings.push_back({"", "missing-option", "give file: or keys:", kMakeKeys});
+  std::string text;
+  for (const std::string& line : lines)
+    text += line + "\n";
+  if (auto given = read_keys(text); !given)
+    findings.push_back({"keys", "bad-key", given.error().text, kMakeKeys});
+  if (file.empty()) return;
+  std::string warning;
+  if (auto read = read_key_file(entry.path_of(file), warning); !read) {
+    findings.push_back({"file", "bad-key-file", read.error().text, kMakeKeys});
+  } else if (!warning.empty()) {
+    findings.push_back({"file", "open-key-file", warning, "chmod 600 it", true});
+  }
+}
+
 constexpr plugin::MetricRow kMetrics[] = {
     kAuthFailures,
     {"lineward_api_keys", "gauge", "", "API keys in effect.", true},
@@ -178,7 +200,8 @@ const config::PluginSpec& spec() {
          plugin_option("keys", Kind::list, "", 0, 0, "The same lines in the configuration itself."),
          plugin_choice("header", "any|X-API-Key|Authorization", "any",
                        "Where keys come in: X-API-Key, Authorization: Bearer, or either.")},
-        {}};
+        {},
+        look_at_keys};
     for (config::Option& option : AuthScopes::options())
       spec.options.push_back(option);
     return spec;

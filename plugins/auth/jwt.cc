@@ -10,6 +10,7 @@
 
 #include "config/options/read_value.h"
 #include "net/lifetime.h"
+#include "net/tls.h"
 #include "plugins/auth/auth_common.h"
 #include "plugins/auth/jwt_cache.h"
 #include "plugins/auth/jwt_key_source.h"
@@ -293,6 +294,22 @@ std::string_view check_jwks_url(const config::Value& value) {
          "authority of your own), http:// for this machine alone (127.0.0.1, [::1], localhost), or jwks.file";
 }
 
+void look_at_key_set(const config::PluginEntry& entry, std::vector<config::PluginFinding>& findings) {
+  const bool file = !entry.values.text("jwks.file").empty(), url = !entry.values.text("jwks.url").empty();
+  if (file == url)
+    findings.push_back({"jwks", "missing-option", "give either jwks.url or jwks.file",
+                        "jwks: { url: \"…\" }: the jwks_uri of the issuer's metadata"});
+  const KeySourceOptions source = source_options(entry);
+  if (file) {
+    if (auto read = read_key_set(source.file); !read)
+      findings.push_back(
+          {"jwks.file", "bad-key-file", read.error().text, "the issuer's JWKS, as its jwks_uri gives it"});
+  }
+  if (source.ca_file.empty()) return;
+  if (auto context = net::TlsContext::for_client({source.ca_file, {}, {}}); !context)
+    findings.push_back({"jwks.caFile", "bad-file", context.error().text, "a PEM file of authorities"});
+}
+
 constexpr plugin::MetricRow kMetrics[] = {
     kAuthFailures,
     {"lineward_jwt_checks_total", "counter", "how",
@@ -332,7 +349,8 @@ const config::PluginSpec& spec() {
          plugin_option("leeway", Kind::duration, "30s", 0, 600 * kSecond,
                        "How far clocks may differ, for exp, nbf and iat."),
          plugin_option("maxTokenBytes", Kind::size, "8KiB", 256, 64 * 1024, "The longest token.")},
-        {"issuer"}};
+        {"issuer"},
+        look_at_key_set};
     for (config::Option& option : AuthScopes::options())
       spec.options.push_back(option);
     return spec;

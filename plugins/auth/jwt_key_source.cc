@@ -19,7 +19,25 @@ constexpr milliseconds kLeastPause = 10s;
 constexpr milliseconds kRetry = 30s;
 constexpr milliseconds kLimit = 5s;
 
+Result<std::string> text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  if (!file.is_open()) return fail("it cannot be read");
+  if (text.size() > kMaxBytes) return fail(fmt::format("it has more than {} bytes", kMaxBytes));
+  return text;
+}
+
 }  // namespace
+
+Result<std::shared_ptr<const KeySet>> read_key_set(const std::string& path) {
+  auto text = text_of(path);
+  if (!text) return fail(fmt::format("{}: {}", path, text.error().text));
+  auto keys = KeySet::parse(*text);
+  if (!keys) return fail(fmt::format("{}: {}", path, keys.error().text));
+  return keys;
+}
 
 KeySource::KeySource(plugin::Host& host, KeySourceOptions options, std::function<void()> changed,
                      std::function<void()> settled)
@@ -76,16 +94,11 @@ bool KeySource::use(const std::string& text, std::string& fault) {
 }
 
 void KeySource::read_file() {
-  std::ifstream file(options_.file, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   std::string fault;
-  if (!file.is_open()) {
-    fault = "it cannot be read";
-  } else if (text.size() > kMaxBytes) {
-    fault = fmt::format("it has more than {} bytes", kMaxBytes);
-  } else if (use(text, fault)) {
+  auto text = text_of(options_.file);
+  if (!text) {
+    fault = text.error().text;
+  } else if (use(*text, fault)) {
     return;
   }
   ++failures_;

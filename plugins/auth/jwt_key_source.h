@@ -22,6 +22,9 @@ struct KeySourceOptions {
   std::chrono::milliseconds refresh{0}, max_stale{0};
 };
 
+// The keys of such a file; the error names it.
+Result<std::shared_ptr<const KeySet>> read_key_set(const std::string& path);
+
 class KeySource {
  public:
   // `changed`: there are other keys now. `settled`: a fetch has ended, one way or the other; may destroy

@@ -9,17 +9,19 @@
 #include <string_view>
 #include <vector>
 
+#include "json/json_scan.h"
+
 namespace lineward::plugins {
 
 inline std::optional<nlohmann::json> strict_object(std::string_view text) {
   using nlohmann::json;
-  constexpr size_t kMaxDepth = 32;
+  constexpr int kMaxDepth = 32;
+  if (lineward::json::validate(text, kMaxDepth) != lineward::json::Fault::none) return std::nullopt;
   std::vector<std::set<std::string>> names;
   bool fine = true;
   auto look = [&](int, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) {
       names.emplace_back();
-      fine = fine && names.size() <= kMaxDepth;
     } else if (event == json::parse_event_t::object_end) {
       names.pop_back();
     } else if (event == json::parse_event_t::key) {

@@ -295,6 +295,13 @@ std::string_view check_url(const config::Value& value) {
   return value.text.empty() || parse_redis_url(value.text) ? std::string_view() : kHow;
 }
 
+void look_at_authority(const config::PluginEntry& entry, std::vector<config::PluginFinding>& findings) {
+  const std::string file = entry.path_of(entry.values.text("redis.caFile"));
+  if (file.empty()) return;
+  if (auto context = net::TlsContext::for_client({file, {}, {}}); !context)
+    findings.push_back({"redis.caFile", "bad-file", context.error().text, "a PEM file of authorities"});
+}
+
 const config::PluginSpec kSpec{
     "rateLimit",
     "How many requests one caller, address, tool, server or session may send.",
@@ -324,7 +331,8 @@ const config::PluginSpec kSpec{
      plugin_option("redis.timeout", Kind::duration, "50ms", 1, 10000, "It has this long to answer."),
      config::plugin_choice("redis.onError", "allow|deny|local", "local",
                            "When it does not: let the request pass, refuse it, or count in this process.")},
-    {"requests"}};
+    {"requests"},
+    look_at_authority};
 
 Result<std::unique_ptr<plugin::Plugin>> make(const config::PluginEntry& entry, plugin::Host& host) {
   auto key = parse_key(entry.values.text("key"));

@@ -135,6 +135,15 @@ const Synonym* find_synonym(std::string_view name, bool per_server) {
   return other_side;
 }
 
+std::string_view nearest_synonym(std::string_view name, bool per_server) {
+  std::vector<std::string_view> words;
+  for (const Synonym& synonym : kSynonyms) {
+    if ((synonym.target.substr(0, kServerPrefix.size()) == kServerPrefix) == per_server)
+      words.push_back(synonym.word);
+  }
+  return nearest(name, words);
+}
+
 std::string_view address_fault(std::string_view address) {
   constexpr std::string_view kShape = "write host:port, :port, [::1]:port, unix:/path or stdio";
   if (address == "stdio") return {};  // one client, on this process's stdin and stdout

@@ -14,6 +14,9 @@ std::string normalised(std::string_view name);
 // The candidate within max(1, length/3) edits (insert, delete, replace, swap neighbours), or empty.
 std::string_view nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
+// The word of kSynonyms that is near to it, as nearest() says, of one side first; empty: none.
+std::string_view nearest_synonym(std::string_view name, bool per_server);
+
 // Another product's word for one of our options.
 struct Synonym {
   std::string_view word;    // normalised

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/options/auth_options.h"
 #include "config/options/options.h"
 #include "config/options/read_value.h"
 
@@ -50,10 +51,12 @@ std::string sample(const Option& option) {
   return std::string(option.fallback);
 }
 
-void add_option(const Option& option, const std::string& indent, std::string& out) {
+// `by_environment`: a variable may stand for it.
+void add_option(const Option& option, const std::string& indent, std::string& out,
+                bool by_environment = true) {
   add_wrapped(option.help, indent + "# ", out);
   std::string facts = accepted(option);
-  if (!option.env_name().empty()) facts += "; " + option.env_name();
+  if (by_environment && !option.env_name().empty()) facts += "; " + option.env_name();
   add_wrapped(facts, indent + "# ", out);
   out += fmt::format("{}{}: {}\n", indent, option.leaf(), sample(option));
 }
@@ -119,6 +122,49 @@ constexpr std::string_view kOverridesYaml =
     "      # map; \"search_*\": { timeouts: { request: 2m, maxDuration: 1h } }\n"
     "      overrides: {}\n";
 
+// Who may come in: what stands below `auth:` beside the ways, which are plugins (`lineward help auth`). In
+// the file as comments, for a section that is there and names no way lets nobody in.
+void add_auth(std::string& out) {
+  std::string lines;
+  add_wrapped(
+      "Who may come in; where it does not stand everybody may. The ways are apiKey and jwt: lineward help "
+      "auth.",
+      "# ", lines);
+  lines += "auth:\n";
+  for (const Option& option : auth_options())
+    add_option(option, "  ", lines, false);
+  lines += "  resourceMetadata:\n";
+  for (const Option& option : metadata_options())
+    add_option(option, "    ", lines, false);
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = lines.find('\n', at);
+    const std::string line = lines.substr(at, end - at);
+    out += (line[0] == '#' ? line : "#" + line) + "\n";
+    at = end + 1;
+  }
+}
+
+void add_auth_help(std::string& out) {
+  for (const auto& [group, rows] :
+       {std::pair("auth.", &auth_options()), {"auth.resourceMetadata.", &metadata_options()}}) {
+    for (const Option& option : *rows) {
+      out += fmt::format("{}{}{}\n", group, option.path,
+                         option.fallback.empty() ? "" : fmt::format("   default {}", option.fallback));
+      add_wrapped(option.help, "    ", out);
+      add_wrapped(accepted(option), "    ", out);
+    }
+  }
+}
+
+// Is the option meant by that word: its group, its name, its whole path, or, for "defaults", one of those?
+bool is_about(const Option& option, std::string_view topic) {
+  if (topic == "options" || topic_of(option) == topic) return true;
+  return topic == "defaults" ? option.inherited() : false;
+}
+bool is_named(const Option& option, std::string_view topic) {
+  return option.leaf() == topic || option.key() == topic || option.path == topic;
+}
+
 }  // namespace
 
 std::string options_yaml() {
@@ -128,6 +174,7 @@ std::string options_yaml() {
       "# The environment variable behind an option outranks this file, a command-line flag outranks "
       "both.\n\n";
   add_groups(select(of_gateway), "", out);
+  add_auth(out);
   out +=
       "\n# What every server below has unless it says otherwise; each may also stand at one "
       "server.\ndefaults:\n";
@@ -152,8 +199,11 @@ std::vector<std::string> help_topics() {
 
 std::string options_help(std::string_view topic) {
   std::string out;
+  if (topic == "auth" || topic == "options") add_auth_help(out);
+  const bool group = std::any_of(options().begin(), options().end(),
+                                 [topic](const Option& option) { return is_about(option, topic); });
   for (const Option& option : options()) {
-    if (topic != "options" && topic_of(option) != topic) continue;
+    if (group ? !is_about(option, topic) : !is_named(option, topic)) continue;
     std::string key = option.per_server() ? "mcpServers.NAME." + option.key() : option.key();
     std::string fallback = option.fallback.empty() ? "" : fmt::format("   default {}", option.fallback);
     out += fmt::format("{}{}\n", key, fallback);

@@ -20,6 +20,13 @@ Option plugin_option(std::string_view name, Kind kind, std::string_view fallback
 Option plugin_choice(std::string_view name, std::string_view choices, std::string_view fallback,
                      std::string_view help);
 
+// Something that is wrong with a file that an option names; `option` empty: with the entry.
+struct PluginFinding {
+  std::string_view option;
+  std::string code, message, hint;
+  bool warns = false;  // it works all the same
+};
+
 struct PluginSpec {
   std::string_view name;  // as in the file: "rateLimit"
   std::string_view summary;
@@ -27,6 +34,8 @@ struct PluginSpec {
   std::vector<Option> options;
   // Names of options that must be given.
   std::vector<std::string_view> required;
+  // Looks at the files of an entry as the plugin will when it is made; null: it has none.
+  void (*look)(const PluginEntry& entry, std::vector<PluginFinding>& findings) = nullptr;
 };
 using PluginSpecs = std::vector<const PluginSpec*>;
 

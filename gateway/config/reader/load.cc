@@ -11,6 +11,7 @@
 #include "config/reader/admin.h"
 #include "config/reader/audit.h"
 #include "config/reader/document.h"
+#include "config/reader/plugin_files.h"
 #include "config/reader/replicas.h"
 #include "config/reader/report.h"
 #include "config/reader/secrets.h"
@@ -145,6 +146,11 @@ void check_together(const Node& root, LoadResult& result) {
   }
 }
 
+bool is_toml(std::string_view name) {
+  constexpr std::string_view kEnd = ".toml";
+  return name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd;
+}
+
 std::string directory_of(const std::string& path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -186,6 +192,9 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
     uses = reader.uses();
   } else {
     result.secrets = guess_secrets(result.text);
+    if (is_toml(result.name) && !result.diagnostics.empty())
+      result.diagnostics.front().hint =
+          fmt::format("TOML is no configuration here: lineward adapt {} > lineward.yaml", result.name);
   }
   add_servers(options.servers, defaults, result);
   withhold(result.config.servers, uses);
@@ -199,6 +208,7 @@ LoadResult load_text(std::string text, std::string name, const LoadOptions& opti
   check_replicas(document.root, options, result);
   check_admin(document.root, options, result);
   check_audit(document.root, options, result);
+  check_plugin_files(document.root, options, result);
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
                    [](const Diagnostic& a, const Diagnostic& b) {
                      return std::make_pair(a.line, a.column) < std::make_pair(b.line, b.column);

@@ -27,6 +27,9 @@ struct LoadOptions {
   LogLevel log_level = LogLevel::info;  // where nobody says which
   std::string directory = ".";          // load_text only: what relative paths start from
   bool read_files = true;
+  // Files that options of plugins name are looked at. Not at a reload: what has not changed goes on with what
+  // it read before.
+  bool look_at_plugins = true;
   const PluginSpecs* plugins = nullptr;  // those there are; null: `plugins:` and `auth:` are no options
 };
 

@@ -56,6 +56,11 @@ std::string spell_target(const std::string& group, std::string_view target) {
   return below_servers(group) || !inherited ? key : "defaults." + key;
 }
 
+// "timeouts.request" is of each server.
+std::string place_of_server_option(const Option& option) {
+  return fmt::format("{}, under a server{}", option.key(), option.inherited() ? " or `defaults:`" : "");
+}
+
 std::string help_topic(std::string_view target) {
   if (target.substr(0, kServerPrefix.size()) == kServerPrefix) target.remove_prefix(kServerPrefix.size());
   size_t dot = target.find('.');
@@ -126,6 +131,14 @@ void OptionReader::suggest(const std::string& group, const Member& member, Diagn
     meant = find_option(join(group, sibling));
     return did_you_mean(sibling);
   }
+  // A group, or a word, that each server has.
+  const std::string there = std::string(kServerPrefix) + member.key;
+  for (const Option& option : options()) {
+    if (!group.empty() || (option.path != there && option.path.rfind(there + ".", 0) != 0)) continue;
+    diagnostic.hint =
+        fmt::format("it stands under {}", option.inherited() ? "a server or `defaults:`" : "a server");
+    return;
+  }
   const Synonym* synonym = find_synonym(member.key, below_servers(group));
   if (synonym != nullptr &&
       (below_servers(group) || synonym->target.substr(0, 10) != "mcpServers" || group.empty())) {
@@ -143,10 +156,18 @@ void OptionReader::suggest(const std::string& group, const Member& member, Diagn
     meant = find_option(join(group, likely));
     return did_you_mean(likely);
   }
+  // A word that is nearly another product's for something.
+  if (const std::string_view word = nearest_synonym(member.key, below_servers(group)); !word.empty()) {
+    const Synonym* near = find_synonym(word, below_servers(group));
+    meant = find_option(near->target);
+    return did_you_mean(spell_target(group, near->target));
+  }
   for (const Option& option : options()) {
     bool same_side = option.per_server() == below_servers(group) || group.empty();
     if (!same_side || option.leaf() != member.key) continue;
-    diagnostic.hint = fmt::format("it belongs elsewhere: {}", spell_target(group, option.path));
+    diagnostic.hint = option.per_server() && group.empty()
+                          ? fmt::format("it belongs elsewhere: {}", place_of_server_option(option))
+                          : fmt::format("it belongs elsewhere: {}", spell_target(group, option.path));
     return;
   }
 }

@@ -276,7 +276,9 @@ void PluginReader::read_metadata(const Node& node) {
     if (option->path == "name") out.name = value.text;
     if (option->path == "documentation") out.documentation = value.text;
   }
-  if (out.resource.empty())
+  // One that is there and could not be read has been told already.
+  const Member* resource = node.find("resource");
+  if (resource == nullptr || (resource->value.kind == NodeKind::scalar && resource->value.text.empty()))
     values_.add("missing-option", "'resourceMetadata' needs resource, the URL that clients use", node);
 }
 

@@ -71,9 +71,12 @@ void ServerReader::read_server(const Member& member) {
   }
   HttpSigns http;
   values_.read_for(server.name);
+  const Member* env = member.value.find("env");
+  values_.read_beside(env == nullptr ? nullptr : &env->value);
   for (const Member& child : member.value.members)
     read_server_member(child, server, http);
   finish_server(member, server, http);
+  values_.read_beside(nullptr);
   values_.read_for(std::string());
   config_.servers.push_back(std::move(server));
 }

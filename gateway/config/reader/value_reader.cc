@@ -8,6 +8,14 @@
 #include "config/options/read_value.h"
 
 namespace lineward::config {
+namespace {
+
+// What a server's process is started with.
+bool is_for_command(const Option& option) {
+  return option.path == "mcpServers.*.command" || option.path == "mcpServers.*.args";
+}
+
+}  // namespace
 
 Diagnostic& ValueReader::add(std::string code, std::string message, const Node& at) {
   Diagnostic diagnostic;
@@ -35,8 +43,23 @@ bool ValueReader::read_option(const Option& option, const Node& node, Value& val
                                             : read_scalar(option, node, value);
 }
 
-bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out) {
-  out = expand(node.text, sources_);
+bool ValueReader::expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command) {
+  if (for_command && beside_ != nullptr) {
+    VariableSources sources = sources_;
+    sources.own = [this](std::string_view name) { return beside_->find(name) != nullptr; };
+    out = expand(node.text, sources);
+  } else {
+    out = expand(node.text, sources_);
+  }
+  for (const std::string& name : out.left) {
+    Diagnostic& diagnostic =
+        add("left-variable",
+            fmt::format(
+                "{} is not set here, and stands in env: the command gets the ${{…}} as it is, to replace it",
+                name),
+            node);
+    diagnostic.severity = Severity::info;
+  }
   if (reading_) uses_[*reading_].insert(out.variables.begin(), out.variables.end());
   for (const VariableFault& fault : out.faults)
     add(fault.code, fault.message, node).hint = fault.hint;
@@ -70,7 +93,7 @@ bool ValueReader::read_scalar(const Option& option, const Node& node, Value& val
     return false;
   }
   Expansion expansion;
-  if (!expand_scalar(node, false, expansion)) return false;
+  if (!expand_scalar(node, false, expansion, is_for_command(option))) return false;
   Result<Value, Misfit> read = read_value(option, expansion.text);
   Misfit misfit;
   if (!read) {
@@ -112,7 +135,7 @@ bool ValueReader::read_list(const Option& option, const Node& node, Value& value
       add("wrong-type", fmt::format("every entry of '{}' is text", option.leaf()), item).hint =
           "put it in quotes";
       good = false;
-    } else if (expand_scalar(item, false, expansion)) {
+    } else if (expand_scalar(item, false, expansion, is_for_command(option))) {
       value.list.push_back(std::move(expansion.text));
     } else {
       good = false;

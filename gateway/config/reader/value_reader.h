@@ -35,18 +35,23 @@ class ValueReader {
 
   // Whose values are read from here on, for uses(): a server's name, "" for all else, nothing for `defaults`.
   void read_for(std::optional<std::string> whose) { reading_ = std::move(whose); }
+  // The `env` of the server whose values are read: a variable that its command and args name, and that only
+  // stands there, is the command's to replace, as where a client starts it. Null: there is none. It outlives
+  // the reading.
+  void read_beside(const Node* env) { beside_ = env; }
   const VariableUses& uses() const { return uses_; }
   const VariableSources& sources() const { return sources_; }
 
  private:
   // Is a whole list or map what its row allows? If not, that is noted.
   bool fits(const Option& option, Value& value, const Node& node);
-  bool expand_scalar(const Node& node, bool secret, Expansion& out);
+  bool expand_scalar(const Node& node, bool secret, Expansion& out, bool for_command = false);
 
   std::vector<Diagnostic>& diagnostics_;
   const VariableSources sources_;
   VariableUses uses_;
   std::optional<std::string> reading_;
+  const Node* beside_ = nullptr;
 };
 
 }  // namespace lineward::config

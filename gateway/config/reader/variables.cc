@@ -11,6 +11,7 @@
 
 #include "config/options/options.h"
 #include "config/options/read_value.h"
+#include "config/plugin_values.h"
 
 namespace lineward::config {
 namespace {
@@ -75,6 +76,7 @@ class Expander {
       return {};
     }
     out_.replaced = true;
+    whole_ = text.substr(0, end + 1);
     replace(text.substr(2, end - 2));
     return text.substr(end + 1);
   }
@@ -100,8 +102,13 @@ class Expander {
                    "write ${env:NAME}, ${NAME:-default} or ${file:/path}");
     }
     std::string env_name = input ? input_name(name) : std::string(name);
-    out_.variables.push_back(env_name);
     std::optional<std::string> value = sources_.env ? sources_.env(env_name) : std::nullopt;
+    if (!value && !input && dash == std::string_view::npos && sources_.own && sources_.own(name)) {
+      out_.text += whole_;
+      out_.left.push_back(std::move(env_name));
+      return;
+    }
+    out_.variables.push_back(env_name);
     // Like a shell's :- the default also stands in for an empty value.
     if (dash != std::string_view::npos && (!value || value->empty()))
       value = std::string(body.substr(dash + 2));
@@ -144,6 +151,7 @@ class Expander {
 
   const VariableSources& sources_;
   Expansion& out_;
+  std::string_view whole_;  // the ${…} that is looked at
 };
 
 std::string_view trim(std::string_view text) {
@@ -184,7 +192,7 @@ Expansion expand(std::string_view text, const VariableSources& sources) {
 
 std::string resolve_path(std::string_view path, const std::string& directory) {
   if (path.empty() || path[0] == '/' || directory.empty()) return std::string(path);
-  return fmt::format("{}/{}", directory, path);
+  return fmt::format("{}/{}", directory, without_here(path));
 }
 
 Result<std::string> read_small_file(const std::string& path, size_t limit, bool* not_permitted) {

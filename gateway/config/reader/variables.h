@@ -27,12 +27,15 @@ struct Expansion {
   bool bare_dollar = false;  // $NAME stands in it and is left alone
   bool replaced = false;
   std::vector<std::string> variables;  // the names of those of the environment that stand in it
+  std::vector<std::string> left;       // the names of those that were left as they stand, for `own` has them
 };
 
 struct VariableSources {
   EnvLookup env;
   std::string directory = ".";  // of the configuration file
   bool read_files = true;
+  // Has whoever gets the text a variable of that name of its own? Where `env` has none it is left to them.
+  std::function<bool(std::string_view)> own = {};
 };
 
 Expansion expand(std::string_view text, const VariableSources& sources);

@@ -43,6 +43,10 @@ core::Failure refusal_of(const config::Server& server, SessionOwner& owner,
   if (end.kind != MessagesEnd::Kind::complete &&
       (!answer || end.status == 401 || end.status == 403 || end.status == 429)) {
     failure = owner.failure_of(end);
+  } else if (const auto reason = answer ? mcp::gateway_reason(*answer) : std::nullopt) {
+    // A gateway of ours: it is its server that cannot be had, and it says why.
+    failure.reason = *reason;
+    failure.text = printable(answer->text(Field::error_message), 300);
   } else if (answer) {
     failure.text += "refused initialize: " + printable(answer->text(Field::error_message), 300);
   } else {

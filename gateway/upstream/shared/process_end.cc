@@ -63,7 +63,9 @@ ProcessEnd describe_failure(const net::SpawnFailure& failure, const config::Serv
   const std::string why = errno_text(failure.error);
   std::string_view hint = hint_for(failure);
   if (failure.step == "find" && failure.error == ENOENT) {
-    end.text = fmt::format("'{}' was not found: {}", server.command, why);
+    // Its name stands before it in most texts; the errno says no more than the words.
+    end.text =
+        server.command == server.name ? "was not found" : fmt::format("'{}' was not found", server.command);
   } else if (failure.step == "chdir") {
     end.text = "could not be started in its directory: " + why;
     end.detail = fmt::format("cannot change to '{}' (cwd)", server.cwd);

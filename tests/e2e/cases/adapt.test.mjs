@@ -1,7 +1,7 @@
 // lineward adapt, init and fmt as somebody uses them in a shell.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { binary } from '../lib/binary.mjs';
@@ -27,7 +27,7 @@ describe('files', { skip: DIRECT }, () => {
     );
     const ours = await lineward(['adapt', cursor]);
     assert.equal(ours.code, 0, ours.err);
-    assert.match(ours.err, /read as cursor/);
+    assert.match(ours.err, /detected as cursor; use --from to override/);
     assert.doesNotMatch(ours.err, /s3cr3t/);
     assert.match(ours.out, /TOKEN: s3cr3t/);
     const file = join(folder, 'lineward.yaml');
@@ -76,6 +76,21 @@ describe('files', { skip: DIRECT }, () => {
     assert.equal(checked.status, 0, checked.stderr);
     assert.match(printed.out, /^ {2}fs:\n {4}command: npx$/m);
     assert.equal((await lineward(['init', join(folder, 'none', 'x.yaml')])).code, 69);
+    // Our own file by its other word; and one without any server, of which nothing is written.
+    const other = join(folder, 'other.yaml');
+    writeFileSync(other, 'listen: { address: ":9000" }\nauth: { anonymous: allow }\nservers: { mem: { command: npx } }\n');
+    const ours = await lineward(['init', '--from', other, '-']);
+    assert.equal(ours.code, 0, ours.err);
+    assert.match(ours.out, /^ {2}mem:\n {4}command: npx$/m);
+    assert.match(ours.err, /only the servers are taken over: listen, auth are left out/);
+    for (const text of ['servers_typo: { mem: { command: npx } }\n', 'mcpServers: {}\n', 'root: "x:0:0"\n']) {
+      writeFileSync(other, text);
+      const target = join(folder, 'not-made.yaml');
+      const none = await lineward(['init', '--from', other, target]);
+      assert.equal(none.code, 78, none.err);
+      assert.match(none.err, /other\.yaml: there are no servers in it/);
+      assert.ok(!existsSync(target));
+    }
     // What init writes is in order.
     assert.equal((await lineward(['fmt', '--diff', file])).code, 0, (await lineward(['fmt', '--diff', file])).out);
   });
@@ -96,6 +111,17 @@ describe('files', { skip: DIRECT }, () => {
     assert.equal(readFileSync(file, 'utf8'), ordered);
     assert.equal(statSync(file).mode & 0o777, 0o640);
     assert.equal((await lineward(['fmt', '--diff', file])).code, 0);
+    // A link stays one, and what it leads to is put in order.
+    const link = join(folder, 'link.yaml');
+    symlinkSync('lineward.yaml', link);
+    writeFileSync(file, text);
+    if (process.getuid() === 0) chownSync(file, 1234, 1235);
+    assert.equal((await lineward(['fmt', '--write', link])).code, 0);
+    assert.ok(lstatSync(link).isSymbolicLink());
+    assert.equal(readFileSync(file, 'utf8'), ordered);
+    if (process.getuid() === 0) assert.deepEqual([statSync(file).uid, statSync(file).gid], [1234, 1235]);
+    assert.equal(statSync(file).mode & 0o777, 0o640);
+    assert.deepEqual(readdirSync(folder).sort(), ['lineward.yaml', 'link.yaml']);
     assert.equal((await lineward(['fmt', '--write', '--diff', file])).code, 2);
     writeFileSync(file, 'listen: [');
     assert.equal((await lineward(['fmt', '--write', file])).code, 78);

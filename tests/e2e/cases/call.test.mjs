@@ -71,7 +71,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.match(long.err, /^\[#{10}-{10}\] 1\/2 .*\n\[#{20}\] 2\/2 /);
     const late = await call(['trigger-long-running-operation', 'duration=30', 'steps=1', '--timeout', '1s'], everything());
     assert.equal(late.code, 124);
-    assert.match(late.err, /reason timeout_request .*\n {2}fix +--timeout 5m/);
+    assert.match(late.err, /reason timeout_request\n {2}fix +--timeout 5m/);
   });
 
   test('server-filesystem and server-memory: files and lists as arguments, a failure of the tool', async (t) => {
@@ -109,11 +109,11 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
       colour: 'red',
     });
     for (const [given, said] of [
-      [['count=x'], /count: 'x' is no integer/],
+      [['count=x'], /count: 'x' is not an integer/],
       [['count=1', 'colour=gren'], /'gren' is none of "red" \| "green"; did you mean 'green'\?/],
       [['cuont=1'], /no argument 'cuont'; did you mean 'count'\?/],
       [['count=1', 'count=2'], /count is given twice/],
-      [['name=x'], /types wants more arguments\n {2}count \(integer\): How many/],
+      [['name=x'], /^error: missing argument: count \(integer\): How many\n/],
       [['count=@/nonexistent'], /cannot read \/nonexistent: No such file/],
       [['--json', '[1]'], /--json: write an object/],
       [['--json', '{a:1}'], /--json: this is no JSON/],
@@ -195,6 +195,34 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   });
 
+  test('the running gateway: why a server cannot be had is its own word, and so are the ids of calls', async (t) => {
+    const socket = join(temporaryFolder(t), 'admin.sock');
+    const [command, ...args] = toolsFixture();
+    const admin = ['--admin', `unix:${socket}`];
+    await startGatewayFrom(t, {
+      ops: 'off',
+      admin: { address: `unix:${socket}` },
+      mcpServers: { well: { command, args }, dies: { command: 'sh', args: ['-c', 'exit 3'] }, gone: { command: '/nonexistent/server' } },
+      plugins: [{ toolFilter: { deny: ['types'] } }],
+    });
+    for (const [server, said, fix] of [
+      ['dies', /^error: .*dies exited with code 3\n {2}where .*\n {2}reason upstream_exited\n/, /fix {4}lineward doctor/],
+      ['gone', /^error: .*'\/nonexistent\/server' was not found; .*\n {2}where .*\n {2}reason upstream_unreachable\n/, /fix {4}lineward doctor/],
+    ]) {
+      const { code, err } = await lineward(['tools', server, ...admin]);
+      assert.notEqual(code, 0);
+      assert.match(err, said);
+      assert.match(err, fix);
+    }
+    const refused = await lineward(['call', 'types', 'count=1', '--upstream', 'well', ...admin]);
+    assert.equal(refused.code, 1, refused.err);
+    assert.equal((await lineward(['server', 'well', 'stop', ...admin])).code, 0);
+    const held = await lineward(['tools', 'well', ...admin]);
+    assert.match(held.err, /there is no server 'well' in service\n {2}where .*\n {2}reason upstream_unreachable\n {2}fix {4}lineward server well start\n$/);
+    // A gateway of the command's own: its ids are nobody's.
+    assert.doesNotMatch((await tools([], ['sh', '-c', 'exit 3'])).err, / call c/);
+  });
+
   test('the running gateway: its tools and calls, a server by its name, a cancel that reaches the server', async (t) => {
     const socket = join(temporaryFolder(t), 'admin.sock');
     const record = fixtureRecord(t);
@@ -251,7 +279,7 @@ describe('lineward tools and call', { skip: DIRECT }, () => {
     const { code, text } = await onTerminal(['call', 'ask', '--', ...toolsFixture()], [
       [/name \(string\): $/, 'Ada\n'],
       [/age \(integer, may be left out\): $/, 'old\n'],
-      [/'old' is no integer[^]*: $/, '36\n'],
+      [/'old' is not an integer[^]*: $/, '36\n'],
     ]);
     assert.equal(code, 0, text);
     assert.match(text, /the server asks: Who is it\?/);

@@ -239,6 +239,46 @@ describe('lineward doctor: planted faults', { skip: DIRECT }, () => {
     await planted(t, { url: server.url, protocolEra: 'modern' }, 'era', { text: /protocolEra is modern/, fix: /protocolEra: auto/ });
   });
 
+  test('25 answers that are nested without an end', async (t) => {
+    for (const deep of ['50000', '200000']) {
+      const sick = { ...faulty('--deep', deep), inheritEnv: ['DOCTOR_E2E_TAG'] };
+      const report = await examine(t, { mcpServers: { sick } }, { patience: '2s' });
+      assert.equal(report.code, 1);
+      assert.match(report.find('start').text, /answered nothing within 2s/);
+      assert.match(report.find('stdout').text, /no JSON-RPC on stdout: \{"jsonrpc":"2\.0","id":\[\[/);
+    }
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, 'package.json'), `{"name":"deep","engines":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
+    copyFileSync(FIXTURE, join(folder, 'server.mjs'));
+    const well = await examine(t, { mcpServers: { well: { command: process.execPath, args: [join(folder, 'server.mjs')], inheritEnv: ['DOCTOR_E2E_TAG'] } } });
+    assert.equal(well.code, 0, well.out);
+  });
+
+  test('26 a server, or who answers in its place, repeats a secret', async (t) => {
+    const env = { SECRET_TOKEN: SECRET };
+    for (const era of [[], ['--modern']]) {
+      const named = await examine(t, { mcpServers: { sick: { ...faulty(...era, '--telltale'), env, inheritEnv: ['DOCTOR_E2E_TAG'] } } });
+      assert.match(named.all.find((one) => one.check === 'era').text, /, faulty \*\*\* 1$/);
+    }
+    await planted(t, { ...faulty('--modern', '--refuses'), env }, 'cancel', { status: 'skipped', text: /work was refused before it could be cancelled: no \*\*\*/, fix: /^$/, args: ['--try-cancel', 'work'] });
+    const away = await startOrigin(t, (_, response) => json(response, 302, '', { location: `https://elsewhere.test/?token=${SECRET}` }), { era: 'none' });
+    await planted(t, { url: away.url, headers: { Authorization: `Bearer ${SECRET}` } }, 'path', { text: /HTTP 302 to https:\/\/elsewhere\.test\/\?token=\*\*\*/, fix: /as url/ });
+  });
+
+  test('27 a server that closes its stdout and goes on', async (t) => {
+    const begun = Date.now();
+    await planted(t, faulty('--closes'), 'start', { text: /^it closed its stdout/, fix: /in a shell/ });
+    assert.ok(Date.now() - begun < 12_000, 'nobody waits for what cannot come');
+  });
+
+  test('28 --try-cancel of a tool that is not there', async (t) => {
+    const args = ['--try-cancel', 'wrk'];
+    await planted(t, faulty('--modern'), 'cancel', { text: /it has no tool 'wrk'/, fix: /^--try-cancel work$/, args });
+    const two = await examine(t, { mcpServers: { a: faulty('--modern'), b: faulty('--modern') } }, { args });
+    assert.equal(two.code, 0, two.out);
+    assert.equal(two.all.filter((one) => one.check === 'cancel' && one.status === 'skipped').length, 2);
+  });
+
   test('20 a second gateway, and a port that somebody else has', async (t) => {
     const folder = temporaryFolder(t);
     mkdirSync(join(folder, 'lineward'), { mode: 0o700 });
@@ -290,8 +330,8 @@ describe('lineward doctor', { skip: DIRECT }, () => {
   });
 
   test('a server that writes without an end, on stderr or stdout, holds up nobody', async (t) => {
-    for (const to of ['2', '1']) {
-      const noisy = script(t, `noisy-${to}`, `#!/bin/sh\nexec yes 'a line that is no JSON' >&${to}\n`);
+    for (const to of ['3>&1 >&2', '>&1']) {
+      const noisy = script(t, 'noisy', `#!/bin/sh\nexec yes 'a line that is no JSON' ${to}\n`);
       const begun = Date.now();
       await planted(t, { command: noisy }, 'start', { text: /answered nothing within 2s/, fix: /--patience/, patience: '2s' });
       assert.ok(Date.now() - begun < 40_000, `${Date.now() - begun} ms`);

@@ -228,6 +228,7 @@ describe('hooks', { skip: DIRECT }, () => {
     const gateway = await startListener(binary(), args, { env });
     t.after(() => gateway.stop());
     assert.match(await outcome(tool(gateway, 'drop_everything')), /drop_everything is not on the list/);
+    await eventually(() => /event=call\.end .*target=drop_everything reason=forbidden .*policy=allow-tools /.test(gateway.stderr()), 'the plugin in the log');
     assert.ok((await tool(gateway, 'echo', { arguments: { message: 'hi' } })).message.result);
     const deadline = Date.now() + 10_000;
     while (!(existsSync(calls) && readFileSync(calls, 'utf8').split('\n').length > 2) && Date.now() < deadline) await sleep(20);

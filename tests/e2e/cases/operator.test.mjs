@@ -1,6 +1,6 @@
 // lineward ps, cancel and status over the control socket, with a call under way.
 import assert from 'node:assert/strict';
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { describe } from 'node:test';
 import { temporaryFolder } from '../lib/events.mjs';
 import { startGatewayFrom, startListener } from '../lib/gateway.mjs';
 import { binary } from '../lib/binary.mjs';
-import { callTool, eventually, get, lineward } from '../lib/operator.mjs';
+import { callTool, eventually, get, lineward, opsOf } from '../lib/operator.mjs';
 import { plainFixture } from '../lib/servers.mjs';
 import { DIRECT } from '../lib/target.mjs';
 import { test } from '../lib/test.mjs';
@@ -149,11 +149,29 @@ describe('lineward ps, cancel, status', { skip }, () => {
     assert.equal(code, 0);
     assert.match(out, /^lineward \S+ {2}serving {2}up \S+ {2}pid \d+/);
     assert.ok(out.includes(gateway.url));
-    assert.match(out, /1 calls, 0 waiting/);
+    assert.match(out, / 1 call, 0 waiting, 0 listens, /);
     assert.match(out, /github +ready +stdio +modern +1\/64 calls {2}pid \d+ {2}plain 1\?\[31m/);
     const json = JSON.parse((await lineward(['status', '--format', 'json', ...admin])).out);
     assert.equal(json.pid, gateway.pid);
     assert.equal(json.upstreams[0].state, 'ready');
+  });
+
+  test('on every interface: the banner has an address that clients can be given; an address that is taken', async (t) => {
+    const folder = temporaryFolder(t);
+    const env = { XDG_RUNTIME_DIR: folder, TMPDIR: folder };
+    const one = await startListener(binary(), ['run', '--listen', ':0', '--ops', '127.0.0.1:0', '--', ...plainFixture()], { env, strict: false });
+    t.after(() => one.stop());
+    assert.match(one.stderr(), /MCP {6}http:\/\/127\.0\.0\.1:\d+\/mcp {3}/);
+    assert.match(one.stderr(), /on every interface of this machine \(0\.0\.0\.0:\d+\)\n/);
+    const taken = await lineward(['run', '--listen', '127.0.0.1:0', '--admin', 'off', '--ops', opsOf(one), '--', ...plainFixture()], env);
+    assert.equal(taken.code, 75, taken.err);
+    assert.match(taken.err, /choose another address \(--ops 127\.0\.0\.1:9465, or --ops off\)/);
+    // What a plugin refuses when it is made names the file, and who can be asked.
+    const file = join(folder, 'c.yaml');
+    writeFileSync(file, 'listen: { address: 127.0.0.1:0 }\nops: off\nrateLimit: { requests: 1, per: 24h, burst: 1000000 }\nmcpServers: {}\n');
+    const refused = await lineward(['run', file], env);
+    assert.equal(refused.code, 78, refused.err);
+    assert.match(refused.err, /^error: plugin rateLimit \(line 3\): burst is too large.*\n {2}where {2}.*c\.yaml\n {2}fix {4}lineward/m);
   });
 
   test('two gateways: the commands name them; one: they find it', async (t) => {

@@ -165,6 +165,46 @@ server 'c': command: Claude Desktop does not replace ${file:…}; its server wou
   CHECK(write_client_file(file, Form::yaml).remarks.empty());
 }
 
+TEST_CASE("Claude Desktop: what is said of a header names the header, and where its value belongs") {
+  const ClientFile file =
+      read("mcpServers: { a: { url: \"https://h/mcp\", headers: { X-Api-Key: \"${env:KEY}\" } } }",
+           "lineward.yaml");
+  const std::string told = joined(write_client_file(file, Form::claude).remarks);
+  CHECK(told.find("headers.X-Api-Key: Claude Desktop does not replace ${env:KEY}") != std::string::npos);
+  CHECK(told.find("headers.X-Api-Key: write its value into env as MCP_HEADER_1") != std::string::npos);
+  CHECK(told.find("headers.MCP_HEADER_1") == std::string::npos);
+}
+
+TEST_CASE("our file by its other word, servers, is ours") {
+  const std::string text = R"(listen: { address: ":9000" }
+auth: { anonymous: allow }
+servers: { a: { command: x } }
+mcpServers: { b: { command: y } }
+)";
+  const ClientFile file = read(text, "lineward.yaml");
+  CHECK(file.form == Form::yaml);
+  REQUIRE(file.servers.size() == 2);
+  REQUIRE(file.own.size() == 2);
+  CHECK(joined(write_client_file(file, Form::claude).remarks) ==
+        "listen, auth are Lineward's own, and are left out\n");
+  const std::string again = adapted(file, Form::yaml);
+  CHECK(again.find("\nservers:") == std::string::npos);
+  CHECK(again.find("mcpServers:\n  b:") != std::string::npos);
+  CHECK(again.find("9000") != std::string::npos);
+  for (const char* name : {"lineward.json", "mcp.json"}) {
+    const ClientFile json =
+        read(R"({"listen": {"address": ":1"}, "servers": {"a": {"command": "x"}}})", name);
+    CHECK(json.form == Form::mcp_servers);
+    CHECK(json.servers.size() == 1);
+  }
+  CHECK(read(R"({"servers": {"a": {"command": "x"}}, "inputs": []})", "mcp.json").form == Form::vscode);
+  CHECK(
+      read(R"({"mcp": {"servers": {"a": {"command": "x"}}}, "editor.fontSize": 1})", "settings.json").form ==
+      Form::vscode);
+  CHECK(joined(read("listen: { address: \":1\" }", "x.yaml").remarks).find("no servers") !=
+        std::string::npos);
+}
+
 TEST_CASE("clients' files become ours, and are valid") {
   struct Case {
     const char* name;

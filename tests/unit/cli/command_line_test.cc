@@ -263,6 +263,73 @@ TEST_CASE("lineward stdio takes a command without -- when it can be meant") {
   CHECK(call({"run", "node", "x"}, path).exit_code == 2);
 }
 
+TEST_CASE("what was meant by a command line that is refused") {
+  Folder folder;
+  folder.write("npx", "");
+  std::filesystem::permissions("npx", std::filesystem::perms::all);
+  Environment path = {{"PATH", folder.path("")}};
+  struct {
+    std::vector<const char*> words;
+    const char* said;
+  } cases[] = {
+      {{"npx", "-y", "x"}, "'npx' is no command of Lineward; to serve what it starts: lineward run -- npx …"},
+      {{"https://me:s3cr3t@h/mcp?key=s3cr3t"}, "to serve it: lineward run --url https://h/mcp\n"},
+      {{"run", "npx2", "-y", "x"},
+       "'-y' is not an option of run; a server's command goes behind --: lineward run -- npx2 -y"},
+      {{"run", "https://me:s3cr3t@h/mcp?key=s3cr3t"},
+       "https://h/mcp is a URL, not a file: lineward run --url https://h/mcp\n"},
+      {{"doctor", "http://h/mcp"}, "http://h/mcp is a URL, not a file: lineward doctor --url http://h/mcp\n"},
+      {{"validate", "unix:/run/x"}, "is a URL, not a file; to look at a server: lineward doctor --url"},
+      {{"stdio", "http://h/mcp", "--header", "A: s3cr3t", "--allow-http"},
+       "'--allow-http' is not an option of stdio; it is not needed: http:// is taken\n"},
+      {{"stdio", "http://h/mcp", "--header", "A: b", "--nothing"}, "'--nothing' is not an option of stdio\n"},
+      {{"stdio", "http://h/mcp", "-H", "Authorization:", "s3cr3t"},
+       "write -H 'Name: value', with the quotes\n"},
+      {{"run", "--cors", "*", "--", "x"}, "'--cors' is not an option of run; write listen.allowedOrigins: "},
+      {{"run", "--healthEndpoint=/h", "--", "x"}, "write /livez and /readyz on the ops address"},
+      {{"run", "--listen", "8000", "--", "x"},
+       "--listen 8000: did you mean 127.0.0.1:8000, or :8000 (every interface)?\n"},
+      {{"run", "--outputTransport", "ws", "--", "x"}, "--outputTransport ws is not supported: "},
+  };
+  for (const auto& one : cases) {
+    INFO(one.said);
+    Outcome outcome = call(one.words, path);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(has(outcome.err, one.said));
+    CHECK_FALSE(has(outcome.err, "s3cr3t"));
+  }
+  Outcome shell = call({"run", "--stdio", "a && b"});
+  CHECK(has(shell.err, "warning: --stdio has what only a shell understands"));
+  CHECK_FALSE(has(call({"run", "--stdio", "a 'b && c'"}).err, "warning"));
+}
+
+TEST_CASE("help on options, plugins and reasons") {
+  const std::string auth = call({"help", "auth"}).out;
+  for (const char* said :
+       {"auth.anonymous   default false", "auth.resourceMetadata.resource", "auth.apiKey", "auth.jwt"})
+    CHECK(has(auth, said));
+  CHECK_FALSE(has(auth, "accessLog"));
+  CHECK_FALSE(has(call({"help", "plugins"}).out, "auth.apiKey"));
+  CHECK(has(call({"help", "plugins"}).out, "plugins: - rateLimit"));
+  CHECK(has(call({"help", "options"}).out, "auth.anonymous"));
+  CHECK(call({"help", "toolFilter"}).out.rfind("plugins: - toolFilter\n", 0) == 0);
+  CHECK(call({"help", "isolation"}).out.rfind("mcpServers.NAME.isolation ", 0) == 0);
+  CHECK(has(call({"help", "defaults"}).out, "mcpServers.NAME.timeouts.request"));
+  // Both a command and a group of options.
+  CHECK(has(call({"help", "audit"}).out, "Usage: lineward audit"));
+  CHECK(has(call({"help", "audit"}).out, "\naudit.path"));
+  const std::string page = call({"help", "timeout_request"}).out;
+  CHECK(page.rfind("timeout_request\n", 0) == 0);
+  CHECK(has(page, "The client gets: Error 504 with limitMs."));
+  CHECK(page.find_first_of("`*#") == std::string::npos);
+  Outcome none = call({"help", "timeout_reqest"});
+  CHECK(none.exit_code == 2);
+  CHECK(has(none.err, "did you mean 'timeout_request'?"));
+  for (const char* said : {"  commands  run,", "  options   listen,", "  plugins   apiKey,", "  reasons   "})
+    CHECK(has(none.err, said));
+}
+
 TEST_CASE("words of other gateways, each with one line of notice") {
   Outcome outcome = call({"--stdio", "npx -y \"a b\"", "--port", "9000", "--streamableHttpPath", "/x",
                           "--outputTransport", "streamableHttp", "--logLevel", "debug"});

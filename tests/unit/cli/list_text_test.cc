@@ -77,11 +77,11 @@ TEST_CASE("what an action does to whom") {
   CHECK_FALSE(ends_work("restart", false));
   CHECK_FALSE(ends_work("drain", false));
   CHECK(action_effect("stop", false, busy) == "ends at once: 5 calls, 1 listen and 2 sessions");
-  CHECK(action_effect("drain", false, busy) == "may go on: 5 calls and 1 listen; ends with it: 2 sessions");
+  CHECK(action_effect("drain", false, busy) == "5 calls and 1 listen may go on; ends with it: 2 sessions");
   CHECK(action_effect("drain", false, {0, 0, 1}) == "ends with it: 1 session");
   CHECK(action_effect("stop", false, {}) == "nothing of it is in use");
   CHECK(action_done("restart", "github", false, {1, 0, 0}) ==
-        "github is replaced by a new form; may go on: 1 call\n");
+        "github has been restarted; 1 call may go on\n");
   CHECK(action_done("start", "github", false, {}) == "github is back in service\n");
 }
 

@@ -1,4 +1,5 @@
 #include "cli/tool_text.h"
+#include "cli/local_address.h"
 
 #include <catch2/catch.hpp>
 
@@ -64,6 +65,12 @@ TEST_CASE("what an error means to whoever called") {
   const CallFault own = fault_of(json{{"code", -32602}, {"message", 7}, {"data", {1, 2}}});
   CHECK(own.message == "error -32602 without a message");
   CHECK(own.reason.empty());
+}
+
+TEST_CASE("an address of every interface is one of this machine") {
+  CHECK(reachable("http://0.0.0.0:8000/mcp") == "http://127.0.0.1:8000/mcp");
+  CHECK(reachable("http://[::]:8000") == "http://[::1]:8000");
+  CHECK(reachable("http://127.0.0.1:8000/mcp") == "http://127.0.0.1:8000/mcp");
 }
 
 TEST_CASE("the parts of a result") {

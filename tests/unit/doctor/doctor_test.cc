@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include "doctor/clock_check.h"
+#include "doctor/masked.h"
 #include "doctor/node_version.h"
 #include "doctor/program_file.h"
+#include "json/json_document.h"
 
 using namespace lineward::doctor;
 
@@ -52,4 +54,31 @@ TEST_CASE("how far a server's clock is off") {
   CHECK(clock_skew("Tue, 24 Nov 2026 16:01:40 GMT", 1795536000) == 100);
   CHECK(clock_skew("yesterday", 1795536000) == 0);
   CHECK(clock_skew("", 1795536000) == 0);
+}
+
+TEST_CASE("what a server says is shown without what it was given in confidence") {
+  lineward::config::Server server;
+  server.env = {{"A", "abcd"}, {"LONG", "abcdefgh"}, {"SHORT", "xyz"}, {"KEY", "first line\nsecond line\n"}};
+  server.headers = {{"Authorization", "Bearer to-ken"}};
+  server.proxy = "http://user:pass-word@proxy.test:1";
+  const Masked masked(server);
+  CHECK(masked("it is abcdefgh, not abcd") == "it is ***, not ***");
+  CHECK(masked("Bearer to-ken") == "***");
+  CHECK(masked("token: to-ken") == "token: ***");
+  CHECK(masked("pass-word of user") == "*** of user");
+  CHECK(masked("second line, xyz") == "***, xyz");
+  // What was cut within one.
+  CHECK(masked("it ends with abcdef") == "it ends with ***");
+  CHECK(masked(std::string(100, 'a') + "\n\x1b[1m", 8) == "aaaaaaaa…");
+}
+
+TEST_CASE("documents of others are no tree when they are nested without an end") {
+  const auto nested = [](size_t levels) {
+    return R"({"a":)" + std::string(levels, '[') + std::string(levels, ']') + "}";
+  };
+  CHECK(lineward::json::parse_document(nested(1000)).is_object());
+  CHECK(lineward::json::parse_document(nested(200'000)).is_discarded());
+  CHECK(lineward::json::parse_document(nested(40), 32).is_discarded());
+  CHECK(lineward::json::parse_document("\xEF\xBB\xBF{}").is_object());
+  CHECK(lineward::json::parse_document("{} x").is_discarded());
 }

@@ -24,6 +24,24 @@ TEST_CASE("an error of each reason that a client gets one for names the page of 
   }
 }
 
+TEST_CASE("why a gateway behind this one could not have its server") {
+  const auto reason_of = [](const std::string& text) {
+    auto message = mcp::Message::parse(text);
+    REQUIRE(message);
+    return mcp::gateway_reason(*message);
+  };
+  mcp::GatewayError error;
+  error.reason = mcp::EndReason::upstream_exited;
+  CHECK(reason_of(mcp::gateway_error("1", error)) == mcp::EndReason::upstream_exited);
+  // What is between it and us is told by its HTTP status, and nobody else's word counts.
+  error.reason = mcp::EndReason::unauthorized;
+  CHECK_FALSE(reason_of(mcp::gateway_error("1", error)));
+  for (const char* data : {"7", "{}", R"({"io.lineward/gateway":7})", R"({"io.lineward/gateway":{"reason":{}}})",
+                           R"({"io.lineward/gateway":{"reason":"nothing"}})"})
+    CHECK_FALSE(reason_of(mcp::error_message("1", -32000, "x", data)));
+  CHECK_FALSE(reason_of(mcp::error_message("1", -32000, "x", "")));
+}
+
 TEST_CASE("what does not apply to an error is left out of its data") {
   mcp::GatewayError error;
   error.reason = mcp::EndReason::queue_full;

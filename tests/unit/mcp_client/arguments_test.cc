@@ -43,11 +43,11 @@ std::string made(const std::vector<std::string>& words, json given = json::objec
 TEST_CASE("arguments take the type that the schema gives them") {
   CHECK(made({"n=3"}) == R"({"n":3})");
   CHECK(made({"n=3.0"}) == R"({"n":3})");
-  CHECK(made({"n=3.5"}) == "n: '3.5' is no integer");
-  CHECK(made({"n="}) == "n: '' is no integer");
+  CHECK(made({"n=3.5"}) == "n: '3.5' is not an integer");
+  CHECK(made({"n="}) == "n: '' is not an integer");
   CHECK(made({"x=1e3"}) == R"({"x":1000.0})");
   CHECK(made({"on=true"}) == R"({"on":true})");
-  CHECK(made({"on=yes"}) == "on: 'yes' is no boolean");
+  CHECK(made({"on=yes"}) == "on: 'yes' is not a boolean");
   CHECK(made({"s=true"}) == R"({"s":"true"})");
   CHECK(made({"s="}) == R"({"s":""})");
   CHECK(made({"s=a=b"}) == R"({"s":"a=b"})");
@@ -59,7 +59,7 @@ TEST_CASE("arguments take the type that the schema gives them") {
   CHECK(made({"one=false"}) == R"({"one":false})");
   CHECK(made({"one=no"}) == R"({"one":"no"})");
   CHECK(made({R"(place={"a":1})"}) == R"({"place":{"a":1}})");
-  CHECK(made({"place=1"}) == "place: '1' is no object");
+  CHECK(made({"place=1"}) == "place: '1' is not an object");
   CHECK(made({"colour=red"}) == R"({"colour":"red"})");
   CHECK(made({"colour=3"}) == R"({"colour":3})");
   CHECK(made({"colour=blue"}) == R"(colour: 'blue' is none of "red" | "green" | 3)");
@@ -72,7 +72,7 @@ TEST_CASE("a reference that leads to itself is any value") {
 TEST_CASE("a list comes piece by piece, or as JSON") {
   CHECK(made({"list=1", "list=2"}) == R"({"list":[1,2]})");
   CHECK(made({"list=[1,2]"}) == R"({"list":[1,2]})");
-  CHECK(made({"list=1", "list=two"}) == "list: 'two' is no integer");
+  CHECK(made({"list=1", "list=two"}) == "list: 'two' is not an integer");
   CHECK(made({"list=[1]", "list=2"}) == "list is given twice");
 }
 

@@ -1,9 +1,15 @@
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "config/forward_rules.h"
 #include "unit/config/reader/loading.h"
 
 using namespace lineward::config;
+using testing::findings;
 using testing::load;
 
 namespace {
@@ -51,6 +57,52 @@ TEST_CASE("auth: names ways to come in, with the options of each") {
   CHECK_FALSE(load("auth: { apiKey: { file: k, header: Cookie } }\n").ok());  // no such place
   CHECK_FALSE(load("auth: { apiKey: { keys: [], requiredScopes: ['a\"b'] } }\n").ok());
   CHECK_FALSE(load("auth: { anonymous: true, resourceMetadata: { resource: 'mcp' } }\n").ok());
+}
+
+TEST_CASE("files of keys are looked at as the gateway will, and what is wrong is told where they are named") {
+  char folder[] = "/tmp/lineward-auth-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const std::string path = std::string(folder) + "/keys";
+  const auto write = [&](const std::string& text, mode_t mode) {
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+  };
+  LoadOptions options;
+  options.plugins = &lineward::plugins::specs();
+  options.directory = folder;
+  const auto look = [&](const std::string& text) { return load_text(text, "t.yaml", options); };
+  const std::string keys = "auth:\n  apiKey:\n    file: ./keys\n";
+  CHECK(findings(look(keys)) == "bad-key-file 3:5+4");
+  write("", 0600);
+  LoadResult empty = look(keys);
+  CHECK(findings(empty) == "bad-key-file 3:5+4");
+  CHECK(empty.diagnostics.at(0).message == "apiKey.file: " + std::string(folder) + "/keys is empty");
+  CHECK(empty.diagnostics.at(0).hint.find("lineward hash-key") != std::string::npos);
+  const std::string line = "alice sha256:" + std::string(64, 'a') + "\n";
+  write(line, 0666);
+  CHECK(look(keys).diagnostics.at(0).message.find("everybody may write") != std::string::npos);
+  write(line, 0644);
+  CHECK(findings(look(keys)) == "open-key-file 3:5+4");
+  CHECK(look(keys).ok());
+  write(line, 0600);
+  CHECK(findings(look(keys)).empty());
+  CHECK(findings(look("auth:\n  apiKey: { keys: [\"alice hunter2\"] }\n")) == "bad-key 2:13+4");
+  CHECK(findings(look("auth:\n  apiKey: {}\n")) == "missing-option 2:3+6");
+  // An option that cannot be read is not told twice.
+  CHECK(findings(look("auth:\n  apiKey: { file: \"${NOT_SET}\" }\n")) == "missing-variable 2:19+12");
+  CHECK(findings(look("auth:\n  jwt: { issuer: i, jwks: { file: keys } }\n")) == "bad-key-file 2:29+4");
+  CHECK(findings(look("plugins:\n  - rateLimit: { requests: 1, redis: { caFile: none } }\n")) ==
+        "bad-file 2:40+6");
+  CHECK(findings(look("plugins:\n  - path: ./none.so\n")) == "missing-file 2:5+4");
+  options.look_at_plugins = false;
+  CHECK(look("plugins:\n  - path: ./none.so\n").ok());
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a resource that cannot be read is told once") {
+  LoadResult result = load("auth:\n  anonymous: true\n  resourceMetadata: { resource: \"${NOT_SET}\" }\n");
+  CHECK(findings(result) == "missing-variable 3:33+12");
+  CHECK_FALSE(load("auth: { anonymous: true, resourceMetadata: {} }\n").ok());
 }
 
 TEST_CASE("anonymous callers have no scopes, and the report says what that means") {

@@ -203,6 +203,9 @@ TEST_CASE("what was probably meant") {
   CHECK(hint(server("    requestTimeout: 1s\n")) == "did you mean 'timeouts.request'?");
   CHECK(hint(server("    environment: { A: b }\n")) == "did you mean 'env'?");
   CHECK(hint("log: { level: warning }\n") == "did you mean 'warn'?");
+  CHECK(hint(server("    enviroment: { A: b }\n")) == "did you mean 'env'?");
+  CHECK(hint("cache: {}\n") == "it stands under a server or `defaults:`");
+  CHECK(hint("isolation: session\n") == "it stands under a server");
   CHECK(hint("frobnicate: 1\n").empty());
   CHECK(load(server("    timeouts: { requestTimeout: 1s }\n")).diagnostics.at(0).note ==
         "agentgateway calls it requestTimeout; here it is timeouts.request (lineward help timeouts)");
@@ -251,6 +254,31 @@ TEST_CASE("variables") {
   LoadResult missing = load(server("    env: { A: \"${input:the-key}\" }\n"));
   CHECK(only(missing).hint == "set LINEWARD_INPUT_THE_KEY");
   CHECK(only(load(server("    cwd: ${NOPE}\n"))).message == "the variable NOPE is not set");
+}
+
+TEST_CASE("a variable that only the server's own env has is left to its command") {
+  const std::string own =
+      server("    env: { TOKEN: s3cr3t }\n    args: [\"-H\", \"A: ${TOKEN}\", \"${env:TOKEN}\"]\n");
+  LoadResult left = load(own);
+  CHECK(left.ok());
+  CHECK(left.config.servers.at(0).args == std::vector<std::string>{"-H", "A: ${TOKEN}", "${env:TOKEN}"});
+  CHECK(findings(left) == "left-variable 5:18+13, left-variable 5:33+14");
+  CHECK(left.diagnostics.at(0).severity == Severity::info);
+  CHECK(left.report(false).find("s3cr3t") == std::string::npos);
+  // Lineward's own counts first, a default as well; in whichever order they are written.
+  CHECK(load(own, {{"TOKEN", "t"}}).config.servers.at(0).args.at(1) == "A: t");
+  CHECK(
+      load(server("    args: [\"${TOKEN:-d}\"]\n    env: { TOKEN: x }\n")).config.servers.at(0).args.at(0) ==
+      "d");
+  CHECK(load(server("    args: [\"${TOKEN}\"]\n    env: { TOKEN: x }\n")).ok());
+  // Nobody would replace it elsewhere, and another server's env is no server's own.
+  for (const char* text : {"    cwd: ${TOKEN}\n    env: { TOKEN: x }\n", "    env: { TOKEN: \"${TOKEN}\" }\n",
+                           "    args: [\"${OTHER}\"]\n    env: { TOKEN: x }\n"}) {
+    INFO(text);
+    CHECK(findings(load(server(text))).rfind("missing-variable", 0) == 0);
+  }
+  CHECK_FALSE(
+      load("mcpServers:\n  a: { command: x, env: { T: y } }\n  b: { command: x, args: [\"${T}\"] }\n").ok());
 }
 
 TEST_CASE("what a variable holds never shows in a message") {

@@ -1,0 +1,22 @@
+// What `lineward help TOPIC` prints: commands, options by their group or name, plugins, and the reasons of
+// errors.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/surroundings.h"
+
+namespace lineward::cli {
+
+// `topic` is not empty. What is a command and a group of options is both.
+ExitCode print_topic(const CLI::App& app, const std::vector<std::string_view>& commands,
+                     const std::string& topic, const Surroundings& around);
+
+// A page of Markdown as it is read in a terminal: no marks, links as their words.
+std::string plain_page(std::string_view markdown);
+
+}  // namespace lineward::cli

@@ -1,0 +1,90 @@
+#include "config/reader/plugin_files.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "config/options/read_value.h"
+
+namespace lineward::config {
+namespace {
+
+const Member* at_line(const Member* found, int line) {
+  return found != nullptr && found->line == line ? found : nullptr;
+}
+
+// Where the entry stands: below auth:, at the top, or in the list of plugins.
+const Member* member_of(const Node& root, const PluginEntry& entry) {
+  if (const Member* auth = root.find("auth")) {
+    if (const Member* found = at_line(auth->value.find(entry.type), entry.line)) return found;
+  }
+  if (const Member* found = at_line(root.find(entry.type), entry.line)) return found;
+  const Member* list = root.find("plugins");
+  if (list == nullptr) return nullptr;
+  for (const Node& item : list->value.items) {
+    if (entry.type == "sharedObject" && item.line == entry.line) return item.find("path");
+    if (const Member* found = at_line(item.find(entry.type), entry.line)) return found;
+  }
+  return nullptr;
+}
+
+// The option "a.b" of it, or as much of the way there as is written.
+const Member& option_of(const Member& entry, std::string_view option) {
+  const Member* at = &entry;
+  while (!option.empty()) {
+    const size_t dot = std::min(option.find('.'), option.size());
+    const Member* next = at->value.find(option.substr(0, dot));
+    if (next == nullptr) break;
+    at = next;
+    option.remove_prefix(std::min(option.size(), dot + 1));
+  }
+  return *at;
+}
+
+// What could not be read is as if it were not given.
+bool has_errors(const Member& member, const LoadResult& result) {
+  return std::any_of(result.diagnostics.begin(), result.diagnostics.end(), [&](const Diagnostic& one) {
+    return one.severity == Severity::error && one.line >= member.line && one.line <= member.value.end_line;
+  });
+}
+
+}  // namespace
+
+void check_plugin_files(const Node& root, const LoadOptions& options, LoadResult& result) {
+  if (!options.read_files || !options.look_at_plugins || options.plugins == nullptr) return;
+  for (const auto* list : {&result.config.auth.methods, &result.config.plugins}) {
+    for (const PluginEntry& entry : *list) {
+      const Member* member = member_of(root, entry);
+      if (member == nullptr || has_errors(*member, result)) continue;
+      std::vector<PluginFinding> found;
+      if (entry.type == "sharedObject") {
+        const std::string path = entry.path_of(entry.path);
+        if (!path.empty() && ::access(path.c_str(), R_OK) != 0)
+          found.push_back({"path", "missing-file", fmt::format("{}: {}", clip(path), std::strerror(errno)),
+                           "name the shared object of a plugin"});
+      } else if (const PluginSpec* spec = find_spec(*options.plugins, entry.type);
+                 spec != nullptr && spec->look != nullptr) {
+        spec->look(entry, found);
+      }
+      for (PluginFinding& one : found) {
+        const Member& at = option_of(*member, one.option);
+        Diagnostic diagnostic;
+        diagnostic.code = std::move(one.code);
+        diagnostic.severity = one.warns ? Severity::warning : Severity::error;
+        diagnostic.message = fmt::format("{}: {}", entry.name, one.message);
+        if (!one.option.empty())
+          diagnostic.message = fmt::format("{}.{}: {}", entry.name, one.option, one.message);
+        diagnostic.hint = std::move(one.hint);
+        diagnostic.line = at.line;
+        diagnostic.column = at.column;
+        diagnostic.length = at.length;
+        result.diagnostics.push_back(std::move(diagnostic));
+      }
+    }
+  }
+}
+
+}  // namespace lineward::config
