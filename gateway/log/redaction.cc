@@ -69,7 +69,7 @@ std::string without_userinfo(std::string_view text) {
     if (scheme == std::string_view::npos) break;
     out += text.substr(0, scheme + 3);
     text.remove_prefix(scheme + 3);
-    const size_t end = std::min(text.size(), text.find_first_of("/?# \"'"));
+    const size_t end = std::min(text.size(), text.find_first_of("/?# \"'[]<>{}\\"));
     const size_t at = text.substr(0, end).rfind('@');
     if (at == std::string_view::npos || at == 0) continue;
     // Others have an @ where these have none: docs://react@18/hooks.

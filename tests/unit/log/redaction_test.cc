@@ -59,6 +59,7 @@ TEST_CASE("user and password leave a URI") {
   CHECK(without_userinfo("a@b") == "a@b");
   CHECK(without_userinfo("docs://react@18/hooks") == "docs://react@18/hooks");
   CHECK(without_userinfo("npm://@scope/name") == "npm://@scope/name");
+  CHECK(without_userinfo("http://[user:password@]host:port") == "http://[user:password@]host:port");
   CHECK(without_userinfo("custom://u:p@h") == "custom://…@h");
   CHECK(printable("cannot reach https://u:p@h/x") == "cannot reach https://…@h/x");
   CHECK_FALSE(redaction::touches("someone@example.org"));
