@@ -122,6 +122,39 @@ TEST_CASE("what a socket does not take at once is sent when there is room, in or
   loop.close_all();
 }
 
+// A Unix socket's rest goes through libuv, which tells when it is done.
+TEST_CASE("what a Unix socket did not take at once waits no more when it is sent") {
+  Loop loop;
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  auto stream = ByteStream::from_socket(loop, ends[0]);
+  REQUIRE(stream);
+  ByteStream& near = **stream;
+  Owner owner;
+  near.set_owner(&owner);
+  const std::string sent = pattern(8 << 20);
+  size_t got = 0;
+  std::vector<char> buffer(1 << 20);
+  Timer take(loop);
+  std::function<void()> next = [&] {
+    const ssize_t n = recv(ends[1], buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (n > 0) got += static_cast<size_t>(n);
+    take.start(milliseconds(n > 0 ? 0 : 1), next);
+  };
+  owner.when_drained = [&] { loop.stop(); };
+  for (int round = 1; round <= 2; ++round) {
+    near.write(sent);
+    CHECK(near.backlog() == sent.size());
+    next();
+    run(loop);
+    CHECK(owner.drained == round);
+    CHECK(near.backlog() == 0);
+  }
+  near.close();
+  loop.close_all();
+  ::close(ends[1]);
+}
+
 TEST_CASE("the last words before a reset are read, then the error is told") {
   Loop loop;
   Pair pair(loop);

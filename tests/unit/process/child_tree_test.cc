@@ -120,6 +120,23 @@ TEST_CASE("TERM reaches a stopped command", "[child]") {
   CHECK(run->exited->signal == SIGTERM);
 }
 
+TEST_CASE("TERM reaches descendants of descendants", "[child]") {
+  Family family;
+  // Each stays, so none of them is an orphan that is found as a child of its own; the last is in no group of
+  // theirs.
+  auto run = family.launch(
+      shell("export last='trap \"echo tidied; exit\" TERM; echo up; while :; do sleep 0.02; done'\n"
+            "export middle='trap : TERM; setsid sh -c \"$last\" & while :; do sleep 0.02; done'\n"
+            "trap : TERM; sh -c \"$middle\" & while :; do sleep 0.02; done"));
+  REQUIRE(says(family, *run, "up\n"));
+  run->child->signal(TreeSignal::term);
+  CHECK(says(family, *run, "up\ntidied\n"));
+  CHECK(!run->exited);
+  run->child->signal(TreeSignal::kill);
+  REQUIRE(family.until_over(*run));
+  CHECK(family.until_gone());
+}
+
 TEST_CASE("KILL ends a command that does not listen to TERM", "[child]") {
   Family family;
   const std::string tag = new_tag();

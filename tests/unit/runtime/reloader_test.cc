@@ -1,0 +1,125 @@
+#include "runtime/reloader.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "cluster/worker_pool.h"
+#include "process/spawner.h"
+
+using namespace lineward;
+
+namespace {
+
+config::LoadResult load(const std::string& text) {
+  config::LoadOptions options;
+  options.read_files = false;
+  config::LoadResult result = config::load_text(text, "test.yaml", options);
+  INFO(result.report(false));
+  REQUIRE(result.ok());
+  return result;
+}
+
+// While it lives no descriptor is to be had.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 3;
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// Two workers that listen, both on this thread.
+class TwoWorkers final : public WorkerDirectory {
+ public:
+  explicit TwoWorkers(const std::string& text) {
+    for (size_t k = 0; k < 2; ++k) {
+      Worker::Place place;
+      place.index = k;
+      place.pool = &pool_;
+      place.caps = caps_;
+      place.in_flight = std::make_shared<exchange::ExchangeTable::InFlight>(0);
+      workers_[k] = std::make_unique<Worker>(load(text).config, std::move(place),
+                                             net::fork_spawner(&spawners_[k]).value(), WorkerEvents{});
+      REQUIRE(workers_[k]->prepare());
+    }
+    REQUIRE(workers_[0]->listen());
+    const net::Listener* first = listener(0).newest();
+    REQUIRE(workers_[1]->listen_with(first->share(), first->address(), first->is_loopback()));
+  }
+  ~TwoWorkers() {
+    for (size_t k = 2; k-- > 0;) {
+      workers_[k].reset();
+      waitpid(spawners_[k], nullptr, 0);
+    }
+  }
+
+  client::FrontListener& listener(size_t k) { return workers_[k]->http()->listener(); }
+  // The second worker gets no descriptor when it is to listen at the next address.
+  void exhaust_second() { exhausted_ = true; }
+
+  Worker& worker(size_t index) override { return *workers_[index]; }
+  const ServerPlacement& placement() const override { return placement_; }
+  void use_placement(ServerPlacement placement) override { placement_ = std::move(placement); }
+  size_t workers() const override { return workers_.size(); }
+  const admin::WorkerView& view(size_t) const override { throw std::logic_error("nobody looks"); }
+  size_t host(const std::string&) const override { return 0; }
+  bool run(size_t worker, const std::function<void()>& work) override {
+    const bool opens = listener(0).newest()->address() != listener(0).address();
+    if (worker == 1 && opens && std::exchange(exhausted_, false)) {
+      const NoDescriptors none;
+      work();
+    } else {
+      work();
+    }
+    return true;
+  }
+  bool paused(const std::function<void()>& work) override {
+    work();
+    return true;
+  }
+  void tell_first(std::function<void()> work) override { work(); }
+  uint64_t slowest_beat() const override { return 0; }
+
+ private:
+  WorkerPool pool_{2};
+  std::shared_ptr<client::ConnectionCaps> caps_ = std::make_shared<client::ConnectionCaps>();
+  ServerPlacement placement_;
+  std::array<pid_t, 2> spawners_{};
+  std::array<std::unique_ptr<Worker>, 2> workers_;
+  bool exhausted_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("a reload whose next address one worker cannot listen at closes it on the others") {
+  const std::string servers =
+      "workers: 2\nmcpServers: {s: {url: 'http://127.0.0.1:1/mcp', disabled: true}}\n";
+  TwoWorkers workers("listen: {address: '127.0.0.1:0'}\n" + servers);
+  const bool draining = false;
+  Reloader reloader(
+      workers, draining, [&] { return load("listen: {address: '127.0.0.2:0'}\n" + servers); }, "test.yaml");
+  const std::string before = workers.listener(0).address();
+
+  workers.exhaust_second();
+  auto report = reloader.reload(false, "test");
+  CHECK(report.outcome == admin::ReloadReport::Outcome::rejected);
+  CHECK(report.error.find("cannot listen on 127.0.0.2") == 0);
+  for (size_t k = 0; k < 2; ++k)
+    CHECK(workers.listener(k).newest()->address() == before);
+
+  report = reloader.reload(false, "test");
+  CHECK(report.error.empty());
+  for (size_t k = 0; k < 2; ++k)
+    CHECK(workers.listener(k).address().find("127.0.0.2:") == 0);
+}
