@@ -109,6 +109,11 @@ TEST_CASE("keys: parts are named once, and two lists of values never make one ke
   a.target = "";
   b.target = "y;3:1:";
   CHECK(plugins::key_of(*parts, a) != plugins::key_of(*parts, b));
+  a.upstream = "u1";
+  a.target = "1x";
+  b.upstream = "u11";
+  b.target = "x";
+  CHECK(plugins::key_of(*parts, a) != plugins::key_of(*parts, b));
   b.method = mcp::Method::tools_list;
   CHECK(plugins::key_of(*parts, b).empty());
 }
