@@ -52,6 +52,11 @@ TEST_CASE("patterns match decoded strings and leave the others as they were writ
   CHECK(redacted(R"({"a":{"b":"sk-1"}})", {"/a/b"}, {"sk-[0-9]"}) == R"({"a":{"b":)" + kGone + "}}");
 }
 
+TEST_CASE("each match of each pattern in one string is replaced") {
+  CHECK(redacted(R"(["pk-1 sk-2 pk-3 sk-4","pk-5"])", {}, {"sk-[0-9]", "pk-[0-9]"}) ==
+        R"(["*\\1\"* *\\1\"* *\\1\"* *\\1\"*",)" + kGone + "]");
+}
+
 TEST_CASE("deep values are walked without recursion") {
   std::string deep = std::string(1000, '[') + "\"sk-1\"" + std::string(1000, ']');
   CHECK(redacted(deep, {"/0/0/0/*/x"}, {"sk-1"}).size() == deep.size() - 6 + kGone.size());
