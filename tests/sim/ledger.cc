@@ -225,10 +225,13 @@ void Ledger::judge_leave(const CallRecord& record, const Attempt& attempt) {
     violation("a server was told a cancel after its answer", tag);
   if (attempt.cancels > 0 && server.cancel == config::CancelMode::never)
     violation("a server was told a cancel in spite of cancel: never", tag);
-  // Why it may be told: the client left, or a limit, or the gateway stops.
+  // Why it may be told: the client left, or a limit, or its stream broke, or the gateway stops.
   const bool limit = record.outcome.find("timeout_") != std::string::npos ||
                      record.outcome.find("cancelled_drain") != std::string::npos;
-  if (attempt.cancels > 0 && record.left < 0 && !limit && !record.plan->asks() && !drained &&
+  // A stream that broke is no end of its call, for which nobody waits then.
+  const bool broke = attempt.http && (attempt.died >= 0 ||
+                                      record.outcome.find("upstream_unreachable") != std::string::npos);
+  if (attempt.cancels > 0 && record.left < 0 && !limit && !broke && !record.plan->asks() && !drained &&
       record.outcome != "cut" && record.plan->slow_reader == 0)
     violation("a server was told a cancel that nobody wanted", tag + " " + record.outcome);
   if (record.left < 0 || record.left_parked || attempt.asked) return;

@@ -299,7 +299,25 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
     failure.text = fmt::format("{} ended its response without an answer (HTTP {})", server_.name, end.status);
   }
   if (call.is_listen() && call.acknowledged) return listen_again(call, failure);
+  if (end.kind == MessagesEnd::Kind::failed) tell_given_up(call);
   fail(call, failure);
+}
+
+// A stream that broke is no end of its call (2025-11-25 transports): its server may go on with it, and ask, in
+// the session that the next call has. So it is told that nobody waits any more.
+void HttpCallTable::tell_given_up(HttpCall& call) {
+  SessionGroup* group = group_of(call);
+  const bool of_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
+  if (!of_session || !call.sent || call.request.method == Method::initialize) return;
+  if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
+  if (server_.cancel == config::CancelMode::never) return;
+  LeftCall gone;
+  gone.means = LeftCall::Means::post;
+  gone.id = call.id;
+  gone.group = call.group;
+  gone.why = "its stream broke, and nobody waits for it any more";
+  gone.refusals = call.open_questions.refuse();
+  cancels_.take(std::move(gone));
 }
 
 void HttpCallTable::refused(HttpCall& call, const MessagesEnd& end) {
@@ -349,6 +367,7 @@ void HttpCallTable::resume(HttpCall& call, const MessagesEnd& end) {
         group->session()->lost();
       }
     }
+    tell_given_up(call);
     return fail(call, {EndReason::upstream_unreachable,
                        fmt::format("{} broke off its stream, and it could not be resumed: it {}",
                                    server_.name, end.fault.text)});

@@ -84,6 +84,7 @@ class HttpCallTable final : public HttpCallHost, public CancelsOwner {
   void finish(HttpCall& call, mcp::Message&& answer);
   void fail(HttpCall& call, const core::Failure& failure);
   void left(HttpCall& call);
+  void tell_given_up(HttpCall& call);
   void refused(HttpCall& call, const MessagesEnd& end);
   void session_refused(HttpCall& call, SessionGroup& group);
   void resume(HttpCall& call, const MessagesEnd& end);
