@@ -304,12 +304,13 @@ void HttpCallTable::call_ended(HttpCall& call, const MessagesEnd& end) {
 }
 
 // A stream that broke is no end of its call (2025-11-25 transports): its server may go on with it, and ask, in
-// the session that the next call has. So it is told that nobody waits any more.
+// the session that the next call has. So it is told that nobody waits any more, and the next one waits a
+// moment. In a client's own session its questions are that client's.
 void HttpCallTable::tell_given_up(HttpCall& call) {
   SessionGroup* group = group_of(call);
-  const bool of_session = group != nullptr && group->era == mcp::Era::legacy && group->is_ready();
-  if (!of_session || !call.sent || call.request.method == Method::initialize) return;
-  if (mcp::may_ask(call.request.method)) parts_.slots.keep_apart(*group);
+  const bool asks = group != nullptr && group->exclusive && mcp::may_ask(call.request.method);
+  if (!asks || group->era != mcp::Era::legacy || !group->is_ready() || !call.sent) return;
+  parts_.slots.keep_apart(*group);
   if (server_.cancel == config::CancelMode::never) return;
   LeftCall gone;
   gone.means = LeftCall::Means::post;
